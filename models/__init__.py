@@ -1,0 +1,4 @@
+"""The reference model: events in, effects out.
+
+Nothing here reads a file, a clock or a DataFrame: time arrives in the events.
+"""

@@ -1,0 +1,201 @@
+"""What the models are told.
+
+A catalogue entry names the event that its message stands for (`emits`); the
+registry below says which fields such an event may carry. A test checks that
+both sides agree, in names and in fields.
+
+Fields that many events share are attributes of `Event` (and columns of
+`silver.events`); the rest stands in `Event.fields`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+COMMON_FIELDS = frozenset({"node", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition"})
+"""Fields with an attribute (and a column) of their own."""
+
+
+class Witness(StrEnum):
+    """Who wrote a line."""
+
+    COORDINATOR = "coordinator"  # a group coordinator, in server.log
+    REQUEST = "request"  # kafka-request.log
+    CLIENT = "client"  # a client's own log
+    BROKER = "broker"  # other lines of a broker
+    CONTROLLER = "controller"  # ZooKeeper or KRaft controller, state changes
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record stands: path of the file, line number from 1, byte offset in the decompressed file."""
+
+    file: str
+    line: int
+    byte_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One recognised record, as the models see it.
+
+    `at_us` is the record's own time in microseconds since 1970 (UTC), null where the record has none.
+    `order_us` never falls inside one file: it is the greatest time seen in that file up to this record.
+    Generation is the group epoch where the event belongs to one of the newer protocols.
+    """
+
+    name: str
+    at_us: int | None
+    order_us: int
+    place: Place
+    witness: Witness
+    message: str = ""
+    text: str = ""
+    node: str | None = None
+    group: str | None = None
+    generation: int | None = None
+    member_id: str | None = None
+    client_id: str | None = None
+    instance_id: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    fields: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """What one kind of event may carry, beside the common fields that it names itself."""
+
+    witness: Witness
+    meaning: str
+    fields: frozenset[str]
+
+
+def _kind(witness: Witness, meaning: str, fields: str) -> EventKind:
+    return EventKind(witness, meaning, frozenset(fields.split()))
+
+
+_COORDINATOR, _REQUEST, _CLIENT = Witness.COORDINATOR, Witness.REQUEST, Witness.CLIENT
+_BROKER, _CONTROLLER = Witness.BROKER, Witness.CONTROLLER
+
+_MEMBER = "node group member_id instance_id client_id partition"
+_METADATA = "client_host session_timeout_ms rebalance_timeout_ms protocols"
+_JOIN_REASON = "reason reason_id reason_member_id reason_instance_id reason_state reason_error client_reason"
+_TIMES = "total_ms request_queue_ms local_ms remote_ms throttle_ms response_queue_ms send_ms"
+_REQUEST_HEAD = f"node group client_id member_id instance_id generation api_version correlation_id connection client_host error_code error {_TIMES}"
+_CLIENT_HEAD = "group client_id instance_id member_id"
+
+EVENTS: dict[str, EventKind] = {
+    # Classic groups, as their coordinator announces them (GroupCoordinator.scala; GroupMetadataManager.java since 3.7).
+    "RebalanceStarted": _kind(_COORDINATOR, "The group enters PreparingRebalance; generation is the old one.", f"node group generation state partition {_JOIN_REASON}"),
+    "GenerationStarted": _kind(_COORDINATOR, "The join phase is over; the new generation waits for its assignment.", "node group generation member_count partition"),
+    "AssignmentReceived": _kind(_COORDINATOR, "The leader's assignment has arrived.", "node group generation member_id member_count static_count partition"),
+    "GroupEmptied": _kind(_COORDINATOR, "The join phase ended without members.", "node group generation partition"),
+    "MemberFailed": _kind(_COORDINATOR, "A member's session expired.", f"{_MEMBER} reason"),
+    "MemberLeft": _kind(_COORDINATOR, "A member left by LeaveGroup.", f"{_MEMBER} {_METADATA} client_reason"),
+    "MembersNotRejoined": _kind(_COORDINATOR, "Dynamic members were removed when the rebalance timeout ran out.", "node group partition members"),
+    "NoMemberRejoined": _kind(_COORDINATOR, "Only absent static members are left; the join phase starts over.", "node group partition"),
+    "SyncMissing": _kind(_COORDINATOR, "Members that never sent SyncGroup were removed.", "node group partition members"),
+    "EmptyAssignmentsSet": _kind(_COORDINATOR, "The leader left members without an assignment.", "node group generation partition members"),
+    "EmptyAssignmentSent": _kind(_COORDINATOR, "A member was given an empty assignment.", "node group generation partition member_id"),
+    "MemberIdHandedOut": _kind(_COORDINATOR, "An unknown member was given an id to rejoin with (KIP-394).", f"{_MEMBER} state"),
+    "PendingMemberJoined": _kind(_COORDINATOR, "A handed-out member id joins.", f"{_MEMBER} state"),
+    "PendingMemberLeft": _kind(_COORDINATOR, "A handed-out member id was given back.", f"{_MEMBER} client_reason"),
+    "PendingMemberExpired": _kind(_COORDINATOR, "A handed-out member id was never used.", _MEMBER),
+    "MemberAdded": _kind(_COORDINATOR, "A new member was added to the group at once.", f"{_MEMBER} state"),
+    "StaticMemberReplaced": _kind(_COORDINATOR, "A static member came back under a new member id.", f"{_MEMBER} old_member_id state"),
+    "StaticMemberKept": _kind(_COORDINATOR, "The static member's return triggers no rebalance. Names no group.", "node partition state"),
+    "StaticMemberFenced": _kind(_COORDINATOR, "A request under an old member id of a static member was refused.", f"{_MEMBER} old_member_id operation"),
+    "LeaderReplaced": _kind(_COORDINATOR, "The leader did not rejoin in time and another was elected.", "node partition member_id instance_id new_leader"),
+    "UnexpectedRejoin": _kind(_COORDINATOR, "A member rejoined in a state in which that should not happen.", f"{_MEMBER} state"),
+    "GroupLoaded": _kind(_COORDINATOR, "A coordinator took the group over from the offsets topic.", "node group generation partition member_count group_type"),
+    "GroupUnloaded": _kind(_COORDINATOR, "A coordinator gave the group up.", "node group generation partition"),
+    "MemberLoaded": _kind(_COORDINATOR, "A member was read back from the offsets topic.", f"{_MEMBER} generation {_METADATA}"),
+    "GroupDied": _kind(_COORDINATOR, "The group was removed.", "node group generation partition"),
+    "GroupsDeleted": _kind(_COORDINATOR, "Groups were deleted on request.", "node partition groups offsets_count"),
+    "GroupOffsetsDeleted": _kind(_COORDINATOR, "Offsets of a group were deleted on request.", "node group partition partitions offsets_count"),
+    "OffsetsExpired": _kind(_COORDINATOR, "Expired offsets were removed.", "node partition offsets_count duration_ms"),
+    "GroupStoreFailed": _kind(_COORDINATOR, "The group's metadata could not be written to the offsets topic.", "node group generation partition error"),
+    "SimpleGroupCreated": _kind(_COORDINATOR, "A group came into being by a manual commit.", "node group partition"),
+    # Coordinator as a whole. `partition` is the partition of __consumer_offsets.
+    "PartitionLoadStarted": _kind(_COORDINATOR, "Loading of an offsets partition begins.", "node partition coordinator_epoch"),
+    "PartitionLoaded": _kind(_COORDINATOR, "An offsets partition is loaded.", "node partition coordinator_epoch duration_ms"),
+    "PartitionLoadFailed": _kind(_COORDINATOR, "An offsets partition could not be loaded.", "node partition coordinator_epoch error"),
+    "PartitionUnloadStarted": _kind(_COORDINATOR, "An offsets partition is being given up.", "node partition coordinator_epoch"),
+    "PartitionUnloaded": _kind(_COORDINATOR, "An offsets partition is given up.", "node partition coordinator_epoch groups_count offsets_count"),
+    "CoordinatorElected": _kind(_COORDINATOR, "The broker leads an offsets partition.", "node partition coordinator_epoch"),
+    "CoordinatorResigned": _kind(_COORDINATOR, "The broker leads an offsets partition no more.", "node partition coordinator_epoch"),
+    "CoordinatorStarted": _kind(_COORDINATOR, "The coordinator's service starts or has started.", "node phase"),
+    "CoordinatorStopped": _kind(_COORDINATOR, "The coordinator's service shuts down or has shut down.", "node phase"),
+    "CoordinatorNote": _kind(_COORDINATOR, "A known line that changes nothing in the model.", "node group partition generation member_id instance_id detail"),
+    # Newer protocols (KIP-848 consumer groups, KIP-932 share groups, KIP-1071 streams groups). `generation` is the group epoch.
+    "ModernMemberJoined": _kind(_COORDINATOR, "A member joins by heartbeat.", f"{_MEMBER} protocol group_type old_member_id rejoined"),
+    "ModernMemberLeft": _kind(_COORDINATOR, "A member leaves.", f"{_MEMBER} group_type temporarily client_reason"),
+    "ModernMemberFenced": _kind(_COORDINATOR, "A member is fenced.", f"{_MEMBER} group_type why"),
+    "ModernMemberRefused": _kind(_COORDINATOR, "A static member is refused.", f"{_MEMBER} group_type old_member_id why"),
+    "ModernSubscriptionChanged": _kind(_COORDINATOR, "A member changed its subscription.", f"{_MEMBER} group_type topics regex"),
+    "SubscriptionMetadataChanged": _kind(_COORDINATOR, "The subscribed topics' metadata changed.", f"{_MEMBER} group_type metadata"),
+    "GroupEpochBumped": _kind(_COORDINATOR, "The group epoch rose.", f"{_MEMBER} generation group_type"),
+    "TargetComputed": _kind(_COORDINATOR, "A target assignment was computed for an epoch.", f"{_MEMBER} generation group_type assignor duration_ms assignment"),
+    "TargetFailed": _kind(_COORDINATOR, "No target assignment could be computed.", f"{_MEMBER} generation group_type error"),
+    "ModernMemberMoved": _kind(_COORDINATOR, "A member's epoch or assignment changed.", f"{_MEMBER} group_type member_epoch previous_epoch state assigned revoked"),
+    "GroupConverted": _kind(_COORDINATOR, "The group changed its protocol.", "node group partition from_type to_type"),
+    "GroupConversionRefused": _kind(_COORDINATOR, "A change of protocol was refused.", "node group partition why"),
+    # kafka-request.log. `at` is when the response was sent; the request arrived `total_ms` before.
+    "JoinGroupCompleted": _kind(_REQUEST, "JoinGroup was answered.", f"{_REQUEST_HEAD} request_member_id session_timeout_ms rebalance_timeout_ms protocol_type protocols topics reason leader_id protocol members response_generation"),
+    "SyncGroupCompleted": _kind(_REQUEST, "SyncGroup was answered.", f"{_REQUEST_HEAD} by_leader assigned_members"),
+    "HeartbeatCompleted": _kind(_REQUEST, "Heartbeats were answered: one, or a run of equal ones.", f"{_REQUEST_HEAD} count last_at_us"),
+    "LeaveGroupCompleted": _kind(_REQUEST, "LeaveGroup was answered.", f"{_REQUEST_HEAD} members reason"),
+    "OffsetCommitCompleted": _kind(_REQUEST, "OffsetCommits were answered: one, or a run of equal ones.", f"{_REQUEST_HEAD} count last_at_us topics"),
+    "FindCoordinatorCompleted": _kind(_REQUEST, "FindCoordinator was answered.", f"{_REQUEST_HEAD} coordinator"),
+    "ConsumerGroupHeartbeatCompleted": _kind(_REQUEST, "ConsumerGroupHeartbeats were answered: one, or a run of equal ones.", f"{_REQUEST_HEAD} member_epoch response_epoch rebalance_timeout_ms topics regex assignor count last_at_us"),
+    "DeleteGroupsCompleted": _kind(_REQUEST, "DeleteGroups was answered.", f"{_REQUEST_HEAD} groups"),
+    "RequestReceived": _kind(_REQUEST, "A group request has arrived (TRACE).", f"{_REQUEST_HEAD} api request_member_id session_timeout_ms rebalance_timeout_ms protocol_type protocols topics reason member_epoch"),
+    # Java clients (and those of other languages where their lines are known).
+    "ClientStarted": _kind(_CLIENT, "A client library starts.", "version client_id"),
+    "ClientConfigured": _kind(_CLIENT, "A ConsumerConfig block.", f"{_CLIENT_HEAD} session_timeout_ms max_poll_interval_ms heartbeat_interval_ms assignors group_protocol"),
+    "ClientSubscribed": _kind(_CLIENT, "The application subscribed.", f"{_CLIENT_HEAD} topics pattern"),
+    "ClientUnsubscribed": _kind(_CLIENT, "The application unsubscribed.", _CLIENT_HEAD),
+    "ClientJoining": _kind(_CLIENT, "(Re-)joining.", _CLIENT_HEAD),
+    "ClientJoinSent": _kind(_CLIENT, "JoinGroup is sent.", f"{_CLIENT_HEAD} session_timeout_ms rebalance_timeout_ms protocols topics reason"),
+    "ClientJoined": _kind(_CLIENT, "JoinGroup succeeded.", f"{_CLIENT_HEAD} generation protocol leader_id"),
+    "ClientJoinFailed": _kind(_CLIENT, "JoinGroup failed.", f"{_CLIENT_HEAD} error generation"),
+    "ClientSyncSent": _kind(_CLIENT, "SyncGroup is sent.", f"{_CLIENT_HEAD} generation by_leader"),
+    "ClientSynced": _kind(_CLIENT, "SyncGroup succeeded.", f"{_CLIENT_HEAD} generation protocol"),
+    "ClientSyncFailed": _kind(_CLIENT, "SyncGroup failed.", f"{_CLIENT_HEAD} error generation"),
+    "ClientLeaveSent": _kind(_CLIENT, "LeaveGroup is sent.", f"{_CLIENT_HEAD} why coordinator"),
+    "ClientPollTimedOut": _kind(_CLIENT, "max.poll.interval.ms was exceeded.", f"{_CLIENT_HEAD} exceeded_ms"),
+    "ClientHeartbeatRebalancing": _kind(_CLIENT, "A heartbeat was told of a rebalance.", _CLIENT_HEAD),
+    "ClientHeartbeatFailed": _kind(_CLIENT, "A heartbeat was refused.", f"{_CLIENT_HEAD} error generation"),
+    "ClientGenerationReset": _kind(_CLIENT, "The client gave its generation up.", f"{_CLIENT_HEAD} why"),
+    "ClientRejoinRequested": _kind(_CLIENT, "The client asks itself to rejoin.", f"{_CLIENT_HEAD} why"),
+    "ClientFenced": _kind(_CLIENT, "The static member was fenced.", _CLIENT_HEAD),
+    "ClientCoordinatorFound": _kind(_CLIENT, "The coordinator was discovered.", f"{_CLIENT_HEAD} node coordinator"),
+    "ClientCoordinatorLost": _kind(_CLIENT, "The coordinator was lost.", f"{_CLIENT_HEAD} node coordinator why"),
+    "ClientDisconnected": _kind(_CLIENT, "The connection to the coordinator is gone for a while.", f"{_CLIENT_HEAD} duration_ms"),
+    "ClientAssigned": _kind(_CLIENT, "Partitions were assigned.", f"{_CLIENT_HEAD} partitions"),
+    "ClientRevoked": _kind(_CLIENT, "Partitions were revoked.", f"{_CLIENT_HEAD} partitions"),
+    "ClientLost": _kind(_CLIENT, "Partitions were lost.", f"{_CLIENT_HEAD} partitions"),
+    "ClientAssignmentMade": _kind(_CLIENT, "The leader finished the assignment.", f"{_CLIENT_HEAD} generation assignments strategy"),
+    "ClientCommitFailed": _kind(_CLIENT, "A commit was refused.", f"{_CLIENT_HEAD} topic partition error"),
+    "ClientMemberState": _kind(_CLIENT, "A state of the KIP-848 client.", f"{_CLIENT_HEAD} member_epoch from_state to_state"),
+    "ClientReconciling": _kind(_CLIENT, "The KIP-848 client takes a new assignment over.", f"{_CLIENT_HEAD} member_epoch partitions"),
+    "ClientClosed": _kind(_CLIENT, "The consumer is closed.", _CLIENT_HEAD),
+    "ClientNote": _kind(_CLIENT, "A known line that changes nothing in the model.", f"{_CLIENT_HEAD} detail"),
+    # The broker around the coordinator.
+    "BrokerConfigured": _kind(_BROKER, "A KafkaConfig block.", "node initial_rebalance_delay_ms min_session_timeout_ms max_session_timeout_ms offsets_partitions offsets_retention_minutes offsets_commit_timeout_ms group_max_size zk_session_timeout_ms broker_session_timeout_ms unclean_election"),
+    "BrokerStarting": _kind(_BROKER, "A broker process starts.", "node"),
+    "BrokerStarted": _kind(_BROKER, "A broker is up.", "node"),
+    "BrokerStopping": _kind(_BROKER, "A broker shuts down in good order.", "node"),
+    "BrokerStopped": _kind(_BROKER, "A broker has shut down.", "node"),
+    "KafkaVersion": _kind(_BROKER, "The version of the Kafka library in this process.", "version"),
+    "ClusterId": _kind(_BROKER, "The cluster's id.", "cluster_id"),
+    "TopicCreated": _kind(_BROKER, "A topic was created.", "node topic partition_count"),
+    "PartitionsAdded": _kind(_BROKER, "A topic got more partitions.", "node topic partition_count"),
+    "TopicDeleted": _kind(_BROKER, "A topic was deleted.", "node topic"),
+    "PartitionCreated": _kind(_BROKER, "A broker created its log of a partition.", "node topic partition"),
+}
+"""Every event that a catalogue entry may emit."""

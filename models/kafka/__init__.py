@@ -1,0 +1,1 @@
+"""Kafka's group coordinators, replayed from what they announced."""

@@ -1,0 +1,208 @@
+"""What the models say: the rows of the gold tables.
+
+One dataclass per table; a field is a column of the same name. Times are microseconds since 1970 (UTC)
+in fields that end in `_at`, durations are seconds, unknown is None. `pipelines.schemas` gives each
+table its types and descriptions, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A line that a verdict stands on. `inferred` says that the line implies the step and does not state it."""
+
+    file: str
+    line: int
+    byte_offset: int
+    text: str
+    inferred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A member as an offender or a blocker; `reason` is what it did."""
+
+    member_id: str | None
+    client_id: str | None
+    instance_id: str | None
+    host: str | None
+    reason: str
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """How well the model explains what was seen."""
+
+    inferred_steps: int = 0
+    unexplained_lines: int = 0
+
+
+@dataclass(slots=True)
+class GroupTransition:
+    cluster: str
+    system: str
+    transition_id: str
+    group: str
+    from_state: str | None
+    to_state: str
+    changed_at: int | None
+    trigger: str
+    generation: int | None
+    member_count: int | None
+    leader: str | None
+    inferred: bool
+    evidence: list[Evidence] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Rebalance:
+    cluster: str
+    system: str
+    rebalance_id: str
+    group: str
+    topic: str | None
+    protocol: str
+    protocol_type: str | None
+    assignor: str | None
+    generation_before: int | None
+    generation_after: int | None
+    started_at: int | None
+    joined_at: int | None
+    ended_at: int | None
+    initial_delay_seconds: float | None
+    join_seconds: float | None
+    sync_seconds: float | None
+    reconcile_seconds: float | None
+    duration_seconds: float | None
+    at_least_seconds: float | None
+    outcome: str
+    cause: str
+    root_cause: str | None
+    confidence: float
+    alternatives: dict[str, float]
+    settled_by: str | None
+    offenders: list[Person]
+    blockers: list[Person]
+    members_before: int | None
+    members_after: int | None
+    member_seconds_stopped: float | None
+    partition_seconds_stopped: float | None
+    duplicate_window: float | None
+    conformance: Conformance
+    coordinator: str | None
+    trigger_text: str | None
+    evidence: list[Evidence]
+    advice_id: str | None
+
+
+@dataclass(slots=True)
+class RebalanceMember:
+    cluster: str
+    system: str
+    rebalance_member_id: str
+    rebalance_id: str
+    group: str
+    member_id: str | None
+    client_id: str | None
+    instance_id: str | None
+    host: str | None
+    role: str  # trigger, joined, left, blocker, leader, bystander
+    first: bool
+    join_delay_seconds: float | None
+    session_before: str | None
+    session_after: str | None
+
+
+@dataclass(slots=True)
+class MemberSession:
+    cluster: str
+    system: str
+    member_session_id: str
+    group: str
+    member_id: str
+    client_id: str | None
+    host: str | None
+    instance_id: str | None
+    first_seen_at: int | None
+    last_seen_at: int | None
+    ended_how: str  # left, expired, evicted, replaced, fenced, removed, open
+    rebalances_caused: int
+    member_seconds_stopped_caused: float
+
+
+@dataclass(slots=True)
+class Incident:
+    cluster: str
+    system: str
+    incident_id: str
+    kind: str
+    severity: str
+    groups: list[str]
+    started_at: int | None
+    ended_at: int | None
+    rebalance_count: int
+    stopped_seconds: float
+    root_cause: str | None
+    worst_offender: Person | None
+    headline: str
+    rebalance_ids: list[str]
+    outage_ids: list[str]
+
+
+@dataclass(slots=True)
+class CoordinatorMove:
+    cluster: str
+    system: str
+    coordinator_move_id: str
+    group: str
+    offsets_partition: int | None
+    from_node: str | None
+    to_node: str | None
+    left_at: int | None
+    loaded_at: int | None
+    gap_seconds: float | None
+    evidence: list[Evidence]
+
+
+@dataclass(slots=True)
+class OffsetExpiration:
+    cluster: str
+    system: str
+    offset_expiration_id: str
+    group: str
+    empty_since: int | None
+    expires_at: int | None
+    retention_seconds: float | None
+    lost: bool
+    evidence: list[Evidence]
+
+
+@dataclass(slots=True)
+class Divergence:
+    """An observation that the model could not explain."""
+
+    cluster: str
+    system: str
+    divergence_id: str
+    group: str | None
+    at: int | None
+    expected: str
+    observed: str
+    evidence: list[Evidence]
+
+
+@dataclass(slots=True)
+class LearnedFact:
+    """Something learned from the files: zone, skew, version, node, timeout, load, outage."""
+
+    cluster: str
+    system: str
+    learned_fact_id: str
+    kind: str
+    subject: str
+    value: str
+    evidence: list[Evidence]
