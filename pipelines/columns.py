@@ -1,0 +1,82 @@
+"""What tables are declared with: column types, columns, tables.
+
+It starts no JVM: pyspark is imported only by `Table.spark_schema`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+TEXT = pa.string()
+FLAG = pa.bool_()
+COUNT = pa.int64()
+SECONDS = pa.float64()
+SHARE = pa.float64()
+INSTANT = pa.timestamp("us", tz="UTC")
+TEXTS = pa.list_(TEXT)
+PARTITION = pa.int32()
+
+EVIDENCE = pa.struct([("file", TEXT), ("line", COUNT), ("byte_offset", COUNT), ("text", TEXT), ("inferred", FLAG)])
+PERSON = pa.struct([("member_id", TEXT), ("client_id", TEXT), ("instance_id", TEXT), ("host", TEXT), ("reason", TEXT), ("first", FLAG)])
+CONFORMANCE = pa.struct([("inferred_steps", COUNT), ("unexplained_lines", COUNT)])
+
+SCHEMA_VERSION = 1
+"""Version of the tables and the JSON contract; stored with each table, raised when a column changes its meaning or goes away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `values` is the closed list of what it may hold, where there is one."""
+
+    name: str
+    type: pa.DataType
+    description: str
+    required: bool = False
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table. `slice` are the columns by which it is replaced as a whole; `key` tells its rows apart."""
+
+    layer: str
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    slice: tuple[str, ...]
+    clustering: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Place below the warehouse."""
+        return f"{self.layer}/{self.name}"
+
+    @property
+    def column_names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    def arrow_schema(self) -> pa.Schema:
+        """Column descriptions travel as field metadata under `comment`, as Spark and Delta expect them."""
+        return pa.schema([pa.field(c.name, c.type, metadata={"comment": c.description}) for c in self.columns])
+
+    def spark_schema(self) -> StructType:
+        from pyspark.sql.pandas.types import from_arrow_type
+        from pyspark.sql.types import StructField, StructType
+
+        return StructType(
+            [StructField(c.name, from_arrow_type(c.type), nullable=True, metadata={"comment": c.description}) for c in self.columns]
+        )
+
+
+def required(name: str, kind: pa.DataType, description: str, values: tuple[str, ...] = ()) -> Column:
+    return Column(name, kind, description, required=True, values=values)

@@ -1,0 +1,90 @@
+"""Closed lists of words that columns hold.
+
+The quality gates and the JSON Schema check tables against them, so a word that the
+models begin to say must be entered here first.
+"""
+
+from __future__ import annotations
+
+from models.events import Witness
+
+SYSTEMS = ("kafka", "rocketmq")
+WITNESSES = tuple(str(witness) for witness in Witness)
+RUN_STATUSES = ("running", "published", "failed")
+FILE_KINDS = ("server", "request", "controller", "state_change", "client", "other", "not_a_log")
+FILE_STATUSES = ("ok", "empty", "rejected", "truncated", "skipped")
+FACT_KINDS = ("zone", "skew", "version", "node", "timeout", "load", "outage", "cluster", "gap")
+
+# Classic states first; Assigning and Reconciling belong to the consumer protocol, NotReady to streams groups.
+STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Assigning", "Reconciling", "NotReady")
+PROTOCOLS = ("classic", "consumer", "share", "streams", "rocketmq")
+REBALANCE_OUTCOMES = ("stable", "empty", "dead", "superseded", "coordinator_lost", "open")
+ROLES = ("trigger", "joined", "left", "blocker", "leader", "bystander")
+SESSION_ENDS = ("left", "expired", "evicted", "replaced", "fenced", "removed", "open")
+SEVERITIES = ("info", "warning", "critical")
+
+KAFKA_CAUSES = (
+    "new_group",
+    "member_join",
+    "member_restart",
+    "member_leave",
+    "session_timeout",
+    "poll_timeout",
+    "rebalance_timeout",
+    "sync_timeout",
+    "static_member_replaced",
+    "static_member_leave",
+    "subscription_change",
+    "metadata_change",
+    "assignor_change",
+    "cooperative_followup",
+    "admin_removal",
+    "group_deleted",
+    "protocol_migration",
+    "coordinator_failover",
+    "assignment_store_failed",
+    "unknown",
+)
+ALLOCATION_CAUSES = (
+    "consumer_start",
+    "consumer_stop",
+    "consumer_crash",
+    "channel_expired",
+    "queue_count_change",
+    "topic_route_appeared",
+    "broker_down",
+    "broker_up",
+    "strategy_mismatch",
+    "subscription_mismatch",
+    "subscription_change",
+    "consumer_list_unavailable",
+    "consumer_list_partial",
+    "client_id_conflict",
+    "connection_lost",
+    "consumer_resume",
+    "offset_reset",
+    "pull_expired",
+    "message_request_mode",
+    "unknown",
+)
+REBALANCE_CAUSES = tuple(dict.fromkeys(KAFKA_CAUSES + ALLOCATION_CAUSES))
+ROOT_CAUSES = tuple(dict.fromkeys((*REBALANCE_CAUSES, "rolling_restart", "broker_outage", "client_pause", "ghost_member")))
+OUTAGE_CAUSES = ("broker_down_single_replica", "controlled_shutdown_single_replica", "isr_lost", "all_replicas_down", "unknown")
+OUTAGE_ENDS = ("replica_returned", "isr_election", "unclean_election", "reassigned", "open")
+INCIDENT_KINDS = (
+    "storm",
+    "never_settles",
+    "stuck",
+    "flapping_member",
+    "slow_member",
+    "rolling_restart",
+    "autoscaling",
+    "coordinator_move",
+    "broker_outage",
+    "assignment_store",
+    "protocol_migration",
+    "queue_ownership",
+    "single",
+)
+OWNERSHIP_KINDS = ("owned", "no_owner", "two_owners")
+CONDITION_KINDS = ("strategy_mismatch", "subscription_mismatch", "client_id_conflict", "multi_topic_skew")
