@@ -1,0 +1,83 @@
+# `make demo` shows the product, `make test` checks it. Both set up what they need and are quick the second time.
+# Needs Python 3.11 or later, Java 17 and make.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+UV_VERSION := 0.13.9
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+OUT := build/demo
+CORPORA ?= ../shared/corpora
+SCORE ?= ../shared/tools/score.py
+
+# Each sample folder is a cluster of its own, and one was logged in another zone (see data_samples/README.md).
+SAMPLE_OPTIONS = $(shell sed 's/\#.*//' data_samples/options.txt)
+
+.PHONY: help setup demo test lint browser corpus-score compare bench docs lock clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+setup: $(READY) ## a virtual environment with everything that the lock file names
+
+$(VENV)/bin/uv:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed; name one with make PYTHON=...")'
+	"$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+$(READY): requirements.lock pyproject.toml | $(VENV)/bin/uv
+	@command -v java > /dev/null || { echo 'error: no java on the PATH; install Java 17 (Debian: openjdk-17-jre-headless)' >&2; exit 1; }
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements.lock
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY) ## run the main job on data_samples: Spark, Delta tables, report
+	@mkdir -p $(OUT)
+	$(BIN)/groupscope run --input data_samples --warehouse $(OUT)/warehouse $(SAMPLE_OPTIONS)
+	$(BIN)/groupscope analyze data_samples $(SAMPLE_OPTIONS) --report $(OUT)/report.html
+	@echo
+	@echo 'Tables:  $(OUT)/warehouse'
+	@echo 'Report:  $(OUT)/report.html  (open it in a browser; it needs no network)'
+	@echo 'Ask:     $(BIN)/groupscope rebalances --warehouse $(OUT)/warehouse'
+	@echo '         $(BIN)/groupscope explain shipping-e/2 data_samples/kafka/1.1.1/poll-timeout'
+
+test: $(READY) lint browser ## linters, types, import directions and all tests
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+# The browser tests skip, and say why, where there is no Chromium and no right to install one.
+browser:
+	@command -v chromium chromium-browser google-chrome > /dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null || \
+	  { echo 'installing chromium for the browser tests'; \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium; } > /dev/null \
+	    || echo 'chromium could not be installed: the browser tests will be skipped'; }
+
+corpus-score: $(READY) ## score the analysis against the labelled Kafka corpora
+	$(BIN)/python $(SCORE) $(CORPORA)/kafka --protocol classic --jobs 2 -- \
+	  $(BIN)/groupscope analyze {logs} --log-tz {tz} --log-tz 'clients/*={client_tz}' --json
+	$(BIN)/python $(SCORE) $(CORPORA)/kafka --protocol classic --files server --jobs 2 -- \
+	  $(BIN)/groupscope analyze {logs} --log-tz {tz} --log-tz 'clients/*={client_tz}' --json
+
+compare: $(READY) ## the same rows from analyze, from the Spark job and from the Delta tables
+	$(BIN)/python -m tests.compare_paths $(CORPORA)/kafka
+
+bench: $(READY) ## measure the parser against DuckDB on input of its own making
+	$(BIN)/python -m tests.benchmarks.bench_parse
+
+docs: $(READY) ## write docs/tables.md from pipelines/schemas.py
+	$(BIN)/python -m tests.write_docs
+
+lock: $(READY) ## resolve the dependencies again
+	$(BIN)/uv pip compile pyproject.toml --quiet --extra dev --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-emit-index-url --no-header --output-file requirements.lock
+
+clean: ## remove what can be made again
+	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis spark-warehouse
