@@ -1,0 +1,111 @@
+"""The causes of rebalances and outages in words: meaning, signs, advice (`conf/causes.yaml`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+SYSTEMS = ("kafka", "rocketmq")
+FAMILIES = ("join", "restart", "leave", "timeout", "change", "followup", "admin", "broker", "fault", "unknown")
+"""Causes that call for one colour. The order is the order of legends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting worth turning: its name, where it is set, and the first product version that knows it."""
+
+    name: str
+    at: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing that an operator can do."""
+
+    do: str
+    settings: tuple[Setting, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """By what a cause is recognised in a range of versions."""
+
+    versions: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A cause as people are told of it. `act` is a clause in which `{who}` stands for the members that acted."""
+
+    id: str
+    system: str
+    family: str
+    title: str
+    act: str
+    meaning: str
+    expected: bool = False
+    root_only: bool = False
+    recognised: tuple[Sign, ...] = ()
+    advice: tuple[Advice, ...] = ()
+
+    def clause(self, who: str) -> str:
+        return self.act.replace("{who}", who)
+
+
+@cache
+def causes() -> Mapping[tuple[str, str], Cause]:
+    """All causes of rebalances, by system and id."""
+    return {(entry.system, entry.id): entry for entry in map(_cause, _document()["causes"])}
+
+
+@cache
+def outage_causes() -> Mapping[str, Cause]:
+    """All causes of partition outages, by id."""
+    entries = ({"system": "kafka", "family": "broker", "recognised": [], **raw} for raw in _document()["outages"])
+    return {entry.id: entry for entry in map(_cause, entries)}
+
+
+def cause(system: str, cause_id: str | None) -> Cause:
+    """The entry of a cause; that of `unknown` for a name without one, so that tables of a newer version can be read."""
+    known = causes()
+    fallback = known.get((system, "unknown"), known["kafka", "unknown"])
+    return known.get((system, cause_id or "unknown"), fallback)
+
+
+def outage_cause(cause_id: str | None) -> Cause:
+    known = outage_causes()
+    return known.get(cause_id or "unknown", known["unknown"])
+
+
+@cache
+def _document() -> dict[str, Any]:
+    import yaml  # here, because the command line lists its commands without it
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    text = resources.files("conf").joinpath("causes.yaml").read_text(encoding="utf-8")
+    document: dict[str, Any] = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe loaders
+    return document
+
+
+def _cause(raw: Mapping[str, Any]) -> Cause:
+    return Cause(
+        id=raw["id"],
+        system=raw["system"],
+        family=raw["family"],
+        title=raw["title"],
+        act=raw["act"],
+        meaning=raw["meaning"],
+        expected=raw.get("expected", False),
+        root_only=raw.get("kind") == "root",
+        recognised=tuple(Sign(sign["versions"], sign["by"]) for sign in raw.get("recognised", ())),
+        advice=tuple(_advice(item) for item in raw.get("advice", ())),
+    )
+
+
+def _advice(raw: Mapping[str, Any]) -> Advice:
+    return Advice(raw["do"], tuple(Setting(**setting) for setting in raw.get("settings", ())))

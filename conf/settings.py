@@ -1,0 +1,164 @@
+"""All settings as one typed object.
+
+Defaults stand in `default.toml`; a file of the user's and variables of the environment override them.
+Every error names the key and where its value came from.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_type_hints
+
+PREFIX = "GROUPSCOPE_"
+FILE_VARIABLE = "GROUPSCOPE_SETTINGS"
+
+
+class SettingsError(Exception):
+    """A setting that can't be used. The text names the key."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    log_time_zones: tuple[str, ...]
+    clusters: tuple[str, ...]
+    kafka_versions: tuple[str, ...]
+    assume: tuple[str, ...]
+    max_record_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    time_zone: str
+    evidence_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    drawn_rebalances_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class Severity:
+    critical_stopped_seconds: float
+    critical_stopped_share: float
+    critical_ownership_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    input: Input
+    display: Display
+    report: Report
+    warehouse: Warehouse
+    severity: Severity
+
+
+_SECTIONS: dict[str, Any] = get_type_hints(Settings)
+_KEYS: dict[str, dict[str, Any]] = {name: get_type_hints(section) for name, section in _SECTIONS.items()}
+
+
+def load_settings(path: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Defaults, then the file (`path`, or the one that the environment names), then the environment."""
+    variables = os.environ if environment is None else environment
+    values: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
+    default_text = resources.files("conf").joinpath("default.toml").read_text(encoding="utf-8")
+    _merge(values, tomllib.loads(default_text), "conf/default.toml")
+    chosen = path or variables.get(FILE_VARIABLE)
+    if chosen:
+        _merge(values, _read(Path(chosen)), str(chosen))
+    _merge_environment(values, variables)
+    _check_ranges(values)
+    return Settings(**{name: section(**values[name]) for name, section in _SECTIONS.items()})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: can't read the settings file: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: not valid TOML: {error}") from error
+
+
+def _merge(values: dict[str, dict[str, Any]], found: Mapping[str, Any], origin: str) -> None:
+    for section, entries in found.items():
+        if section not in _KEYS:
+            raise SettingsError(f"{origin}: [{section}] is not a section{_nearest(section, _KEYS)}")
+        if not isinstance(entries, Mapping):
+            raise SettingsError(f"{origin}: {section} is a section; write its keys below [{section}]")
+        for key, value in entries.items():
+            if key not in _KEYS[section]:
+                raise SettingsError(f"{origin}: {section}.{key} is not a setting{_nearest(key, _KEYS[section])}")
+            values[section][key] = _checked(_KEYS[section][key], value, f"{origin}: {section}.{key}")
+
+
+def _merge_environment(values: dict[str, dict[str, Any]], variables: Mapping[str, str]) -> None:
+    """`GROUPSCOPE_SECTION_KEY=value`; lists are separated by commas. Variables of other sections are not ours."""
+    for variable in sorted(variables):
+        section, _, key = variable.removeprefix(PREFIX).lower().partition("_")
+        if not variable.startswith(PREFIX) or section not in _KEYS or not key:
+            continue
+        if key not in _KEYS[section]:
+            raise SettingsError(f"{variable}: {section}.{key} is not a setting{_nearest(key, _KEYS[section])}")
+        text = variables[variable]
+        values[section][key] = _checked(_KEYS[section][key], _from_text(_KEYS[section][key], text), f"{variable}: {section}.{key}")
+
+
+def _from_text(kind: Any, text: str) -> object:
+    if kind is int or kind is float:
+        try:
+            return kind(text)
+        except ValueError:
+            return text
+    if kind == tuple[str, ...]:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return text
+
+
+def _checked(kind: Any, value: object, place: str) -> object:
+    """The value as its type, or an error that says what was expected."""
+    if kind == tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise SettingsError(f"{place}: expected a list of texts, found {value!r}")
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind is float and number:
+        return float(value)  # type: ignore[arg-type]
+    if kind is int and number and isinstance(value, int):
+        return value
+    if kind is str and isinstance(value, str):
+        return value
+    expected = {int: "a whole number", float: "a number", str: "a text"}[kind]
+    raise SettingsError(f"{place}: expected {expected}, found {value!r}")
+
+
+def _check_ranges(values: Mapping[str, Mapping[str, Any]]) -> None:
+    for section, entries in values.items():
+        for key, value in entries.items():
+            if isinstance(value, (int, float)) and value < 0:
+                raise SettingsError(f"{section}.{key}: must not be negative, found {value}")
+    zone = values["display"]["time_zone"]
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise SettingsError(f"display.time_zone: {zone!r} is not a time zone; an example is Europe/Berlin") from error
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"

@@ -1,0 +1,55 @@
+"""The list of causes is complete, and its words can be built into sentences."""
+
+import re
+
+import pytest
+
+from conf.causes import FAMILIES, SYSTEMS, Cause, cause, causes, outage_cause, outage_causes
+from pipelines import vocabulary
+
+EVERY = [*causes().values(), *outage_causes().values()]
+
+
+def test_every_cause_in_use_has_an_entry_and_no_entry_is_left_over() -> None:
+    kafka = {entry.id for entry in causes().values() if entry.system == "kafka" and not entry.root_only}
+    rocketmq = {entry.id for entry in causes().values() if entry.system == "rocketmq"}
+    roots = {entry.id for entry in causes().values() if entry.root_only}
+    assert kafka == set(vocabulary.KAFKA_CAUSES)
+    assert rocketmq == set(vocabulary.ALLOCATION_CAUSES)
+    assert roots == set(vocabulary.ROOT_CAUSES) - set(vocabulary.REBALANCE_CAUSES)
+    assert set(outage_causes()) == set(vocabulary.OUTAGE_CAUSES)
+
+
+@pytest.mark.parametrize("entry", EVERY, ids=lambda entry: f"{entry.system}-{entry.id}")
+def test_an_entry_says_what_it_is_and_what_to_do(entry: Cause) -> None:
+    assert entry.system in SYSTEMS
+    assert entry.family in FAMILIES
+    assert entry.meaning.endswith(".")
+    assert entry.advice
+    assert all(advice.do.endswith(".") for advice in entry.advice)
+    assert all(sign.by.endswith(".") for sign in entry.recognised)
+    assert "{" not in entry.clause("orders-1")
+
+
+@pytest.mark.parametrize("entry", causes().values(), ids=lambda entry: f"{entry.system}-{entry.id}")
+def test_an_entry_says_how_it_is_recognised(entry: Cause) -> None:
+    assert entry.recognised
+    assert len({sign.versions for sign in entry.recognised}) >= 1
+
+
+def test_every_setting_names_its_first_version() -> None:
+    settings = [setting for entry in EVERY for advice in entry.advice for setting in advice.settings]
+    assert settings
+    assert [setting for setting in settings if not re.fullmatch(r"\d+\.\d+(\.\d+)?", setting.since)] == []
+    assert all(setting.at for setting in settings)
+
+
+def test_a_cause_of_a_newer_version_reads_as_unknown() -> None:
+    assert cause("kafka", "not_yet_known").id == "unknown"
+    assert cause("kafka", None).id == "unknown"
+    assert cause("another", "x").system == "kafka"
+    assert outage_cause("x").id == "unknown"
+
+
+def test_the_same_name_means_another_thing_in_another_system() -> None:
+    assert cause("kafka", "subscription_change").meaning != cause("rocketmq", "subscription_change").meaning

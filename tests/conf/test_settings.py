@@ -1,0 +1,73 @@
+"""Settings: what wins over what, and what an error says."""
+
+from pathlib import Path
+
+import pytest
+
+from conf.settings import SettingsError, load_settings
+
+
+def test_defaults_are_complete() -> None:
+    settings = load_settings(environment={})
+    assert settings.display.time_zone == "UTC"
+    assert settings.severity.critical_stopped_seconds == 300.0
+
+
+def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text('[display]\ntime_zone = "Europe/Berlin"\nevidence_lines = 3\n[input]\nclusters = ["a=b"]\n', encoding="utf-8")
+    settings = load_settings(environment={"GROUPSCOPE_SETTINGS": str(file), "GROUPSCOPE_DISPLAY_EVIDENCE_LINES": "5"})
+    assert settings.display.time_zone == "Europe/Berlin"
+    assert settings.display.evidence_lines == 5
+    assert settings.input.clusters == ("a=b",)
+
+
+def test_a_list_in_the_environment_is_split_at_commas() -> None:
+    settings = load_settings(environment={"GROUPSCOPE_INPUT_LOG_TIME_ZONES": "UTC, clients/*=Europe/Berlin"})
+    assert settings.input.log_time_zones == ("UTC", "clients/*=Europe/Berlin")
+
+
+def test_variables_of_other_sections_are_left_alone() -> None:
+    assert load_settings(environment={"GROUPSCOPE_OTHER_THING": "x", "PATH": "y"}) == load_settings(environment={})
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"GROUPSCOPE_DISPLAY_TIMEZONE": "UTC"}, "display.timezone is not a setting; did you mean time_zone?"),
+        ({"GROUPSCOPE_DISPLAY_TIME_ZONE": "Mars/Olympus"}, "display.time_zone: 'Mars/Olympus' is not a time zone"),
+        ({"GROUPSCOPE_DISPLAY_TIME_ZONE": "../../etc/passwd"}, "is not a time zone"),
+        ({"GROUPSCOPE_INPUT_MAX_RECORD_BYTES": "many"}, "input.max_record_bytes: expected a whole number, found 'many'"),
+        ({"GROUPSCOPE_SEVERITY_CRITICAL_STOPPED_SECONDS": "-1"}, "severity.critical_stopped_seconds: must not be negative"),
+    ],
+)
+def test_an_error_of_the_environment_names_the_key(environment: dict[str, str], said: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        load_settings(environment=environment)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[displays]\n", "[displays] is not a section; did you mean display?"),
+        ("display = 3\n", "display is a section"),
+        ("[display]\nzone = 'UTC'\n", "display.zone is not a setting"),
+        ("[display]\ntime_zone = 3\n", "display.time_zone: expected a text, found 3"),
+        ("[input]\nclusters = 'a'\n", "input.clusters: expected a list of texts"),
+        ("[input]\nmax_record_bytes = true\n", "input.max_record_bytes: expected a whole number, found True"),
+        ("[display\n", "not valid TOML"),
+    ],
+)
+def test_an_error_of_the_file_names_the_file_and_the_key(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError) as error:
+        load_settings(file, environment={})
+    assert str(file) in str(error.value)
+    assert said in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="can't read the settings file"):
+        load_settings(tmp_path / "absent.toml", environment={})
