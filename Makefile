@@ -73,7 +73,7 @@ bench: $(READY) ## measure the parser against DuckDB on input of its own making
 	$(BIN)/python -m tests.benchmarks.bench_parse
 
 docs: $(READY) ## write docs/tables.md from pipelines/schemas.py
-	$(BIN)/python -m tests.write_docs
+	$(BIN)/python docs/write_tables.py
 
 lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile pyproject.toml --quiet --extra dev --universal --python-version 3.11 --upgrade \

@@ -1,0 +1,77 @@
+"""What tests of several parts share: where samples and corpora are, and how the command is run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write golden files anew; read the difference before you keep it")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The sample logs that belong to the repository."""
+    return ROOT / "data_samples"
+
+
+@pytest.fixture(scope="session")
+def sample_options(samples: Path) -> list[str]:
+    """Which cluster and zone each sample has, as options of the command line."""
+    return shlex.split((samples / "options.txt").read_text(encoding="utf-8"), comments=True)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of labelled corpora and recordings that stands beside the checkout; tests that need it skip without it."""
+    if not SHARED.is_dir():
+        pytest.skip("the labelled corpora are not beside this checkout (../shared)")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def kafka_corpus(shared: Path) -> Path:
+    """Scenario folders of real Kafka logs with their truth."""
+    folder = shared / "corpora" / "kafka"
+    if not folder.is_dir():
+        pytest.skip("no Kafka corpus in ../shared/corpora")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def groupscope() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the command in a process of its own, as a user does."""
+
+    def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).with_name("groupscope")), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def analysis_of_samples(
+    groupscope: Callable[..., subprocess.CompletedProcess[str]], samples: Path, sample_options: list[str]
+) -> dict[str, Any]:
+    """`analyze --json` on all samples, run once."""
+    done = groupscope("analyze", samples, *sample_options, "--json")
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
