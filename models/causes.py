@@ -1,0 +1,39 @@
+"""The causes that a verdict may name. Their meaning and advice stand in `conf/causes.yaml`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    NEW_GROUP = "new_group"
+    MEMBER_JOIN = "member_join"
+    MEMBER_RESTART = "member_restart"
+    MEMBER_LEAVE = "member_leave"
+    SESSION_TIMEOUT = "session_timeout"
+    POLL_TIMEOUT = "poll_timeout"
+    REBALANCE_TIMEOUT = "rebalance_timeout"
+    SYNC_TIMEOUT = "sync_timeout"
+    STATIC_MEMBER_REPLACED = "static_member_replaced"
+    STATIC_MEMBER_LEAVE = "static_member_leave"
+    SUBSCRIPTION_CHANGE = "subscription_change"
+    METADATA_CHANGE = "metadata_change"
+    ASSIGNOR_CHANGE = "assignor_change"
+    COOPERATIVE_FOLLOWUP = "cooperative_followup"
+    ADMIN_REMOVAL = "admin_removal"
+    GROUP_DELETED = "group_deleted"
+    PROTOCOL_MIGRATION = "protocol_migration"
+    COORDINATOR_FAILOVER = "coordinator_failover"
+    ASSIGNMENT_STORE_FAILED = "assignment_store_failed"
+    UNKNOWN = "unknown"
+
+
+class RootCause(StrEnum):
+    """What may stand behind a trigger, beside the causes themselves."""
+
+    ROLLING_RESTART = "rolling_restart"
+    BROKER_OUTAGE = "broker_outage"
+    CLIENT_PAUSE = "client_pause"
+    GHOST_MEMBER = "ghost_member"
+    COORDINATOR_FAILOVER = "coordinator_failover"
+    ASSIGNMENT_STORE_FAILED = "assignment_store_failed"

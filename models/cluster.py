@@ -1,0 +1,215 @@
+"""The cluster stage: what the few lines that concern a whole cluster say.
+
+One ordered pass per cluster learns loads and unloads of `__consumer_offsets` partitions, changes of topics,
+brokers that start and stop, and timeouts in force. The facts are small and immutable for the group stage.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from models.events import Event, Place
+
+DEFAULT_INITIAL_DELAY_MS = 3000
+"""group.initial.rebalance.delay.ms since 0.11 (KafkaConfig)."""
+
+DEFAULT_OFFSETS_RETENTION_MINUTES = 10_080
+"""offsets.retention.minutes since 2.0 (KafkaConfig); 1,440 before."""
+
+DEFAULT_OFFSETS_PARTITIONS = 50
+"""offsets.topic.num.partitions (KafkaConfig)."""
+
+CLUSTER_EVENTS = frozenset(
+    {
+        "PartitionLoadStarted",
+        "PartitionLoaded",
+        "PartitionLoadFailed",
+        "PartitionUnloadStarted",
+        "PartitionUnloaded",
+        "CoordinatorElected",
+        "CoordinatorResigned",
+        "CoordinatorStarted",
+        "CoordinatorStopped",
+        "BrokerConfigured",
+        "BrokerStarting",
+        "BrokerStarted",
+        "BrokerStopping",
+        "BrokerStopped",
+        "KafkaVersion",
+        "ClusterId",
+        "TopicCreated",
+        "PartitionsAdded",
+        "TopicDeleted",
+        "PartitionCreated",
+        "GroupsDeleted",
+        "StaticMemberKept",
+        "LeaderReplaced",
+    }
+)
+"""Events that the cluster stage reads; the group stage gets what it needs of them as facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A node took over (`loaded`) or gave up an offsets partition at `at` (microseconds)."""
+
+    at: int
+    node: str | None
+    partition: int
+    loaded: bool
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """A topic was created, deleted or got more partitions."""
+
+    at: int
+    topic: str
+    kind: str  # created, grown, deleted
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A broker process starts or stops."""
+
+    at: int
+    node: str | None
+    kind: str  # starting, started, stopping, stopped
+    event: Event
+
+
+@dataclass(slots=True)
+class ClusterFacts:
+    """What was learned of one cluster. Lists are ordered by time."""
+
+    cluster: str = "default"
+    loads: list[Load] = field(default_factory=list)
+    topic_changes: list[TopicChange] = field(default_factory=list)
+    node_changes: list[NodeChange] = field(default_factory=list)
+    deletions: list[tuple[int, str, Event]] = field(default_factory=list)
+    leaders_replaced: list[Event] = field(default_factory=list)
+    kept: list[Event] = field(default_factory=list)
+    broker_settings: dict[str, dict[str, object]] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    offsets_partitions: int | None = None
+    initial_delay_ms: int = DEFAULT_INITIAL_DELAY_MS
+    offsets_retention_seconds: float = DEFAULT_OFFSETS_RETENTION_MINUTES * 60.0
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+    logs_end: int | None = None
+
+    def last_load(self, partition: int | None, before: int) -> Load | None:
+        """The latest load of an offsets partition that was over by `before`."""
+        if partition is None:
+            return None
+        end = bisect_right(self.loads, before, key=lambda load: load.at)
+        return next((load for load in reversed(self.loads[:end]) if load.partition == partition and load.loaded), None)
+
+    def topic_changes_between(self, start: int, end: int) -> list[TopicChange]:
+        """Changes of topics in the half-open interval (start, end]; internal topics left out."""
+        low = bisect_right(self.topic_changes, start, key=lambda change: change.at)
+        high = bisect_right(self.topic_changes, end, key=lambda change: change.at)
+        return [change for change in self.topic_changes[low:high] if not change.topic.startswith("__")]
+
+    def node_changes_between(self, start: int, end: int) -> list[NodeChange]:
+        """Starts and stops of brokers in the closed interval."""
+        low = bisect_left(self.node_changes, start, key=lambda change: change.at)
+        high = bisect_right(self.node_changes, end, key=lambda change: change.at)
+        return self.node_changes[low:high]
+
+    def partition_of(self, group: str) -> int | None:
+        """The offsets partition that a group hashes to; None while the partition count is unknown."""
+        return partition_for(group, self.offsets_partitions) if self.offsets_partitions else None
+
+
+def java_hash(text: str) -> int:
+    """String.hashCode of Java, over UTF-16 code units, as a signed 32-bit number."""
+    value = 0
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    for index in range(0, len(encoded), 2):
+        value = (31 * value + (encoded[index] << 8 | encoded[index + 1])) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def partition_for(group: str, partition_count: int) -> int:
+    """Partition of `__consumer_offsets` that holds a group (GroupMetadataManager.partitionFor, Utils.abs)."""
+    return (java_hash(group) & 0x7FFFFFFF) % partition_count
+
+
+_LOADS = {"PartitionLoaded": True, "PartitionUnloadStarted": False, "PartitionUnloaded": False}
+_NODE_CHANGES = {
+    "BrokerStarting": "starting",
+    "CoordinatorStarted": "starting",
+    "BrokerStarted": "started",
+    "BrokerStopping": "stopping",
+    "CoordinatorStopped": "stopping",
+    "BrokerStopped": "stopped",
+}
+_TOPIC_CHANGES = {"TopicCreated": "created", "PartitionsAdded": "grown", "TopicDeleted": "deleted", "PartitionCreated": "grown"}
+
+
+def _time(event: Event) -> int:
+    return event.at_us if event.at_us is not None else event.order_us
+
+
+def _int(value: object) -> int | None:
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
+    """Learn the facts of one cluster from its events of `CLUSTER_EVENTS`, in any order."""
+    facts = ClusterFacts(cluster)
+    for event in events:
+        _learn_one(facts, event)
+    facts.loads.sort(key=lambda load: (load.at, _order(load.event.place)))
+    facts.topic_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
+    facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
+    facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
+    facts.leaders_replaced.sort(key=lambda event: (_time(event), _order(event.place)))
+    facts.kept.sort(key=lambda event: (_time(event), _order(event.place)))
+    return facts
+
+
+def _order(place: Place) -> tuple[str, int]:
+    return place.file, place.byte_offset
+
+
+def _learn_one(facts: ClusterFacts, event: Event) -> None:
+    at = _time(event)
+    if event.name in _LOADS and event.partition is not None:
+        facts.loads.append(Load(at, event.node, event.partition, _LOADS[event.name], event))
+    elif event.name in _TOPIC_CHANGES and event.topic:
+        facts.topic_changes.append(TopicChange(at, event.topic, _TOPIC_CHANGES[event.name], event))
+    elif event.name in _NODE_CHANGES:
+        facts.node_changes.append(NodeChange(at, event.node, _NODE_CHANGES[event.name], event))
+    elif event.name == "BrokerConfigured":
+        _learn_settings(facts, event)
+    elif event.name == "GroupsDeleted":
+        groups = event.fields.get("groups")
+        names = groups if isinstance(groups, (list, tuple)) else [part.strip() for part in str(groups or "").split(",")]
+        facts.deletions.extend((at, str(name), event) for name in names if name)
+    elif event.name == "KafkaVersion":
+        version = event.fields.get("version")
+        if isinstance(version, str):
+            facts.versions.setdefault(event.place.file, version)
+    elif event.name == "LeaderReplaced":
+        facts.leaders_replaced.append(event)
+    elif event.name == "StaticMemberKept":
+        facts.kept.append(event)
+
+
+def _learn_settings(facts: ClusterFacts, event: Event) -> None:
+    """Settings of a KafkaConfig block. They hold for the whole cluster: brokers of one cluster share these."""
+    settings = {name: value for name, value in event.fields.items() if value is not None}
+    facts.broker_settings.setdefault(event.node or event.place.file, {}).update(settings)
+    delay = _int(settings.get("initial_rebalance_delay_ms"))
+    if delay is not None:
+        facts.initial_delay_ms = delay
+    retention = _int(settings.get("offsets_retention_minutes"))
+    if retention is not None:
+        facts.offsets_retention_seconds = retention * 60.0
+    facts.offsets_partitions = _int(settings.get("offsets_partitions")) or facts.offsets_partitions

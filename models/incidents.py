@@ -1,0 +1,231 @@
+"""The incident stage: rebalances that belong together, over time and over groups.
+
+An incident is an episode of one group whose rebalances follow each other closely; a group that had only one
+is an incident of kind `single`. Episodes that one broker's end or one deployment explains say so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from models.ids import make_id
+from models.rows import Incident, Person, Rebalance
+
+US_PER_SECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where an incident begins to matter. Seconds."""
+
+    episode_gap_seconds: float = 120.0
+    storm_count: int = 6
+    flapping_count: int = 3
+    slow_join_seconds: float = 10.0
+    stuck_seconds: float = 60.0
+    critical_stopped_seconds: float = 300.0
+    critical_share_of_hour: float = 0.10
+
+
+EXPECTED_CAUSES = frozenset({"new_group", "member_join", "member_leave", "member_restart", "cooperative_followup", "admin_removal", "group_deleted"})
+"""Causes of everyday operation: deploys, scaling, shutdown."""
+
+FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})
+
+COORDINATOR_TROUBLE = {"coordinator_failover": "coordinator_move", "assignment_store_failed": "assignment_store"}
+
+
+def find_incidents(rebalances: Iterable[Rebalance], limits: Limits | None = None) -> list[Incident]:
+    """Gather rebalances into incidents, worst first. The rebalances may come in any order."""
+    limits = limits or Limits()
+    by_group: dict[tuple[str, str, str], list[Rebalance]] = {}
+    for row in rebalances:
+        by_group.setdefault((row.cluster, row.system, row.group), []).append(row)
+    found = [_incident(episode, limits) for key in sorted(by_group) for episode in _episodes(by_group[key], limits.episode_gap_seconds)]
+    return sorted(found, key=_badness)
+
+
+def _began(row: Rebalance) -> int:
+    return next((at for at in (row.started_at, row.joined_at, row.ended_at) if at is not None), 0)
+
+
+def _over(row: Rebalance) -> int:
+    return next((at for at in (row.ended_at, row.joined_at, row.started_at) if at is not None), 0)
+
+
+def _episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalance]]:
+    """Cut a group's rebalances where it was quiet for longer than the gap."""
+    rows.sort(key=lambda row: (_began(row), row.generation_before or 0))
+    episode: list[Rebalance] = []
+    over = 0
+    for row in rows:
+        if episode and _began(row) - over > gap_seconds * US_PER_SECOND:
+            yield episode
+            episode = []
+        episode.append(row)
+        over = max(over, _over(row))
+    if episode:
+        yield episode
+
+
+def stopped_seconds(rows: Sequence[Rebalance]) -> float:
+    """Seconds in which the group's members waited for a rebalance, expected initial delay left out."""
+    total = 0.0
+    for row in rows:
+        lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
+        if lasted is not None and row.outcome != "empty":
+            total += max(0.0, lasted - (row.initial_delay_seconds or 0.0))
+    return round(total, 6)
+
+
+def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
+    first = rows[0]
+    kind = _kind(rows, limits)
+    stopped = stopped_seconds(rows)
+    worst = _worst_offender(rows)
+    is_open = rows[-1].outcome == "open"
+    return Incident(
+        cluster=first.cluster,
+        system=first.system,
+        incident_id=make_id("incident", first.rebalance_id),
+        kind=kind,
+        severity=_severity(rows, kind, stopped, limits),
+        groups=[first.group],
+        started_at=_began(first) or None,
+        ended_at=None if is_open else max(_over(row) for row in rows) or None,
+        rebalance_count=len(rows),
+        stopped_seconds=stopped,
+        root_cause=_most_common([row.root_cause for row in rows if row.root_cause]),
+        worst_offender=worst,
+        headline=_headline(rows, kind, stopped, worst),
+        rebalance_ids=[row.rebalance_id for row in rows],
+        outage_ids=[],
+    )
+
+
+def _most_common(values: Sequence[str]) -> str | None:
+    return min(Counter(values).items(), key=lambda item: (-item[1], item[0]))[0] if values else None
+
+
+def _actor(person: Person) -> str:
+    return person.client_id or person.instance_id or person.member_id or "?"
+
+
+def _worst_offender(rows: Sequence[Rebalance]) -> Person | None:
+    """The member behind most of the unplanned rebalances; of the planned ones if there is nothing else."""
+    for causes in (FAILURES, None):
+        people = [person for row in rows if causes is None or row.cause in causes for person in row.offenders]
+        blocking = [person for row in rows for person in row.blockers] if causes is not None else []
+        counted = Counter(_actor(person) for person in [*people, *blocking])
+        if counted:
+            name = min(counted.items(), key=lambda item: (-item[1], item[0]))[0]
+            return next(person for person in [*people, *blocking] if _actor(person) == name)
+    return None
+
+
+def _kind(rows: Sequence[Rebalance], limits: Limits) -> str:
+    classic = [row for row in rows if row.protocol == "classic"]
+    last = rows[-1]
+    if last.protocol == "classic" and last.outcome == "open" and (last.at_least_seconds or 0) >= limits.stuck_seconds:
+        return "stuck"
+    for row in rows:
+        for trouble in (row.cause, row.root_cause):
+            if trouble in COORDINATOR_TROUBLE:
+                return COORDINATOR_TROUBLE[trouble]
+    if any(row.cause == "protocol_migration" for row in rows):
+        return "protocol_migration"
+    if len(rows) == 1:
+        return "slow_member" if last.blockers else "single"
+    if len(classic) >= limits.storm_count and not any(row.outcome in {"stable", "empty"} for row in classic):
+        return "never_settles"
+    if _flapping(rows, limits):
+        return "flapping_member"
+    if _restarted_in_turn(rows):
+        return "rolling_restart"
+    if any(row.blockers and (row.join_seconds or 0) >= limits.slow_join_seconds for row in rows):
+        return "slow_member"
+    if all(row.cause in {"member_join", "new_group"} for row in rows) or all(row.cause == "member_leave" for row in rows):
+        return "autoscaling"
+    unplanned = [row for row in rows if row.cause not in EXPECTED_CAUSES]
+    return "storm" if len(rows) >= limits.storm_count and unplanned else "single"
+
+
+def _flapping(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    """One and the same member behind failures again and again."""
+    counted = Counter(_actor(person) for row in rows if row.cause in FAILURES for person in row.offenders[:1])
+    return bool(counted) and max(counted.values()) >= limits.flapping_count
+
+
+def _restarted_in_turn(rows: Sequence[Rebalance]) -> bool:
+    """At least two members went and came back, one after the other, and nobody failed."""
+    if any(row.cause in FAILURES for row in rows):
+        return False
+    restarted = {_actor(person) for row in rows if row.cause == "member_restart" for person in row.offenders}
+    left = {_actor(person) for row in rows if row.cause == "member_leave" and row.outcome != "empty" for person in row.offenders}
+    joined = {_actor(person) for row in rows if row.cause == "member_join" for person in row.offenders}
+    return len(restarted | (left & joined)) >= 2
+
+
+def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limits) -> str:
+    span = max(1.0, (_over(rows[-1]) - _began(rows[0])) / US_PER_SECOND)
+    per_hour = stopped / max(span, 3600.0)
+    if stopped >= limits.critical_stopped_seconds or per_hour > limits.critical_share_of_hour or kind in {"stuck", "never_settles"}:
+        return "critical"
+    planned = all(row.cause in EXPECTED_CAUSES and not row.blockers for row in rows)
+    return "info" if planned and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
+
+
+_DEED_TOLD = {
+    "session_timeout": "missed its session timeout",
+    "poll_timeout": "exceeded its poll interval",
+    "rebalance_timeout": "did not rejoin in time",
+    "sync_timeout": "never sent SyncGroup",
+    "member_leave": "left",
+    "member_join": "joined",
+    "member_restart": "restarted",
+    "new_group": "started the group",
+    "subscription_change": "changed its subscription",
+    "metadata_change": "saw topics change",
+    "assignor_change": "came back with another assignor",
+    "cooperative_followup": "gave up partitions",
+    "admin_removal": "was removed by an administrator",
+    "static_member_replaced": "came back under a new member id",
+}
+
+
+def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> str:
+    """One sentence: how many rebalances in what time, how long the group stood, and through whom."""
+    span = (_over(rows[-1]) - _began(rows[0])) / US_PER_SECOND
+    count = f"{len(rows)} rebalances in {_spell(span)}" if len(rows) > 1 else "1 rebalance"
+    told = f"{rows[0].group}: {count}, {_spell(stopped)} stopped"
+    if worst is None:
+        cause = _most_common([row.cause for row in rows])
+        return f"{told}; {(cause or 'unknown').replace('_', ' ')}"
+    name = _actor(worst)
+    causes = [row.cause for row in rows if any(_actor(person) == name for person in row.offenders)]
+    host = f" on {worst.host.lstrip('/')}" if worst.host else ""
+    if not causes:
+        return f"{told}; {name}{host} held the others up"
+    cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
+    times = causes.count(cause)
+    deed = _DEED_TOLD.get(cause, cause.replace("_", " "))
+    return f"{told}; {name}{host} {deed}" + (f" {times} times" if times > 1 else "")
+
+
+def _spell(value: float) -> str:
+    """A length of time for people: 0.6 s, 42 s, 3.5 min, 2.1 h."""
+    if value < 10:
+        return f"{value:.1f} s"
+    if value < 120:
+        return f"{value:.0f} s"
+    return f"{value / 60:.1f} min" if value < 7200 else f"{value / 3600:.1f} h"
+
+
+_SEVERITIES = {"critical": 0, "warning": 1, "info": 2}
+
+
+def _badness(incident: Incident) -> tuple[int, float, int, str]:
+    """Worst first: by severity, then by the time that the group stood."""
+    return _SEVERITIES[incident.severity], -incident.stopped_seconds, incident.started_at or 0, incident.incident_id

@@ -1,0 +1,159 @@
+"""All that is known of one rebalance when its cause is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from models.cluster import ClusterFacts
+from models.events import Event, Witness
+from models.kafka.acts import Act, Deed, text_field
+from models.kafka.classic import Draft, when
+from models.kafka.group import State
+from models.kafka.members import Roster
+
+CLOCK_TOLERANCE_US = 60_000
+"""How much later than the coordinator's line a client may log the request that caused it: two threads, two files."""
+
+STRAGGLER_US = 2_000_000
+"""Lines of the members that emptied a group may follow the line that says so."""
+
+_MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]
+
+
+@dataclass(slots=True)
+class GroupKnowledge:
+    """What has been learned of a group beyond one rebalance."""
+
+    generations: _MEMBERSHIP_BY_GENERATION = field(default_factory=dict)  # generation -> actor -> member id
+    first_generation: dict[str, int] = field(default_factory=dict)  # member id -> generation that it joined first
+    clients: set[str] = field(default_factory=set)  # actors whose own log is among the files
+    requests: bool = False  # a request log is among the files
+    assignors: dict[int, str] = field(default_factory=dict)
+    topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # actor -> topics it subscribed to last
+    patterns: set[str] = field(default_factory=set)  # actors that subscribe by pattern
+    stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
+
+
+@dataclass(slots=True)
+class Case:
+    """One draft and its surroundings. `acts` are ordered by time and reach beyond the draft's end."""
+
+    draft: Draft
+    previous: Draft | None
+    following: Draft | None
+    acts: Sequence[Act]
+    roster: Roster
+    facts: ClusterFacts
+    known: GroupKnowledge
+
+    @property
+    def start(self) -> int:
+        """Start of the rebalance; where its line is missing, the first line that shows it."""
+        at = self.draft.started_at
+        if at is None:
+            at = self.draft.open_until
+        return at if at is not None else 0
+
+    @property
+    def phase_began(self) -> int:
+        """End of the join phase before: deeds after it belong to this rebalance."""
+        before = self.draft.previous_joined_at
+        return before if before is not None else -(1 << 62)
+
+    @property
+    def phase_over(self) -> int:
+        """End of this join phase (of the rebalance, if it never got so far; far away while it is open)."""
+        until = self.draft.open_until
+        if until is None:
+            return 1 << 62
+        return until + STRAGGLER_US if self.draft.outcome == "empty" else until
+
+    @property
+    def was_empty(self) -> bool:
+        return self.draft.state_before is State.EMPTY
+
+    def actor(self, act: Act) -> str | None:
+        return self.roster.actor(act.member_id, act.client_id, act.instance_id)
+
+    def deeds(self, *kinds: Deed, start: int | None = None, end: int | None = None) -> Iterator[Act]:
+        """Deeds of these kinds after the last join phase (or `start`) and up to the end of this one (or `end`)."""
+        low = self.phase_began if start is None else start
+        high = self.phase_over if end is None else end
+        return (act for act in self.acts if act.deed in kinds and low < act.at <= high)
+
+    @property
+    def members_before(self) -> dict[str, str | None]:
+        """Known members of the generation before: actor to member id."""
+        generation = self.draft.generation_before
+        return self.known.generations.get(generation, {}) if generation is not None and not self.was_empty else {}
+
+    @property
+    def members_after(self) -> dict[str, str | None]:
+        generation = self.draft.generation_after
+        return self.known.generations.get(generation, {}) if generation is not None else {}
+
+    def is_new(self, act: Act) -> bool:
+        """A JoinGroup of somebody who was no member of the generation before."""
+        if act.deed is Deed.JOIN:
+            return True
+        if act.deed is not Deed.REJOIN or act.member_id is None:
+            return False
+        first = self.known.first_generation.get(act.member_id)
+        if first is not None and self.draft.generation_before is not None:
+            return first > self.draft.generation_before or self.was_empty
+        return first is None and act.member_id not in self.members_before.values() and bool(self.members_before)
+
+    def joiners(self) -> dict[str, Act]:
+        """Who asked to become a member in this rebalance, by actor, with the first act of each."""
+        found: dict[str, Act] = {}
+        for act in self.deeds(Deed.JOIN, Deed.REJOIN, end=self.draft.open_until):
+            actor = self.actor(act)
+            if actor is not None and actor not in found and self.is_new(act):
+                found[actor] = act
+        return found
+
+    def by_actor(self, *kinds: Deed) -> dict[str, Act]:
+        """First act of each actor among deeds of these kinds; a coordinator's line is preferred."""
+        found: dict[str, Act] = {}
+        for act in self.deeds(*kinds):
+            actor = self.actor(act)
+            if actor is not None and (actor not in found or (act.certain and not found[actor].certain)):
+                found[actor] = act
+        return found
+
+    def has_client_log(self, actor: str | None) -> bool:
+        return actor is not None and actor in self.known.clients
+
+    @property
+    def reason_id(self) -> str | None:
+        return text_field(self.draft.started, "reason_id") if self.draft.started else None
+
+    @property
+    def reason(self) -> str | None:
+        return text_field(self.draft.started, "reason") if self.draft.started else None
+
+    def reason_act(self) -> Act | None:
+        """The member that the reason names, as an act at the start of the rebalance."""
+        event = self.draft.started
+        if event is None:
+            return None
+        member_id = text_field(event, "reason_member_id")
+        if member_id is None:
+            return None
+        deed = {"new_member": Deed.JOIN, "leave": Deed.LEAVE, "heartbeat_expiration": Deed.EXPIRE}.get(self.reason_id or "", Deed.REJOIN)
+        instance = text_field(event, "reason_instance_id")
+        return Act(deed, when(event) or 0, member_id, None, instance, text_field(event, "client_reason"), None, event)
+
+    @property
+    def witnesses(self) -> set[Witness]:
+        return {act.event.witness for act in self.acts}
+
+
+def evidence_events(case: Case, acts: Sequence[Act]) -> list[Event]:
+    """Events that a verdict stands on: the coordinator's own lines and those of the acts, in order, once each."""
+    draft = case.draft
+    events = [event for event in (draft.started, draft.joined, draft.ended, *draft.extra) if event is not None]
+    events += [act.event for act in acts]
+    unique = {(event.place.file, event.place.byte_offset): event for event in events}
+    return sorted(unique.values(), key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))

@@ -1,0 +1,335 @@
+"""Classic groups, replayed: the coordinator's lines become states, generations and drafts of rebalances.
+
+A draft is one entry into PreparingRebalance with what followed. Who caused it is decided later, by
+`models.kafka.diagnosis`, when enough of what came after it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.kafka.acts import Act, int_field, text_field
+from models.kafka.group import Group, State, move
+from models.kafka.members import Roster
+
+EMPTY_STRAGGLER_US = 2_000_000
+"""A member's own "has left" line can follow the line "is now empty" (3.x prints it after the removal); seen up to 0.2 s late."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """One rebalance as far as the coordinator's lines tell it. Times are microseconds."""
+
+    ordinal: int
+    generation_before: int | None
+    state_before: State | None
+    node: str | None = None
+    partition: int | None = None
+    started: Event | None = None
+    joined: Event | None = None
+    ended: Event | None = None
+    generation_after: int | None = None
+    outcome: str = "open"
+    ended_at: int | None = None
+    members_before: int | None = None
+    members_after: int | None = None
+    leader: str | None = None
+    protocol_type: str | None = None
+    assignor: str | None = None
+    inferred_steps: int = 0
+    unexplained_lines: int = 0
+    previous_joined_at: int | None = None
+    previous_ended_at: int | None = None
+    load_before: Event | None = None
+    extra: list[Event] = field(default_factory=list)
+
+    @property
+    def started_at(self) -> int | None:
+        return when(self.started)
+
+    @property
+    def joined_at(self) -> int | None:
+        return when(self.joined)
+
+    @property
+    def open_until(self) -> int | None:
+        """When the join phase was over, or the whole rebalance if that is all that is known."""
+        return self.joined_at if self.joined is not None else self.ended_at
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A step of the group's state with the event that shows it."""
+
+    before: State | None
+    after: State
+    inferred: bool
+    event: Event
+    generation: int | None
+    member_count: int | None
+    leader: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that the model did not expect."""
+
+    expected: str
+    observed: str
+    event: Event
+
+
+def when(event: Event | None) -> int | None:
+    """Time of an event: its own, or the last one known in its file."""
+    if event is None:
+        return None
+    return event.at_us if event.at_us is not None else event.order_us
+
+
+@dataclass(slots=True)
+class ClassicReplay:
+    """Replays one group. Feed events in order; read `drafts`, `changes` and `findings`."""
+
+    roster: Roster
+    group: Group = field(default_factory=Group)
+    node: str | None = None
+    drafts: list[Draft] = field(default_factory=list)
+    changes: list[StateChange] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    moves: list[tuple[str | None, str | None, Event | None, Event]] = field(default_factory=list)
+    empty_since: Event | None = None
+    _unloaded: Event | None = None
+    _loaded: Event | None = None
+    _last_joined_at: int | None = None
+    _last_ended_at: int | None = None
+    _ordinals: dict[int | None, int] = field(default_factory=dict)
+    _loaded_members: set[str] = field(default_factory=set)
+
+    def feed(self, event: Event) -> bool:
+        """Take one event; True where it is a line of the classic coordinator."""
+        handler = _HANDLERS.get(event.name)
+        if handler is None:
+            return False
+        handler(self, event)
+        return True
+
+    @property
+    def current(self) -> Draft | None:
+        """The rebalance that is under way."""
+        return self.drafts[-1] if self.drafts and self.drafts[-1].outcome == "open" else None
+
+    def home_of(self, act: Act) -> Draft | None:
+        """The finished draft that a straggling line still belongs to: an empty group has no members that could leave."""
+        last = self.drafts[-1] if self.drafts else None
+        if last and last.outcome == "empty" and last.ended_at is not None and 0 <= act.at - last.ended_at <= EMPTY_STRAGGLER_US:
+            return last
+        return None
+
+    # -- steps ---------------------------------------------------------------------------------------------
+
+    def _move(self, after: State, event: Event, generation: int | None, member_count: int | None = None) -> int:
+        """Set the state, write the steps down and return how many of them had to be inferred."""
+        steps = move(self.group, after)
+        if generation is not None:
+            self.group.generation = generation
+        self.group.member_count = member_count
+        for step in steps:
+            leader = None if step.inferred else self.group.leader
+            self.changes.append(StateChange(step.before, step.after, step.inferred, event, generation, member_count, leader))
+        return sum(step.inferred for step in steps)
+
+    def _close(self, draft: Draft, outcome: str, event: Event) -> None:
+        draft.outcome = outcome
+        draft.ended = event
+        draft.ended_at = when(event)
+        self._last_ended_at = draft.ended_at
+
+    def _open(self, event: Event, generation_before: int | None, state_before: State | None, *, started: bool) -> Draft:
+        ordinal = self._ordinals.get(generation_before, 0)
+        self._ordinals[generation_before] = ordinal + 1
+        draft = Draft(ordinal, generation_before, state_before, event.node, event.partition, event if started else None)
+        draft.members_before = 0 if state_before is State.EMPTY else self.group.member_count
+        draft.previous_joined_at = self._last_joined_at
+        draft.previous_ended_at = self._last_ended_at
+        draft.load_before = self._loaded
+        self.drafts.append(draft)
+        return draft
+
+    def _arrive_at(self, event: Event) -> None:
+        """Follow the group to the node that writes now; a rebalance left open there lost its coordinator."""
+        if event.node is None or event.node == self.node:
+            return
+        if self.node is not None:
+            current = self.current
+            if current is not None:
+                self._close(current, "coordinator_lost", self._unloaded or event)
+            self.moves.append((self.node, event.node, self._unloaded, event))
+        self.node = event.node
+        self._unloaded = None
+
+    # -- the coordinator's lines -----------------------------------------------------------------------------
+
+    def _rebalance_started(self, event: Event) -> None:
+        self._arrive_at(event)
+        generation = event.generation
+        known = self.group.generation
+        state_before = self.group.state
+        if known is not None and generation is not None and generation != known:
+            state_before = self._meet_other_generation(event, known, generation)
+        if state_before is None and generation == 0:
+            state_before = State.EMPTY
+        if state_before is State.DEAD:
+            state_before = State.EMPTY
+        current = self.current
+        if current is not None:
+            current.inferred_steps += current.joined is None
+            self._close(current, "superseded", event)
+        draft = self._open(event, generation, state_before, started=True)
+        draft.inferred_steps += self._move(State.PREPARING_REBALANCE, event, generation, draft.members_before)
+        reason_state = text_field(event, "reason_state")
+        if draft.state_before is None and reason_state in {State.STABLE, State.COMPLETING_REBALANCE}:
+            draft.state_before = State(reason_state)
+
+    def _meet_other_generation(self, event: Event, known: int, generation: int) -> State | None:
+        """The group is not at the generation that was seen last: a new life, a failover, or lost lines."""
+        if generation == 0:
+            self.group.state = State.EMPTY  # generations begin anew only with a new group object
+            return State.EMPTY
+        self.findings.append(Finding(f"generation {known}", f"generation {generation}", event))
+        self.group.state = None
+        self.group.member_count = None
+        current = self.current
+        if current is not None:
+            self._close(current, "superseded" if generation > known else "coordinator_lost", event)
+        return None
+
+    def _generation_started(self, event: Event) -> None:
+        self._arrive_at(event)
+        draft = self.current
+        if draft is None or draft.joined is not None:
+            if draft is not None:
+                self._close(draft, "superseded", event)
+            before = event.generation - 1 if event.generation is not None else None
+            draft = self._open(event, before, self.group.state, started=False)
+            draft.inferred_steps += 1
+        elif draft.generation_before is not None and event.generation != draft.generation_before + 1:
+            self.findings.append(Finding(f"generation {draft.generation_before + 1}", f"generation {event.generation}", event))
+            draft.unexplained_lines += 1
+        draft.joined = event
+        draft.generation_after = event.generation
+        draft.members_after = int_field(event, "member_count")
+        draft.partition = event.partition if event.partition is not None else draft.partition
+        self._last_joined_at = when(event)
+        draft.inferred_steps += self._move(State.COMPLETING_REBALANCE, event, event.generation, draft.members_after)
+
+    def _assignment_received(self, event: Event) -> None:
+        self._arrive_at(event)
+        draft = self.current
+        if self.group.state is State.STABLE and event.generation == self.group.generation:
+            return  # the leader's SyncGroup was sent again
+        if draft is None:
+            before = event.generation - 1 if event.generation is not None else None
+            draft = self._open(event, before, None, started=False)
+            draft.generation_after = event.generation
+            draft.inferred_steps += 2
+        elif draft.joined is None:
+            draft.generation_after = event.generation
+            draft.inferred_steps += 1
+        draft.leader = event.member_id or draft.leader
+        draft.members_after = int_field(event, "member_count") or draft.members_after
+        self.group.leader = event.member_id
+        self._move(State.STABLE, event, event.generation, draft.members_after)
+        self._close(draft, "stable", event)
+
+    def _group_emptied(self, event: Event) -> None:
+        self._arrive_at(event)
+        draft = self.current
+        if draft is None or draft.joined is not None:
+            if draft is not None:
+                self._close(draft, "superseded", event)
+            before = event.generation - 1 if event.generation is not None else None
+            draft = self._open(event, before, self.group.state, started=False)
+            draft.inferred_steps += 1
+        draft.joined = event
+        draft.generation_after = event.generation
+        draft.members_after = 0
+        self._last_joined_at = when(event)
+        self.group.leader = None
+        self._move(State.EMPTY, event, event.generation, 0)
+        self._close(draft, "empty", event)
+        self.empty_since = event
+
+    def _group_loaded(self, event: Event) -> None:
+        current = self.current
+        if current is not None:
+            self._close(current, "coordinator_lost", self._unloaded or event)
+        if self.node is not None and event.node is not None and event.node != self.node:
+            self.moves.append((self.node, event.node, self._unloaded, event))
+        self.node = event.node or self.node
+        self._unloaded = None
+        self._loaded = event
+        members = int_field(event, "member_count")
+        if members is None and self._loaded_members:
+            members = len(self._loaded_members)
+        self._loaded_members = set()
+        if event.generation is not None:
+            self.group.generation = event.generation
+        had_members = members > 0 if members is not None else self.group.member_count != 0
+        after = State.STABLE if had_members else State.EMPTY
+        self.group.member_count = members if members is not None else self.group.member_count
+        if self.group.state is not after:
+            self.changes.append(StateChange(self.group.state, after, False, event, self.group.generation, members, None))
+            self.group.state = after
+
+    def _member_loaded(self, event: Event) -> None:
+        if event.member_id:
+            self._loaded_members.add(event.member_id)
+
+    def _group_unloaded(self, event: Event) -> None:
+        if event.node is not None and self.node is not None and event.node != self.node:
+            return  # an old coordinator clears what another one has taken over already
+        self._unloaded = event
+        current = self.current
+        if current is not None:
+            self._close(current, "coordinator_lost", event)
+
+    def _group_died(self, event: Event) -> None:
+        current = self.current
+        if current is not None:
+            self._close(current, "dead", event)
+        if self.group.state is not State.DEAD:
+            self._move(State.DEAD, event, None, 0)
+        self.group.generation = None
+        self.group.leader = None
+
+    def _members_not_rejoined(self, event: Event) -> None:
+        if self.current is not None:
+            self.current.extra.append(event)
+
+    def _member_hint(self, event: Event) -> None:
+        """Lines that print the group's state tell it where nothing else did."""
+        state = text_field(event, "state")
+        if self.group.state is None and state in set(State):
+            self.group.state = State(state)
+
+
+_HANDLERS: dict[str, Callable[[ClassicReplay, Event], None]] = {
+    "RebalanceStarted": ClassicReplay._rebalance_started,
+    "GenerationStarted": ClassicReplay._generation_started,
+    "AssignmentReceived": ClassicReplay._assignment_received,
+    "GroupEmptied": ClassicReplay._group_emptied,
+    "GroupLoaded": ClassicReplay._group_loaded,
+    "MemberLoaded": ClassicReplay._member_loaded,
+    "GroupUnloaded": ClassicReplay._group_unloaded,
+    "GroupDied": ClassicReplay._group_died,
+    "MembersNotRejoined": ClassicReplay._members_not_rejoined,
+    "SyncMissing": ClassicReplay._members_not_rejoined,
+    "NoMemberRejoined": ClassicReplay._members_not_rejoined,
+    "GroupStoreFailed": ClassicReplay._members_not_rejoined,
+    "MemberIdHandedOut": ClassicReplay._member_hint,
+    "MemberAdded": ClassicReplay._member_hint,
+    "PendingMemberJoined": ClassicReplay._member_hint,
+    "StaticMemberReplaced": ClassicReplay._member_hint,
+}

@@ -1,0 +1,53 @@
+"""Why did the group epoch rise?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.causes import Cause
+from models.kafka.case import GroupKnowledge
+from models.kafka.modern import EpochDraft, ModernReplay
+
+
+@dataclass(frozen=True, slots=True)
+class EpochVerdict:
+    """Cause of one epoch, with its rivals."""
+
+    cause: Cause
+    confidence: float
+    alternatives: dict[str, float]
+    settled_by: str | None = None
+
+
+_CLIENT_LOG = "the client's own log at INFO around the start"
+
+
+def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> EpochVerdict:
+    """Judge one epoch by the first change that raised it (GroupMetadataManager, 3.7 and later)."""
+    if not draft.changes:
+        # Since 4.0 changes of subscriptions and of topics are logged at DEBUG only.
+        rival = {Cause.SUBSCRIPTION_CHANGE.value: 0.45}
+        return EpochVerdict(Cause.METADATA_CHANGE, 0.5, rival, "server.log with the coordinator's classes at DEBUG, or the client's own log")
+    cause = draft.changes[0].cause
+    if cause is Cause.MEMBER_JOIN and draft.was_empty:
+        return EpochVerdict(Cause.NEW_GROUP, 0.98, {Cause.MEMBER_JOIN.value: 0.02})
+    if cause is Cause.MEMBER_LEAVE:
+        return _left(modern, draft, known)
+    return EpochVerdict(cause, 0.96, {})
+
+
+def _left(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> EpochVerdict:
+    """The coordinator prints the same line for close() and for an exceeded poll interval."""
+    event = draft.changes[0].event
+    client = event.client_id or modern.roster.client_of(event.member_id)
+    at = event.at_us if event.at_us is not None else event.order_us
+    stale = known.stale_at.get(client or "") or known.stale_at.get(event.member_id or "")
+    if stale and any(abs(at - noticed) <= STALE_US for noticed in stale):
+        return EpochVerdict(Cause.POLL_TIMEOUT, 0.97, {Cause.MEMBER_LEAVE.value: 0.03})
+    if client and client in known.clients:
+        return EpochVerdict(Cause.MEMBER_LEAVE, 0.96, {Cause.POLL_TIMEOUT.value: 0.04})
+    return EpochVerdict(Cause.MEMBER_LEAVE, 0.85, {Cause.POLL_TIMEOUT.value: 0.13}, _CLIENT_LOG)
+
+
+STALE_US = 3_000_000
+"""The client notes its poll timeout just before it sends the leaving heartbeat."""

@@ -1,0 +1,425 @@
+"""From drafts and judgements to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from models.causes import Cause, RootCause
+from models.cluster import ClusterFacts
+from models.evidence import evidence
+from models.ids import make_id
+from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
+from models.kafka.blockers import blockers
+from models.kafka.case import Case, GroupKnowledge, evidence_events
+from models.kafka.classic import ClassicReplay, when
+from models.kafka.diagnosis import Judgement, judge, trigger_text
+from models.kafka.group import State
+from models.kafka.members import Roster
+from models.kafka.modern import EpochDraft, ModernReplay
+from models.kafka.modern_diagnosis import judge_epoch
+from models.rows import (
+    Conformance,
+    CoordinatorMove,
+    Divergence,
+    GroupTransition,
+    MemberSession,
+    OffsetExpiration,
+    Person,
+    Rebalance,
+    RebalanceMember,
+)
+
+if TYPE_CHECKING:
+    from models.replay import GroupHistory
+
+US_PER_SECOND = 1_000_000
+
+SYSTEM = "kafka"
+
+RIVAL_MIN = 0.01
+"""Rivals less likely than this are not named."""
+
+SURE = 0.9
+"""From this confidence on nothing needs to be settled."""
+
+DEED_REASONS = {
+    Deed.JOIN: "joined",
+    Deed.REJOIN: "rejoined",
+    Deed.LEAVE: "left",
+    Deed.EXPIRE: "session expired",
+    Deed.EVICT: "did not rejoin in time",
+    Deed.SYNC_MISSED: "never sent SyncGroup",
+    Deed.REPLACE: "came back under a new member id",
+    Deed.WANTS_REJOIN: "rejoined",
+}
+
+NO_OFFENDER = frozenset({Cause.COORDINATOR_FAILOVER, Cause.ASSIGNMENT_STORE_FAILED, Cause.GROUP_DELETED})
+
+
+def seconds(start: int | None, end: int | None) -> float | None:
+    """Seconds between two times in microseconds; None where one is unknown. Never negative: witnesses may disagree by a few ms."""
+    return None if start is None or end is None else max(0.0, (end - start) / US_PER_SECOND)
+
+
+@dataclass(slots=True)
+class HistoryWriter:
+    """Writes the rows of one group."""
+
+    cluster: str
+    group: str
+    facts: ClusterFacts
+    roster: Roster
+    logs_end: int = 0
+    _caused: dict[str, list[float]] = field(default_factory=dict)  # member id -> member-seconds of each rebalance it caused
+
+    # -- classic rebalances ------------------------------------------------------------------------------------
+
+    def rebalance(self, case: Case, history: GroupHistory) -> None:
+        """Judge one draft and add its row and its members' rows."""
+        judgement = judge(case)
+        best = judgement.best
+        offenders = self._offenders(case, judgement)
+        row = self._row(case, judgement, offenders)
+        history.rebalances.append(row)
+        history.rebalance_members.extend(self._members(case, row, best.acts))
+        stopped = row.member_seconds_stopped or 0.0
+        for person in offenders:
+            if person.member_id:
+                self._caused.setdefault(person.member_id, []).append(stopped / len(offenders))
+
+    def _offenders(self, case: Case, judgement: Judgement) -> list[Person]:
+        best = judgement.best
+        if best.cause in NO_OFFENDER:
+            return []
+        acts = best.acts or ([judgement.trigger] if judgement.trigger else [])
+        if case.draft.outcome == "empty" and best.cause is not Cause.NEW_GROUP:
+            gone = case.by_actor(Deed.LEAVE, Deed.EXPIRE, Deed.EVICT).values()
+            acts = _unique(case, [*acts, *sorted(gone, key=lambda act: act.at)])
+        elif best.cause is Cause.MEMBER_RESTART:
+            acts = _unique(case, acts)
+        people = [
+            self.roster.person(act.member_id, act.client_id, act.instance_id, _reason(best.cause, act), first=index == 0)
+            for index, act in enumerate(acts)
+        ]
+        return people
+
+    def _row(self, case: Case, judgement: Judgement, offenders: list[Person]) -> Rebalance:
+        draft, best = case.draft, judgement.best
+        started, joined, ended = draft.started_at, draft.joined_at, draft.ended_at
+        join_seconds = seconds(started, joined)
+        duration = seconds(started, ended)
+        delay = self._initial_delay(case, join_seconds)
+        acts = [act for opinion in judgement.opinions[:1] for act in opinion.acts]
+        if judgement.trigger is not None:
+            acts.append(judgement.trigger)
+        members_after = draft.members_after if draft.members_after is not None else (len(case.members_after) or None)
+        members_before = draft.members_before if draft.members_before is not None else (len(case.members_before) or None)
+        alternatives = {o.cause.value: round(o.probability, 4) for o in judgement.opinions[1:] if o.probability >= RIVAL_MIN}
+        settled_by = next((o.settled_by for o in judgement.opinions if o.settled_by), None)
+        return Rebalance(
+            cluster=self.cluster,
+            system=SYSTEM,
+            rebalance_id=make_id("rebalance", self.cluster, self.group, None, draft.generation_before, draft.ordinal),
+            group=self.group,
+            topic=None,
+            protocol="classic",
+            protocol_type=draft.protocol_type,
+            assignor=case.known.assignors.get(draft.generation_after) if draft.generation_after is not None else None,
+            generation_before=draft.generation_before,
+            generation_after=draft.generation_after,
+            started_at=started,
+            joined_at=joined,
+            ended_at=ended,
+            initial_delay_seconds=delay,
+            join_seconds=join_seconds,
+            sync_seconds=seconds(joined, ended) if draft.outcome == "stable" else None,
+            reconcile_seconds=None,
+            duration_seconds=duration,
+            at_least_seconds=seconds(started, max(self.logs_end, case.start)) if draft.outcome == "open" else None,
+            outcome=draft.outcome,
+            cause=best.cause.value,
+            root_cause=root_cause(case, best.cause, best.acts),
+            confidence=round(min(best.probability, 0.99), 4),
+            alternatives=alternatives,
+            settled_by=settled_by if best.probability < SURE else None,
+            offenders=offenders,
+            blockers=blockers(case),
+            members_before=members_before,
+            members_after=members_after,
+            member_seconds_stopped=_stopped(members_before, members_after, duration, delay),
+            partition_seconds_stopped=None,
+            duplicate_window=None,
+            conformance=Conformance(draft.inferred_steps, draft.unexplained_lines),
+            coordinator=draft.node,
+            trigger_text=trigger_text(case, judgement),
+            evidence=evidence(evidence_events(case, acts)),
+            advice_id=best.cause.value,
+        )
+
+    def _initial_delay(self, case: Case, join_seconds: float | None) -> float | None:
+        """Waiting that group.initial.rebalance.delay.ms explains: whole steps of it, only from an empty group (KIP-134)."""
+        step = self.facts.initial_delay_ms / 1000
+        if join_seconds is None or not case.was_empty or step <= 0:
+            return 0.0 if join_seconds is not None else None
+        return min(join_seconds, max(step, join_seconds // step * step))
+
+    def _members(self, case: Case, row: Rebalance, acts: list[Act]) -> Iterable[RebalanceMember]:
+        """Every member that the rebalance touched, with its part in it."""
+        triggers = {case.actor(act) for act in acts}
+        joiners, gone = case.joiners(), case.by_actor(Deed.LEAVE, Deed.EXPIRE, Deed.EVICT)
+        blocking = {person.member_id or person.client_id for person in row.blockers}
+        before, after = case.members_before, case.members_after
+        arrivals = self._arrivals(case)
+        actors = dict.fromkeys([*before, *after, *joiners, *gone, *(actor for actor in triggers if actor)])
+        for actor in actors:
+            act = joiners.get(actor) or gone.get(actor)
+            old, new = before.get(actor), after.get(actor) or (act.member_id if act and actor in joiners else None)
+            member_id = new or old or (act.member_id if act else None)
+            who = self.roster.person(member_id, act.client_id if act else None, act.instance_id if act else None, "")
+            role = _role(actor, triggers, blocking, who, joiners, gone, row)
+            yield RebalanceMember(
+                cluster=self.cluster,
+                system=SYSTEM,
+                rebalance_member_id=make_id("member", row.rebalance_id, actor),
+                rebalance_id=row.rebalance_id,
+                group=self.group,
+                member_id=who.member_id,
+                client_id=who.client_id,
+                instance_id=who.instance_id,
+                host=who.host,
+                role=role,
+                first=bool(row.offenders) and row.offenders[0].member_id == who.member_id and role == "trigger",
+                join_delay_seconds=seconds(row.started_at, arrivals.get(actor)),
+                session_before=old,
+                session_after=new,
+            )
+
+    def _arrivals(self, case: Case) -> dict[str, int]:
+        """When each member's JoinGroup arrived in this join phase."""
+        found: dict[str, int] = {}
+        for act in case.deeds(Deed.JOIN, Deed.REJOIN, end=case.draft.open_until):
+            actor = case.actor(act)
+            if actor is not None:
+                found.setdefault(actor, act.at)
+        return found
+
+    # -- everything else ---------------------------------------------------------------------------------------
+
+    def write(self, history: GroupHistory, classic: ClassicReplay, modern: ModernReplay, known: GroupKnowledge) -> GroupHistory:
+        """Add the rows that need the whole history."""
+        for row in history.rebalances:
+            if row.outcome == "open":
+                row.at_least_seconds = seconds(row.started_at, self.logs_end)
+        for ordinal, draft in enumerate(modern.drafts):
+            history.rebalances.append(self._epoch_row(modern, draft, ordinal, known))
+        history.rebalances.sort(key=lambda row: (row.started_at or row.joined_at or row.ended_at or 0, row.generation_before or 0))
+        history.group_transitions.extend(self._transitions(classic))
+        history.member_sessions.extend(self._sessions(classic, known))
+        history.coordinator_moves.extend(self._moves(classic))
+        history.offset_expirations.extend(self._expirations(classic))
+        history.divergences.extend(
+            Divergence(
+                self.cluster,
+                SYSTEM,
+                make_id("divergence", self.cluster, self.group, index),
+                self.group,
+                when(finding.event),
+                finding.expected,
+                finding.observed,
+                evidence([finding.event]),
+            )
+            for index, finding in enumerate(classic.findings)
+        )
+        return history
+
+    def _epoch_row(self, modern: ModernReplay, draft: EpochDraft, ordinal: int, known: GroupKnowledge) -> Rebalance:
+        verdict = judge_epoch(modern, draft, known)
+        started = when(draft.started)
+        return Rebalance(
+            cluster=self.cluster,
+            system=SYSTEM,
+            rebalance_id=make_id("epoch", self.cluster, self.group, draft.protocol, draft.epoch_before, ordinal),
+            group=self.group,
+            topic=None,
+            protocol=draft.protocol,
+            protocol_type=None,
+            assignor=draft.assignor,
+            generation_before=draft.epoch_before,
+            generation_after=draft.epoch,
+            started_at=started,
+            joined_at=when(draft.targeted),
+            ended_at=draft.reached_at,
+            initial_delay_seconds=0.0,
+            join_seconds=seconds(started, when(draft.targeted)),
+            sync_seconds=None,
+            reconcile_seconds=seconds(when(draft.targeted), draft.reached_at),
+            duration_seconds=seconds(started, draft.reached_at),
+            at_least_seconds=None,
+            outcome=draft.outcome,
+            cause=verdict.cause.value,
+            root_cause=None,
+            confidence=verdict.confidence,
+            alternatives=verdict.alternatives,
+            settled_by=verdict.settled_by,
+            offenders=modern.offenders(draft, verdict.cause),
+            blockers=[],
+            members_before=draft.members_before,
+            members_after=draft.members_after,
+            member_seconds_stopped=None,
+            partition_seconds_stopped=None,
+            duplicate_window=None,
+            conformance=Conformance(),
+            coordinator=draft.started.node,
+            trigger_text=draft.started.text[:300] or None,
+            evidence=evidence(draft.events),
+            advice_id=verdict.cause.value,
+        )
+
+    def _transitions(self, classic: ClassicReplay) -> Iterable[GroupTransition]:
+        for index, change in enumerate(classic.changes):
+            at = when(change.event)
+            yield GroupTransition(
+                self.cluster,
+                SYSTEM,
+                make_id("transition", self.cluster, self.group, index),
+                self.group,
+                change.before.value if change.before else None,
+                change.after.value,
+                None if change.inferred else at,
+                change.event.name,
+                change.generation,
+                change.member_count,
+                change.leader,
+                change.inferred,
+                evidence([change.event], inferred=change.inferred),
+            )
+
+    def _sessions(self, classic: ClassicReplay, known: GroupKnowledge) -> Iterable[MemberSession]:
+        for member in sorted(self.roster.members.values(), key=lambda m: (m.first_seen_at or 0, m.member_id)):
+            caused = self._caused.get(member.member_id, [])
+            yield MemberSession(
+                self.cluster,
+                SYSTEM,
+                make_id("session", self.cluster, self.group, member.member_id),
+                self.group,
+                member.member_id,
+                self.roster.person(member.member_id, None, None, "").client_id,
+                member.host,
+                member.instance_id,
+                member.first_seen_at,
+                member.last_seen_at,
+                member.ended_how,
+                len(caused),
+                sum(caused),
+            )
+
+    def _moves(self, classic: ClassicReplay) -> Iterable[CoordinatorMove]:
+        for index, (old, new, left, arrived) in enumerate(classic.moves):
+            partition = arrived.partition if arrived.partition is not None else self.facts.partition_of(self.group)
+            yield CoordinatorMove(
+                self.cluster,
+                SYSTEM,
+                make_id("move", self.cluster, self.group, index),
+                self.group,
+                partition,
+                old,
+                new,
+                when(left),
+                when(arrived),
+                seconds(when(left), when(arrived)),
+                evidence([event for event in (left, arrived) if event is not None]),
+            )
+
+    def _expirations(self, classic: ClassicReplay) -> Iterable[OffsetExpiration]:
+        """A group that is empty at the end of its logs, or that died: when its offsets go (KIP-211, since 2.1)."""
+        event = classic.empty_since
+        if event is None or classic.group.state not in {State.EMPTY, State.DEAD}:
+            return
+        empty_since = when(event)
+        retention = self.facts.offsets_retention_seconds
+        expires = empty_since + int(retention * US_PER_SECOND) if empty_since is not None else None
+        lost = classic.group.state is State.DEAD
+        events = [event, *(change.event for change in classic.changes[-1:] if lost)]
+        yield OffsetExpiration(
+            self.cluster,
+            SYSTEM,
+            make_id("expiration", self.cluster, self.group, event.generation),
+            self.group,
+            empty_since,
+            when(classic.changes[-1].event) if lost and classic.changes else expires,
+            retention,
+            lost,
+            evidence(events),
+        )
+
+
+def _unique(case: Case, acts: Iterable[Act]) -> list[Act]:
+    """One act per actor, in order."""
+    found: dict[str | None, Act] = {}
+    for act in acts:
+        found.setdefault(case.actor(act), act)
+    return list(found.values())
+
+
+def _reason(cause: Cause, act: Act) -> str:
+    if cause is Cause.POLL_TIMEOUT:
+        return "exceeded its poll interval"
+    if cause is Cause.ADMIN_REMOVAL:
+        return "was removed by an administrator"
+    return DEED_REASONS.get(act.deed, act.deed.value)
+
+
+def _role(
+    actor: str,
+    triggers: set[str | None],
+    blocking: set[str | None],
+    who: Person,
+    joiners: dict[str, Act],
+    gone: dict[str, Act],
+    row: Rebalance,
+) -> str:
+    if actor in triggers:
+        return "trigger"
+    if blocking & {who.member_id, who.client_id} - {None}:
+        return "blocker"
+    if actor in joiners:
+        return "joined"
+    if actor in gone:
+        return "left"
+    return "bystander"
+
+
+def _stopped(before: int | None, after: int | None, duration: float | None, delay: float | None) -> float | None:
+    """Member-seconds without consumption under the eager protocol: all members wait; initial delay is expected, not harm."""
+    if duration is None:
+        return None
+    members = max(before or 0, after or 0)
+    return round(members * max(0.0, duration - (delay or 0.0)), 6) if members else 0.0
+
+
+def root_cause(case: Case, cause: Cause, acts: list[Act]) -> str | None:
+    """What stands behind the trigger, where the logs show it."""
+    if cause in {Cause.ASSIGNMENT_STORE_FAILED, Cause.COORDINATOR_FAILOVER}:
+        return RootCause.ASSIGNMENT_STORE_FAILED.value if cause is Cause.ASSIGNMENT_STORE_FAILED else RootCause.COORDINATOR_FAILOVER.value
+    if cause in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART} and _expired_after_load(case, acts):
+        return RootCause.COORDINATOR_FAILOVER.value
+    return None
+
+
+def _expired_after_load(case: Case, acts: list[Act]) -> bool:
+    """Timers begin anew with the full session timeout when a coordinator loads a group; who vanished before shows one timeout later."""
+    load = case.draft.load_before
+    loaded_at = when(load)
+    if load is None or loaded_at is None:
+        return False
+    for act in acts:
+        member = case.roster.members.get(act.member_id or "")
+        timeout_ms = (member.session_timeout_ms if member else None) or case.facts.session_timeout_ms
+        if act.deed is not Deed.EXPIRE or timeout_ms is None:
+            continue
+        lag = act.at - loaded_at - timeout_ms * MICROSECONDS_PER_MS
+        if -US_PER_SECOND <= lag <= 2 * US_PER_SECOND:
+            return True
+    return False

@@ -1,0 +1,212 @@
+"""The group stage: the events of one group in, its history out.
+
+Both runners call `replay_group`, with the events of one (cluster, group) in order and the facts of its cluster.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import insort
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from models.cluster import ClusterFacts
+from models.events import Event, Witness
+from models.kafka.acts import Act, acts_of, int_field, names_field, text_field
+from models.kafka.case import Case, GroupKnowledge
+from models.kafka.classic import ClassicReplay, Draft, when
+from models.kafka.members import Roster
+from models.kafka.modern import ModernReplay
+from models.kafka.verdicts import HistoryWriter
+from models.rows import (
+    CoordinatorMove,
+    Divergence,
+    GroupTransition,
+    MemberSession,
+    OffsetExpiration,
+    Rebalance,
+    RebalanceMember,
+)
+
+SETTLE_US = 600_000_000
+"""A rebalance is judged once the group's history reaches this far beyond it: a member that polled too late is back by then."""
+
+SETTLE_DRAFTS = 64
+"""... or once so many later rebalances have begun. Bounds what a group holds in memory."""
+
+ACTS_HELD_MAX = 20_000
+"""Deeds of one group held at once; beyond it the oldest drafts are judged with what is known."""
+
+
+@dataclass(slots=True)
+class GroupHistory:
+    """The rows of one group, by table."""
+
+    rebalances: list[Rebalance] = field(default_factory=list)
+    rebalance_members: list[RebalanceMember] = field(default_factory=list)
+    group_transitions: list[GroupTransition] = field(default_factory=list)
+    member_sessions: list[MemberSession] = field(default_factory=list)
+    coordinator_moves: list[CoordinatorMove] = field(default_factory=list)
+    offset_expirations: list[OffsetExpiration] = field(default_factory=list)
+    divergences: list[Divergence] = field(default_factory=list)
+
+
+def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts) -> GroupHistory:
+    """Replay one group.
+
+    `events` are those of the group alone, ordered by (`order_us`, file, byte offset). Never raises for what a
+    log may hold; what the model could not explain is in `divergences`.
+    """
+    stage = GroupStage(cluster, group, facts)
+    for event in heapq.merge(events, _deletions(group, facts), key=lambda e: e.order_us):
+        stage.feed(event)
+    return stage.finish()
+
+
+def _deletions(group: str, facts: ClusterFacts) -> Iterator[Event]:
+    """Lines that delete several groups at once, told to each of them."""
+    for _, name, event in facts.deletions:
+        if name == group:
+            yield Event("GroupDied", event.at_us, event.order_us, event.place, event.witness, event.message, event.text, event.node, group)
+
+
+@dataclass(slots=True)
+class GroupStage:
+    """Holds what is open of one group; settles drafts as their surroundings become known."""
+
+    cluster: str
+    group: str
+    facts: ClusterFacts
+    roster: Roster = field(default_factory=Roster)
+    knowledge: GroupKnowledge = field(default_factory=GroupKnowledge)
+    classic: ClassicReplay = field(init=False)
+    modern: ModernReplay = field(init=False)
+    writer: HistoryWriter = field(init=False)
+    history: GroupHistory = field(default_factory=GroupHistory)
+    acts: list[Act] = field(default_factory=list)
+    _settled: int = 0
+    _now: int = 0
+
+    def __post_init__(self) -> None:
+        self.classic = ClassicReplay(self.roster)
+        self.modern = ModernReplay(self.roster)
+        self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster)
+
+    def feed(self, event: Event) -> None:
+        """Take the next event of the group."""
+        self._now = max(self._now, event.order_us)
+        self._meet(event)
+        self._learn(event)
+        if not self.classic.feed(event):
+            self.modern.feed(event)
+        for act in acts_of(event):
+            insort(self.acts, act, key=lambda a: a.at)
+        self._settle()
+
+    def finish(self) -> GroupHistory:
+        """Judge what is still open and return all rows."""
+        while self._settled < len(self.classic.drafts):
+            self._judge_next()
+        self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
+        return self.writer.write(self.history, self.classic, self.modern, self.knowledge)
+
+    # -- learning --------------------------------------------------------------------------------------------
+
+    def _meet(self, event: Event) -> None:
+        """Keep the roster: which ids belong together."""
+        at = when(event)
+        member_id = event.member_id
+        if member_id:
+            self.roster.see(
+                member_id,
+                at,
+                client_id=event.client_id or text_field(event, "client_id"),
+                instance_id=event.instance_id,
+                host=text_field(event, "client_host"),
+                session_timeout_ms=int_field(event, "session_timeout_ms"),
+                rebalance_timeout_ms=int_field(event, "rebalance_timeout_ms"),
+            )
+        reason_member = text_field(event, "reason_member_id")
+        if reason_member:
+            self.roster.see(reason_member, at, instance_id=text_field(event, "reason_instance_id"))
+        if event.witness is Witness.CLIENT and event.client_id:
+            self.knowledge.clients.add(event.client_id)
+        if event.witness is Witness.REQUEST:
+            self.knowledge.requests = True
+
+    def _learn(self, event: Event) -> None:
+        generation = event.generation
+        if event.name == "ClientJoined" or (event.name == "JoinGroupCompleted" and int_field(event, "error_code") == 0):
+            generation = generation if event.name == "ClientJoined" else int_field(event, "response_generation")
+            self._joined(generation, event.member_id, event.client_id, event.instance_id)
+            protocol = text_field(event, "protocol")
+            if protocol and generation is not None:
+                self.knowledge.assignors[generation] = protocol
+        elif event.name == "ClientAssignmentMade" and generation is not None:
+            for member_id in names_field(event, "assignments"):
+                self._joined(generation, member_id, None, None)
+        elif event.name == "ClientSubscribed" and event.client_id:
+            self._subscribed(event)
+        elif event.name == "ClientPollTimedOut":
+            actor = self.roster.actor(event.member_id, event.client_id, event.instance_id)
+            self.knowledge.stale_at.setdefault(actor or "", []).append(when(event) or event.order_us)
+        elif event.name == "GroupDied":
+            self._end_of_life()
+
+    def _joined(self, generation: int | None, member_id: str | None, client_id: str | None, instance_id: str | None) -> None:
+        if generation is None or generation < 0:
+            return
+        actor = self.roster.actor(member_id, client_id, instance_id)
+        if actor is None:
+            return
+        self.knowledge.generations.setdefault(generation, {})[actor] = member_id
+        if member_id:
+            first = self.knowledge.first_generation.get(member_id)
+            self.knowledge.first_generation[member_id] = generation if first is None else min(first, generation)
+
+    def _end_of_life(self) -> None:
+        """Generations begin anew when the group does: judge what belongs to the old life first."""
+        while self._settled < len(self.classic.drafts) and self.classic.drafts[self._settled].outcome != "open":
+            self._judge_next()
+        self.knowledge.generations.clear()
+        self.knowledge.first_generation.clear()
+
+    def _subscribed(self, event: Event) -> None:
+        client_id = event.client_id or ""
+        self.knowledge.topics[client_id] = tuple(names_field(event, "topics"))
+        if text_field(event, "pattern"):
+            self.knowledge.patterns.add(client_id)
+
+    # -- settling --------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        drafts = self.classic.drafts
+        while self._settled < len(drafts):
+            draft = drafts[self._settled]
+            old = draft.outcome != "open" and draft.ended_at is not None and self._now - draft.ended_at > SETTLE_US
+            if not old and len(drafts) - self._settled <= SETTLE_DRAFTS and len(self.acts) <= ACTS_HELD_MAX:
+                return
+            if draft.outcome == "open":
+                return
+            self._judge_next()
+
+    def _judge_next(self) -> None:
+        index = self._settled
+        drafts = self.classic.drafts
+        draft = drafts[index]
+        previous = drafts[index - 1] if index else None
+        following = drafts[index + 1] if index + 1 < len(drafts) else None
+        self.writer.rebalance(Case(draft, previous, following, self.acts, self.roster, self.facts, self.knowledge), self.history)
+        self._settled += 1
+        self._forget(draft)
+
+    def _forget(self, draft: Draft) -> None:
+        """Drop deeds and generations that no later rebalance can ask for."""
+        keep_from = draft.previous_joined_at
+        if keep_from is not None:
+            drop = next((i for i, act in enumerate(self.acts) if act.at > keep_from), len(self.acts))
+            del self.acts[:drop]
+        if draft.generation_before is not None:
+            stale = [generation for generation in self.knowledge.generations if generation < draft.generation_before - 1]
+            for generation in stale:
+                del self.knowledge.generations[generation]
