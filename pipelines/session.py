@@ -1,0 +1,190 @@
+"""The Spark session: an existing one is used as it is, a new one gets what Delta and the job need.
+
+Settings that the user made (spark-submit, spark-defaults.conf, `--conf`) always win over ours.
+pyspark is imported inside functions, so that the command line can ask about jars without a JVM.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.errors import JobError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCALA_VERSION = "2.13"
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+# What delta-spark names beside delta-storage is for Unity Catalog and for the kernel connector; neither is used here.
+_NOT_NEEDED = (
+    "io.delta:delta-kernel-api",
+    "io.delta:delta-kernel-defaults",
+    "io.delta:delta-kernel-unitycatalog",
+    "io.unitycatalog:unitycatalog-client",
+    "io.unitycatalog:unitycatalog-hadoop",
+    "com.google.code.findbugs:jsr305",
+)
+
+# Spark turned Arrow on and off as a default between patch releases, and coercions differ between the two paths.
+_ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    "spark.sql.execution.pythonUDTF.arrow.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.extensions": DELTA_EXTENSION,
+    "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
+}
+
+# Spark's defaults are made for clusters: 200 shuffle partitions and 50 for each Delta log cost seconds on one machine.
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+_MAX_LOCAL_SHUFFLE_PARTITIONS = 8
+
+_SETTING = re.compile(r"(?P<key>[^#\s=][^\s=]*)(?:\s*=\s*|\s+)(?P<value>.*)")
+
+
+class NoDelta(JobError):
+    """The session that is running can't read or write Delta tables."""
+
+
+def delta_artifacts() -> tuple[str, ...]:
+    """Maven coordinates of the jars that fit the installed pyspark and delta-spark."""
+    spark_minor = ".".join(version("pyspark").split(".")[:2])
+    delta = version("delta-spark")
+    return f"io.delta:delta-spark_{spark_minor}_{SCALA_VERSION}:{delta}", f"io.delta:delta-storage:{delta}"
+
+
+def jar_folders() -> list[Path]:
+    """Where jars may lie already: a folder of the user's choice, then the caches of Ivy and Maven."""
+    home = Path.home()
+    own = os.environ.get("GROUPSCOPE_JARS")
+    return [*([Path(own)] if own else []), *sorted(home.glob(".ivy2*/jars"), reverse=True), home / ".m2" / "repository"]
+
+
+def find_delta_jars(folders: list[Path] | None = None) -> list[Path]:
+    """The Delta jars on this machine; empty unless all are there."""
+    found = [_find_jar(coordinates, jar_folders() if folders is None else folders) for coordinates in delta_artifacts()]
+    return [jar for jar in found if jar is not None] if all(found) else []
+
+
+def _find_jar(coordinates: str, folders: list[Path]) -> Path | None:
+    organisation, artifact, revision = coordinates.split(":")
+    names = [
+        f"{artifact}-{revision}.jar",
+        f"{organisation}_{artifact}-{revision}.jar",
+        f"{organisation.replace('.', '/')}/{artifact}/{revision}/{artifact}-{revision}.jar",
+    ]
+    return next((path for folder in folders for name in names if (path := folder / name).is_file()), None)
+
+
+def delta_settings(configured: Mapping[str, str], spark_home: Path) -> dict[str, str]:
+    """Settings that bring Delta's jars: none where the platform has its own, local files before a download."""
+    if "spark.jars.packages" in configured or "delta" in configured.get("spark.jars", "") or any(spark_home.glob("jars/delta-spark*.jar")):
+        return {}
+    jars = find_delta_jars()
+    if not jars:
+        return {"spark.jars.packages": delta_artifacts()[0], "spark.jars.excludes": ",".join(_NOT_NEEDED)}
+    own = [configured["spark.jars"]] if configured.get("spark.jars") else []
+    return {"spark.jars": ",".join([*own, *map(str, jars)])}
+
+
+def read_defaults(text: str) -> dict[str, str]:
+    """Settings in the form of spark-defaults.conf: key, white space or `=`, value."""
+    pairs = (_SETTING.fullmatch(line.strip()) for line in text.splitlines())
+    return {pair["key"]: pair["value"] for pair in pairs if pair is not None}
+
+
+def _configured(conf: Mapping[str, str], spark_home: Path) -> dict[str, str]:
+    """All that the user has set, from the weakest to the strongest place."""
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf")
+    defaults = folder / "spark-defaults.conf"
+    settings = read_defaults(defaults.read_text(encoding="utf-8")) if defaults.is_file() else {}
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # below spark-submit the JVM is there and knows
+        from pyspark import SparkConf, SparkContext
+
+        SparkContext._ensure_initialized()
+        settings |= dict(SparkConf().getAll())
+    return settings | dict(conf)
+
+
+def session_settings(conf: Mapping[str, str], configured: Mapping[str, str], spark_home: Path) -> dict[str, str]:
+    """Settings for a new session: `conf` unchanged, and ours where the user has set nothing."""
+    master = configured.get("spark.master", "local[*]")
+    ours = {"spark.master": master, "spark.app.name": "groupscope", **_ALWAYS}
+    if master.startswith("local"):
+        partitions = max(2, min(os.cpu_count() or 2, _MAX_LOCAL_SHUFFLE_PARTITIONS))
+        ours |= {**_LOCAL, "spark.sql.shuffle.partitions": str(partitions)}
+    extensions = configured.get("spark.sql.extensions", "")
+    if DELTA_EXTENSION not in extensions:
+        extensions = ",".join(filter(None, [extensions, DELTA_EXTENSION]))
+    needed = {"spark.sql.extensions": extensions, **delta_settings(configured, spark_home)}
+    return {key: value for key, value in ours.items() if key not in configured} | dict(conf) | needed
+
+
+def _prepare_workers() -> None:
+    """Let local Python workers run this interpreter and see the packages that it sees.
+
+    Without PYSPARK_PYTHON they start the system's `python3`; and they don't know of folders that only
+    this process has put on its path.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    root = str(Path(__file__).resolve().parent.parent)
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if root not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, *paths])
+
+
+def has_session() -> bool:
+    """A session is running in this process already."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() is not None
+
+
+def get_session(conf: Mapping[str, str] | None = None) -> SparkSession:
+    """The session of this process. A running one is respected: nothing of it is changed.
+
+    Raises NoDelta where a running session lacks Delta's extension.
+    """
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        if DELTA_EXTENSION not in (running.conf.get("spark.sql.extensions", "") or ""):
+            raise NoDelta(f"the running Spark session has no Delta: start it with spark.sql.extensions={DELTA_EXTENSION}")
+        return running
+    if os.environ.get("SPARK_REMOTE"):  # Spark Connect: what belongs to the server is the server's
+        return SparkSession.builder.getOrCreate()
+    spark_home = _spark_home()
+    configured = _configured(conf or {}, spark_home)
+    settings = session_settings(conf or {}, configured, spark_home)
+    if settings.get("spark.master", configured.get("spark.master", "")).startswith("local"):
+        _prepare_workers()
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _spark_home() -> Path:
+    import pyspark
+
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)

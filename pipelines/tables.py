@@ -1,0 +1,253 @@
+"""The warehouse: Delta tables below one URI, written so that a second try changes nothing.
+
+A table is replaced slice by slice, and within a slice only rows that differ are written: an unchanged row keeps its
+file and its `run_id`, and a run that finds nothing new makes no new version. Each write carries the run's number as
+a Delta transaction of the run's application id, so the same write is never applied twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import MapType, StructType
+
+from pipelines.columns import INSTANT
+from pipelines.errors import TableMismatch
+from pipelines.schemas import SCHEMA_VERSION, TABLES, Table
+
+RUN_ID = "run_id"
+_ACTION = "_action"
+_INSERT, _UPDATE, _DELETE = "insert", "update", "delete"
+_VERSION_PROPERTY = "groupscope.schema_version"
+_TXN_APP = "spark.databricks.delta.write.txnAppId"
+_TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+_METADATA_THREADS = 4
+"""Opening tables is waiting for small metadata jobs, so a few of them may wait at once."""
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Who writes: the run, its number in this warehouse, and the versions of catalogue and models that its rows come from."""
+
+    run_id: str
+    run_number: int
+    application: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a replacement did to a table."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.inserted or self.updated or self.deleted)
+
+
+def warehouse_uri(place: str) -> str:
+    """A warehouse as a URI or an absolute path, without a slash at its end. URIs are opaque: they are only added to."""
+    return place.rstrip("/") if _SCHEME.match(place) else str(Path(place).absolute())
+
+
+def in_slices(table: Table, slices: Iterable[tuple[str | None, ...]]) -> Column:
+    """Rows that belong to one of the slices; None in a slice means null."""
+    wanted = [tuple(values) for values in slices]
+    conditions = []
+    if len(table.slice) == 1:
+        return F.col(table.slice[0]).isin([value for (value,) in wanted])
+    for values in wanted:
+        same = [F.col(name).eqNullSafe(F.lit(value)) for name, value in zip(table.slice, values, strict=True)]
+        conditions.append(reduce(Column.__and__, same))
+    return reduce(Column.__or__, conditions, F.lit(False))
+
+
+class Warehouse:
+    """The tables of one warehouse."""
+
+    def __init__(self, spark: SparkSession, place: str) -> None:
+        self.spark = spark
+        self.uri = warehouse_uri(place)
+        self._versions: dict[str, int] = {}
+
+    def path(self, name: str) -> str:
+        return f"{self.uri}/{TABLES[name].path}"
+
+    def open(self) -> None:
+        """Create the tables that are missing, bring older ones up to date, and learn their versions.
+
+        Raises TableMismatch where a table has columns that can't be brought up to date.
+        """
+        with ThreadPoolExecutor(_METADATA_THREADS) as pool:
+            self._versions = dict(zip(TABLES, pool.map(self._open_table, TABLES.values()), strict=True))
+
+    def open_one(self, name: str) -> None:
+        """As `open`, for one table."""
+        self._versions[name] = self._open_table(TABLES[name])
+
+    def _open_table(self, table: Table) -> int:
+        wanted = table.spark_schema()
+        if not DeltaTable.isDeltaTable(self.spark, self.path(table.name)):
+            self._create(table, wanted)
+            return 0
+        delta = DeltaTable.forPath(self.spark, self.path(table.name))
+        self._migrate(table, delta.toDF().schema, wanted)
+        return self._latest(table.name)
+
+    def _create(self, table: Table, schema: StructType) -> None:
+        builder = (
+            DeltaTable.createIfNotExists(self.spark)
+            .location(self.path(table.name))
+            .comment(table.description)
+            .addColumns(schema)
+            .property(_VERSION_PROPERTY, str(SCHEMA_VERSION))
+        )
+        times = [column.name for column in table.columns if column.type == INSTANT]
+        indexed = list(dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))
+        builder = builder.property("delta.dataSkippingStatsColumns", ",".join(f"`{name}`" for name in indexed))
+        if table.clustering:
+            builder = builder.clusterBy(*table.clustering)
+        builder.execute()
+
+    def _migrate(self, table: Table, found: StructType, wanted: StructType) -> None:
+        """Add columns that an older version did not have; refuse every other difference."""
+        old = {field.name: field.dataType.simpleString() for field in found}
+        new = {field.name: field.dataType.simpleString() for field in wanted}
+        other = [f"{name}: {old[name]} instead of {new.get(name, 'nothing')}" for name in old if new.get(name) != old[name]]
+        if other:
+            raise TableMismatch(f"{self.path(table.name)} was made by another version of groupscope: {'; '.join(other)}")
+        missing = [field for field in wanted if field.name not in old]
+        if missing:
+            empty = self.spark.createDataFrame([], StructType(missing))
+            empty.write.format("delta").mode("append").option("mergeSchema", "true").save(self.path(table.name))
+
+    def _latest(self, name: str) -> int:
+        [row] = DeltaTable.forPath(self.spark, self.path(name)).history(1).select("version").collect()
+        return int(row[0])
+
+    def versions(self) -> dict[str, int]:
+        """Latest version of each open table, as of its opening or of this object's last write."""
+        return dict(self._versions)
+
+    def read(self, name: str, version: int | None = None) -> DataFrame:
+        reader = self.spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return reader.load(self.path(name))
+
+    def append(self, name: str, rows: DataFrame, stamp: Stamp, part: str = "") -> None:
+        """Append rows that have every column of the table."""
+        table = TABLES[name]
+        (
+            rows.to(table.spark_schema())
+            .write.format("delta")
+            .mode("append")
+            .option("txnAppId", f"{stamp.application}/{name}{part}")
+            .option("txnVersion", stamp.run_number)
+            .option("userMetadata", stamp.run_id)
+            .save(self.path(name))
+        )
+        self._versions[name] = self._latest(name)
+
+    def replace(self, name: str, rows: DataFrame, stamp: Stamp, scope: Column | None = None, part: str = "") -> Change:
+        """Make the table's rows within `scope` (all, where there is none) equal to `rows`, and write only what differs.
+
+        `rows` has the table's columns but `run_id`. Rows of equal content keep their `run_id`.
+        A table that is written twice in one run needs two values of `part`.
+        """
+        table = TABLES[name]
+        wanted = rows.to(_without_run(table))
+        if self._versions[name] == 0:  # as created, so empty
+            fresh = wanted.withColumn(RUN_ID, F.lit(stamp.run_id)).persist()
+            try:
+                count = fresh.count()
+                if count:
+                    self.append(name, fresh, stamp, part)
+            finally:
+                fresh.unpersist()
+            return Change(inserted=count)
+        present = self.read(name)
+        differing = difference(table, wanted, present if scope is None else present.where(scope)).persist()
+        try:
+            change = Change(*_counted(differing, (_INSERT, _UPDATE, _DELETE)))
+            if change:
+                self._apply(table, differing, change, stamp, part)
+        finally:
+            differing.unpersist()
+        return change
+
+    def _apply(self, table: Table, differing: DataFrame, change: Change, stamp: Stamp, part: str) -> None:
+        changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
+        if not change.updated and not change.deleted:
+            self.append(table.name, changes.drop(_ACTION), stamp, part)
+            return
+        same = reduce(Column.__and__, (F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key))
+        values: dict[str, str | Column] = {f"`{name}`": F.col(f"new.{name}") for name in table.column_names}
+        merge = (
+            DeltaTable.forPath(self.spark, self.path(table.name))
+            .alias("old")
+            .merge(changes.alias("new"), same)
+            .whenMatchedDelete(F.col(f"new.{_ACTION}") == _DELETE)
+            .whenMatchedUpdate(set=values)
+            .whenNotMatchedInsert(values=values)
+        )
+        self._in_transaction(f"{stamp.application}/{table.name}{part}", stamp.run_number, merge.execute)
+        self._versions[table.name] = self._latest(table.name)
+
+    def _in_transaction(self, application: str, number: int, write: Callable[[], object]) -> None:
+        """MERGE takes its transaction from the session, and must not leave it there for the next write."""
+        self.spark.conf.set(_TXN_APP, application)
+        self.spark.conf.set(_TXN_VERSION, number)
+        try:
+            write()
+        finally:
+            self.spark.conf.unset(_TXN_APP)
+            self.spark.conf.unset(_TXN_VERSION)
+
+
+def difference(table: Table, wanted: DataFrame, present: DataFrame) -> DataFrame:
+    """What to do to `present` so that it equals `wanted`: columns of the table but `run_id`, and the action.
+
+    Rows are told apart by the table's key and compared by content, `run_id` left out.
+    """
+    keys = [f"_key{index}" for index in range(len(table.key))]
+    columns = [name for name in table.column_names if name != RUN_ID]
+
+    def side(frame: DataFrame, name: str) -> DataFrame:
+        named = [F.col(key).alias(alias) for key, alias in zip(table.key, keys, strict=True)]
+        return frame.select(*named, F.struct(*map(F.col, columns)).alias(name))
+
+    both = side(wanted, "new").join(side(present, "old"), keys, "full_outer")
+    maps = {field.name for field in _without_run(table) if isinstance(field.dataType, MapType)}
+
+    def content(name: str) -> Column:
+        """Maps can't be compared, but their sorted entries can."""
+        return F.struct(*(F.array_sort(F.map_entries(f"{name}.{c}")) if c in maps else F.col(f"{name}.{c}") for c in columns))
+
+    action = (
+        F.when(F.col("old").isNull(), _INSERT)
+        .when(F.col("new").isNull(), _DELETE)
+        .when(~content("new").eqNullSafe(content("old")), _UPDATE)
+    )
+    row = F.coalesce("new", "old")
+    return both.select(row.alias("row"), action.alias(_ACTION)).where(F.col(_ACTION).isNotNull()).select("row.*", _ACTION)
+
+
+def _without_run(table: Table) -> StructType:
+    return StructType([field for field in table.spark_schema() if field.name != RUN_ID])
+
+
+def _counted(differing: DataFrame, actions: tuple[str, ...]) -> list[int]:
+    found = {row[_ACTION]: row["count"] for row in differing.groupBy(_ACTION).count().collect()}
+    return [found.get(action, 0) for action in actions]

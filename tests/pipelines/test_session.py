@@ -1,0 +1,108 @@
+"""Whose settings win, and where jars are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Delta's jars as Ivy keeps them, in a folder of our own."""
+    files = []
+    for coordinates in session.delta_artifacts():
+        organisation, artifact, revision = coordinates.split(":")
+        files.append(tmp_path / f"{organisation}_{artifact}-{revision}.jar")
+        files[-1].touch()
+    monkeypatch.setattr(session, "jar_folders", lambda: [tmp_path])
+    return files
+
+
+def test_jars_on_this_machine_are_preferred_to_a_download(jars: list[Path], tmp_path: Path) -> None:
+    assert session.delta_settings({}, tmp_path) == {"spark.jars": ",".join(map(str, jars))}
+    assert session.delta_settings({"spark.jars": "/own.jar"}, tmp_path)["spark.jars"] == ",".join(["/own.jar", *map(str, jars)])
+
+
+def test_one_jar_is_not_enough(jars: list[Path], tmp_path: Path) -> None:
+    jars[1].unlink()
+    assert session.delta_settings({}, tmp_path)["spark.jars.packages"] == session.delta_artifacts()[0]
+
+
+def test_maven_repository_is_known(tmp_path: Path) -> None:
+    for coordinates in session.delta_artifacts():
+        _, artifact, revision = coordinates.split(":")
+        jar = tmp_path / "io" / "delta" / artifact / revision / f"{artifact}-{revision}.jar"
+        jar.parent.mkdir(parents=True)
+        jar.touch()
+    assert len(session.find_delta_jars([tmp_path])) == 2
+
+
+@pytest.mark.parametrize(
+    "configured", [{"spark.jars.packages": "io.delta:delta-spark_4.2_2.13:4.4.0"}, {"spark.jars": "/opt/delta-spark.jar"}]
+)
+def test_no_jar_is_forced_on_who_brings_one(configured: dict[str, str], tmp_path: Path) -> None:
+    assert session.delta_settings(configured, tmp_path) == {}
+
+
+def test_no_jar_is_forced_on_a_platform_that_has_delta(tmp_path: Path) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "delta-spark_2.13-9.9.jar").touch()
+    assert session.delta_settings({}, tmp_path) == {}
+
+
+@pytest.mark.usefixtures("jars")
+def test_settings_of_the_user_win(tmp_path: Path) -> None:
+    configured = {"spark.master": "local[1]", "spark.driver.memory": "9g", "spark.sql.extensions": "some.Extension"}
+    settings = session.session_settings({"spark.sql.shuffle.partitions": "3"}, configured | {"spark.sql.shuffle.partitions": "3"}, tmp_path)
+    assert "spark.master" not in settings
+    assert "spark.driver.memory" not in settings
+    assert settings["spark.sql.shuffle.partitions"] == "3"
+    assert settings["spark.sql.extensions"] == f"some.Extension,{session.DELTA_EXTENSION}"
+    assert settings["spark.ui.enabled"] == "false"
+
+
+@pytest.mark.usefixtures("jars")
+def test_settings_for_one_machine_stay_off_clusters(tmp_path: Path) -> None:
+    settings = session.session_settings({}, {"spark.master": "yarn"}, tmp_path)
+    assert not settings.keys() & {"spark.sql.shuffle.partitions", "spark.ui.enabled", "spark.driver.host", "spark.driver.memory"}
+    assert settings["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_spark_defaults_are_read_in_all_their_forms() -> None:
+    text = "# comment\n\nspark.master   yarn\nspark.a=b=c\nspark.d = e f\nspark.flag\n  spark.x\ty\n"
+    assert session.read_defaults(text) == {"spark.master": "yarn", "spark.a": "b=c", "spark.d": "e f", "spark.x": "y"}
+
+
+@pytest.mark.spark
+def test_a_running_session_is_taken_as_it_is(spark: SparkSession) -> None:
+    assert session.get_session({"spark.sql.shuffle.partitions": "77"}) is spark
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+@pytest.mark.spark
+def test_a_running_session_without_delta_is_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "DELTA_EXTENSION", "another.Extension")
+    with pytest.raises(session.NoDelta, match="has no Delta"):
+        session.get_session()
+
+
+@pytest.mark.spark
+def test_local_workers_run_this_interpreter_and_see_our_packages(spark: SparkSession) -> None:
+    import sys
+
+    def where(_: object) -> object:
+        import pandas as pd
+
+        import pipelines
+
+        yield pd.DataFrame({"text": [sys.executable, str(pipelines.__file__)]})
+
+    rows = spark.range(1, numPartitions=1).mapInPandas(where, "text string").collect()  # type: ignore[arg-type]
+    assert [row.text for row in rows] == [sys.executable, str(Path(session.__file__).with_name("__init__.py"))]

@@ -1,0 +1,184 @@
+"""Delta tables are changed only where content differs, and can be read without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+
+from pipelines.errors import TableMismatch
+from pipelines.schemas import TABLES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pipelines.tables import Stamp, Warehouse
+
+pytestmark = pytest.mark.spark
+
+AT = datetime(2024, 3, 31, 1, 2, 3, 456789, tzinfo=UTC)
+
+
+def stamp(number: int) -> Stamp:
+    from pipelines.tables import Stamp
+
+    return Stamp(f"run-{number}", number, "test/1")
+
+
+def allocation(group: str, client: str, cluster: str = "c", **values: Any) -> dict[str, Any]:
+    """A row with nested columns and a map."""
+    row = {
+        "cluster": cluster,
+        "system": "rocketmq",
+        "allocation_change_id": f"{cluster}/{group}/{client}",
+        "group": group,
+        "topic": "orders",
+        "client_id": client,
+        "changed_at": AT,
+        "cause": "consumer_start",
+        "confidence": 0.5,
+        "alternatives": {"broker_up": 0.25, "unknown": 0.25},
+        "offenders": [{"member_id": None, "client_id": client, "instance_id": None, "host": None, "reason": "started", "first": True}],
+        "trigger": None,
+        "added": ["b:0"],
+        "removed": [],
+        "allocated": ["b:0"],
+        "queues": 4,
+        "clients": 2,
+        "strategy": None,
+        "evidence": [{"file": "a.log", "line": 1, "byte_offset": 0, "text": "x", "inferred": False}],
+    }
+    return row | values
+
+
+def frame(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    from pyspark.sql.types import StructType
+
+    schema = StructType([field for field in TABLES["allocation_changes"].spark_schema() if field.name != "run_id"])
+    return spark.createDataFrame(rows, schema)
+
+
+def stored(place: Warehouse) -> dict[str, str]:
+    """Id of each row -> the run that wrote it."""
+    return {row.allocation_change_id: row.run_id for row in place.read("allocation_changes").collect()}
+
+
+def test_the_first_rows_are_appended(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    place = warehouse("allocation_changes")
+    change = place.replace("allocation_changes", frame(spark, allocation("g", "1"), allocation("g", "2")), stamp(1))
+    assert (change.inserted, change.updated, change.deleted) == (2, 0, 0)
+    assert stored(place) == {"c/g/1": "run-1", "c/g/2": "run-1"}
+    assert place.versions() == {"allocation_changes": 1}
+
+
+def test_equal_content_is_not_written_again(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    place = warehouse("allocation_changes")
+    place.replace("allocation_changes", frame(spark, allocation("g", "1")), stamp(1))
+    turned = allocation("g", "1", alternatives={"unknown": 0.25, "broker_up": 0.25})
+    assert not place.replace("allocation_changes", frame(spark, turned), stamp(2))
+    assert place.versions() == {"allocation_changes": 1}
+    assert warehouse("allocation_changes").versions() == {"allocation_changes": 1}
+
+
+def test_no_rows_make_no_version(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    place = warehouse("allocation_changes")
+    assert not place.replace("allocation_changes", frame(spark), stamp(1))
+    assert place.versions() == {"allocation_changes": 0}
+
+
+def test_only_rows_that_differ_are_written(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    changes: dict[str, dict[str, Any]] = {
+        "number": {"confidence": 0.75},
+        "map": {"alternatives": {"unknown": 0.5}},
+        "null": {"trigger": "x"},
+        "list": {"evidence": []},
+        "time": {"changed_at": AT.replace(microsecond=1)},
+    }
+    place = warehouse("allocation_changes")
+    first = [allocation("g", client) for client in ["same", "gone", *changes]]
+    place.replace("allocation_changes", frame(spark, *first), stamp(1))
+    second = [allocation("g", client, **values) for client, values in ({"same": {}, "new": {}} | changes).items()]
+    done = place.replace("allocation_changes", frame(spark, *second), stamp(2))
+    assert (done.inserted, done.updated, done.deleted) == (1, 5, 1)
+    assert stored(place) == {"c/g/same": "run-1", "c/g/new": "run-2"} | {f"c/g/{client}": "run-2" for client in changes}
+    assert place.read("allocation_changes", version=1).count() == 7
+
+
+def test_rows_outside_the_slice_stay(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    from pipelines.tables import in_slices
+
+    place = warehouse("allocation_changes")
+    groups = ["g", "o'x`y", "gone"]
+    place.replace("allocation_changes", frame(spark, *(allocation(group, "1") for group in groups), allocation("g", "1", "d")), stamp(1))
+    scope = in_slices(TABLES["allocation_changes"], [("c", "gone"), ("c", "o'x`y")])
+    place.replace("allocation_changes", frame(spark, allocation("o'x`y", "2")), stamp(2), scope)
+    assert stored(place) == {"c/g/1": "run-1", "d/g/1": "run-1", "c/o'x`y/2": "run-2"}
+
+
+def test_the_same_write_is_not_applied_twice(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    from pyspark.sql import functions as F
+
+    place = warehouse("allocation_changes")
+    rows = frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-1"))
+    place.append("allocation_changes", rows, stamp(1))
+    place.append("allocation_changes", rows, stamp(1))
+    assert place.read("allocation_changes").count() == 1
+    place.append("allocation_changes", rows, stamp(1), part="/other")
+    assert place.read("allocation_changes").count() == 2
+
+
+def test_tables_of_an_older_version_get_the_new_columns(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    place = warehouse()
+    path = place.path("conditions")
+    from delta.tables import DeltaTable as Delta
+
+    wanted = TABLES["conditions"].spark_schema()
+    older = type(wanted)(wanted.fields[:-2])
+    Delta.replace(spark).location(path).addColumns(older).execute()
+    place.open_one("conditions")
+    assert place.read("conditions").columns == TABLES["conditions"].column_names
+
+
+def test_tables_of_another_kind_are_refused(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    place = warehouse("conditions")
+    spark.range(1).write.format("delta").save(place.path("incidents"))
+    with pytest.raises(TableMismatch, match="id: bigint instead of nothing"):
+        place.open_one("incidents")
+
+
+def test_every_table_opens_without_spark(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    place = warehouse()
+    place.replace("allocation_changes", frame(spark, allocation("g", "1")), stamp(1))
+    for name, table in TABLES.items():
+        plain = DeltaTable(place.path(name))
+        assert [field.name for field in plain.schema().fields] == table.column_names
+        assert plain.metadata().description == table.description
+        assert plain.protocol().min_reader_version == 1
+    files = DeltaTable(place.path("allocation_changes")).file_uris()
+    assert duckdb.sql("select client_id, epoch_us(changed_at) from read_parquet($files)", params={"files": files}).fetchall() == [
+        ("1", int(AT.timestamp() * 1_000_000))
+    ]
+    [row] = DeltaTable(place.path("allocation_changes")).to_pyarrow_table().to_pylist()
+    assert row.pop("run_id") == "run-1"
+    assert dict(row.pop("alternatives")) == {"broker_up": 0.25, "unknown": 0.25}
+    expected = allocation("g", "1")
+    del expected["alternatives"]
+    assert row == expected
+
+
+def test_descriptions_reach_the_tables(warehouse: Callable[..., Warehouse]) -> None:
+    place = warehouse("rebalances")
+    fields = place.read("rebalances").schema.fields
+    assert [field.metadata["comment"] for field in fields] == [column.description for column in TABLES["rebalances"].columns]
+
+
+def test_uris_are_only_added_to() -> None:
+    from pipelines.tables import warehouse_uri
+
+    assert warehouse_uri("s3a://bucket/a b/") == "s3a://bucket/a b"
+    assert warehouse_uri("file:/x/") == "file:/x"
+    assert warehouse_uri("/x/y") == "/x/y"
