@@ -51,10 +51,14 @@ class Warehouse:
 
 
 @dataclass(frozen=True, slots=True)
-class Severity:
+class Incidents:
+    episode_gap_seconds: float
+    storm_count: int
+    flapping_count: int
+    slow_join_seconds: float
+    stuck_seconds: float
     critical_stopped_seconds: float
-    critical_stopped_share: float
-    critical_ownership_seconds: float
+    critical_share_of_hour: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class Settings:
     display: Display
     report: Report
     warehouse: Warehouse
-    severity: Severity
+    incidents: Incidents
 
 
 _SECTIONS: dict[str, Any] = get_type_hints(Settings)

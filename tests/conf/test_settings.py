@@ -1,16 +1,22 @@
 """Settings: what wins over what, and what an error says."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from conf.settings import SettingsError, load_settings
+from models.incidents import Limits
 
 
 def test_defaults_are_complete() -> None:
     settings = load_settings(environment={})
     assert settings.display.time_zone == "UTC"
-    assert settings.severity.critical_stopped_seconds == 300.0
+    assert settings.incidents.critical_stopped_seconds == 300.0
+
+
+def test_the_limits_of_incidents_are_those_of_the_model() -> None:
+    assert Limits(**dataclasses.asdict(load_settings(environment={}).incidents)) == Limits()
 
 
 def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(tmp_path: Path) -> None:
@@ -38,7 +44,7 @@ def test_variables_of_other_sections_are_left_alone() -> None:
         ({"GROUPSCOPE_DISPLAY_TIME_ZONE": "Mars/Olympus"}, "display.time_zone: 'Mars/Olympus' is not a time zone"),
         ({"GROUPSCOPE_DISPLAY_TIME_ZONE": "../../etc/passwd"}, "is not a time zone"),
         ({"GROUPSCOPE_INPUT_MAX_RECORD_BYTES": "many"}, "input.max_record_bytes: expected a whole number, found 'many'"),
-        ({"GROUPSCOPE_SEVERITY_CRITICAL_STOPPED_SECONDS": "-1"}, "severity.critical_stopped_seconds: must not be negative"),
+        ({"GROUPSCOPE_INCIDENTS_CRITICAL_STOPPED_SECONDS": "-1"}, "incidents.critical_stopped_seconds: must not be negative"),
     ],
 )
 def test_an_error_of_the_environment_names_the_key(environment: dict[str, str], said: str) -> None:

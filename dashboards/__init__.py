@@ -1,0 +1,1 @@
+"""Rows in, pictures and pages out. Knows neither files nor Spark."""

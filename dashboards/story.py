@@ -1,0 +1,120 @@
+"""One rebalance told in sentences: what set it off, who made the others wait, how it ended, how sure that is."""
+
+from __future__ import annotations
+
+from conf.causes import cause as cause_entry
+from dashboards.data import Incident, Rebalance, Who
+from dashboards.units import Clock, counted, duration, listed, share
+
+_OUTCOMES = {
+    "empty": "It ended with the group empty{at}.",
+    "dead": "It ended with the group removed{at}.",
+    "superseded": "Before the group was stable, another rebalance began{at}.",
+    "coordinator_lost": "It ended unfinished{at}, when the group lost its coordinator.",
+}
+
+
+def title(item: Rebalance) -> str:
+    topic = f", topic {item.topic}" if item.topic else ""
+    return f"{item.group}{topic}, generation {item.generations}"
+
+
+def story(item: Rebalance, clock: Clock) -> list[str]:
+    """The sentences, in the order in which things happened, then what is known about the verdict."""
+    sentences = [_beginning(item, clock), _behind(item), _followers(item), _waiting(item), _blockers(item), _end(item, clock), _cost(item)]
+    return [sentence for sentence in (*sentences, *certainty(item)) if sentence]
+
+
+def offender_names(people: tuple[Who, ...], limit: int = 3) -> str:
+    return listed([person.where for person in sorted(people, key=lambda one: not one.first)], limit)
+
+
+def act(item: Rebalance) -> str:
+    """The cause as a clause: `orders-3 on 10.0.0.7 exceeded its poll interval`."""
+    first = tuple(person for person in item.offenders if person.first) or item.offenders[:1]
+    entry = cause_entry(item.system, item.cause)
+    return entry.clause(offender_names(first) if first else "a member that no line names")
+
+
+def certainty(item: Rebalance) -> list[str]:
+    """How sure the cause is, what else it may be, and what would settle it."""
+    rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.alternatives if value >= 0.01]
+    words = "The cause is sure" if item.sure else "The cause is likely" if item.confidence >= 0.6 else "The cause is one of several"
+    sentences = [f"{words} ({share(item.confidence)})" + (f"; it may also be {listed(rivals)}." if rivals else ".")]
+    if item.settled_by:
+        sentences.append(f"What would settle it: {item.settled_by}.")
+    if item.inferred_steps or item.unexplained_lines:
+        steps = f"{counted(item.inferred_steps, 'step')} of it {'is' if item.inferred_steps == 1 else 'are'} inferred"
+        lines = f"{counted(item.unexplained_lines, 'line')} {'remains' if item.unexplained_lines == 1 else 'remain'} unexplained"
+        said = [text for count, text in ((item.inferred_steps, steps), (item.unexplained_lines, lines)) if count]
+        sentences.append(" and ".join(said) + ".")
+    return sentences
+
+
+def incident_certainty(item: Incident) -> str:
+    """The same for an incident, in one line."""
+    if item.confidence is None:
+        return ""
+    rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.rivals]
+    title = cause_entry(item.system, item.cause).title if item.cause else item.cause_title
+    text = f"{share(item.confidence)} sure of {title.lower()}"
+    return text + (f"; may also be {listed(rivals)}" if rivals else "")
+
+
+def _beginning(item: Rebalance, clock: Clock) -> str:
+    members = f" of {counted(item.members_before, 'member')}" if item.members_before else ""
+    broker = f" on coordinator {item.coordinator}" if item.coordinator else ""
+    when = "At a time that the logs do not give" if item.started_at is None else clock.full(item.started_at)
+    return f"{when}: {act(item)}, and group {item.group}{members}{broker} began to rebalance."
+
+
+def _behind(item: Rebalance) -> str:
+    if not item.root_cause:
+        return ""
+    entry = cause_entry(item.system, item.root_cause)
+    return f"Behind it stands: {entry.title.lower()}. {entry.meaning}"
+
+
+def _followers(item: Rebalance) -> str:
+    others = tuple(person for person in item.offenders if not person.first)
+    if len(item.offenders) < 2 or not others or len(others) == len(item.offenders):
+        return ""
+    return f"Then {offender_names(others, 5)} did the same while it was under way."
+
+
+def _waiting(item: Rebalance) -> str:
+    if item.join_seconds is None:
+        return ""
+    expected = item.initial_delay_seconds
+    known = f", {duration(expected)} of it the initial delay, which is expected" if expected else ""
+    return f"The members took {duration(item.join_seconds)} to rejoin{known}."
+
+
+def _blockers(item: Rebalance) -> str:
+    if not item.blockers:
+        return ""
+    reasons = [person.where + (f" ({person.reason.replace('_', ' ')})" if person.reason else "") for person in item.blockers]
+    return f"The others waited for {listed(reasons, 5)}."
+
+
+def _end(item: Rebalance, clock: Clock) -> str:
+    at = f" at {clock.full(item.ended_at)}" if item.ended_at is not None else ""
+    if item.outcome == "stable":
+        sync = f"The assignment was there {duration(item.sync_seconds)} later. " if item.sync_seconds is not None else ""
+        after = f" with {counted(item.members_after, 'member')}" if item.members_after is not None else ""
+        generation = f" in generation {item.generation_after}" if item.generation_after is not None else ""
+        lasted = f", {duration(item.duration_seconds)} after it began" if item.duration_seconds is not None else ""
+        return f"{sync}The group was stable{generation}{after}{at}{lasted}."
+    if item.outcome == "open":
+        least = f"; it lasted at least {duration(item.at_least_seconds)}" if item.at_least_seconds is not None else ""
+        return f"The logs end before it was over{least}."
+    return _OUTCOMES.get(item.outcome, "It ended{at}.").format(at=at)
+
+
+def _cost(item: Rebalance) -> str:
+    parts = []
+    if item.member_seconds_stopped:
+        parts.append(f"Members stood still for {duration(item.member_seconds_stopped)}, summed over them.")
+    if item.duplicate_window:
+        parts.append(f"For {duration(item.duplicate_window)} two members may have read the same partition.")
+    return " ".join(parts)
