@@ -15,7 +15,7 @@ CORPORA ?= ../shared/corpora
 SCORE ?= ../shared/tools/score.py
 
 # Each sample folder is a cluster of its own, and one was logged in another zone (see data_samples/README.md).
-SAMPLE_OPTIONS = $(shell sed 's/\#.*//' data_samples/options.txt)
+SAMPLE_OPTIONS := --settings data_samples/settings.toml
 
 .PHONY: help setup demo test lint browser corpus-score compare bench docs lock clean
 

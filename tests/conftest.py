@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -35,7 +34,7 @@ def samples() -> Path:
 @pytest.fixture(scope="session")
 def sample_options(samples: Path) -> list[str]:
     """Which cluster and zone each sample has, as options of the command line."""
-    return shlex.split((samples / "options.txt").read_text(encoding="utf-8"), comments=True)
+    return ["--settings", str(samples / "settings.toml")]
 
 
 @pytest.fixture(scope="session")
