@@ -1,0 +1,210 @@
+"""Time stamps of log lines: Java date patterns as regular expressions, and their text as microseconds.
+
+A stamp gives local microseconds (the wall clock counted as if it were UTC), the offset from UTC where the
+stamp states one, and whether it holds a date at all.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import NamedTuple
+
+_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr)}
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+DAY_US = 86_400_000_000
+
+_ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|(?:UTC|GMT)?[+-]\d{2}(?::?\d{2})?))?"
+# Kafka's and most other layouts: ISO 8601 with blank or T, with comma or dot or no fraction, with or without an offset.
+_ISO = (
+    r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})[ T](?P<hour>\d{2}):(?P<minute>\d{2}):(?P<second>\d{2})"
+    r"(?:[.,](?P<fraction>\d{1,9}))?" + _ZONE
+)
+# Names that log4j and log4j2 give to date patterns.
+_NAMED: dict[str, str] = {
+    "ISO8601_BASIC": "yyyyMMdd'T'HHmmss,SSS",
+    "ISO8601_BASIC_PERIOD": "yyyyMMdd'T'HHmmss.SSS",
+    "ABSOLUTE": "HH:mm:ss,SSS",
+    "ABSOLUTE_PERIOD": "HH:mm:ss.SSS",
+    "COMPACT": "yyyyMMddHHmmssSSS",
+    "DATE": "dd MMM yyyy HH:mm:ss,SSS",
+    "DATE_PERIOD": "dd MMM yyyy HH:mm:ss.SSS",
+}
+_ISO_NAMES = {"", "DEFAULT", "ISO8601", "ISO8601_PERIOD", "ISO8601_OFFSET_DATE_TIME_HHMM", "ISO8601_OFFSET_DATE_TIME_HHCMM"}
+_LETTERS: tuple[tuple[str, str], ...] = (
+    ("yyyy", r"(?P<year>\d{4})"),
+    ("yy", r"(?P<year>\d{2})"),
+    ("MMM", r"(?P<month>[A-Za-z]{3})"),
+    ("MM", r"(?P<month>\d{2})"),
+    ("M", r"(?P<month>\d{1,2})"),
+    ("dd", r"(?P<day>[ \d]\d)"),
+    ("d", r"(?P<day>\d{1,2})"),
+    ("HH", r"(?P<hour>\d{2})"),
+    ("hh", r"(?P<hour>\d{2})"),
+    ("H", r"(?P<hour>\d{1,2})"),
+    ("h", r"(?P<hour>\d{1,2})"),
+    ("mm", r"(?P<minute>\d{2})"),
+    ("ss", r"(?P<second>\d{2})"),
+    ("EEE", r"[A-Za-z]{3}"),
+    ("a", r"(?P<half>AM|PM|am|pm)"),
+    ("XXX", r"(?P<zone>Z|[+-]\d{2}:\d{2})"),
+    ("Z", r"(?P<zone>[+-]\d{4})"),
+    ("z", r"(?P<zone>[A-Z]{1,5}|[+-]\d{2}:?\d{2})"),
+)
+
+
+class Stamp(NamedTuple):
+    """A read time stamp. `local_us` is None when the text is no valid time (month 13)."""
+
+    local_us: int | None
+    offset_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DateFormat:
+    """A way to write times. `iso` stamps begin with `yyyy-MM-dd HH:mm:ss` at fixed places."""
+
+    pattern: str
+    regex: str
+    read: Callable[[str], Stamp]
+    dated: bool
+    iso: bool
+
+
+def offset_us(text: str) -> int | None:
+    """`Z`, `+01:00`, `+0100`, `GMT+8`; None for a zone name that is not an offset."""
+    bare = text.upper()
+    for name in ("UTC", "GMT"):
+        bare = bare.removeprefix(name)
+    if bare in {"", "Z"}:
+        return 0
+    digits = bare[1:].replace(":", "")
+    if bare[0] not in "+-" or not digits.isdigit():
+        return None
+    minutes = int(digits[:2]) * 60 + int(digits[2:4] or 0)
+    return (minutes if bare[0] == "+" else -minutes) * 60_000_000
+
+
+@lru_cache(maxsize=4096)
+def _day_us(year: int, month: int, day: int) -> int | None:
+    try:
+        return (date(year, month, day).toordinal() - _EPOCH_DAY) * DAY_US
+    except ValueError:
+        return None
+
+
+def civil_us(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int | None:
+    """Local microseconds, or None for what no calendar has. Second 60 (a leap second) counts as the next minute."""
+    if hour > 23 or minute > 59 or second > 60:
+        return None
+    day_us = _day_us(year, month, day)
+    return None if day_us is None else day_us + ((hour * 60 + minute) * 60 + second) * 1_000_000
+
+
+@lru_cache(maxsize=1 << 16)
+def _iso_second(text: str) -> int | None:
+    """`yyyy-MM-dd HH:mm:ss` (the blank may be a T). Log lines come many to the second."""
+    try:
+        return civil_us(int(text[:4]), int(text[5:7]), int(text[8:10]), int(text[11:13]), int(text[14:16]), int(text[17:19]))
+    except ValueError:
+        return None
+
+
+def read_iso(stamp: str) -> Stamp:
+    second = _iso_second(stamp[:19])
+    if second is None or len(stamp) == 19:
+        return Stamp(second, None)
+    end = 19
+    if stamp[19] in ",.":
+        end = 20
+        while end < len(stamp) and "0" <= stamp[end] <= "9":
+            end += 1
+        second += int(stamp[20:end].ljust(6, "0")[:6])
+    zone = stamp[end:].strip()
+    return Stamp(second, offset_us(zone) if zone else None)
+
+
+def _read_match(regex: re.Pattern[str], stamp: str) -> Stamp:
+    match = regex.fullmatch(stamp)
+    if match is None:
+        return Stamp(None, None)
+    found = match.groupdict()
+    month_text = found.get("month") or "1"
+    month = int(month_text) if month_text.isdigit() else _MONTHS.get(month_text.lower(), 0)
+    year = int(found.get("year") or 1970)
+    hour = int(found.get("hour") or 0)
+    if half := found.get("half"):
+        hour = hour % 12 + (12 if half.lower() == "pm" else 0)
+    second = civil_us(
+        year + 2000 if year < 100 else year,
+        month,
+        int(found.get("day") or 1),
+        hour,
+        int(found.get("minute") or 0),
+        int(found.get("second") or 0),
+    )
+    if second is None:
+        return Stamp(None, None)
+    fraction = found.get("fraction")
+    zone = found.get("zone")
+    return Stamp(second + (int(fraction.ljust(6, "0")[:6]) if fraction else 0), offset_us(zone) if zone else None)
+
+
+def _unix(scale: int) -> Callable[[str], Stamp]:
+    def read(stamp: str) -> Stamp:
+        whole, _, fraction = stamp.partition(".")
+        extra = int(fraction.ljust(6, "0")[:6]) if fraction else 0
+        return Stamp(int(whole) * scale + extra, 0)
+
+    return read
+
+
+def _java_regex(pattern: str) -> str:
+    out: list[str] = []
+    at = 0
+    while at < len(pattern):
+        if pattern[at] == "'":
+            end = pattern.find("'", at + 1)
+            end = len(pattern) if end < 0 else end
+            out.append(re.escape(pattern[at + 1 : end]) if end > at + 1 else "'")
+            at = end + 1
+            continue
+        if pattern[at] in "Sn":
+            end = at
+            while end < len(pattern) and pattern[end] in "Sn":
+                end += 1
+            out.append(rf"(?P<fraction>\d{{{end - at}}})")
+            at = end
+            continue
+        for letters, regex in _LETTERS:
+            if pattern.startswith(letters, at):
+                out.append(regex)
+                at += len(letters)
+                break
+        else:
+            out.append(re.escape(pattern[at]))
+            at += 1
+    return "".join(out)
+
+
+@lru_cache(maxsize=64)
+def date_format(pattern: str) -> DateFormat:
+    """Compile what stands in `%d{...}`: a name of log4j's, `UNIX`, `UNIX_MILLIS`, or a Java date pattern."""
+    if pattern in _ISO_NAMES:
+        return DateFormat(pattern, _without_names(_ISO), read_iso, dated=True, iso=True)
+    if pattern == "UNIX":
+        return DateFormat(pattern, r"\d{9,10}(?:\.\d{1,9})?", _unix(1_000_000), dated=True, iso=False)
+    if pattern == "UNIX_MILLIS":
+        return DateFormat(pattern, r"\d{12,13}", _unix(1_000), dated=True, iso=False)
+    source = _java_regex(_NAMED.get(pattern, pattern))
+    regex = re.compile(source)
+    return DateFormat(pattern, _without_names(source), lambda stamp: _read_match(regex, stamp), dated="(?P<year>" in source, iso=False)
+
+
+def _without_names(regex: str) -> str:
+    """The regex for use inside another one, where names would clash."""
+    return re.sub(r"\(\?P<\w+>", "(?:", regex)

@@ -1,0 +1,305 @@
+"""What to read: paths, folders, globs and standard input to source files with an identity.
+
+Whether a file is a log, and in which form, is told by its content and never by its name. What was met in a
+folder and is no log is skipped; what was named on the command line and cannot be read is rejected.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from parsers.formats import FileFormat, tell_format
+from parsers.streams import Stream, compression_of, open_stream
+
+IDENTITY_BYTES = 4096
+# How much of a file is looked at, step by step, until it shows what it is.
+_SAMPLE_STEPS = (1 << 16, 1 << 20, 1 << 24)
+_SPOOL_BLOCK = 1 << 20
+_GLOB_CHARACTERS = re.compile(r"[*?\[]")
+_ROTATED = re.compile(r"(?:[.-][\dT_:.-]+|\.(?:gz|bz2|xz|zst|old|bak|log))+")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file to read. `path` opens it, `name` is printable, `relative` is what globs are held against."""
+
+    path: str
+    name: str
+    relative: str
+    named: bool
+    compression: str | None
+    size_bytes: int
+    file_id: str
+    format: FileFormat
+
+    def open(self) -> Stream:
+        return open_stream(self.path, self.compression)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is not read. `named` on the command line means rejected."""
+
+    name: str
+    reason: str
+    named: bool
+    size_bytes: int = 0
+
+
+@dataclass(slots=True)
+class Discovery:
+    files: list[SourceFile] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    path: str
+    name: str
+    relative: str
+    named: bool
+
+
+class NotALogError(Exception):
+    """The content is nothing that can be read; the text says why."""
+
+
+def printable(path: str) -> str:
+    """A path as text. Bytes that are no UTF-8 are shown as `\\xNN`, since a table cannot hold them."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def discover(paths: Sequence[str], *, rotated: bool = False) -> Discovery:
+    """Look at all paths. With `rotated`, files named also bring their rotated siblings."""
+    found = Discovery()
+    seen: set[tuple[int, int]] = set()
+    for argument in paths:
+        candidates = list(_candidates(argument, rotated=rotated))
+        if not candidates:
+            found.missing.append(argument)
+        for candidate in candidates:
+            _take(candidate, found, seen)
+    _drop_copies(found)
+    return found
+
+
+def _candidates(argument: str, *, rotated: bool) -> Iterator[_Candidate]:
+    if argument == "-":
+        spooled = _spool(sys.stdin.buffer.fileno())
+        yield _Candidate(spooled, "-", "-", named=True)
+        return
+    if os.path.isdir(argument):
+        for path in _walk(argument):
+            yield _Candidate(path, printable(path), printable(os.path.relpath(path, argument)), named=False)
+        return
+    if os.path.lexists(argument):
+        yield _Candidate(argument, printable(argument), printable(os.path.basename(argument)), named=True)
+        if rotated:
+            for path in _siblings(argument):
+                yield _Candidate(path, printable(path), printable(os.path.basename(path)), named=False)
+        return
+    if _GLOB_CHARACTERS.search(argument):
+        base = os.path.dirname(argument[: _GLOB_CHARACTERS.search(argument).start()])  # type: ignore[union-attr]
+        for match in sorted(glob.glob(argument, recursive=True)):
+            if os.path.isdir(match):
+                continue
+            yield _Candidate(match, printable(match), printable(os.path.relpath(match, base or ".")), named=True)
+
+
+def _walk(folder: str) -> Iterator[str]:
+    for root, folders, names in os.walk(folder, onerror=None):
+        folders.sort()
+        for name in sorted(names):
+            yield os.path.join(root, name)
+
+
+def _siblings(path: str) -> list[str]:
+    """`server.log.2024-05-01-13`, `server.log.1.gz`, `server-2024-05-01.log` beside `server.log`."""
+    folder, name = os.path.split(path)
+    stem, extension = os.path.splitext(name)
+    found = []
+    for other in sorted(os.listdir(folder or ".")):
+        starts = [start for start in (name, stem) if start and other.startswith(start)]
+        if other != name and extension in other and any(_ROTATED.fullmatch(other[len(start) :]) for start in starts):
+            found.append(os.path.join(folder, other))
+    return found
+
+
+def _spool(descriptor: int) -> str:
+    """Copy a pipe to a temporary file that goes away with the process: a source must be readable twice."""
+    import atexit
+
+    handle, path = tempfile.mkstemp(prefix="groupscope-", suffix=".stdin")
+    atexit.register(Path(path).unlink, missing_ok=True)
+    with os.fdopen(handle, "wb") as target:
+        while block := os.read(descriptor, _SPOOL_BLOCK):
+            target.write(block)
+    return path
+
+
+def _take(candidate: _Candidate, found: Discovery, seen: set[tuple[int, int]]) -> None:
+    size = 0
+    try:
+        status = os.stat(candidate.path)
+        path = candidate.path
+        if stat.S_ISFIFO(status.st_mode) and candidate.named:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                path = _spool(descriptor)
+            finally:
+                os.close(descriptor)
+            status = os.stat(path)
+        elif not stat.S_ISREG(status.st_mode):
+            raise NotALogError("not a regular file")
+        if (status.st_dev, status.st_ino) in seen:
+            raise _SameFileError("the same file was named before")
+        seen.add((status.st_dev, status.st_ino))
+        size = status.st_size
+        found.files.append(_source(candidate, path, size))
+    except _SameFileError as problem:
+        found.skipped.append(Skipped(candidate.name, str(problem), named=False, size_bytes=size))
+    except NotALogError as problem:
+        found.skipped.append(Skipped(candidate.name, str(problem), candidate.named, size))
+    except OSError as problem:
+        found.skipped.append(Skipped(candidate.name, f"cannot be read: {problem.strerror or problem}", candidate.named, size))
+
+
+class _SameFileError(Exception):
+    """One file by two names or arguments."""
+
+
+def _source(candidate: _Candidate, path: str, size: int) -> SourceFile:
+    with open(path, "rb") as file:
+        head = file.read(512)
+    if not head:
+        raise NotALogError("empty")
+    compression = compression_of(head)
+    if compression in {"tar", "zip"}:
+        raise NotALogError(f"a {compression} archive: unpack it first")
+    identity, told = _look(path, compression)
+    return SourceFile(path, candidate.name, candidate.relative, candidate.named, compression, size, identity, told)
+
+
+def _look(path: str, compression: str | None) -> tuple[str, FileFormat]:
+    """Identity and form of the content, from as little of it as is enough."""
+    stream = open_stream(path, compression)
+    try:
+        sample = b""
+        zeros = 0
+        told: FileFormat | str = "empty"
+        identity = b""
+        for step in _SAMPLE_STEPS:
+            more = read_up_to(stream, step - len(sample))
+            identity = identity or (sample + more)[:IDENTITY_BYTES]
+            while more and not more.strip(b"\x00"):
+                # A sparse hole, as a power cut leaves it: the log begins after it.
+                zeros += len(more)
+                more = read_up_to(stream, step)
+            sample += more
+            told = tell_format(sample, complete=len(sample) < step) if sample else "binary" if zeros else "empty"
+            if isinstance(told, FileFormat) or told != "no header" or len(sample) < step:
+                break
+        if stream.problem and not sample:
+            raise NotALogError(stream.problem)
+        if isinstance(told, str):
+            raise NotALogError({"no header": "not a log: no line is in a known layout"}.get(told, told))
+        return hashlib.sha256(identity).hexdigest()[:32], told
+    finally:
+        stream.close()
+
+
+def read_up_to(stream: Stream, size: int) -> bytes:
+    """As many bytes as there are, up to `size`."""
+    target = bytearray(size)
+    view = memoryview(target)
+    got = 0
+    while got < size:
+        count = stream.readinto(view[got:])
+        if not count:
+            break
+        got += count
+    view.release()
+    return bytes(target[:got])
+
+
+def _drop_copies(found: Discovery) -> None:
+    """Read the same content once: of files that begin alike, one that the other repeats as a whole is skipped."""
+    by_identity: dict[str, list[SourceFile]] = {}
+    for source in found.files:
+        by_identity.setdefault(source.file_id, []).append(source)
+    dropped: dict[str, str] = {}
+    for group in by_identity.values():
+        kept: list[tuple[SourceFile, int]] = []
+        for source in group:
+            length = content_length(source) if len(group) > 1 else 0
+            kept.append((source, length))
+        kept.sort(key=lambda item: -item[1])
+        for place, (source, length) in enumerate(kept):
+            for other, _ in kept[:place]:
+                if other.path not in dropped and _begins_with(other, source, length):
+                    dropped[source.path] = other.name
+                    break
+    found.skipped += [
+        Skipped(source.name, f"the same content stands in {dropped[source.path]}", named=False, size_bytes=source.size_bytes)
+        for source in found.files
+        if source.path in dropped
+    ]
+    found.files = [source for source in found.files if source.path not in dropped]
+
+
+def content_length(source: SourceFile) -> int:
+    """Bytes after decompression."""
+    return sum(len(block) for block in _blocks(source)) if source.compression else source.size_bytes
+
+
+def _blocks(source: SourceFile) -> Iterator[bytes]:
+    stream = source.open()
+    try:
+        while block := read_up_to(stream, _SPOOL_BLOCK):
+            yield block
+    finally:
+        stream.close()
+
+
+def _begins_with(longer: SourceFile, shorter: SourceFile, length: int) -> bool:
+    left = length
+    for one, two in zip(_blocks(longer), _blocks(shorter), strict=False):
+        size = min(len(two), left)
+        if one[:size] != two[:size]:
+            return False
+        left -= size
+        if left <= 0:
+            return True
+    return left <= 0
+
+
+def read_places(source: SourceFile, places: Iterable[tuple[int, int]]) -> dict[int, bytes]:
+    """Bytes at (byte_offset, byte_length) of the decompressed content, in one forward pass."""
+    wanted = sorted(set(places))
+    found: dict[int, bytes] = {}
+    if not source.compression:
+        with open(source.path, "rb") as file:
+            for offset, length in wanted:
+                file.seek(offset)
+                found[offset] = file.read(length)
+        return found
+    stream = source.open()
+    try:
+        for offset, length in wanted:
+            while stream.position < offset:
+                if not read_up_to(stream, min(_SPOOL_BLOCK, offset - stream.position)):
+                    return found
+            found[offset] = read_up_to(stream, length)
+    finally:
+        stream.close()
+    return found

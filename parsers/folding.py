@@ -1,0 +1,84 @@
+"""Runs of equal requests as one event.
+
+A busy cluster's request log is heartbeats and commits for the most part. Of one member they are equal until
+something happens in its group, so a run of them is told as one event with `count` and `last_at_us`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+FOLDED_EVENTS = frozenset({"HeartbeatCompleted", "OffsetCommitCompleted", "ConsumerGroupHeartbeatCompleted"})
+# A run never crosses a multiple of this offset, so that it is the same however a file is cut for reading.
+FOLD_BLOCK_BYTES = 8 << 20
+# A longer silence is worth seeing: sessions time out from 6 s on by default settings of old, 45 s of new versions.
+MAX_SILENCE_US = 10_000_000
+# Differ from request to request and mean nothing to the group.
+_VARYING = frozenset(
+    {
+        "correlation_id",
+        "total_ms",
+        "request_queue_ms",
+        "local_ms",
+        "remote_ms",
+        "throttle_ms",
+        "response_queue_ms",
+        "send_ms",
+    }
+)
+_VARYING_OF: dict[str, frozenset[str]] = {"OffsetCommitCompleted": _VARYING | {"topics"}}
+
+
+@dataclass(slots=True)
+class _Run:
+    row: int
+    count: int
+    last_at: int
+
+
+class Folder:
+    """Finds the runs in a sequence of events. Rows are numbered by the caller."""
+
+    def __init__(self) -> None:
+        self._open: dict[str | None, dict[Any, _Run]] = {}
+        self._all: list[_Run] = []
+
+    def swallow(self, row: int, at: int | None, offset: int, event: str | None, columns: dict[str, Any], fields: dict[str, Any]) -> bool:
+        """Take note of an event; true when it went into a run that has begun before."""
+        group = columns.get("group")
+        if event not in FOLDED_EVENTS:
+            if group is not None:
+                self._open.pop(group, None)
+            return False
+        if at is None or fields.get("error_code", 0) != 0:
+            self._open.pop(group, None)
+            return False
+        varying = _VARYING_OF.get(event, _VARYING)
+        key = (
+            offset // FOLD_BLOCK_BYTES,
+            event,
+            *(columns.get(name) for name in ("member_id", "generation", "client_id", "instance_id")),
+            *_stable(fields, varying),
+        )
+        runs = self._open.setdefault(group, {})
+        run = runs.get(key)
+        if run is not None and 0 <= at - run.last_at <= MAX_SILENCE_US:
+            run.count += 1
+            run.last_at = at
+            return True
+        runs[key] = run = _Run(row, 1, at)
+        self._all.append(run)
+        return False
+
+    def end_all(self) -> None:
+        self._open.clear()
+
+    def runs(self) -> Iterable[tuple[int, int, int]]:
+        """(row, count, time of the last) of each run of two or more."""
+        return ((run.row, run.count, run.last_at) for run in self._all if run.count > 1)
+
+
+def _stable(fields: dict[str, Any], varying: frozenset[str]) -> list[tuple[str, str]]:
+    return [(name, repr(value)) for name, value in sorted(fields.items()) if name not in varying]

@@ -1,0 +1,244 @@
+"""Record headers: how products write time, level, thread, logger and message of a log record.
+
+A layout is data (`layouts/*.yaml`): a pattern in log4j's notation with sample lines that a test holds it
+to. It compiles to a regular expression for what stands before the message, one for what stands after it,
+and, where the line begins with an ISO time, to a probe that numpy can test on all lines of a chunk at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import yaml
+
+from parsers.dates import DateFormat, date_format
+
+LEVELS = frozenset({"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"})
+_LEVEL_NAMES = {"WARNING": "WARN", "SEVERE": "ERROR", "FINE": "DEBUG", "FINER": "TRACE", "FINEST": "TRACE", "CONFIG": "INFO"}
+_LEVEL = r"(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE|CONFIG|FINE(?:R|ST)?)"
+# `%`, an optional width, a conversion, an optional argument in braces.
+_CONVERSION = re.compile(
+    r"%(?P<width>-?\d*(?:\.-?\d+)?)(?P<name>level|logger|thread|message|msg|class|file|line|method|pid|date|mdc|[dpctmXCFLMrxn])"
+    r"(?:\{(?P<argument>[^}]*)\})?"
+)
+_NAMES = {
+    "level": "p",
+    "logger": "c",
+    "thread": "t",
+    "message": "m",
+    "msg": "m",
+    "class": "C",
+    "file": "F",
+    "line": "L",
+    "method": "M",
+    "date": "d",
+    "mdc": "X",
+}
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# A header must show itself within this many bytes of its line, however long the line is.
+HEADER_BYTES = 4096
+
+
+# A header whose time is no time at all.
+BROKEN_STAMP = re.compile(r"\[[^\]\[]{6,40}\] +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", re.ASCII)
+
+
+class Header(NamedTuple):
+    """What a layout reads from the text of a record. `start` and `end` bound the message in the text."""
+
+    stamp: str | None
+    level: str | None
+    logger: str | None
+    thread: str | None
+    start: int
+    end: int
+    whole: bool  # false when the part after the message is missing: cut, wrapped, or not this layout
+    date: DateFormat | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One way to write records."""
+
+    name: str
+    product: str
+    pattern: str
+    head: re.Pattern[str]
+    tail: re.Pattern[str] | None
+    tail_mark: str
+    date: DateFormat | None
+    time_at: int | None  # place of an ISO time that stands at a fixed place of the line
+    fields: int
+    samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
+
+    def read(self, text: str, end: int | None = None) -> Header | None:
+        """Read one record whose first line ends at `end`; the message may go on over further lines."""
+        found = self.head.match(text, 0, HEADER_BYTES)
+        if found is None:
+            return None
+        got = found.groupdict()
+        start = found.end()
+        whole, logger, thread, stop = True, got.get("logger"), got.get("thread"), len(text)
+        if self.tail is not None:
+            closing = _closing(self.tail, self.tail_mark, text, start, len(text) if end is None else end)
+            whole = closing is not None
+            if closing is not None:
+                stop = closing.start()
+                after = closing.groupdict()
+                logger, thread = after.get("logger") or logger, after.get("thread") or thread
+        level = got.get("level")
+        if level is not None:
+            level = _LEVEL_NAMES.get(level, level)
+        return Header(got.get("stamp"), level, logger, thread, start, stop, whole, self.date)
+
+
+def _closing(tail: re.Pattern[str], tail_mark: str, text: str, start: int, first_end: int) -> re.Match[str] | None:
+    """The part after the message: at the end of the first line, else of a later one (messages of several lines)."""
+    end = first_end
+    while True:
+        mark = text.rfind(tail_mark, start, end)
+        for _ in range(3):  # a thread name may hold the mark
+            if mark < 0:
+                break
+            found = tail.match(text, mark, end)
+            if found is not None and found.end() == end:
+                return found
+            mark = text.rfind(tail_mark, start, mark)
+        if end >= len(text):
+            return None
+        start = end + 1
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+
+
+def _literal(text: str) -> str:
+    return re.sub(r"(?:\\ )+", " +", re.escape(text))
+
+
+def _up_to(literal: str) -> str:
+    """Text of a field that ends where the literal after it begins."""
+    return rf"[^{re.escape(literal[0])}\n]*" if literal and literal[0] != " " else r"[^ \n]+"
+
+
+@dataclass(slots=True)
+class _Compiler:
+    """Turns a log4j pattern into the parts of a Layout."""
+
+    pattern: str
+    before: list[str] = field(default_factory=list)
+    after: list[str] | None = None
+    date: DateFormat | None = None
+    time_at: int | None = None
+    names: set[str] = field(default_factory=set)
+    _width: int | None = 0  # characters so far, while known
+
+    def run(self) -> None:
+        at = 0
+        for found in _CONVERSION.finditer(self.pattern):
+            self._text(self.pattern[at : found.start()])
+            self._conversion(found, self.pattern[found.end() :])
+            at = found.end()
+        self._text(self.pattern[at:])
+
+    def _add(self, regex: str) -> None:
+        (self.before if self.after is None else self.after).append(regex)
+
+    def _text(self, text: str) -> None:
+        if text:
+            self._add(_literal(text))
+            self._width = None if self._width is None or " " in text else self._width + len(text)
+
+    def _conversion(self, found: re.Match[str], rest: str) -> None:
+        name = _NAMES.get(found["name"], found["name"])
+        following = _CONVERSION.split(rest, maxsplit=1)[0] if rest else ""
+        if name == "m":
+            self.after = []
+            return
+        if name == "n":
+            return
+        if name == "d":
+            self.date = date_format(found["argument"] or "")
+            self.time_at = self._width if self.date.iso else None
+        regex = {
+            "d": f"(?P<stamp>{self.date.regex if self.date else ''})",
+            "p": f"(?P<level>{_LEVEL})",
+            "c": r"(?P<logger>[\w.$/-]+)",
+            "t": f"(?P<thread>{_up_to(following)})",
+            "C": r"(?P<logger>[\w.$/]+)" if "%c" not in self.pattern and "%logger" not in self.pattern else r"[\w.$/]+",
+            "L": r"[\d?]+",
+            "r": r"\d+",
+            "pid": r"\d+",
+        }.get(name, _up_to(following))
+        padded = f" *{regex} *" if found["width"] else regex
+        self._add(padded)
+        self.names.add(name)
+        self._width = None
+
+
+def compile_layout(name: str, pattern: str, product: str = "", samples: Sequence[dict[str, Any]] = ()) -> Layout:
+    """Compile a pattern such as `[%d] %p %m (%c)`. Raises ValueError when it holds no message."""
+    compiler = _Compiler(pattern)
+    compiler.run()
+    if compiler.after is None:
+        raise ValueError(f"layout {name}: the pattern has no %m")
+    tail = "".join(compiler.after)
+    mark = pattern[pattern.index("%m") + 2 :].split("%")[0] if tail else ""
+    mark = re.sub(r"^ message|^essage|^sg", "", mark)
+    return Layout(
+        name=name,
+        product=product,
+        pattern=pattern,
+        head=re.compile("".join(compiler.before), re.ASCII),
+        tail=re.compile(tail, re.ASCII) if tail else None,
+        tail_mark=mark,
+        date=compiler.date,
+        time_at=compiler.time_at,
+        fields=len(compiler.names) + 1,
+        samples=tuple(samples),
+    )
+
+
+@lru_cache(maxsize=1)
+def layouts() -> tuple[Layout, ...]:
+    """All layouts, the more common first."""
+    found: list[Layout] = []
+    for path in sorted(files("parsers").joinpath("layouts").iterdir(), key=lambda each: each.name):
+        if path.name.endswith(".yaml") and path.name.startswith("records_"):
+            data = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - it is the safe loader
+            found += [compile_layout(each["name"], each["pattern"], data["product"], each["samples"]) for each in data["layouts"]]
+    return tuple(found)
+
+
+def layout_named(name: str) -> Layout:
+    return next(layout for layout in layouts() if layout.name == name)
+
+
+class Vote(NamedTuple):
+    """How well a layout fits the first lines of a file."""
+
+    layout: Layout | None
+    headers: int
+    score: int
+
+
+def vote(lines: Iterable[str]) -> Vote:
+    """The layout that explains most of these lines; ties go to the one listed first."""
+    kept = [line for line in lines if line]
+    best = Vote(None, 0, 0)
+    for layout in layouts():
+        headers = score = 0
+        for line in kept:
+            header = layout.read(line)
+            if header is not None:
+                headers += 1
+                score += layout.fields if header.whole else 1
+        if score > best.score:
+            best = Vote(layout, headers, score)
+        if layout is layouts()[0] and score >= layout.fields * 0.9 * len(kept) > 0:
+            break  # nearly every line is in Kafka's own layout: nothing can fit better
+    return best

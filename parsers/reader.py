@@ -1,0 +1,256 @@
+"""Files to events in one process, without a JVM: discovery, then chunk after chunk in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from parsers.files import Discovery, SourceFile, discover, read_places
+from parsers.folding import FOLD_BLOCK_BYTES
+from parsers.kernel import MAX_RECORD_BYTES, ChunkContext, Counts, OpenRecord, ParsedChunk, parse_chunk
+from parsers.schema import EVENT_SCHEMA, TIME
+from parsers.streams import Stream
+from parsers.zones import Clock, Rules, check_zones
+
+if TYPE_CHECKING:
+    from parsers.catalogue import Catalogue
+
+__all__ = ["Discovery", "FileReader", "FileReport", "ReadOptions", "SourceFile", "find_files", "read_file", "read_places"]
+
+CHUNK_BYTES = FOLD_BLOCK_BYTES
+# Read beyond the chunk, so that the record at its end is mostly whole and no block is read twice.
+_LOOKAHEAD_BYTES = 1 << 16
+_NEVER = -(1 << 62)
+_WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read. Each rule is (glob or None for all files, value); the last glob that matches a file counts."""
+
+    log_tz: Sequence[tuple[str | None, str]] = ()
+    clusters: Sequence[tuple[str | None, str]] = ()
+    kafka_versions: Sequence[tuple[str | None, str]] = ()
+    max_record_bytes: int = MAX_RECORD_BYTES
+    chunk_bytes: int = CHUNK_BYTES
+    fold_runs: bool = False
+    rotated: bool = False
+
+    def zone_of(self, relative: str) -> tuple[str, bool]:
+        """Zone of a file, and whether an option named this very file."""
+        rule = Rules(self.log_tz).of(relative)
+        return (rule.value, rule.named) if rule else ("UTC", False)
+
+    def cluster_of(self, relative: str) -> str | None:
+        rule = Rules(self.clusters).of(relative)
+        return rule.value if rule else None
+
+    def version_of(self, relative: str) -> str | None:
+        rule = Rules(self.kafka_versions).of(relative)
+        return rule.value if rule else None
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What reading a file has taught: the part of a `log_files` row that the parser knows."""
+
+    path: str
+    file_id: str
+    size_bytes: int
+    bytes_read: int = 0
+    kind: str = "other"
+    layout: str | None = None
+    encoding: str | None = None
+    wrappers: tuple[str, ...] = ()
+    compression: str | None = None
+    node: str | None = None
+    node_from: str | None = None  # `lines` or `folder`
+    versions: tuple[str, ...] = ()
+    cluster_ids: tuple[str, ...] = ()
+    time_zone: str = "UTC"
+    first_at: int | None = None
+    last_at: int | None = None
+    counts: Counts = field(default_factory=Counts)
+    status: str = "ok"  # ok | empty | rejected | truncated | skipped
+    reason: str | None = None
+
+
+def find_files(paths: Sequence[str], options: ReadOptions | None = None) -> Discovery:
+    """Look at all paths: what can be read, what is skipped and why, which paths do not exist."""
+    options = options or ReadOptions()
+    check_zones(options.log_tz)
+    return discover(paths, rotated=options.rotated)
+
+
+def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:
+    """Globs of options that name no file, which is worth a warning."""
+    names = [each.relative for each in discovery.files]
+    unmatched = []
+    for rules in (options.log_tz, options.clusters, options.kafka_versions):
+        held = Rules(rules)
+        for name in names:
+            held.of(name)
+        unmatched += held.unmatched()
+    return unmatched
+
+
+def read_file(source: SourceFile, options: ReadOptions | None = None, catalogue: Catalogue | None = None) -> FileReader:
+    """An iterator over the chunks of a file; its `report` is complete when the iterator is at its end."""
+    return FileReader(source, options or ReadOptions(), catalogue)
+
+
+class FileReader:
+    """Reads one file from start to end, or the records that begin in a range of a plain file."""
+
+    def __init__(
+        self,
+        source: SourceFile,
+        options: ReadOptions,
+        catalogue: Catalogue | None = None,
+        *,
+        start: int | None = None,
+        line: int = 1,
+        stop: int | None = None,
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._catalogue = catalogue
+        self._range = (start, stop)
+        zone, named = options.zone_of(source.relative)
+        told = source.format
+        begin = told.bom_bytes if start is None else start
+        self._context = ChunkContext(
+            file=source.name,
+            file_id=source.file_id,
+            format=told,
+            clock=Clock(zone),
+            forced_zone=named,
+            byte_offset=begin,
+            line=line,
+            max_record_bytes=options.max_record_bytes,
+            fold_runs=options.fold_runs,
+            stop_offset=stop,
+            open_record=OpenRecord(b"", line, begin, begins=False, mid_line=False, discard=True) if start else None,
+        )
+        self.report = FileReport(
+            path=source.name,
+            file_id=source.file_id,
+            size_bytes=source.size_bytes,
+            layout=told.layout_name,
+            encoding=told.encoding,
+            wrappers=told.wrappers,
+            compression=source.compression,
+            time_zone=zone,
+        )
+        self._newest: int | None = None
+        self._nodes: Counter[str] = Counter()
+        self._witnesses: Counter[str] = Counter()
+        self._versions: dict[str, None] = {}
+        self._cluster_ids: dict[str, None] = {}
+
+    def __iter__(self) -> Iterator[ParsedChunk]:
+        report = self.report
+        try:
+            stream = self._source.open()
+        except OSError as problem:
+            report.status, report.reason = "rejected", f"cannot be read: {problem.strerror or problem}"
+            return
+        try:
+            if not stream.skip(self._context.byte_offset):
+                report.status, report.reason = "truncated", "the file is shorter than when it was found"
+                return
+            yield from self._chunks(stream)
+            report.bytes_read = stream.position
+            if stream.problem:
+                report.status, report.reason = "truncated", f"{stream.problem} after byte {stream.position}"
+        finally:
+            stream.close()
+            self._conclude()
+
+    def _chunks(self, stream: Stream) -> Iterator[ParsedChunk]:
+        context, rest = self._context, b""
+        size = self._options.chunk_bytes
+        while True:
+            # Chunks end a little after a multiple of their size, so that blocks of runs are whole in them.
+            upto = (context.byte_offset // size + 1) * size + _LOOKAHEAD_BYTES
+            want = upto - context.byte_offset - len(rest)
+            if want <= 0:
+                want = size
+            data = bytearray(len(rest) + want)
+            data[: len(rest)] = rest
+            got = _fill(stream, memoryview(data)[len(rest) :])
+            final = got < want
+            parsed = parse_chunk(memoryview(data)[: len(rest) + got], replace(context, final=final), self._catalogue)
+            self._note(parsed)
+            yield parsed
+            if final or parsed.done:
+                return
+            context, rest = parsed.context, parsed.rest
+
+    def _note(self, parsed: ParsedChunk) -> None:
+        self.report.counts.add(parsed.counts)
+        events = parsed.events
+        if not events.num_rows:
+            return
+        parsed.events = self._ordered(events)
+        for name, counter in (("node", self._nodes), ("witness", self._witnesses)):
+            for pair in events.column(name).value_counts().to_pylist():
+                if pair["values"] is not None:
+                    counter[pair["values"]] += pair["counts"]
+        self._note_versions(events)
+
+    def _note_versions(self, events: pa.RecordBatch) -> None:
+        import orjson
+
+        names = events.column("event")
+        wanted = (
+            ("KafkaVersion", "version", self._versions),
+            ("ClientStarted", "version", self._versions),
+            ("ClusterId", "cluster_id", self._cluster_ids),
+        )
+        for event, key, found in wanted:
+            row = -1
+            while (row := names.index(event, row + 1).as_py()) >= 0:
+                value = orjson.loads(events.column("fields")[row].as_py()).get(key)
+                if value is not None:
+                    found[str(value)] = None
+
+    def _ordered(self, events: pa.RecordBatch) -> pa.RecordBatch:
+        """The events with `order_at`: the running maximum of `at`, over those without a time as well."""
+        at = events.column("at").cast(pa.int64())
+        values = at.fill_null(_NEVER).to_numpy(zero_copy_only=False)
+        known = values[values != _NEVER]
+        if len(known):
+            first, last = int(known.min()), int(known.max())
+            report = self.report
+            report.first_at = first if report.first_at is None else min(first, report.first_at)
+            report.last_at = last if report.last_at is None else max(last, report.last_at)
+        running = np.maximum.accumulate(np.concatenate(([_NEVER if self._newest is None else self._newest], values)))[1:]
+        self._newest = None if running[-1] == _NEVER else int(running[-1])
+        order = pa.array(running, mask=running == _NEVER).cast(TIME)
+        return events.set_column(EVENT_SCHEMA.get_field_index("order_at"), EVENT_SCHEMA.field("order_at"), order)
+
+    def _conclude(self) -> None:
+        report = self.report
+        report.versions, report.cluster_ids = tuple(self._versions), tuple(self._cluster_ids)
+        if self._nodes:
+            # Other brokers are named in a broker's log too, so the majority decides, ties by the smaller name.
+            report.node, report.node_from = min(self._nodes, key=lambda each: (-self._nodes[each], each)), "lines"
+        if self._witnesses:
+            report.kind = _WITNESS_KINDS.get(min(self._witnesses, key=lambda each: (-self._witnesses[each], each)), "other")
+
+
+def _fill(stream: Stream, target: memoryview) -> int:
+    """Read until the target is full or the stream at its end."""
+    got = 0
+    while got < len(target):
+        count = stream.readinto(target[got:])
+        if not count:
+            break
+        got += count
+    return got

@@ -1,0 +1,86 @@
+"""Shapes of what the parsers give: one Arrow schema per kind of record.
+
+Times are microseconds, UTC. `file` is the path as the user would open it, `line` counts from 1, `byte_offset`
+is the place in the decompressed stream. `fields` is canonical JSON (sorted keys) of all that has no column.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+TIME = pa.timestamp("us", tz="UTC")
+
+PLACE_COLUMNS: tuple[pa.Field, ...] = (
+    pa.field("file", pa.string()),
+    pa.field("file_id", pa.string()),
+    pa.field("line", pa.int64()),
+    pa.field("byte_offset", pa.int64()),
+)
+
+EVENT_SCHEMA: pa.Schema = pa.schema(
+    [
+        *PLACE_COLUMNS,
+        pa.field("byte_length", pa.int64()),
+        pa.field("at", TIME),
+        pa.field("order_at", TIME),
+        pa.field("ambiguous_time", pa.bool_()),
+        pa.field("system", pa.string()),
+        pa.field("message", pa.string()),
+        pa.field("event", pa.string()),
+        pa.field("witness", pa.string()),
+        pa.field("level", pa.string()),
+        pa.field("logger", pa.string()),
+        pa.field("thread", pa.string()),
+        pa.field("node", pa.string()),
+        pa.field("group", pa.string()),
+        pa.field("generation", pa.int64()),
+        pa.field("member_id", pa.string()),
+        pa.field("client_id", pa.string()),
+        pa.field("instance_id", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("fields", pa.string()),
+        pa.field("text", pa.string()),
+        pa.field("cut", pa.bool_()),
+    ]
+)
+"""One row per recognised record, in the order of the file.
+
+`order_at` is the running maximum of `at` over the file's events so far, carried over events without a time.
+`ambiguous_time` says that the local time occurs twice or never in its zone (daylight saving).
+`cut` says that the record is not whole: longer than the limit, or broken by a terminal.
+"""
+
+UNKNOWN_SCHEMA: pa.Schema = pa.schema(
+    [
+        *PLACE_COLUMNS,
+        pa.field("at", TIME),
+        pa.field("template", pa.string()),
+        pa.field("logger", pa.string()),
+        pa.field("level", pa.string()),
+        pa.field("text", pa.string()),
+    ]
+)
+"""One row per coordinator, controller or client record that no catalogue entry knows."""
+
+REJECTED_SCHEMA: pa.Schema = pa.schema(
+    [
+        *PLACE_COLUMNS,
+        pa.field("byte_length", pa.int64()),
+        pa.field("reason", pa.string()),
+        pa.field("text", pa.string()),
+    ]
+)
+"""One row per record that could not be read, with the first 500 characters, control characters escaped."""
+
+COMMON_FIELDS: tuple[str, ...] = (
+    "node",
+    "group",
+    "generation",
+    "member_id",
+    "client_id",
+    "instance_id",
+    "topic",
+    "partition",
+)
+"""Fields of a message that have a column of their own."""

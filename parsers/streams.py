@@ -1,0 +1,260 @@
+"""Bytes of a file as they are after decompression, read forward in blocks of bounded size.
+
+What kind of compression a file has is told by its first bytes. A compressed file that ends early or is
+damaged gives all that can be read, then `problem` says what is wrong and `position` where.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import zlib
+from collections.abc import Callable
+from typing import BinaryIO, Protocol
+
+MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"PK\x03\x04", "zip"),
+)
+_READ = 1 << 16
+# A few bytes of zstd can stand for 128 KiB, so little is handed over at a time.
+_READ_ZSTD = 1 << 12
+_GIVE = 1 << 20
+
+
+def compression_of(head: bytes) -> str | None:
+    """`gzip`, `bzip2`, `xz`, `zstd`, or an archive (`zip`, `tar`), by content."""
+    for magic, name in MAGIC:
+        if head.startswith(magic):
+            return name
+    if head[257:262] == b"ustar":
+        return "tar"
+    return None
+
+
+class Stream(Protocol):
+    """A forward reader. `position` counts bytes given so far."""
+
+    position: int
+    problem: str | None
+
+    def readinto(self, target: memoryview) -> int: ...
+    def skip(self, count: int) -> bool: ...
+    def close(self) -> None: ...
+
+
+class _Decoder(Protocol):
+    """What zlib, bz2, lzma and zstd have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def give(self, data: bytes) -> bytes: ...
+    def wants_input(self) -> bool: ...
+
+
+class PlainStream:
+    """A file as it is."""
+
+    def __init__(self, file: io.RawIOBase | BinaryIO) -> None:
+        self._file = file
+        self.position = 0
+        self.problem: str | None = None
+
+    def readinto(self, target: memoryview) -> int:
+        try:
+            got = self._file.readinto(target)  # type: ignore[union-attr]
+        except OSError as problem:
+            self.problem = f"read error at byte {self.position}: {problem.strerror or problem}"
+            return 0
+        self.position += got or 0
+        return got or 0
+
+    def skip(self, count: int) -> bool:
+        """Pass over bytes from the start on; false when there are fewer."""
+        end = self._file.seek(0, io.SEEK_END)
+        self.position = self._file.seek(min(count, end))
+        return end >= count
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._object = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._object.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._object.unused_data
+
+    def give(self, data: bytes) -> bytes:
+        return self._object.decompress(self._object.unconsumed_tail + data, _GIVE)
+
+    def wants_input(self) -> bool:
+        return not self._object.unconsumed_tail
+
+
+class _Blockwise:
+    """bz2 and lzma, which share an interface."""
+
+    def __init__(self, make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+        self._object = make()
+
+    @property
+    def eof(self) -> bool:
+        return self._object.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._object.unused_data
+
+    def give(self, data: bytes) -> bytes:
+        return self._object.decompress(data, _GIVE)
+
+    def wants_input(self) -> bool:
+        return self._object.needs_input
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        import zstandard  # heavy to load, and zstd logs are rare
+
+        self._object = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+        self.eof = False
+        self.unused_data = b""
+
+    def give(self, data: bytes) -> bytes:
+        given = self._object.decompress(data)
+        self.eof, self.unused_data = self._object.eof, self._object.unused_data
+        return given
+
+    def wants_input(self) -> bool:
+        return True
+
+
+_DECODERS: dict[str, Callable[[], _Decoder]] = {
+    "gzip": _Gzip,
+    "bzip2": lambda: _Blockwise(bz2.BZ2Decompressor),
+    "xz": lambda: _Blockwise(lambda: lzma.LZMADecompressor(memlimit=1 << 28)),
+    "zstd": _Zstd,
+}
+
+
+class CompressedStream:
+    """A compressed file of one or more members."""
+
+    def __init__(self, file: BinaryIO, compression: str) -> None:
+        self._file = file
+        self._make = _DECODERS[compression]
+        self._read_size = _READ_ZSTD if compression == "zstd" else _READ
+        self._compression = compression
+        self._decoder: _Decoder | None = self._make()
+        self._members = 0
+        self._started = False
+        self._ahead = b""
+        self._given = memoryview(b"")
+        self.position = 0
+        self.problem: str | None = None
+
+    def readinto(self, target: memoryview) -> int:
+        total = 0
+        while total < len(target):
+            if not self._given and not self._refill():
+                break
+            part = self._given[: len(target) - total]
+            target[total : total + len(part)] = part
+            self._given = self._given[len(part) :]
+            total += len(part)
+        self.position += total
+        return total
+
+    def skip(self, count: int) -> bool:
+        """Pass over bytes; false when there are fewer."""
+        scratch = memoryview(bytearray(min(count, _GIVE)))
+        while count > 0:
+            got = self.readinto(scratch[:count])
+            if not got:
+                return False
+            count -= got
+        return True
+
+    def _refill(self) -> bool:
+        """Decompress some more; false at the end."""
+        while self._decoder is not None:
+            if self._decoder.eof:
+                self._next_member(self._decoder.unused_data)
+                continue
+            data = b""
+            if self._decoder.wants_input():
+                data = self._ahead or self._read()
+                self._ahead = b""
+                if not data:
+                    self._end_of_input()
+                    return False
+                self._started = True
+            try:
+                given = self._decoder.give(data)
+            except Exception as problem:  # each library raises its own kind for damaged data
+                self._stop(f"damaged {self._compression} data: {problem}")
+                return False
+            if given:
+                self._given = memoryview(given)
+                return True
+        return False
+
+    def _read(self) -> bytes:
+        try:
+            return self._file.read(self._read_size)
+        except OSError as problem:
+            self._stop(f"read error: {problem.strerror or problem}")
+            return b""
+
+    def _next_member(self, rest: bytes) -> None:
+        self._members += 1
+        self._ahead = rest or self._read()
+        stripped = self._ahead.lstrip(b"\x00")
+        if not stripped:
+            # Zeros after a member are padding of tapes and block devices.
+            while self._ahead and not stripped:
+                self._ahead = self._read()
+                stripped = self._ahead.lstrip(b"\x00")
+            if not stripped:
+                self._decoder = None
+                return
+        if len(stripped) < 8:
+            stripped += self._read()
+        if compression_of(stripped) != self._compression:
+            self._stop(f"other data after the {self._compression} stream")
+            return
+        self._ahead = stripped
+        self._started = False
+        self._decoder = self._make()
+
+    def _end_of_input(self) -> None:
+        if self.problem is None and (self._started or not self._members):
+            self.problem = f"{self._compression} stream ends early"
+        self._decoder = None
+
+    def _stop(self, problem: str) -> None:
+        self.problem = problem
+        self._decoder = None
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def open_stream(path: str, compression: str | None) -> Stream:
+    """Open a file for reading forward. Raises OSError when it cannot be opened."""
+    if compression is None:
+        return PlainStream(open(path, "rb", buffering=0))
+    return CompressedStream(open(path, "rb"), compression)

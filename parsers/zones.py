@@ -1,0 +1,134 @@
+"""Local times of log lines to UTC.
+
+Log lines mostly carry no zone. A rule says which zone a file's times are in; the offset of a zone is looked
+up once per quarter of an hour, since no zone has changed its offset within one since 1972.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+import numpy.typing as npt
+
+QUARTER_US = 900 * 1_000_000
+_EPOCH = datetime(1970, 1, 1)  # without a zone on purpose: local time is counted
+Ints = npt.NDArray[np.int64]
+
+
+class UnknownZoneError(ValueError):
+    """A zone name that the time zone database does not know."""
+
+
+@lru_cache(maxsize=64)
+def zone_named(name: str) -> ZoneInfo | timezone:
+    """`Europe/Berlin`, `UTC`, or an offset such as `+08:00` or `GMT+8`."""
+    text = name.strip()
+    sign_at = max(text.find("+"), text.find("-"))
+    if sign_at >= 0 and text[:sign_at].upper() in {"", "GMT", "UTC"}:
+        digits = text[sign_at + 1 :].replace(":", "")
+        if digits.isdigit() and len(digits) in {1, 2, 3, 4}:
+            hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
+            if hours <= 18 and minutes < 60:
+                shift = timedelta(hours=hours, minutes=minutes)
+                return timezone(shift if text[sign_at] == "+" else -shift)
+    if text.upper() in {"UTC", "Z", "GMT"}:
+        return UTC
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as problem:
+        raise UnknownZoneError(f"unknown time zone {name!r}: use a name such as Europe/Berlin or an offset such as +08:00") from problem
+
+
+@dataclass(slots=True)
+class Clock:
+    """Turns local microseconds (as if the wall clock were UTC) into UTC microseconds of one zone."""
+
+    zone: str
+    _tz: ZoneInfo | timezone = field(init=False, repr=False)
+    _quarters: dict[int, tuple[int, bool]] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._tz = zone_named(self.zone)
+
+    def quarter(self, quarter: int) -> tuple[int, bool]:
+        """Offset in microseconds, and whether local times of this quarter occur twice or never."""
+        known = self._quarters.get(quarter)
+        if known is None:
+            known = self._quarters[quarter] = self._look_up(quarter)
+        return known
+
+    def _look_up(self, quarter: int) -> tuple[int, bool]:
+        try:
+            local = _EPOCH + timedelta(microseconds=quarter * QUARTER_US)
+        except OverflowError:
+            return 0, False
+        first = local.replace(tzinfo=self._tz, fold=0).utcoffset()
+        second = local.replace(tzinfo=self._tz, fold=1).utcoffset()
+        if first is None or second is None:
+            return 0, False
+        return first // timedelta(microseconds=1), first != second
+
+    def utc(self, local_us: int) -> tuple[int, bool]:
+        offset, odd = self.quarter(local_us // QUARTER_US)
+        return local_us - offset, odd
+
+    def utc_many(self, local_us: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """The same for many; of an ambiguous time the first occurrence is taken."""
+        quarters, places = np.unique(local_us // QUARTER_US, return_inverse=True)
+        found = [self.quarter(quarter) for quarter in quarters.tolist()]
+        offsets = np.array([offset for offset, _ in found], dtype=np.int64)
+        odd = np.array([flag for _, flag in found], dtype=bool)
+        if not len(found):
+            return local_us.copy(), np.zeros(0, dtype=bool)
+        return local_us - offsets[places], odd[places]
+
+
+def path_matches(glob: str, relative: str) -> bool:
+    """Whether a glob names a file by its path below the argument, or by its name. `*` also takes slashes."""
+    name = relative.rsplit("/", 1)[-1]
+    globs = (glob, glob[3:]) if glob.startswith("**/") else (glob,)
+    return any(fnmatch.fnmatchcase(text, each) for each in globs for text in (relative, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a glob option says of a file. `named` is false for an option without a glob."""
+
+    value: str
+    named: bool
+
+
+class Rules:
+    """Options of the form `VALUE` or `GLOB=VALUE`: the last glob that matches counts, else the last plain value."""
+
+    def __init__(self, rules: Iterable[tuple[str | None, str]]) -> None:
+        self._rules = list(rules)
+        self._met: set[str] = set()
+
+    def of(self, relative: str) -> Rule | None:
+        chosen: Rule | None = None
+        for glob, value in self._rules:
+            if glob is None:
+                if chosen is None or not chosen.named:
+                    chosen = Rule(value, named=False)
+            elif path_matches(glob, relative):
+                self._met.add(glob)
+                chosen = Rule(value, named=True)
+        return chosen
+
+    def unmatched(self) -> list[str]:
+        """Globs that named no file so far, in the order given."""
+        return [glob for glob, _ in self._rules if glob is not None and glob not in self._met]
+
+
+def check_zones(rules: Iterable[tuple[Any, str]]) -> None:
+    """Raise UnknownZoneError at once, rather than at the first line of a file."""
+    for _, zone in rules:
+        zone_named(zone)
