@@ -5,14 +5,13 @@ Both runners call `replay_group`, with the events of one (cluster, group) in ord
 
 from __future__ import annotations
 
-import heapq
 from bisect import insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from models.cluster import ClusterFacts
 from models.events import Event, Witness
-from models.kafka.acts import Act, acts_of, int_field, names_field, text_field
+from models.kafka.acts import Act, Deed, acts_of, int_field, names_field, text_field
 from models.kafka.case import Case, GroupKnowledge
 from models.kafka.classic import ClassicReplay, Draft, when
 from models.kafka.members import Roster
@@ -58,16 +57,22 @@ def replay_group(cluster: str, group: str, events: Iterable[Event], facts: Clust
     log may hold; what the model could not explain is in `divergences`.
     """
     stage = GroupStage(cluster, group, facts)
-    for event in heapq.merge(events, _deletions(group, facts), key=lambda e: e.order_us):
+    for event in events:
         stage.feed(event)
     return stage.finish()
 
 
-def _deletions(group: str, facts: ClusterFacts) -> Iterator[Event]:
-    """Lines that delete several groups at once, told to each of them."""
-    for _, name, event in facts.deletions:
-        if name == group:
-            yield Event("GroupDied", event.at_us, event.order_us, event.place, event.witness, event.message, event.text, event.node, group)
+def _deletions(group: str, facts: ClusterFacts) -> list[Event]:
+    """Lines that delete several groups at once, told to one of them."""
+    return [
+        Event("GroupDied", event.at_us, event.order_us, event.place, event.witness, event.message, event.text, event.node, group)
+        for _, name, event in facts.deletions
+        if name == group
+    ]
+
+
+_ENDINGS = {Deed.LEAVE: "left", Deed.EXPIRE: "expired", Deed.EVICT: "evicted", Deed.SYNC_MISSED: "removed", Deed.ID_EXPIRED: "expired"}
+"""How a deed ends a member's session, where the coordinator or a request log tells it."""
 
 
 @dataclass(slots=True)
@@ -84,6 +89,7 @@ class GroupStage:
     writer: HistoryWriter = field(init=False)
     history: GroupHistory = field(default_factory=GroupHistory)
     acts: list[Act] = field(default_factory=list)
+    _deletions: list[Event] = field(init=False)
     _settled: int = 0
     _now: int = 0
 
@@ -91,9 +97,15 @@ class GroupStage:
         self.classic = ClassicReplay(self.roster)
         self.modern = ModernReplay(self.roster)
         self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster)
+        self._deletions = _deletions(self.group, self.facts)
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
+        while self._deletions and self._deletions[0].order_us <= event.order_us:
+            self._take(self._deletions.pop(0))
+        self._take(event)
+
+    def _take(self, event: Event) -> None:
         self._now = max(self._now, event.order_us)
         self._meet(event)
         self._learn(event)
@@ -101,10 +113,22 @@ class GroupStage:
             self.modern.feed(event)
         for act in acts_of(event):
             insort(self.acts, act, key=lambda a: a.at)
+            self._end_session(act)
         self._settle()
+
+    def _end_session(self, act: Act) -> None:
+        member = self.roster.members.get(act.member_id or "")
+        ending = _ENDINGS.get(act.deed)
+        if member is not None and ending is not None and member.ended_how == "open":
+            member.ended_how = ending
+        old = text_field(act.event, "old_member_id") if act.deed is Deed.REPLACE else None
+        if old and old in self.roster.members:
+            self.roster.members[old].ended_how = "replaced"
 
     def finish(self) -> GroupHistory:
         """Judge what is still open and return all rows."""
+        for event in self._deletions:
+            self._take(event)
         while self._settled < len(self.classic.drafts):
             self._judge_next()
         self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
@@ -159,7 +183,8 @@ class GroupStage:
         actor = self.roster.actor(member_id, client_id, instance_id)
         if actor is None:
             return
-        self.knowledge.generations.setdefault(generation, {})[actor] = member_id
+        members = self.knowledge.generations.setdefault(generation, {})
+        members[actor] = member_id or members.get(actor)
         if member_id:
             first = self.knowledge.first_generation.get(member_id)
             self.knowledge.first_generation[member_id] = generation if first is None else min(first, generation)

@@ -18,6 +18,12 @@ CLOCK_TOLERANCE_US = 60_000
 STRAGGLER_US = 2_000_000
 """Lines of the members that emptied a group may follow the line that says so."""
 
+EFFECT_US = 2_000_000
+"""A leave or an expiry of a member starts a rebalance at once, or falls into one: older ones had no effect."""
+
+AFTERTHOUGHT_US = 250_000
+"""Since 3.0 the Scala coordinator prints "has left" after what the leave brought about."""
+
 _MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]
 
 
@@ -80,7 +86,34 @@ class Case:
         """Deeds of these kinds after the last join phase (or `start`) and up to the end of this one (or `end`)."""
         low = self.phase_began if start is None else start
         high = self.phase_over if end is None else end
-        return (act for act in self.acts if act.deed in kinds and low < act.at <= high)
+        for act in self.acts:
+            if act.deed not in kinds:
+                continue
+            if is_afterthought(act):
+                if max(low, self.start - CLOCK_TOLERANCE_US) < act.at <= high + AFTERTHOUGHT_US and not self._next_began_before(act):
+                    yield act
+            elif low < act.at <= high:
+                yield act
+
+    def _next_began_before(self, act: Act) -> bool:
+        began = self.following.started_at if self.following else None
+        return began is not None and began <= act.at
+
+    def is_effective(self, act: Act) -> bool:
+        """The coordinator still knew the member that left or expired, and was the one in charge."""
+        if act.certain and act.event.node not in {None, self.draft.node}:
+            return False
+        if act.at < self.start - EFFECT_US:
+            return False
+        before, actor = self.members_before, self.actor(act)
+        if act.certain or not before or actor in before:
+            return True
+        joined = self.joiners().get(actor) if actor else None
+        return joined is not None and joined.at < act.at
+
+    def gone(self) -> dict[str, Act]:
+        """Who left or expired in this rebalance, by actor."""
+        return {actor: act for actor, act in self.by_actor(Deed.LEAVE, Deed.EXPIRE).items() if self.is_effective(act)}
 
     @property
     def members_before(self) -> dict[str, str | None]:
@@ -107,20 +140,37 @@ class Case:
     def joiners(self) -> dict[str, Act]:
         """Who asked to become a member in this rebalance, by actor, with the first act of each."""
         found: dict[str, Act] = {}
+        after = self.members_after if self.knows_all_after else None
         for act in self.deeds(Deed.JOIN, Deed.REJOIN, end=self.draft.open_until):
             actor = self.actor(act)
-            if actor is not None and actor not in found and self.is_new(act):
+            if actor is not None and actor not in found and self.is_new(act) and (after is None or actor in after):
                 found[actor] = act
         return found
+
+    @property
+    def knows_all_after(self) -> bool:
+        """Every member of the new generation is known by name."""
+        count = self.draft.members_after
+        return bool(count) and len(self.members_after) == count
 
     def by_actor(self, *kinds: Deed) -> dict[str, Act]:
         """First act of each actor among deeds of these kinds; a coordinator's line is preferred."""
         found: dict[str, Act] = {}
         for act in self.deeds(*kinds):
             actor = self.actor(act)
+            if self._took_effect_later(act, actor):
+                continue
             if actor is not None and (actor not in found or (act.certain and not found[actor].certain)):
                 found[actor] = act
         return found
+
+    def _took_effect_later(self, act: Act, actor: str | None) -> bool:
+        """The coordinator itself dates a leave that others announced before: its line counts."""
+        return act.deed is Deed.LEAVE and not act.certain and any(
+            other.deed is Deed.LEAVE and other.certain and self.phase_over < other.at <= act.at + EFFECT_US and self.actor(other) == actor
+            for other in self.acts
+            if other.at > self.phase_over and not is_afterthought(other)
+        )
 
     def has_client_log(self, actor: str | None) -> bool:
         return actor is not None and actor in self.known.clients
@@ -148,6 +198,14 @@ class Case:
     @property
     def witnesses(self) -> set[Witness]:
         return {act.event.witness for act in self.acts}
+
+
+def is_afterthought(act: Act) -> bool:
+    """The line of a leave that is written after "Preparing" or "Stabilized": GroupCoordinator.scala, 3.0 to 3.9.
+
+    It is the wording that prints the whole member.
+    """
+    return act.event.name == "MemberLeft" and "session_timeout_ms" in act.event.fields
 
 
 def evidence_events(case: Case, acts: Sequence[Act]) -> list[Event]:

@@ -145,6 +145,8 @@ class ClassicReplay:
         draft.ended = event
         draft.ended_at = when(event)
         self._last_ended_at = draft.ended_at
+        if outcome == "coordinator_lost":
+            self.group.state = draft.state_before  # what was not finished is not in the offsets topic
 
     def _open(self, event: Event, generation_before: int | None, state_before: State | None, *, started: bool) -> Draft:
         ordinal = self._ordinals.get(generation_before, 0)
@@ -178,11 +180,9 @@ class ClassicReplay:
         state_before = self.group.state
         if known is not None and generation is not None and generation != known:
             state_before = self._meet_other_generation(event, known, generation)
-        if state_before is None and generation == 0:
-            state_before = State.EMPTY
-        if state_before is State.DEAD:
-            state_before = State.EMPTY
         current = self.current
+        if generation == 0 or state_before is State.DEAD:
+            state_before = State.EMPTY
         if current is not None:
             current.inferred_steps += current.joined is None
             self._close(current, "superseded", event)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from models.causes import Cause
+from models.events import Witness
 from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed, text_field
 from models.kafka.case import CLOCK_TOLERANCE_US, Case
 from models.kafka.group import State
@@ -23,6 +24,9 @@ EXPIRY_LAG_US = 1_000_000
 
 STORE_TIMEOUT_US = 5_000_000
 """offsets.commit.timeout.ms: a failed assignment write before 2.1 shows only as a rebalance this long after the assignment."""
+
+TROUBLE_US = 60_000_000
+"""A failed write follows trouble among the brokers: one that left or came, offsets partitions that moved."""
 
 FOLLOWUP_US = 3_000_000
 """A cooperative follow-up starts as soon as the members have revoked: at their next poll after the assignment."""
@@ -70,6 +74,8 @@ def _opinions(case: Case) -> tuple[list[Opinion], Act | None]:
         act = case.reason_act()
         return by_reason(case, act), act
     trigger = find_trigger(case)
+    if (trigger is None or trigger.deed is Deed.REJOIN) and _store_failed_silently(case):
+        return _store_failed(case, None), None
     if trigger is not None:
         return _BY_DEED[trigger.deed](case, trigger), trigger
     return _by_elimination(case), None
@@ -85,7 +91,7 @@ def find_trigger(case: Case) -> Act | None:
     line; else the last one before it. A member that rejoins because it was told to triggers nothing.
     """
     start = case.start
-    expiry = [act for act in case.deeds(Deed.EXPIRE, end=start) if start - act.at <= EXPIRY_LAG_US]
+    expiry = [act for act in case.deeds(Deed.EXPIRE, end=start) if start - act.at <= EXPIRY_LAG_US and case.is_effective(act)]
     if expiry:
         return expiry[0]
     candidates = [
@@ -123,7 +129,7 @@ def _joined(case: Case, act: Act | None) -> list[Opinion]:
     if case.was_empty:
         return [Opinion(Cause.NEW_GROUP, 0.985, acts), Opinion(Cause.MEMBER_JOIN, 0.015, acts)]
     actor = case.actor(act) if act else None
-    gone = case.by_actor(Deed.LEAVE, Deed.EXPIRE)
+    gone = case.gone()
     if actor is not None and actor in gone:
         return [Opinion(Cause.MEMBER_RESTART, 0.95, [*acts[:1], gone[actor]]), Opinion(Cause.MEMBER_JOIN, 0.05, acts)]
     if case.draft.state_before is None and not case.members_before:
@@ -151,7 +157,7 @@ def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:
 
 def _left(case: Case, act: Act | None) -> list[Opinion]:
     """A member left: by its own will, because it polled too late, or by an administrator."""
-    leaves = case.by_actor(Deed.LEAVE)
+    leaves = {actor: a for actor, a in case.by_actor(Deed.LEAVE).items() if case.is_effective(a)}
     if act is None and leaves:
         act = min(leaves.values(), key=lambda a: abs(a.at - case.start))
     actor = case.actor(act) if act else None
@@ -244,8 +250,8 @@ def _rejoins_unasked(case: Case, actor: str | None, act: Act | None) -> bool:
             continue
         if later.deed in {Deed.START, Deed.SUBSCRIBE, Deed.CLOSE, Deed.UNSUBSCRIBE}:
             return False
-        if later.deed in {Deed.JOIN, Deed.REJOIN}:
-            return later.event.witness.value == "client"
+        if later.deed is Deed.JOIN:
+            return later.event.witness is Witness.CLIENT
     return False
 
 
@@ -256,7 +262,7 @@ def _comes_back(case: Case, actor: str | None, act: Act | None) -> bool:
 
 def _expired(case: Case, act: Act | None) -> list[Opinion]:
     """A member's session ran out."""
-    expiries = case.by_actor(Deed.EXPIRE)
+    expiries = {actor: a for actor, a in case.by_actor(Deed.EXPIRE).items() if case.is_effective(a)}
     if act is None and expiries:
         act = min(expiries.values(), key=lambda a: a.at)
     actor = case.actor(act) if act else None
@@ -392,14 +398,13 @@ def _by_elimination(case: Case) -> list[Opinion]:
     draft = case.draft
     if case.was_empty:
         return [Opinion(Cause.NEW_GROUP, 0.97, list(case.joiners().values()))]
-    expiries = list(case.by_actor(Deed.EXPIRE).values())
-    leaves = list(case.by_actor(Deed.LEAVE).values())
+    gone = case.gone().values()
+    expiries = [act for act in gone if act.deed is Deed.EXPIRE]
+    leaves = [act for act in gone if act.deed is Deed.LEAVE]
     if draft.outcome == "empty":
         if leaves or not expiries:  # the only members of a group can leave it unlogged, but never expire so
             return [Opinion(Cause.MEMBER_LEAVE, 0.9, leaves), Opinion(Cause.POLL_TIMEOUT, 0.07, leaves, _CLIENT_LOG)]
         return [Opinion(Cause.SESSION_TIMEOUT, 0.6, expiries), Opinion(Cause.MEMBER_LEAVE, 0.35, [], _REQUEST_LOG)]
-    if _store_failed_silently(case):
-        return [Opinion(Cause.ASSIGNMENT_STORE_FAILED, 0.8), Opinion(Cause.COORDINATOR_FAILOVER, 0.1), Opinion(Cause.MEMBER_JOIN, 0.08)]
     if draft.state_before is None and _initial_delay_seen(case):
         return [Opinion(Cause.NEW_GROUP, 0.8, list(case.joiners().values()), _REQUEST_LOG), Opinion(Cause.MEMBER_JOIN, 0.15)]
     return _usual_shares(case, expiries)
@@ -417,7 +422,11 @@ def _store_failed_silently(case: Case) -> bool:
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
     lag = case.start - previous.ended_at
-    return STORE_TIMEOUT_US <= lag <= STORE_TIMEOUT_US + 400_000
+    if not STORE_TIMEOUT_US <= lag <= STORE_TIMEOUT_US + 400_000:
+        return False
+    since = case.start - TROUBLE_US
+    moved = any(since <= load.at <= case.start for load in case.facts.loads)
+    return moved or bool(case.facts.node_changes_between(since, case.start))
 
 
 def _usual_shares(case: Case, expiries: list[Act]) -> list[Opinion]:

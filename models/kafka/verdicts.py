@@ -58,6 +58,10 @@ DEED_REASONS = {
 NO_OFFENDER = frozenset({Cause.COORDINATOR_FAILOVER, Cause.ASSIGNMENT_STORE_FAILED, Cause.GROUP_DELETED})
 
 
+USUAL_SESSION_TIMEOUTS_MS = (6_000, 10_000, 30_000, 45_000)
+"""Least one allowed (group.min.session.timeout.ms), and the clients' defaults: 30 s in 0.10, 10 s to 2.8, 45 s since 3.0 (KIP-735)."""
+
+
 def seconds(start: int | None, end: int | None) -> float | None:
     """Seconds between two times in microseconds; None where one is unknown. Never negative: witnesses may disagree by a few ms."""
     return None if start is None or end is None else max(0.0, (end - start) / US_PER_SECOND)
@@ -95,15 +99,18 @@ class HistoryWriter:
             return []
         acts = best.acts or ([judgement.trigger] if judgement.trigger else [])
         if case.draft.outcome == "empty" and best.cause is not Cause.NEW_GROUP:
-            gone = case.by_actor(Deed.LEAVE, Deed.EXPIRE, Deed.EVICT).values()
+            gone = case.gone().values()
             acts = _unique(case, [*acts, *sorted(gone, key=lambda act: act.at)])
         elif best.cause is Cause.MEMBER_RESTART:
             acts = _unique(case, acts)
-        people = [
-            self.roster.person(act.member_id, act.client_id, act.instance_id, _reason(best.cause, act), first=index == 0)
-            for index, act in enumerate(acts)
-        ]
-        return people
+        return [self._person(case, act, _reason(best.cause, act), first=index == 0) for index, act in enumerate(acts)]
+
+    def _person(self, case: Case, act: Act, reason: str, *, first: bool) -> Person:
+        """Who acted. A client that has no id yet, or whose line prints none, is found among the members of the generation."""
+        actor = case.actor(act)
+        generation = case.members_after if act.deed is Deed.JOIN else case.members_before
+        member_id = act.member_id or (generation.get(actor) if actor else None)
+        return self.roster.person(member_id, act.client_id, act.instance_id, reason, first=first)
 
     def _row(self, case: Case, judgement: Judgement, offenders: list[Person]) -> Rebalance:
         draft, best = case.draft, judgement.best
@@ -168,7 +175,7 @@ class HistoryWriter:
     def _members(self, case: Case, row: Rebalance, acts: list[Act]) -> Iterable[RebalanceMember]:
         """Every member that the rebalance touched, with its part in it."""
         triggers = {case.actor(act) for act in acts}
-        joiners, gone = case.joiners(), case.by_actor(Deed.LEAVE, Deed.EXPIRE, Deed.EVICT)
+        joiners, gone = case.joiners(), case.gone() | case.by_actor(Deed.EVICT)
         blocking = {person.member_id or person.client_id for person in row.blockers}
         before, after = case.members_before, case.members_after
         arrivals = self._arrivals(case)
@@ -403,6 +410,9 @@ def root_cause(case: Case, cause: Cause, acts: list[Act]) -> str | None:
     """What stands behind the trigger, where the logs show it."""
     if cause in {Cause.ASSIGNMENT_STORE_FAILED, Cause.COORDINATOR_FAILOVER}:
         return RootCause.ASSIGNMENT_STORE_FAILED.value if cause is Cause.ASSIGNMENT_STORE_FAILED else RootCause.COORDINATOR_FAILOVER.value
+    previous = case.previous
+    if previous is not None and previous.outcome == "coordinator_lost" and previous.generation_before == case.draft.generation_before:
+        return RootCause.COORDINATOR_FAILOVER.value  # begun again where it broke off
     if cause in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART} and _expired_after_load(case, acts):
         return RootCause.COORDINATOR_FAILOVER.value
     return None
@@ -416,10 +426,10 @@ def _expired_after_load(case: Case, acts: list[Act]) -> bool:
         return False
     for act in acts:
         member = case.roster.members.get(act.member_id or "")
-        timeout_ms = (member.session_timeout_ms if member else None) or case.facts.session_timeout_ms
-        if act.deed is not Deed.EXPIRE or timeout_ms is None:
-            continue
-        lag = act.at - loaded_at - timeout_ms * MICROSECONDS_PER_MS
-        if -US_PER_SECOND <= lag <= 2 * US_PER_SECOND:
+        known = (member.session_timeout_ms if member else None) or case.facts.session_timeout_ms
+        if act.deed is Deed.EXPIRE and any(
+            -US_PER_SECOND // 2 <= act.at - loaded_at - timeout_ms * MICROSECONDS_PER_MS <= US_PER_SECOND
+            for timeout_ms in ([known] if known else USUAL_SESSION_TIMEOUTS_MS)
+        ):
             return True
     return False

@@ -1,0 +1,263 @@
+"""The in-process run: the same functions as on Spark, without a JVM.
+
+One pass over the files parses them and keeps their events; then each group is replayed by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from models.cluster import CLUSTER_EVENTS, ClusterFacts, learn
+from models.events import Event
+from models.ids import make_id
+from models.incidents import Limits, find_incidents
+from models.replay import GroupHistory, GroupStage
+from parsers.reader import FileReport, ReadOptions, find_files, read_file
+from pipelines.clusters import ClusterNames
+from pipelines.rows import events_of, micros
+from pipelines.store import EventStore, RowStore
+
+REJECTED_HELD_MAX = 10_000
+"""Rejected records listed one by one; beyond it they are only counted."""
+
+UNKNOWN_TEMPLATES_MAX = 10_000
+"""Masked templates told apart; log content decides how many there are."""
+
+Progress = Callable[[str, int, int], None]
+"""Told (path, bytes read, bytes in all) while files are read."""
+
+
+@dataclass(slots=True)
+class AnalyzeOptions:
+    """What shapes an analysis beside the files. `assume` holds settings by name, as `--assume` gives them."""
+
+    read: ReadOptions = field(default_factory=ReadOptions)
+    assume: Mapping[str, int] = field(default_factory=dict)
+    groups: Sequence[str] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(slots=True)
+class Analysis:
+    """The answer: attributes are the keys of the JSON contract, and what a report needs beside them."""
+
+    log_files: list[dict[str, Any]] = field(default_factory=list)
+    totals: dict[str, int] = field(default_factory=dict)
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    rebalances: RowStore = field(default_factory=lambda: RowStore("rebalances"))
+    rebalance_members: RowStore = field(default_factory=lambda: RowStore("rebalance_members"))
+    timeline: RowStore = field(default_factory=lambda: RowStore("group_transitions"))
+    members: RowStore = field(default_factory=lambda: RowStore("member_sessions"))
+    incidents: list[Any] = field(default_factory=list)
+    outages: list[Any] = field(default_factory=list)
+    leader_moves: list[Any] = field(default_factory=list)
+    broker_outages: list[Any] = field(default_factory=list)
+    coordinator_moves: RowStore = field(default_factory=lambda: RowStore("coordinator_moves"))
+    offsets_at_risk: RowStore = field(default_factory=lambda: RowStore("offset_expirations"))
+    allocation_changes: list[Any] = field(default_factory=list)
+    ownership: list[Any] = field(default_factory=list)
+    conditions: list[Any] = field(default_factory=list)
+    divergences: RowStore = field(default_factory=lambda: RowStore("divergences"))
+    unknown: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        return {"log_files": self.log_files, "totals": self.totals}
+
+
+_HISTORY_KEYS = {
+    "rebalances": "rebalances",
+    "rebalance_members": "rebalance_members",
+    "group_transitions": "timeline",
+    "member_sessions": "members",
+    "coordinator_moves": "coordinator_moves",
+    "offset_expirations": "offsets_at_risk",
+    "divergences": "divergences",
+}
+"""Table of a group's history -> attribute of `Analysis`."""
+
+
+def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progress: Progress | None = None) -> Analysis:
+    """Analyse log files: read, replay, judge.
+
+    Nothing in the files raises: what can't be read is listed in `rejected`, `skipped` or `missing`.
+    """
+    options = options or AnalyzeOptions()
+    analysis = Analysis()
+    with EventStore() as store:
+        reading = _Reading(options, store, analysis)
+        reading.read(paths, progress)
+        _replay(reading, options, analysis)
+    analysis.incidents.sort(key=lambda incident: _SEVERITY_ORDER[incident.severity])
+    return analysis
+
+
+_SEVERITY_ORDER = {"critical": 0, "warning": 1, "info": 2}
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One pass over the files: events to the store, cluster-wide events and reports to memory."""
+
+    options: AnalyzeOptions
+    store: EventStore
+    analysis: Analysis
+    reports: list[FileReport] = field(default_factory=list)
+    names: ClusterNames = field(init=False)
+    cluster_events: list[Event] = field(default_factory=list)
+    unknown: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    unknown_files: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.names = ClusterNames(self.options.read.clusters)
+
+    def read(self, paths: Sequence[str], progress: Progress | None) -> None:
+        found = find_files(paths, self.options.read)
+        self.analysis.missing = list(found.missing)
+        self.analysis.skipped = [{"path": skip.path, "reason": skip.reason} for skip in found.skipped]
+        self.analysis.warnings += list(found.warnings)
+        total = sum(source.size_bytes or 0 for source in found.files)
+        done = 0
+        for source in found.files:
+            reader = read_file(source, self.options.read)
+            for chunk in reader:
+                self._events(chunk.events)
+                self._unknown(chunk.unknown)
+                self._rejected(chunk.rejected)
+                if progress is not None:
+                    progress(source.path, done + chunk.counts.bytes, total)
+            done += source.size_bytes or 0
+            self.reports.append(reader.report)
+        self._finish()
+
+    def _events(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        wanted = pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES)
+        self.cluster_events.extend(events_of(batch.filter(wanted)))
+        grouped = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
+        if self.options.groups:
+            grouped = pc.and_(grouped, pc.is_in(batch["group"], value_set=pa.array(list(self.options.groups))))
+        self.store.add(batch.filter(grouped))
+
+    def _unknown(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        times = micros(batch["at"])
+        for row, at in zip(batch.to_pylist(), times, strict=True):
+            key = (row["logger"] or "", row["template"])
+            known = self.unknown.get(key)
+            if known is None:
+                if len(self.unknown) >= UNKNOWN_TEMPLATES_MAX:
+                    self.dropped["unknown"] += 1
+                    continue
+                self.unknown_files[key] = Counter()
+                self.unknown[key] = {
+                    "template": row["template"], "logger": row["logger"], "level": row["level"], "version": None, "count": 1,
+                    "first_at": at, "last_at": at, "sample": row["text"], "file": row["file"], "line": row["line"],
+                    "byte_offset": row["byte_offset"],
+                }  # fmt: skip
+            else:
+                known["count"] += 1
+                known["first_at"] = at if known["first_at"] is None else min(known["first_at"], at or known["first_at"])
+                known["last_at"] = at if known["last_at"] is None else max(known["last_at"], at or known["last_at"])
+            self.unknown_files[key][row["file"]] += 1
+
+    def _rejected(self, batch: pa.RecordBatch) -> None:
+        room = REJECTED_HELD_MAX - len(self.analysis.rejected)
+        self.dropped["rejected"] += max(0, batch.num_rows - room)
+        if batch.num_rows and room > 0:
+            self.analysis.rejected.extend(batch.slice(0, room).to_pylist())
+
+    def _finish(self) -> None:
+        """Name clusters, then write down what the files were like."""
+        self.names.learn((report.path for report in self.reports), self.cluster_events)
+        for row in self.unknown.values():
+            row["cluster"] = self.names.of(row["file"])
+            row["unknown_message_id"] = make_id("unknown", row["cluster"], row["logger"], row["version"], row["template"])
+        self.analysis.unknown = sorted(self.unknown.values(), key=lambda row: (-row["count"], row["template"]))
+        for row in self.analysis.rejected:
+            row["cluster"] = self.names.of(row["file"])
+            row["rejected_record_id"] = make_id("rejected", row["cluster"], row["file"], row["byte_offset"])
+        self.analysis.log_files = [log_file_row(report, self.names.of(report.path)) for report in self.reports]
+        self.analysis.totals = totals_of(self.analysis.log_files)
+        for kind, count in sorted(self.dropped.items()):
+            if count:
+                self.analysis.warnings.append(f"{count} more {kind} records are counted and not listed one by one")
+
+
+_CLUSTER_EVENT_NAMES = pa.array(sorted(CLUSTER_EVENTS))
+
+
+def log_file_row(report: FileReport, cluster: str) -> dict[str, Any]:
+    """A report on a file as a row of `log_files`."""
+    row = {f.name: getattr(report, f.name) for f in fields(report)}
+    return {"cluster": cluster, **row}
+
+
+def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Sums over all files, as `inputs.totals` shows them."""
+    rows = list(log_files)
+    names = ("bytes_read", "lines", "records", "recognised", "unknown", "rejected")
+    return {"files": len(rows), **{name: sum(row.get(name) or 0 for row in rows) for name in names}}
+
+
+def cluster_facts(
+    events: Iterable[Event], cluster_of: Callable[[str], str], reports: Iterable[FileReport], assume: Mapping[str, int]
+) -> dict[str, ClusterFacts]:
+    """The cluster stage for every cluster among the events."""
+    by_cluster: dict[str, list[Event]] = {}
+    ends: dict[str, int] = {}
+    for report in reports:
+        cluster = cluster_of(report.path)
+        by_cluster.setdefault(cluster, [])
+        if report.kind != "client" and report.last_at is not None:
+            ends[cluster] = max(ends.get(cluster, report.last_at), report.last_at)
+    for event in events:
+        by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
+    facts = {cluster: learn(group, cluster) for cluster, group in by_cluster.items()}
+    for cluster, learned in facts.items():
+        learned.logs_end = ends.get(cluster)
+        for name, value in assume.items():
+            if hasattr(learned, name):
+                setattr(learned, name, value)
+    return facts
+
+
+def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> None:
+    nodes = {report.path: report.node for report in reading.reports if report.node}
+    facts = cluster_facts(reading.cluster_events, reading.names.of, reading.reports, options.assume)
+    for group, batches in reading.store.groups():
+        for history in _histories(group, batches, nodes, reading.names.of, facts):
+            for table, attribute in _HISTORY_KEYS.items():
+                getattr(analysis, attribute).extend(getattr(history, table))
+            analysis.incidents.extend(find_incidents(history.rebalances, options.limits))
+
+
+def _histories(
+    group: str,
+    batches: Iterator[pa.RecordBatch],
+    nodes: Mapping[str, str],
+    cluster_of: Callable[[str], str],
+    facts: Mapping[str, ClusterFacts],
+) -> list[GroupHistory]:
+    """Replay one group name, once for each cluster that has it."""
+    stages: dict[str, GroupStage] = {}
+    for batch in batches:
+        for event in events_of(batch, nodes):
+            cluster = cluster_of(event.place.file)
+            stage = stages.get(cluster)
+            if stage is None:
+                stage = stages[cluster] = GroupStage(cluster, group, facts.get(cluster) or ClusterFacts(cluster))
+            stage.feed(event)
+    return [stages[cluster].finish() for cluster in sorted(stages)]

@@ -1,0 +1,127 @@
+"""Between Arrow and the models: events in, rows out. Both runners use it, so both see the same values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from models.events import Event, Place, Witness
+from pipelines.schemas import ROW_TABLES, TABLES
+
+_EVENT_COLUMNS = (
+    "event", "at", "order_at", "file", "line", "byte_offset", "witness", "message", "text",
+    "node", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition", "fields",
+)  # fmt: skip
+
+_WITNESSES: Mapping[str, Witness] = {witness.value: witness for witness in Witness}
+_NO_FIELDS: Mapping[str, object] = {}
+
+
+def micros(column: pa.ChunkedArray | pa.Array) -> list[int | None]:
+    """A timestamp column as microseconds since 1970."""
+    values: list[int | None] = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_pylist()
+    return values
+
+
+def events_of(batch: pa.RecordBatch | pa.Table, node_of: Mapping[str, str] | None = None) -> Iterator[Event]:
+    """The rows of an events batch (`parsers.schema.EVENT_SCHEMA`) as the models see them, in the batch's order.
+
+    Rows without an event name (recognised, but of no concern to a model) are left out. `node_of` gives the
+    node of a file (by path) for lines that do not name it themselves.
+    """
+    nodes = node_of or {}
+    columns = [micros(batch[name]) if name in {"at", "order_at"} else batch[name].to_pylist() for name in _EVENT_COLUMNS]
+    for name, at, order, file, line, offset, witness, message, text, node, group, *rest in zip(*columns, strict=True):
+        if name is None:
+            continue
+        generation, member_id, client_id, instance_id, topic, partition, fields = rest
+        yield Event(
+            name,
+            at,
+            order if order is not None else (at or 0),
+            Place(file, line, offset),
+            _WITNESSES[witness],
+            message or "",
+            text or "",
+            node if node is not None else (nodes.get(file) if witness == "coordinator" else None),
+            group,
+            generation,
+            member_id,
+            client_id,
+            instance_id,
+            topic,
+            partition,
+            orjson.loads(fields) if fields else _NO_FIELDS,
+        )
+
+
+def row_values(row: object) -> dict[str, Any]:
+    """A row dataclass as a dict, nested ones too; maps become lists of pairs, as Arrow wants them."""
+    return {f.name: _plain(getattr(row, f.name)) for f in dataclasses.fields(row)}  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return row_values(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return sorted(value.items())
+    return value
+
+
+def to_batch(table: str, rows: Iterable[object]) -> pa.RecordBatch:
+    """Rows of one gold table as Arrow, without the `run_id` that publishing adds."""
+    schema = TABLES[table].arrow_schema()
+    if "run_id" in schema.names:
+        schema = schema.remove(schema.get_field_index("run_id"))
+    return pa.RecordBatch.from_pylist([row_values(row) for row in rows], schema=schema)
+
+
+_ROW_TYPES: Mapping[str, type] = {table: row_type for row_type, table in ROW_TABLES.items()}
+
+
+def from_batch(table: str, batch: pa.RecordBatch | pa.Table) -> list[Any]:
+    """Rows of one gold table as dataclasses again: the inverse of `to_batch`."""
+    row_type = _ROW_TYPES[table]
+    instants = {field.name for field in batch.schema if pa.types.is_timestamp(field.type)}
+    names = [f.name for f in dataclasses.fields(row_type)]
+    columns = [micros(batch[name]) if name in instants else batch[name].to_pylist() for name in names]
+    readers = [_READERS.get((row_type.__name__, name)) for name in names]
+    return [
+        row_type(*(reader(value) if reader else value for reader, value in zip(readers, values, strict=True)))
+        for values in zip(*columns, strict=True)
+    ]
+
+
+def _structs(of: type) -> Any:
+    return lambda values: [of(**value) for value in values or ()]
+
+
+def _struct(of: type) -> Any:
+    return lambda value: of(**value) if value is not None else None
+
+
+def _mapping(value: Sequence[tuple[str, float]] | Mapping[str, float] | None) -> dict[str, float]:
+    return dict(value or ())
+
+
+def _readers() -> dict[tuple[str, str], Any]:
+    """How nested columns of each row type are read back, from the types of their fields."""
+    from models import rows
+
+    nested: dict[str, Any] = {
+        "list[Evidence]": _structs(rows.Evidence),
+        "list[Person]": _structs(rows.Person),
+        "Person | None": _struct(rows.Person),
+        "Conformance": _struct(rows.Conformance),
+        "dict[str, float]": _mapping,
+    }
+    return {(t.__name__, f.name): nested[str(f.type)] for t in ROW_TABLES for f in dataclasses.fields(t) if str(f.type) in nested}
+
+
+_READERS = _readers()
