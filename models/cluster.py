@@ -136,8 +136,9 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(group: str, partition_count: int) -> int:
-    """Partition of `__consumer_offsets` that holds a group (GroupMetadataManager.partitionFor, Utils.abs)."""
-    return (java_hash(group) & 0x7FFFFFFF) % partition_count
+    """Partition of `__consumer_offsets` that holds a group (GroupMetadataManager.partitionFor; Utils.abs maps the least number to 0)."""
+    value = java_hash(group)
+    return 0 if value == -(1 << 31) else abs(value) % partition_count
 
 
 _LOADS = {"PartitionLoaded": True, "PartitionUnloadStarted": False, "PartitionUnloaded": False}

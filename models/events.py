@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the registry reads best with one event a line
 """What the models are told.
 
 A catalogue entry names the event that its message stands for (`emits`); the
@@ -85,18 +86,30 @@ _MEMBER = "node group member_id instance_id client_id partition"
 _METADATA = "client_host session_timeout_ms rebalance_timeout_ms protocols"
 _JOIN_REASON = "reason reason_id reason_member_id reason_instance_id reason_state reason_error client_reason"
 _TIMES = "total_ms request_queue_ms local_ms remote_ms throttle_ms response_queue_ms send_ms"
-_REQUEST_HEAD = f"node group client_id member_id instance_id generation api_version correlation_id connection client_host error_code error {_TIMES}"
+_REQUEST_HEAD = (
+    f"node group client_id member_id instance_id generation api_version correlation_id connection client_host error_code error {_TIMES}"
+)
 _CLIENT_HEAD = "group client_id instance_id member_id"
 
 EVENTS: dict[str, EventKind] = {
     # Classic groups, as their coordinator announces them (GroupCoordinator.scala; GroupMetadataManager.java since 3.7).
-    "RebalanceStarted": _kind(_COORDINATOR, "The group enters PreparingRebalance; generation is the old one.", f"node group generation state partition {_JOIN_REASON}"),
-    "GenerationStarted": _kind(_COORDINATOR, "The join phase is over; the new generation waits for its assignment.", "node group generation member_count partition"),
-    "AssignmentReceived": _kind(_COORDINATOR, "The leader's assignment has arrived.", "node group generation member_id member_count static_count partition"),
+    "RebalanceStarted": _kind(
+        _COORDINATOR,
+        "The group enters PreparingRebalance; generation is the old one.",
+        f"node group generation state partition {_JOIN_REASON}",
+    ),
+    "GenerationStarted": _kind(
+        _COORDINATOR, "The join phase is over; the new generation waits for its assignment.", "node group generation member_count partition"
+    ),
+    "AssignmentReceived": _kind(
+        _COORDINATOR, "The leader's assignment has arrived.", "node group generation member_id member_count static_count partition"
+    ),
     "GroupEmptied": _kind(_COORDINATOR, "The join phase ended without members.", "node group generation partition"),
     "MemberFailed": _kind(_COORDINATOR, "A member's session expired.", f"{_MEMBER} reason"),
     "MemberLeft": _kind(_COORDINATOR, "A member left by LeaveGroup.", f"{_MEMBER} {_METADATA} client_reason"),
-    "MembersNotRejoined": _kind(_COORDINATOR, "Dynamic members were removed when the rebalance timeout ran out.", "node group partition members"),
+    "MembersNotRejoined": _kind(
+        _COORDINATOR, "Dynamic members were removed when the rebalance timeout ran out.", "node group partition members"
+    ),
     "NoMemberRejoined": _kind(_COORDINATOR, "Only absent static members are left; the join phase starts over.", "node group partition"),
     "SyncMissing": _kind(_COORDINATOR, "Members that never sent SyncGroup were removed.", "node group partition members"),
     "EmptyAssignmentsSet": _kind(_COORDINATOR, "The leader left members without an assignment.", "node group generation partition members"),
@@ -108,29 +121,43 @@ EVENTS: dict[str, EventKind] = {
     "MemberAdded": _kind(_COORDINATOR, "A new member was added to the group at once.", f"{_MEMBER} state"),
     "StaticMemberReplaced": _kind(_COORDINATOR, "A static member came back under a new member id.", f"{_MEMBER} old_member_id state"),
     "StaticMemberKept": _kind(_COORDINATOR, "The static member's return triggers no rebalance. Names no group.", "node partition state"),
-    "StaticMemberFenced": _kind(_COORDINATOR, "A request under an old member id of a static member was refused.", f"{_MEMBER} old_member_id operation"),
-    "LeaderReplaced": _kind(_COORDINATOR, "The leader did not rejoin in time and another was elected.", "node partition member_id instance_id new_leader"),
+    "StaticMemberFenced": _kind(
+        _COORDINATOR, "A request under an old member id of a static member was refused.", f"{_MEMBER} old_member_id operation"
+    ),
+    "LeaderReplaced": _kind(
+        _COORDINATOR, "The leader did not rejoin in time and another was elected.", "node partition member_id instance_id new_leader"
+    ),
     "UnexpectedRejoin": _kind(_COORDINATOR, "A member rejoined in a state in which that should not happen.", f"{_MEMBER} state"),
-    "GroupLoaded": _kind(_COORDINATOR, "A coordinator took the group over from the offsets topic.", "node group generation partition member_count group_type"),
+    "GroupLoaded": _kind(
+        _COORDINATOR, "A coordinator took the group over from the offsets topic.", "node group generation partition member_count group_type"
+    ),
     "GroupUnloaded": _kind(_COORDINATOR, "A coordinator gave the group up.", "node group generation partition"),
     "MemberLoaded": _kind(_COORDINATOR, "A member was read back from the offsets topic.", f"{_MEMBER} generation {_METADATA}"),
     "GroupDied": _kind(_COORDINATOR, "The group was removed.", "node group generation partition"),
     "GroupsDeleted": _kind(_COORDINATOR, "Groups were deleted on request.", "node partition groups offsets_count"),
-    "GroupOffsetsDeleted": _kind(_COORDINATOR, "Offsets of a group were deleted on request.", "node group partition partitions offsets_count"),
+    "GroupOffsetsDeleted": _kind(
+        _COORDINATOR, "Offsets of a group were deleted on request.", "node group partition partitions offsets_count"
+    ),
     "OffsetsExpired": _kind(_COORDINATOR, "Expired offsets were removed.", "node partition offsets_count duration_ms"),
-    "GroupStoreFailed": _kind(_COORDINATOR, "The group's metadata could not be written to the offsets topic.", "node group generation partition error"),
+    "GroupStoreFailed": _kind(
+        _COORDINATOR, "The group's metadata could not be written to the offsets topic.", "node group generation partition error"
+    ),
     "SimpleGroupCreated": _kind(_COORDINATOR, "A group came into being by a manual commit.", "node group partition"),
     # Coordinator as a whole. `partition` is the partition of __consumer_offsets.
     "PartitionLoadStarted": _kind(_COORDINATOR, "Loading of an offsets partition begins.", "node partition coordinator_epoch"),
     "PartitionLoaded": _kind(_COORDINATOR, "An offsets partition is loaded.", "node partition coordinator_epoch duration_ms"),
     "PartitionLoadFailed": _kind(_COORDINATOR, "An offsets partition could not be loaded.", "node partition coordinator_epoch error"),
     "PartitionUnloadStarted": _kind(_COORDINATOR, "An offsets partition is being given up.", "node partition coordinator_epoch"),
-    "PartitionUnloaded": _kind(_COORDINATOR, "An offsets partition is given up.", "node partition coordinator_epoch groups_count offsets_count"),
+    "PartitionUnloaded": _kind(
+        _COORDINATOR, "An offsets partition is given up.", "node partition coordinator_epoch groups_count offsets_count"
+    ),
     "CoordinatorElected": _kind(_COORDINATOR, "The broker leads an offsets partition.", "node partition coordinator_epoch"),
     "CoordinatorResigned": _kind(_COORDINATOR, "The broker leads an offsets partition no more.", "node partition coordinator_epoch"),
     "CoordinatorStarted": _kind(_COORDINATOR, "The coordinator's service starts or has started.", "node phase"),
     "CoordinatorStopped": _kind(_COORDINATOR, "The coordinator's service shuts down or has shut down.", "node phase"),
-    "CoordinatorNote": _kind(_COORDINATOR, "A known line that changes nothing in the model.", "node group partition generation member_id instance_id detail"),
+    "CoordinatorNote": _kind(
+        _COORDINATOR, "A known line that changes nothing in the model.", "node group partition generation member_id instance_id detail"
+    ),
     # Newer protocols (KIP-848 consumer groups, KIP-932 share groups, KIP-1071 streams groups). `generation` is the group epoch.
     "ModernMemberJoined": _kind(_COORDINATOR, "A member joins by heartbeat.", f"{_MEMBER} protocol group_type old_member_id rejoined"),
     "ModernMemberLeft": _kind(_COORDINATOR, "A member leaves.", f"{_MEMBER} group_type temporarily client_reason"),
@@ -139,28 +166,52 @@ EVENTS: dict[str, EventKind] = {
     "ModernSubscriptionChanged": _kind(_COORDINATOR, "A member changed its subscription.", f"{_MEMBER} group_type topics regex"),
     "SubscriptionMetadataChanged": _kind(_COORDINATOR, "The subscribed topics' metadata changed.", f"{_MEMBER} group_type metadata"),
     "GroupEpochBumped": _kind(_COORDINATOR, "The group epoch rose.", f"{_MEMBER} generation group_type"),
-    "TargetComputed": _kind(_COORDINATOR, "A target assignment was computed for an epoch.", f"{_MEMBER} generation group_type assignor duration_ms assignment"),
+    "TargetComputed": _kind(
+        _COORDINATOR, "A target assignment was computed for an epoch.", f"{_MEMBER} generation group_type assignor duration_ms assignment"
+    ),
     "TargetFailed": _kind(_COORDINATOR, "No target assignment could be computed.", f"{_MEMBER} generation group_type error"),
-    "ModernMemberMoved": _kind(_COORDINATOR, "A member's epoch or assignment changed.", f"{_MEMBER} group_type member_epoch previous_epoch state assigned revoked"),
+    "ModernMemberMoved": _kind(
+        _COORDINATOR, "A member's epoch or assignment changed.", f"{_MEMBER} group_type member_epoch previous_epoch state assigned revoked"
+    ),
     "GroupConverted": _kind(_COORDINATOR, "The group changed its protocol.", "node group partition from_type to_type"),
     "GroupConversionRefused": _kind(_COORDINATOR, "A change of protocol was refused.", "node group partition why"),
     # kafka-request.log. `at` is when the response was sent; the request arrived `total_ms` before.
-    "JoinGroupCompleted": _kind(_REQUEST, "JoinGroup was answered.", f"{_REQUEST_HEAD} request_member_id session_timeout_ms rebalance_timeout_ms protocol_type protocols topics reason leader_id protocol members response_generation"),
+    "JoinGroupCompleted": _kind(
+        _REQUEST,
+        "JoinGroup was answered.",
+        f"{_REQUEST_HEAD} request_member_id session_timeout_ms rebalance_timeout_ms protocol_type protocols topics reason leader_id protocol members response_generation",
+    ),
     "SyncGroupCompleted": _kind(_REQUEST, "SyncGroup was answered.", f"{_REQUEST_HEAD} by_leader assigned_members"),
     "HeartbeatCompleted": _kind(_REQUEST, "Heartbeats were answered: one, or a run of equal ones.", f"{_REQUEST_HEAD} count last_at_us"),
     "LeaveGroupCompleted": _kind(_REQUEST, "LeaveGroup was answered.", f"{_REQUEST_HEAD} members reason"),
-    "OffsetCommitCompleted": _kind(_REQUEST, "OffsetCommits were answered: one, or a run of equal ones.", f"{_REQUEST_HEAD} count last_at_us topics"),
+    "OffsetCommitCompleted": _kind(
+        _REQUEST, "OffsetCommits were answered: one, or a run of equal ones.", f"{_REQUEST_HEAD} count last_at_us topics"
+    ),
     "FindCoordinatorCompleted": _kind(_REQUEST, "FindCoordinator was answered.", f"{_REQUEST_HEAD} coordinator"),
-    "ConsumerGroupHeartbeatCompleted": _kind(_REQUEST, "ConsumerGroupHeartbeats were answered: one, or a run of equal ones.", f"{_REQUEST_HEAD} member_epoch response_epoch rebalance_timeout_ms topics regex assignor count last_at_us"),
+    "ConsumerGroupHeartbeatCompleted": _kind(
+        _REQUEST,
+        "ConsumerGroupHeartbeats were answered: one, or a run of equal ones.",
+        f"{_REQUEST_HEAD} member_epoch response_epoch rebalance_timeout_ms topics regex assignor count last_at_us",
+    ),
     "DeleteGroupsCompleted": _kind(_REQUEST, "DeleteGroups was answered.", f"{_REQUEST_HEAD} groups"),
-    "RequestReceived": _kind(_REQUEST, "A group request has arrived (TRACE).", f"{_REQUEST_HEAD} api request_member_id session_timeout_ms rebalance_timeout_ms protocol_type protocols topics reason member_epoch"),
+    "RequestReceived": _kind(
+        _REQUEST,
+        "A group request has arrived (TRACE).",
+        f"{_REQUEST_HEAD} api request_member_id session_timeout_ms rebalance_timeout_ms protocol_type protocols topics reason member_epoch",
+    ),
     # Java clients (and those of other languages where their lines are known).
     "ClientStarted": _kind(_CLIENT, "A client library starts.", "version client_id"),
-    "ClientConfigured": _kind(_CLIENT, "A ConsumerConfig block.", f"{_CLIENT_HEAD} session_timeout_ms max_poll_interval_ms heartbeat_interval_ms assignors group_protocol"),
+    "ClientConfigured": _kind(
+        _CLIENT,
+        "A ConsumerConfig block.",
+        f"{_CLIENT_HEAD} session_timeout_ms max_poll_interval_ms heartbeat_interval_ms assignors group_protocol",
+    ),
     "ClientSubscribed": _kind(_CLIENT, "The application subscribed.", f"{_CLIENT_HEAD} topics pattern"),
     "ClientUnsubscribed": _kind(_CLIENT, "The application unsubscribed.", _CLIENT_HEAD),
     "ClientJoining": _kind(_CLIENT, "(Re-)joining.", _CLIENT_HEAD),
-    "ClientJoinSent": _kind(_CLIENT, "JoinGroup is sent.", f"{_CLIENT_HEAD} session_timeout_ms rebalance_timeout_ms protocols topics reason"),
+    "ClientJoinSent": _kind(
+        _CLIENT, "JoinGroup is sent.", f"{_CLIENT_HEAD} session_timeout_ms rebalance_timeout_ms protocols topics reason"
+    ),
     "ClientJoined": _kind(_CLIENT, "JoinGroup succeeded.", f"{_CLIENT_HEAD} generation protocol leader_id"),
     "ClientJoinFailed": _kind(_CLIENT, "JoinGroup failed.", f"{_CLIENT_HEAD} error generation"),
     "ClientSyncSent": _kind(_CLIENT, "SyncGroup is sent.", f"{_CLIENT_HEAD} generation by_leader"),
@@ -186,7 +237,11 @@ EVENTS: dict[str, EventKind] = {
     "ClientClosed": _kind(_CLIENT, "The consumer is closed.", _CLIENT_HEAD),
     "ClientNote": _kind(_CLIENT, "A known line that changes nothing in the model.", f"{_CLIENT_HEAD} detail"),
     # The broker around the coordinator.
-    "BrokerConfigured": _kind(_BROKER, "A KafkaConfig block.", "node initial_rebalance_delay_ms min_session_timeout_ms max_session_timeout_ms offsets_partitions offsets_retention_minutes offsets_commit_timeout_ms group_max_size zk_session_timeout_ms broker_session_timeout_ms unclean_election"),
+    "BrokerConfigured": _kind(
+        _BROKER,
+        "A KafkaConfig block.",
+        "node initial_rebalance_delay_ms min_session_timeout_ms max_session_timeout_ms offsets_partitions offsets_retention_minutes offsets_commit_timeout_ms group_max_size zk_session_timeout_ms broker_session_timeout_ms unclean_election",
+    ),
     "BrokerStarting": _kind(_BROKER, "A broker process starts.", "node"),
     "BrokerStarted": _kind(_BROKER, "A broker is up.", "node"),
     "BrokerStopping": _kind(_BROKER, "A broker shuts down in good order.", "node"),

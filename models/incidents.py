@@ -29,7 +29,9 @@ class Limits:
     critical_share_of_hour: float = 0.10
 
 
-EXPECTED_CAUSES = frozenset({"new_group", "member_join", "member_leave", "member_restart", "cooperative_followup", "admin_removal", "group_deleted"})
+EXPECTED_CAUSES = frozenset(
+    {"new_group", "member_join", "member_leave", "member_restart", "cooperative_followup", "admin_removal", "group_deleted"}
+)
 """Causes of everyday operation: deploys, scaling, shutdown."""
 
 FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})
@@ -99,7 +101,7 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
         stopped_seconds=stopped,
         root_cause=_most_common([row.root_cause for row in rows if row.root_cause]),
         worst_offender=worst,
-        headline=_headline(rows, kind, stopped, worst),
+        headline=_headline(rows, stopped, worst),
         rebalance_ids=[row.rebalance_id for row in rows],
         outage_ids=[],
     )
@@ -195,7 +197,7 @@ _DEED_TOLD = {
 }
 
 
-def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> str:
+def _headline(rows: Sequence[Rebalance], stopped: float, worst: Person | None) -> str:
     """One sentence: how many rebalances in what time, how long the group stood, and through whom."""
     span = (_over(rows[-1]) - _began(rows[0])) / US_PER_SECOND
     count = f"{len(rows)} rebalances in {_spell(span)}" if len(rows) > 1 else "1 rebalance"

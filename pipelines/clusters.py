@@ -2,57 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePath
-
-from models.events import Event
 
 DEFAULT_CLUSTER = "default"
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterHint:
+    """What is known of one file: the name that an option gives it, and the cluster ids that its lines print."""
+
+    path: str
+    named: str | None
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
 class ClusterNames:
-    """Names clusters. `options` are (glob, name) pairs; a glob of None holds for all files, the last match counts."""
+    """Names clusters, by path of the file as it is listed."""
 
-    def __init__(self, options: Sequence[tuple[str | None, str]] = ()) -> None:
-        self._options = list(options)
-        self._own: dict[str, str] = {}
-        self._all: str = DEFAULT_CLUSTER
-        self._names: dict[str, str] = {}
-
-    def learn(self, paths: Iterable[str], events: Iterable[Event]) -> None:
-        """Take the ids that files name themselves. One id among all files is the cluster of all of them."""
-        for event in events:
-            cluster_id = event.fields.get("cluster_id")
-            if event.name == "ClusterId" and isinstance(cluster_id, str):
-                self._own.setdefault(event.place.file, cluster_id)
-        ids = set(self._own.values())
-        self._all = ids.pop() if len(ids) == 1 else DEFAULT_CLUSTER
-        self._names = {path: self._name(path) for path in paths}
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, path: str) -> str:
-        """Cluster of a file, by the path it is listed with."""
-        name = self._names.get(path)
-        if name is None:
-            name = self._names[path] = self._name(path)
-        return name
-
-    def _name(self, path: str) -> str:
-        for glob, name in reversed(self._options):
-            if glob is None or _matches(path, glob):
-                return name
-        return self._own.get(path) or self._neighbours(path) or self._all
-
-    def _neighbours(self, path: str) -> str | None:
-        """The id that all telling files of the nearest folder agree on."""
-        for folder in PurePath(path).parents:
-            ids = {own for file, own in self._own.items() if folder in PurePath(file).parents}
-            if ids:
-                return ids.pop() if len(ids) == 1 else None
-        return None
+        return self.names.get(path, DEFAULT_CLUSTER)
 
 
-def _matches(path: str, glob: str) -> bool:
-    """A glob matches the end of a path, from a folder on."""
-    parts = PurePath(path).parts
-    return any(fnmatchcase("/".join(parts[start:]), glob) for start in range(len(parts)))
+def name_clusters(hints: Iterable[ClusterHint]) -> ClusterNames:
+    """Name the cluster of each file.
+
+    An option wins; then the id in the file's own lines; then the id that all telling files of the nearest
+    folder agree on; then the only id among all files; else `default`. A broker's log says its cluster's id
+    only when the broker starts, so files without one are the normal case.
+    """
+    listed = list(hints)
+    by_folder: dict[PurePath, set[str]] = {}
+    for hint in listed:
+        for folder in PurePath(hint.path).parents if len(hint.ids) == 1 else ():
+            by_folder.setdefault(folder, set()).update(hint.ids)
+    every = {cluster_id for hint in listed for cluster_id in hint.ids}
+    only = next(iter(every)) if len(every) == 1 else DEFAULT_CLUSTER
+    return ClusterNames({hint.path: hint.named or _own(hint) or _neighbours(hint.path, by_folder) or only for hint in listed})
+
+
+def _own(hint: ClusterHint) -> str | None:
+    return hint.ids[0] if len(hint.ids) == 1 else None
+
+
+def _neighbours(path: str, by_folder: Mapping[PurePath, set[str]]) -> str | None:
+    for folder in PurePath(path).parents:
+        ids = by_folder.get(folder)
+        if ids:
+            return next(iter(ids)) if len(ids) == 1 else None
+    return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -18,8 +18,9 @@ from models.events import Event
 from models.ids import make_id
 from models.incidents import Limits, find_incidents
 from models.replay import GroupHistory, GroupStage
-from parsers.reader import FileReport, ReadOptions, find_files, read_file
-from pipelines.clusters import ClusterNames
+from parsers.files import SourceFile
+from parsers.reader import FileReport, ReadOptions, find_files, read_file, unmatched_globs
+from pipelines.clusters import ClusterHint, ClusterNames, name_clusters
 from pipelines.rows import events_of, micros
 from pipelines.store import EventStore, RowStore
 
@@ -112,33 +113,36 @@ class _Reading:
     store: EventStore
     analysis: Analysis
     reports: list[FileReport] = field(default_factory=list)
-    names: ClusterNames = field(init=False)
+    names: ClusterNames = field(default_factory=ClusterNames)
+    hints: list[ClusterHint] = field(default_factory=list)
     cluster_events: list[Event] = field(default_factory=list)
     unknown: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     unknown_files: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
 
-    def __post_init__(self) -> None:
-        self.names = ClusterNames(self.options.read.clusters)
-
     def read(self, paths: Sequence[str], progress: Progress | None) -> None:
-        found = find_files(paths, self.options.read)
+        options = self.options.read
+        found = find_files(paths, options)
         self.analysis.missing = list(found.missing)
-        self.analysis.skipped = [{"path": skip.path, "reason": skip.reason} for skip in found.skipped]
-        self.analysis.warnings += list(found.warnings)
-        total = sum(source.size_bytes or 0 for source in found.files)
+        self.analysis.skipped = [{"path": skip.name, "reason": skip.reason} for skip in found.skipped]
+        self.analysis.warnings += [f"no file matches {glob}" for glob in unmatched_globs(found, options)]
+        total = sum(source.size_bytes for source in found.files)
         done = 0
         for source in found.files:
-            reader = read_file(source, self.options.read)
-            for chunk in reader:
-                self._events(chunk.events)
-                self._unknown(chunk.unknown)
-                self._rejected(chunk.rejected)
-                if progress is not None:
-                    progress(source.path, done + chunk.counts.bytes, total)
-            done += source.size_bytes or 0
-            self.reports.append(reader.report)
+            self._read_one(source, done, total, progress)
+            done += source.size_bytes
         self._finish()
+
+    def _read_one(self, source: SourceFile, done: int, total: int, progress: Progress | None) -> None:
+        reader = read_file(source, self.options.read)
+        for chunk in reader:
+            self._events(chunk.events)
+            self._unknown(chunk.unknown)
+            self._rejected(chunk.rejected)
+            if progress is not None:
+                progress(source.name, done + chunk.counts.bytes, total)
+        self.reports.append(reader.report)
+        self.hints.append(ClusterHint(source.name, self.options.read.cluster_of(source.relative), reader.report.cluster_ids))
 
     def _events(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
@@ -181,7 +185,7 @@ class _Reading:
 
     def _finish(self) -> None:
         """Name clusters, then write down what the files were like."""
-        self.names.learn((report.path for report in self.reports), self.cluster_events)
+        self.names = name_clusters(self.hints)
         for row in self.unknown.values():
             row["cluster"] = self.names.of(row["file"])
             row["unknown_message_id"] = make_id("unknown", row["cluster"], row["logger"], row["version"], row["template"])
@@ -201,8 +205,15 @@ _CLUSTER_EVENT_NAMES = pa.array(sorted(CLUSTER_EVENTS))
 
 def log_file_row(report: FileReport, cluster: str) -> dict[str, Any]:
     """A report on a file as a row of `log_files`."""
-    row = {f.name: getattr(report, f.name) for f in fields(report)}
-    return {"cluster": cluster, **row}
+    counts = report.counts
+    return {
+        "cluster": cluster, "system": "kafka" if counts.recognised else None, "path": report.path, "file_id": report.file_id,
+        "size_bytes": report.size_bytes, "bytes_read": report.bytes_read, "kind": report.kind, "layout": report.layout,
+        "node": report.node, "version": ", ".join(report.versions) or None, "time_zone": report.time_zone,
+        "skew_seconds": None, "skew_uncertainty_seconds": None, "first_at": report.first_at, "last_at": report.last_at,
+        "lines": counts.lines, "records": counts.records, "recognised": counts.recognised, "unknown": counts.unknown,
+        "rejected": counts.rejected, "status": report.status, "reason": report.reason, "options_id": None,
+    }  # fmt: skip
 
 
 def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:

@@ -166,10 +166,17 @@ class Case:
 
     def _took_effect_later(self, act: Act, actor: str | None) -> bool:
         """The coordinator itself dates a leave that others announced before: its line counts."""
-        return act.deed is Deed.LEAVE and not act.certain and any(
-            other.deed is Deed.LEAVE and other.certain and self.phase_over < other.at <= act.at + EFFECT_US and self.actor(other) == actor
-            for other in self.acts
-            if other.at > self.phase_over and not is_afterthought(other)
+        return (
+            act.deed is Deed.LEAVE
+            and not act.certain
+            and any(
+                other.deed is Deed.LEAVE
+                and other.certain
+                and self.phase_over < other.at <= act.at + EFFECT_US
+                and self.actor(other) == actor
+                for other in self.acts
+                if other.at > self.phase_over and not is_afterthought(other)
+            )
         )
 
     def has_client_log(self, actor: str | None) -> bool:

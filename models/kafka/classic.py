@@ -145,8 +145,11 @@ class ClassicReplay:
         draft.ended = event
         draft.ended_at = when(event)
         self._last_ended_at = draft.ended_at
-        if outcome == "coordinator_lost":
-            self.group.state = draft.state_before  # what was not finished is not in the offsets topic
+        if outcome == "coordinator_lost" and self.group.state is not draft.state_before:
+            # What was not finished is not in the offsets topic: the next coordinator finds the group as it was.
+            if draft.state_before is not None:
+                self.changes.append(StateChange(self.group.state, draft.state_before, True, event, draft.generation_before, None, None))
+            self.group.state = draft.state_before
 
     def _open(self, event: Event, generation_before: int | None, state_before: State | None, *, started: bool) -> Draft:
         ordinal = self._ordinals.get(generation_before, 0)
@@ -157,6 +160,16 @@ class ClassicReplay:
         draft.previous_ended_at = self._last_ended_at
         draft.load_before = self._loaded
         self.drafts.append(draft)
+        return draft
+
+    def _open_unseen(self, event: Event) -> Draft:
+        """A rebalance whose beginning is not in the log; further ones may be missing before it."""
+        before = event.generation - 1 if event.generation is not None else None
+        known = self.group.generation
+        if known is not None and before is not None and before != known:
+            self.findings.append(Finding(f"generation {known + 1}", f"generation {before + 1}", event))
+        draft = self._open(event, before, State.EMPTY if before == 0 else self.group.state, started=False)
+        draft.inferred_steps += 1
         return draft
 
     def _arrive_at(self, event: Event) -> None:
@@ -183,6 +196,7 @@ class ClassicReplay:
         current = self.current
         if generation == 0 or state_before is State.DEAD:
             state_before = State.EMPTY
+            self.group.state = self.group.state or State.EMPTY
         if current is not None:
             current.inferred_steps += current.joined is None
             self._close(current, "superseded", event)
@@ -211,9 +225,7 @@ class ClassicReplay:
         if draft is None or draft.joined is not None:
             if draft is not None:
                 self._close(draft, "superseded", event)
-            before = event.generation - 1 if event.generation is not None else None
-            draft = self._open(event, before, self.group.state, started=False)
-            draft.inferred_steps += 1
+            draft = self._open_unseen(event)
         elif draft.generation_before is not None and event.generation != draft.generation_before + 1:
             self.findings.append(Finding(f"generation {draft.generation_before + 1}", f"generation {event.generation}", event))
             draft.unexplained_lines += 1
@@ -230,10 +242,9 @@ class ClassicReplay:
         if self.group.state is State.STABLE and event.generation == self.group.generation:
             return  # the leader's SyncGroup was sent again
         if draft is None:
-            before = event.generation - 1 if event.generation is not None else None
-            draft = self._open(event, before, None, started=False)
+            draft = self._open_unseen(event)
             draft.generation_after = event.generation
-            draft.inferred_steps += 2
+            draft.inferred_steps += 1
         elif draft.joined is None:
             draft.generation_after = event.generation
             draft.inferred_steps += 1
@@ -249,9 +260,7 @@ class ClassicReplay:
         if draft is None or draft.joined is not None:
             if draft is not None:
                 self._close(draft, "superseded", event)
-            before = event.generation - 1 if event.generation is not None else None
-            draft = self._open(event, before, self.group.state, started=False)
-            draft.inferred_steps += 1
+            draft = self._open_unseen(event)
         draft.joined = event
         draft.generation_after = event.generation
         draft.members_after = 0

@@ -73,6 +73,8 @@ def _opinions(case: Case) -> tuple[list[Opinion], Act | None]:
     if by_reason is not None:
         act = case.reason_act()
         return by_reason(case, act), act
+    if case.draft.started is None and not case.was_empty:
+        return _start_not_seen(case), None
     trigger = find_trigger(case)
     if (trigger is None or trigger.deed is Deed.REJOIN) and _store_failed_silently(case):
         return _store_failed(case, None), None
@@ -95,7 +97,9 @@ def find_trigger(case: Case) -> Act | None:
     if expiry:
         return expiry[0]
     candidates = [
-        act for act in case.deeds(Deed.JOIN, Deed.LEAVE, Deed.REJOIN, Deed.REPLACE, end=start + CLOCK_TOLERANCE_US) if _could_trigger(case, act)
+        act
+        for act in case.deeds(Deed.JOIN, Deed.LEAVE, Deed.REJOIN, Deed.REPLACE, end=start + CLOCK_TOLERANCE_US)
+        if _could_trigger(case, act)
     ]
     prompt = [act for act in candidates if start - act.at <= PROMPT_US]
     if prompt:
@@ -231,9 +235,7 @@ def kind_of_leave(case: Case, actor: str | None, act: Act | None) -> Judgement:
 
 
 def _noticed_poll_timeout(case: Case, actor: str | None, act: Act) -> bool:
-    return any(
-        a.deed is Deed.POLL_TIMEOUT and case.actor(a) == actor and -LOOK_BACK_US <= a.at - act.at <= LOOK_BACK_US for a in case.acts
-    )
+    return any(a.deed is Deed.POLL_TIMEOUT and case.actor(a) == actor and -LOOK_BACK_US <= a.at - act.at <= LOOK_BACK_US for a in case.acts)
 
 
 def _is_static(case: Case, act: Act) -> bool:
@@ -283,7 +285,12 @@ _REJOIN_WHY: tuple[tuple[str, Cause], ...] = (
     ("subscription has changed", Cause.SUBSCRIPTION_CHANGE),
 )
 
-_REJOIN_AFTER_TROUBLE = ("rebalance failed due to", "encountered ", "group is already rebalancing", "need to re-join with the given member-id")
+_REJOIN_AFTER_TROUBLE = (
+    "rebalance failed due to",
+    "encountered ",
+    "group is already rebalancing",
+    "need to re-join with the given member-id",
+)
 
 
 def _rejoined(case: Case, act: Act | None) -> list[Opinion]:
@@ -365,11 +372,11 @@ def _is_cooperative(case: Case) -> bool:
 # -- the rest -----------------------------------------------------------------------------------------------
 
 
-def _replaced(case: Case, act: Act | None) -> list[Opinion]:
+def _replaced(_case: Case, act: Act | None) -> list[Opinion]:
     return [Opinion(Cause.STATIC_MEMBER_REPLACED, 0.95, [act] if act else [])]
 
 
-def _assignor_changed(case: Case, act: Act | None) -> list[Opinion]:
+def _assignor_changed(_case: Case, act: Act | None) -> list[Opinion]:
     return [Opinion(Cause.ASSIGNOR_CHANGE, 0.97, [act] if act else [])]
 
 
@@ -378,15 +385,15 @@ def _sync_missed(case: Case, act: Act | None) -> list[Opinion]:
     return [Opinion(Cause.SYNC_TIMEOUT, 0.97, missing)]
 
 
-def _store_failed(case: Case, act: Act | None) -> list[Opinion]:
+def _store_failed(_case: Case, _act: Act | None) -> list[Opinion]:
     return [Opinion(Cause.ASSIGNMENT_STORE_FAILED, 0.9), Opinion(Cause.COORDINATOR_FAILOVER, 0.1)]
 
 
-def _over_capacity(case: Case, act: Act | None) -> list[Opinion]:
+def _over_capacity(_case: Case, _act: Act | None) -> list[Opinion]:
     return [Opinion(Cause.COORDINATOR_FAILOVER, 0.9)]
 
 
-def _downgraded(case: Case, act: Act | None) -> list[Opinion]:
+def _downgraded(_case: Case, _act: Act | None) -> list[Opinion]:
     return [Opinion(Cause.PROTOCOL_MIGRATION, 0.9), Opinion(Cause.MEMBER_LEAVE, 0.1)]
 
 
@@ -408,6 +415,15 @@ def _by_elimination(case: Case) -> list[Opinion]:
     if draft.state_before is None and _initial_delay_seen(case):
         return [Opinion(Cause.NEW_GROUP, 0.8, list(case.joiners().values()), _REQUEST_LOG), Opinion(Cause.MEMBER_JOIN, 0.15)]
     return _usual_shares(case, expiries)
+
+
+def _start_not_seen(case: Case) -> list[Opinion]:
+    """The log begins inside the rebalance, or lost its beginning: whatever started it stands in lines that are not there."""
+    lines = "server.log of the coordinator before this line"
+    if case.draft.outcome == "empty":
+        return [Opinion(Cause.MEMBER_LEAVE, 0.7, settled_by=lines), Opinion(Cause.SESSION_TIMEOUT, 0.25, settled_by=lines)]
+    rivals = [Opinion(o.cause, o.probability / 2, [], lines) for o in _usual_shares(case, [])]
+    return [Opinion(Cause.UNKNOWN, 0.5, settled_by=lines), *rivals]
 
 
 def _initial_delay_seen(case: Case) -> bool:

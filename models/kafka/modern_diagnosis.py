@@ -27,7 +27,9 @@ def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) 
     if not draft.changes:
         # Since 4.0 changes of subscriptions and of topics are logged at DEBUG only.
         rival = {Cause.SUBSCRIPTION_CHANGE.value: 0.45}
-        return EpochVerdict(Cause.METADATA_CHANGE, 0.5, rival, "server.log with the coordinator's classes at DEBUG, or the client's own log")
+        return EpochVerdict(
+            Cause.METADATA_CHANGE, 0.5, rival, "server.log with the coordinator's classes at DEBUG, or the client's own log"
+        )
     cause = draft.changes[0].cause
     if cause is Cause.MEMBER_JOIN and draft.was_empty:
         return EpochVerdict(Cause.NEW_GROUP, 0.98, {Cause.MEMBER_JOIN.value: 0.02})

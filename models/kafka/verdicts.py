@@ -185,7 +185,7 @@ class HistoryWriter:
             old, new = before.get(actor), after.get(actor) or (act.member_id if act and actor in joiners else None)
             member_id = new or old or (act.member_id if act else None)
             who = self.roster.person(member_id, act.client_id if act else None, act.instance_id if act else None, "")
-            role = _role(actor, triggers, blocking, who, joiners, gone, row)
+            role = _role(actor, triggers, blocking, who, joiners, gone)
             yield RebalanceMember(
                 cluster=self.cluster,
                 system=SYSTEM,
@@ -223,7 +223,7 @@ class HistoryWriter:
             history.rebalances.append(self._epoch_row(modern, draft, ordinal, known))
         history.rebalances.sort(key=lambda row: (row.started_at or row.joined_at or row.ended_at or 0, row.generation_before or 0))
         history.group_transitions.extend(self._transitions(classic))
-        history.member_sessions.extend(self._sessions(classic, known))
+        history.member_sessions.extend(self._sessions())
         history.coordinator_moves.extend(self._moves(classic))
         history.offset_expirations.extend(self._expirations(classic))
         history.divergences.extend(
@@ -303,7 +303,7 @@ class HistoryWriter:
                 evidence([change.event], inferred=change.inferred),
             )
 
-    def _sessions(self, classic: ClassicReplay, known: GroupKnowledge) -> Iterable[MemberSession]:
+    def _sessions(self) -> Iterable[MemberSession]:
         for member in sorted(self.roster.members.values(), key=lambda m: (m.first_seen_at or 0, m.member_id)):
             caused = self._caused.get(member.member_id, [])
             yield MemberSession(
@@ -385,7 +385,6 @@ def _role(
     who: Person,
     joiners: dict[str, Act],
     gone: dict[str, Act],
-    row: Rebalance,
 ) -> str:
     if actor in triggers:
         return "trigger"

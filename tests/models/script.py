@@ -1,0 +1,106 @@
+"""Golden scripts of group histories: events in, rows out, as a story that needs no Python.
+
+A script holds events, one a line (`TIME EventName key=value …`, TIME in seconds), then `----`, then all that
+must come out. `>` before the event's name puts it into another node's file, as in `4.5 @2 GroupLoaded …`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from models.cluster import CLUSTER_EVENTS, learn
+from models.events import COMMON_FIELDS, EVENTS, Event, Place
+from models.replay import GroupHistory, replay_group
+from models.rows import Person
+
+GROUP = "orders"
+UUID = "00000000-0000-4000-8000-{:012d}"
+NUMBERS = {"generation", "partition", "member_count", "session_timeout_ms", "rebalance_timeout_ms", "error_code", "total_ms"}
+NUMBERS |= {"response_generation"}
+
+
+def member(name: str) -> str:
+    """`a#1` is the first member id of client a: the client id and a UUID, as the coordinator makes it."""
+    client, _, number = name.partition("#")
+    return f"{client}-{UUID.format(int(number))}" if number else name
+
+
+def parse(line: str, number: int) -> Event:
+    """One event of a script."""
+    words = shlex.split(line)
+    at = round(float(words[0]) * 1_000_000)
+    node = words[1].lstrip("@") if words[1].startswith("@") else "1"
+    name, *pairs = words[2:] if words[1].startswith("@") else words[1:]
+    values: dict[str, object] = {}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        values[key] = int(value) if key in NUMBERS else member(value) if key.endswith("member_id") else value
+    kind = EVENTS[name]
+    assert values.keys() <= kind.fields, f"line {number}: {name} has no field {sorted(values.keys() - kind.fields)}"
+    common = {key: values.pop(key) for key in list(values) if key in COMMON_FIELDS}
+    if "group" in kind.fields:
+        common.setdefault("group", GROUP)
+    if kind.witness.value == "coordinator":
+        common.setdefault("node", node)
+    file = f"{kind.witness.value}-{node}.log"
+    return Event(name, at, at, Place(file, number, number), kind.witness, "", line, fields=values, **common)  # type: ignore[arg-type]
+
+
+def events_of(lines: Iterable[str]) -> list[Event]:
+    """All events of a script, in order of time."""
+    events = [parse(line, number) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
+    return sorted(events, key=lambda event: (event.order_us, event.place.byte_offset))
+
+
+def replay(events: list[Event]) -> GroupHistory:
+    facts = learn(event for event in events if event.name in CLUSTER_EVENTS)
+    return replay_group("test", GROUP, (event for event in events if event.group == GROUP), facts)
+
+
+def _name(person: Person) -> str:
+    return person.client_id or person.instance_id or person.member_id or "?"
+
+
+def _seconds(value: float | None) -> str:
+    return "?" if value is None else f"{value:g}"
+
+
+def show(history: GroupHistory) -> Iterator[str]:
+    """What came out, a line each."""
+    for change in history.group_transitions:
+        how = "inferred" if change.inferred else "seen"
+        yield f"transition {change.from_state or '?'} -> {change.to_state} {how}"
+    for row in history.rebalances:
+        parts = [
+            f"rebalance {row.generation_before}->{row.generation_after} {row.cause} {row.confidence:.2f} {row.outcome}",
+            f"join={_seconds(row.join_seconds)} sync={_seconds(row.sync_seconds)}",
+        ]
+        parts += [f"offenders={','.join(map(_name, row.offenders))}"] if row.offenders else []
+        parts += [f"blockers={','.join(map(_name, row.blockers))}"] if row.blockers else []
+        parts += [f"root={row.root_cause}"] if row.root_cause else []
+        parts += [f"rivals={','.join(sorted(row.alternatives))}"] if row.alternatives else []
+        yield " ".join(parts)
+    for move in history.coordinator_moves:
+        yield f"move {move.from_node} -> {move.to_node} gap={_seconds(move.gap_seconds)}"
+    for lost in history.offset_expirations:
+        yield f"offsets {'lost' if lost.lost else 'at risk'} after {_seconds(lost.retention_seconds)} s"
+    for divergence in history.divergences:
+        yield f"divergence expected {divergence.expected}, observed {divergence.observed}"
+
+
+def check(path: Path, *, rewrite: bool) -> None:
+    """Run a script and compare what comes out with what it says."""
+    given, _, expected = path.read_text(encoding="utf-8").partition("----\n")
+    found = "".join(f"{line}\n" for line in show(replay(events_of(given.splitlines()))))
+    if rewrite:
+        path.write_text(f"{given}----\n{found}", encoding="utf-8")
+        return
+    assert found == expected
+
+
+def as_comparable(history: GroupHistory) -> dict[str, list[dict[str, object]]]:
+    """All rows of a history as plain data."""
+    return {name: [asdict(row) for row in getattr(history, name)] for name in history.__slots__}

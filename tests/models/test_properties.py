@@ -1,0 +1,118 @@
+"""What must hold for any log at all: no exception, an unbroken chain of states, one end per rebalance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.cluster import learn, partition_for
+from models.events import EVENTS, Event, Place, Witness
+from models.incidents import find_incidents
+from models.kafka.group import VALID_PREVIOUS, Group, State, move
+from models.replay import GroupHistory, replay_group
+
+GROUP = "g"
+MEMBERS = [
+    "a-00000000-0000-4000-8000-000000000001",
+    "a-00000000-0000-4000-8000-000000000002",
+    "b-00000000-0000-4000-8000-000000000001",
+    "x",
+]
+NAMES = sorted(name for name, kind in EVENTS.items() if "group" in kind.fields)
+REASONS = [
+    "new_member",
+    "leave",
+    "heartbeat_expiration",
+    "leader_rejoin",
+    "update_metadata",
+    "sync_store_error",
+    "pending_sync_expiration",
+    None,
+]
+
+
+@st.composite
+def event_lists(draw: Callable[..., object]) -> list[Event]:
+    """Any events of one group in order: torn, repeated and contradictory ones among them."""
+    events = []
+    at = 1_000_000
+    for number in range(draw(st.integers(0, 40))):
+        name = draw(st.sampled_from(NAMES))
+        kind = EVENTS[name]
+        at += draw(st.sampled_from([0, 1_000, 50_000, 3_000_000, 700_000_000]))
+        fields: dict[str, object] = {}
+        if "reason_id" in kind.fields:
+            fields["reason_id"] = draw(st.sampled_from(REASONS))
+            fields["reason_member_id"] = draw(st.sampled_from([*MEMBERS, None]))
+        for field in ("members", "why", "state", "error_code", "total_ms", "response_generation", "member_count", "client_reason"):
+            if field in kind.fields and draw(st.booleans()):
+                fields[field] = draw(st.sampled_from([0, 1, 3, 25, "Stable", "Empty", "poll timeout has expired", [MEMBERS[0]], 12.5]))
+        events.append(
+            Event(
+                name,
+                at,
+                at,
+                Place(f"{kind.witness}.log", number + 1, number),
+                Witness(kind.witness),
+                "",
+                name,
+                node=draw(st.sampled_from(["1", "2", None])),
+                group=GROUP,
+                generation=draw(st.sampled_from([None, 0, 1, 2, 3, 7])),
+                member_id=draw(st.sampled_from([*MEMBERS, None])),
+                client_id=draw(st.sampled_from(["a", "b", None])) if kind.witness in {Witness.CLIENT, Witness.REQUEST} else None,
+                fields=fields,
+            )
+        )
+    return events
+
+
+def replay(events: list[Event]) -> GroupHistory:
+    return replay_group("c", GROUP, events, learn([]))
+
+
+@settings(max_examples=300, deadline=None)
+@given(event_lists())
+def test_any_log_gives_a_history(events: list[Event]) -> None:
+    history = replay(events)
+    find_incidents(history.rebalances)
+    for row in history.rebalances:
+        assert 0 < row.confidence <= 1
+        assert sum(row.alternatives.values()) + row.confidence <= 1.001
+        assert row.cause not in row.alternatives
+        assert (row.outcome == "open") or row.protocol != "classic" or row.ended_at is not None
+        assert all(value is None or value >= 0 for value in (row.join_seconds, row.sync_seconds, row.duration_seconds))
+    assert len({row.rebalance_id for row in history.rebalances}) == len(history.rebalances)
+
+
+@settings(max_examples=200, deadline=None)
+@given(event_lists())
+def test_the_chain_of_states_is_unbroken(events: list[Event]) -> None:
+    chain = replay(events).group_transitions
+    for before, after in pairwise(chain):
+        assert after.from_state == before.to_state or (after.from_state in {None, "Empty"})
+
+
+@settings(max_examples=100, deadline=None)
+@given(event_lists())
+def test_the_same_log_gives_the_same_history(events: list[Event]) -> None:
+    assert replay(events) == replay(list(events))
+
+
+@given(st.lists(st.sampled_from(list(State)), max_size=20))
+def test_only_legal_steps_are_written_down(states: list[State]) -> None:
+    group = Group()
+    for state in states:
+        for step in move(group, state):
+            legal = step.before is None or step.before in VALID_PREVIOUS[step.after]
+            assert legal or (step.after is state and not step.inferred)
+        assert group.state is state
+
+
+def test_a_group_hashes_to_the_partition_that_kafka_gives_it() -> None:
+    # Names and partitions as real brokers printed them, offsets.topic.num.partitions=8.
+    seen = {"inventory-e": 4, "shipping-e": 6, "audit-trail-i": 0, "clickstream-h2": 1, "email-sender-i": 2, "fraud-score-i": 5}
+    assert {group: partition_for(group, 8) for group in seen} == seen
