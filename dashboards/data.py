@@ -102,6 +102,23 @@ class Rebalance:
         return self.confidence >= SURE
 
     @property
+    def lasted_seconds(self) -> float:
+        """How long it took, or has taken at least."""
+        return (self.duration_seconds if self.duration_seconds is not None else self.at_least_seconds) or 0.0
+
+    @property
+    def waiting_seconds(self) -> float:
+        """The join phase; all of it, where its end is not known."""
+        return self.join_seconds if self.join_seconds is not None else self.lasted_seconds
+
+    @property
+    def assignment_seconds(self) -> float:
+        """What followed the join phase."""
+        if self.sync_seconds is not None or self.reconcile_seconds is not None:
+            return (self.sync_seconds or 0.0) + (self.reconcile_seconds or 0.0)
+        return max(0.0, self.lasted_seconds - self.waiting_seconds)
+
+    @property
     def generations(self) -> str:
         before = "?" if self.generation_before is None else str(self.generation_before)
         after = "?" if self.generation_after is None else str(self.generation_after)

@@ -57,8 +57,8 @@ def incident_certainty(item: Incident) -> str:
         return ""
     rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.rivals]
     title = cause_entry(item.system, item.cause).title if item.cause else item.cause_title
-    text = f"{share(item.confidence)} sure of {title.lower()}"
-    return text + (f"; may also be {listed(rivals)}" if rivals else "")
+    text = f"{title}, {share(item.confidence)}"
+    return text + (f"; it may also be {listed(rivals)}" if rivals else "")
 
 
 def _beginning(item: Rebalance, clock: Clock) -> str:

@@ -29,6 +29,11 @@ def duration(seconds: float | None) -> str:
     return f"{whole} s"
 
 
+def lasted(seconds: float | None, at_least: float | None) -> str:
+    """A duration, or the least that it can have been where the end is not known."""
+    return duration(seconds) if seconds is not None or at_least is None else f"≥ {duration(at_least)}"
+
+
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """`1 rebalance`, `14 rebalances`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

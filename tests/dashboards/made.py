@@ -1,0 +1,225 @@
+"""An analysis made by hand: a small story, or as many rebalances as asked for, with any text in every field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.rows import (
+    Conformance,
+    CoordinatorMove,
+    Divergence,
+    Evidence,
+    GroupTransition,
+    Incident,
+    MemberSession,
+    OffsetExpiration,
+    Person,
+    Rebalance,
+)
+
+START = 1_772_359_200_000_000
+"""2026-03-01 10:00:00 UTC."""
+SECOND = 1_000_000
+
+
+def at(seconds: float) -> int:
+    return START + round(seconds * SECOND)
+
+
+@dataclass
+class Made:
+    """What an analysis looks like: attributes are the keys of the JSON contract."""
+
+    inputs: dict[str, Any] = field(default_factory=dict)
+    rebalances: list[Rebalance] = field(default_factory=list)
+    timeline: list[GroupTransition] = field(default_factory=list)
+    members: list[MemberSession] = field(default_factory=list)
+    incidents: list[Incident] = field(default_factory=list)
+    outages: list[dict[str, Any]] = field(default_factory=list)
+    leader_moves: list[dict[str, Any]] = field(default_factory=list)
+    broker_outages: list[dict[str, Any]] = field(default_factory=list)
+    coordinator_moves: list[CoordinatorMove] = field(default_factory=list)
+    offsets_at_risk: list[OffsetExpiration] = field(default_factory=list)
+    allocation_changes: list[dict[str, Any]] = field(default_factory=list)
+    ownership: list[dict[str, Any]] = field(default_factory=list)
+    conditions: list[dict[str, Any]] = field(default_factory=list)
+    divergences: list[Divergence] = field(default_factory=list)
+    unknown: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+
+def person(name: str, reason: str = "", *, first: bool = False, host: str | None = "/10.0.0.7") -> Person:
+    return Person(f"{name}-5f0c1a", name, None, host, reason, first)
+
+
+def line(number: int, text: str, *, file: str = "broker-2/server.log", inferred: bool = False) -> Evidence:
+    return Evidence(file, number, number * 180, text, inferred)
+
+
+def rebalance(group: str, generation: int, start: float, **columns: Any) -> Rebalance:
+    """A rebalance of three seconds in which one member's session had expired, changed by `columns`."""
+    values: dict[str, Any] = {
+        "cluster": "default",
+        "system": "kafka",
+        "rebalance_id": f"{abs(hash_of(group)):08x}{generation:04x}",
+        "group": group,
+        "topic": None,
+        "protocol": "classic",
+        "protocol_type": "consumer",
+        "assignor": "range",
+        "generation_before": generation,
+        "generation_after": generation + 1,
+        "started_at": at(start),
+        "joined_at": at(start + 2.6),
+        "ended_at": at(start + 3),
+        "initial_delay_seconds": None,
+        "join_seconds": 2.6,
+        "sync_seconds": 0.4,
+        "reconcile_seconds": None,
+        "duration_seconds": 3.0,
+        "at_least_seconds": None,
+        "outcome": "stable",
+        "cause": "session_timeout",
+        "root_cause": None,
+        "confidence": 0.97,
+        "alternatives": {"client_pause": 0.02},
+        "settled_by": None,
+        "offenders": [person(f"{group}-worker-3", "expired", first=True)],
+        "blockers": [],
+        "members_before": 3,
+        "members_after": 2,
+        "member_seconds_stopped": 9.0,
+        "partition_seconds_stopped": None,
+        "duplicate_window": None,
+        "conformance": Conformance(),
+        "coordinator": "2",
+        "trigger_text": "removing member on heartbeat expiration",
+        "evidence": [
+            line(120, f"[2026-03-01 10:00:05,123] INFO [GroupCoordinator 2]: Member {group}-worker-3-5f0c1a in group {group} has failed"),
+            line(121, f"[2026-03-01 10:00:05,124] INFO [GroupCoordinator 2]: Preparing to rebalance group {group} in state PreparingRebalance"),
+            line(140, f"[2026-03-01 10:00:08,001] INFO [GroupCoordinator 2]: Assignment received from leader for group {group}", inferred=True),
+        ],
+        "advice_id": "session_timeout",
+    }
+    return Rebalance(**{**values, **columns})
+
+
+def hash_of(text: str) -> int:
+    """A number for an id that is the same in every process."""
+    return int.from_bytes(text.encode("utf-8", "surrogatepass"), "big") % 0xFFFFFFFF
+
+
+def transitions(group: str, *steps: tuple[float, str]) -> list[GroupTransition]:
+    made: list[GroupTransition] = []
+    before: str | None = None
+    for number, (when, state) in enumerate(steps):
+        values = (f"{hash_of(group):08x}t{number}", group, before, state, at(when), "RebalanceStarted", number, 3, None, False)
+        made.append(GroupTransition("default", "kafka", *values))
+        before = state
+    return made
+
+
+def incident(group: str, severity: str, rebalances: list[Rebalance], headline: str, **columns: Any) -> Incident:
+    values: dict[str, Any] = {
+        "cluster": "default",
+        "system": "kafka",
+        "incident_id": f"i{rebalances[0].rebalance_id}",
+        "kind": "flapping_member",
+        "severity": severity,
+        "groups": [group],
+        "started_at": rebalances[0].started_at,
+        "ended_at": rebalances[-1].ended_at,
+        "rebalance_count": len(rebalances),
+        "stopped_seconds": sum(item.duration_seconds or 0 for item in rebalances),
+        "root_cause": None,
+        "worst_offender": rebalances[0].offenders[0] if rebalances[0].offenders else None,
+        "headline": headline,
+        "rebalance_ids": [item.rebalance_id for item in rebalances],
+        "outage_ids": [],
+    }
+    return Incident(**{**values, **columns})
+
+
+def log_file(path: str, **columns: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "cluster": "default", "system": "kafka", "path": path, "file_id": f"{hash_of(path):08x}", "size_bytes": 52_310, "bytes_read": 52_310,
+        "kind": "server", "layout": "log4j1", "node": "2", "version": "3.9", "time_zone": "UTC", "skew_seconds": None,
+        "skew_uncertainty_seconds": None, "first_at": at(0), "last_at": at(700), "lines": 400, "records": 390, "recognised": 120,
+        "unknown": 1, "rejected": 0, "status": "ok", "reason": None, "options_id": "o1",
+    }  # fmt: skip
+    return {**values, **columns}
+
+
+def small_story() -> Made:
+    """Two groups: one flaps for ten minutes, one was scaled out; beside it an outage, a move, a doubt and a bad line."""
+    flapping = [_flap(number) for number in range(6)]
+    started = rebalance(
+        "billing", 0, 30, cause="new_group", confidence=0.99, alternatives={}, initial_delay_seconds=3.0, join_seconds=3.0, duration_seconds=3.1,
+        sync_seconds=0.1, offenders=[person("billing-a", first=True), person("billing-b")], members_before=0, members_after=2, root_cause=None,
+        member_seconds_stopped=0.2, advice_id="new_group", joined_at=at(33), ended_at=at(33.1),
+    )  # fmt: skip
+    unsure = rebalance(
+        "billing", 1, 400, cause="member_leave", confidence=0.62, alternatives={"poll_timeout": 0.3, "member_join": 0.08},
+        settled_by="client logs of billing at INFO", outcome="open", ended_at=None, joined_at=None, join_seconds=None, sync_seconds=None,
+        duration_seconds=None, at_least_seconds=212.0, offenders=[], generation_after=None, advice_id="member_leave", members_after=None,
+    )  # fmt: skip
+    return Made(
+        inputs={
+            "log_files": [
+                log_file("broker-2/server.log"),
+                log_file("clients/orders.log", kind="client", node=None, time_zone="Europe/Berlin"),
+                log_file("broker-2/core.1234", status="skipped", kind="not_a_log", reason="binary content", recognised=0, first_at=None, last_at=None),
+            ],
+            "totals": {"files": 3, "bytes_read": 156_930, "lines": 1200, "records": 1170, "recognised": 240, "unknown": 3, "rejected": 1},
+        },
+        rebalances=[*flapping, started, unsure],
+        timeline=[
+            *transitions("orders", *[(60 + 100 * n + step, state) for n in range(6) for step, state in ((0.0, "PreparingRebalance"), (38.0, "CompletingRebalance"), (38.5, "Stable"))]),
+            *transitions("billing", (0, "Empty"), (30, "PreparingRebalance"), (33, "CompletingRebalance"), (33.1, "Stable"), (400, "PreparingRebalance")),
+        ],
+        incidents=[
+            incident("billing", "info", [started], "billing: 1 rebalance, 0.1 s stopped; billing-a started the group", kind="single"),
+            incident("billing", "warning", [unsure], "billing: 1 rebalance, 212 s stopped; a member left", kind="stuck", ended_at=None, stopped_seconds=212.0),
+            incident("orders", "critical", flapping, "orders: 6 rebalances in 9.0 min, 231 s stopped; orders-worker-3 on 10.0.0.7 exceeded its poll interval 6 times"),
+        ],
+        outages=[
+            {
+                "cluster": "default", "system": "kafka", "outage_id": "o1", "topic": "orders", "partition": 4, "offline_at": at(100), "online_at": at(142.5),
+                "cause": "broker_down_single_replica", "ended_by": "replica_returned", "lost_brokers": ["3"], "replicas": ["3"], "isr": ["3"],
+                "leader_epoch_before": 4, "leader_before": "3", "leader_after": "3", "at_risk": False, "groups": ["orders"], "evidence": [line(7, "offline", file="controller.log")],
+            }
+        ],
+        coordinator_moves=[CoordinatorMove("default", "kafka", "m1", "billing", 12, "1", "2", at(20), at(21.5), 1.5, [line(40, "Loading group metadata for billing")])],
+        offsets_at_risk=[OffsetExpiration("default", "kafka", "e1", "archive", at(0), at(604_800), 604_800.0, False, [])],
+        divergences=[Divergence("default", "kafka", "d1", "billing", at(35), "generation 1", "generation 3", [line(60, "Stabilized group billing generation 3")])],
+        unknown=[
+            {
+                "cluster": "default", "unknown_message_id": "u1", "template": "Group <*> did a new thing with <*>", "logger": "kafka.coordinator.group.GroupCoordinator",
+                "level": "INFO", "version": "3.9", "count": 3, "first_at": at(1), "last_at": at(9), "sample": "Group orders did a new thing with 7",
+                "file": "broker-2/server.log", "line": 33, "byte_offset": 5000,
+            }
+        ],
+        rejected=[{"cluster": "default", "file": "broker-2/server.log", "file_id": "f", "line": 90, "byte_offset": 9000, "byte_length": 12, "reason": "month 13", "text": "[2026-13-01 …"}],
+    )  # fmt: skip
+
+
+def _flap(number: int) -> Rebalance:
+    return rebalance(
+        "orders", 40 + number, 60 + 100 * number, cause="poll_timeout", confidence=0.94, alternatives={"member_leave": 0.05},
+        offenders=[person("orders-worker-3", "poll timeout", first=True)], blockers=[person("orders-worker-1", "rejoined last", host="/10.0.0.5")],
+        join_seconds=38.0, sync_seconds=0.5, duration_seconds=38.5, joined_at=at(98 + 100 * number), ended_at=at(98.5 + 100 * number),
+        member_seconds_stopped=115.5, advice_id="poll_timeout", trigger_text="consumer poll timeout has expired.",
+    )  # fmt: skip
+
+
+def many(count: int, groups: int = 40) -> Made:
+    """`count` rebalances over `groups` groups, one every two seconds."""
+    causes = ["session_timeout", "poll_timeout", "member_join", "member_leave", "metadata_change", "new_group"]
+    rows = [
+        rebalance(f"group-{n % groups:03d}", n // groups, 2 * n, cause=causes[n % len(causes)], rebalance_id=f"{n:08x}", duration_seconds=3.0 + n % 50)
+        for n in range(count)
+    ]
+    made = Made(inputs={"log_files": [log_file("server.log")], "totals": {}}, rebalances=rows)
+    made.incidents = [incident("group-000", "warning", rows[::groups], "group-000: many rebalances")]
+    return made
