@@ -14,6 +14,7 @@ from models.events import Event, Witness
 from models.kafka.acts import Act, Deed, acts_of, int_field, names_field, text_field
 from models.kafka.case import Case, GroupKnowledge
 from models.kafka.classic import ClassicReplay, Draft, when
+from models.kafka.clients import Clients
 from models.kafka.members import Roster
 from models.kafka.modern import ModernReplay
 from models.kafka.verdicts import HistoryWriter
@@ -89,6 +90,7 @@ class GroupStage:
     writer: HistoryWriter = field(init=False)
     history: GroupHistory = field(default_factory=GroupHistory)
     acts: list[Act] = field(default_factory=list)
+    clients: Clients = field(default_factory=Clients)
     _deletions: list[Event] = field(init=False)
     _settled: int = 0
     _now: int = 0
@@ -111,7 +113,7 @@ class GroupStage:
         self._learn(event)
         if not self.classic.feed(event):
             self.modern.feed(event)
-        for act in acts_of(event):
+        for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared)):
             insort(self.acts, act, key=lambda a: a.at)
             self._end_session(act)
         self._settle()
@@ -184,7 +186,10 @@ class GroupStage:
         if actor is None:
             return
         members = self.knowledge.generations.setdefault(generation, {})
-        members[actor] = member_id or members.get(actor)
+        held = members.get(actor)
+        if member_id and held and held != member_id:
+            self.knowledge.shared.add(actor)
+        members[actor] = member_id or held
         if member_id:
             first = self.knowledge.first_generation.get(member_id)
             self.knowledge.first_generation[member_id] = generation if first is None else min(first, generation)

@@ -38,6 +38,7 @@ class GroupKnowledge:
     assignors: dict[int, str] = field(default_factory=dict)
     topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # actor -> topics it subscribed to last
     patterns: set[str] = field(default_factory=set)  # actors that subscribe by pattern
+    shared: set[str] = field(default_factory=set)  # client ids that several members of one generation have
     stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
 
 

@@ -134,7 +134,7 @@ def _joined(case: Case, act: Act | None) -> list[Opinion]:
         return [Opinion(Cause.NEW_GROUP, 0.985, acts), Opinion(Cause.MEMBER_JOIN, 0.015, acts)]
     actor = case.actor(act) if act else None
     gone = case.gone()
-    if actor is not None and actor in gone:
+    if actor is not None and actor in gone and actor not in case.known.shared:
         return [Opinion(Cause.MEMBER_RESTART, 0.95, [*acts[:1], gone[actor]]), Opinion(Cause.MEMBER_JOIN, 0.05, acts)]
     if case.draft.state_before is None and not case.members_before:
         return _joined_in_unknown_state(case, acts)
@@ -167,6 +167,8 @@ def _left(case: Case, act: Act | None) -> list[Opinion]:
     actor = case.actor(act) if act else None
     returned = case.joiners().get(actor) if actor else None
     why = kind_of_leave(case, actor, act)
+    if actor in case.known.shared:
+        returned = None  # another member with the same client id
     if returned is not None and case.draft.outcome != "empty" and why.best.cause is not Cause.ADMIN_REMOVAL and act is not None:
         return [Opinion(Cause.MEMBER_RESTART, 0.95, [act, returned]), Opinion(why.best.cause, 0.04, [act])]
     opinions = why.opinions

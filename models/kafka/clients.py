@@ -1,0 +1,49 @@
+"""What a client's own INFO lines leave unsaid: whether "(Re-)joining group" is a new member's request or a member's again.
+
+A client that never joined, that left, was fenced or polled too late, or that was just created, has no member id
+and asks for one; any other rejoins under the id that it has (AbstractCoordinator, `generation` and `memberId`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.kafka.acts import Act, Deed, names_field
+from models.kafka.classic import when
+
+_FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
+
+
+@dataclass(slots=True)
+class Clients:
+    """Member ids as the clients of one group hold them. Told apart by file and client id."""
+
+    _ids: dict[tuple[str, str], str | None] = field(default_factory=dict)
+
+    def feed(self, event: Event, shared: set[str]) -> list[Act]:
+        """Take one event; a "(Re-)joining group" comes back as the deed that it stands for.
+
+        Of clients that share one id in one file it can't be told whose line it is: they give nothing.
+        """
+        if event.client_id is None or event.client_id in shared or not event.name.startswith("Client"):
+            return []
+        key = (event.place.file, event.client_id)
+        if event.name == "ClientJoined":
+            self._ids[key] = event.member_id or self._ids.get(key) or ""
+        elif event.name in _FORGETS or _forgets_id(event):
+            self._ids[key] = None
+        elif event.name == "ClientJoining":
+            member_id = self._ids.get(key)
+            deed = Deed.JOIN if member_id is None else Deed.REJOIN
+            at = when(event)
+            return [Act(deed, at if at is not None else 0, member_id or None, event.client_id, event.instance_id, None, None, event)]
+        return []
+
+
+def _forgets_id(event: Event) -> bool:
+    """Unknown to the coordinator, or a first join: nothing to revoke (clients before 2.4 print the empty list)."""
+    if event.name in {"ClientGenerationReset", "ClientHeartbeatFailed"}:
+        told = f"{event.fields.get('why', '')}{event.fields.get('error', '')}{event.text}"
+        return "UNKNOWN_MEMBER" in told or "member id" in told
+    return event.name == "ClientRevoked" and "partitions" in event.fields and not names_field(event, "partitions")
