@@ -101,7 +101,7 @@ _BRONZE = [
             required("rejected", COUNT, "Records that could not be read."),
             required("status", TEXT, "How reading it went.", words.FILE_STATUSES),
             Column("reason", TEXT, "Why the status is not `ok`."),
-            required("options_id", TEXT, "Fingerprint of what reading depends on: options, catalogue, layouts."),
+            Column("options_id", TEXT, "Fingerprint of what reading depends on; a file is read again when it changes."),
             RUN_ID,
         ),
         ("cluster", "path"),
@@ -113,6 +113,7 @@ _BRONZE = [
         "One row per record that could not be read.",
         (
             CLUSTER,
+            required("rejected_record_id", TEXT, "Id: hash of cluster, file and place."),
             FILE,
             FILE_ID,
             required("line", COUNT, "Line number, from 1."),

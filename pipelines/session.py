@@ -36,6 +36,8 @@ _NOT_NEEDED = (
 # Spark turned Arrow on and off as a default between patch releases, and coercions differ between the two paths.
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
+    # Remembering where each column expression was written costs more than a millisecond for each of thousands.
+    "spark.sql.dataFrameQueryContext.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     "spark.sql.execution.pythonUDTF.arrow.enabled": "true",

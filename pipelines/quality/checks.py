@@ -1,0 +1,97 @@
+"""What must hold of a table, as data: from its declaration and from `suites.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from string import Template
+from typing import Any
+
+import yaml
+
+from pipelines.errors import UsageError
+from pipelines.schemas import Table
+
+CRITICAL, WARNING = "critical", "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One expectation. `kind` names a class of Great Expectations, `arguments` are that class's own.
+
+    `name` tells checks of one table apart, and stays the same when a threshold changes. Where `holds` is given, the
+    expectation is about a column that holds this SQL expression.
+    """
+
+    name: str
+    kind: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    column: str | None = None
+    severity: str = CRITICAL
+    holds: str | None = None
+
+
+@cache
+def _suites() -> Mapping[str, Any]:
+    text = resources.files("pipelines.quality").joinpath("suites.yaml").read_text(encoding="utf-8")
+    loaded: Mapping[str, Any] = yaml.safe_load(text)
+    return loaded
+
+
+def checked_tables() -> list[str]:
+    """Tables with a suite."""
+    return list(_suites()["tables"])
+
+
+def thresholds(own: Mapping[str, float] | None = None) -> dict[str, float]:
+    """The thresholds in force: the defaults, with `own` over them."""
+    known: dict[str, float] = dict(_suites()["thresholds"])
+    strange = set(own or ()) - set(known)
+    if strange:
+        raise UsageError(f"{sorted(strange)[0]} is not a threshold of a quality gate; known are {', '.join(known)}")
+    return known | dict(own or {})
+
+
+def checks_of(table: Table, limits: Mapping[str, float] | None = None) -> list[Check]:
+    """The suite of one table."""
+    rules = _suites()["tables"][table.name]
+    return [*_declared(table), *_ruled(rules, thresholds(limits))]
+
+
+def _declared(table: Table) -> Iterator[Check]:
+    """What the declaration says. `run_id` is added when a row is written, so rows don't have it yet when they are checked."""
+    for column in table.columns:
+        if column.required and column.name != "run_id":
+            yield Check(f"{column.name} is never null", "ExpectColumnValuesToNotBeNull", {"column": column.name}, column.name)
+        if column.values:
+            arguments = {"column": column.name, "value_set": list(column.values)}
+            yield Check(f"{column.name} is one of the words for it", "ExpectColumnValuesToBeInSet", arguments, column.name)
+    yield Check(f"{', '.join(table.key)} tells rows apart", *_unique(table.key))
+
+
+def _unique(key: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
+    if len(key) == 1:
+        return "ExpectColumnValuesToBeUnique", {"column": key[0]}
+    return "ExpectCompoundColumnsToBeUnique", {"column_list": list(key)}
+
+
+def _ruled(rules: Mapping[str, Any], limits: Mapping[str, float]) -> Iterator[Check]:
+    for column, (least, greatest) in rules.get("between", {}).items():
+        arguments = {"column": column, "min_value": least, "max_value": greatest}
+        yield Check(f"{column} is within its range", "ExpectColumnValuesToBeBetween", arguments, column)
+    for first, second in rules.get("order", []):
+        yield _rule(f"{first} is not after {second}", f"`{first}` > `{second}`")
+    for rule in rules.get("never", []):
+        condition = Template(rule["when"]).substitute({name: f"{value:.12f}" for name, value in limits.items()})
+        yield _rule(f"never: {rule['name']}", condition, rule.get("severity", CRITICAL))
+
+
+def _rule(name: str, condition: str, severity: str = CRITICAL) -> Check:
+    """No row meets `condition`. One that looks at another table is a query; any other is a column that a gate adds, so
+    that all rules of a table are counted in one pass over it."""
+    if "SELECT" in condition:
+        query = f"SELECT * FROM {{batch}} WHERE {condition}"  # noqa: S608 - the condition is our own data
+        return Check(name, "UnexpectedRowsExpectation", {"unexpected_rows_query": query}, severity=severity)
+    return Check(name, "ExpectColumnValuesToBeInSet", {"value_set": [True]}, severity=severity, holds=f"coalesce(NOT ({condition}), true)")

@@ -1,0 +1,155 @@
+"""Gates find what is wrong, name it, and show the rows."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from pipelines.errors import GateFailed, UsageError
+from pipelines.quality.checks import checked_tables, checks_of, thresholds
+from pipelines.quality.gate import Result, run_gate, stop_if_failed
+from pipelines.schemas import TABLES, Column, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+AT = datetime(2024, 3, 31, 1, 2, 3, tzinfo=UTC)
+
+
+def value_of(column: Column) -> Any:
+    """Some value of the column's type."""
+    if column.values:
+        return column.values[0]
+    return value_of_type(column.type)
+
+
+def value_of_type(kind: pa.DataType) -> Any:
+    if pa.types.is_timestamp(kind):
+        return AT
+    if pa.types.is_boolean(kind):
+        return True
+    if pa.types.is_integer(kind):
+        return 1
+    if pa.types.is_floating(kind):
+        return 0.5
+    if pa.types.is_list(kind):
+        return [value_of_type(kind.value_type)]
+    if pa.types.is_map(kind):
+        return {"other": 0.25}
+    if pa.types.is_struct(kind):
+        return {field.name: value_of_type(field.type) for field in kind}
+    return "text"
+
+
+def row(table: Table, **values: Any) -> dict[str, Any]:
+    return {column.name: value_of(column) for column in table.columns} | values
+
+
+def frame(spark: SparkSession, name: str, *changes: dict[str, Any]) -> DataFrame:
+    table = TABLES[name]
+    return spark.createDataFrame([row(table, **values) for values in changes], table.spark_schema()).drop("run_id")
+
+
+def failed(results: list[Result]) -> dict[str, Result]:
+    return {result.check.name: result for result in results if not result.success}
+
+
+def test_every_published_table_has_a_suite() -> None:
+    without_rows = {"runs", "state_snapshots", "quality_results"}
+    assert set(checked_tables()) == set(TABLES) - without_rows
+
+
+@pytest.mark.parametrize("name", checked_tables())
+def test_checks_have_names_of_their_own_and_columns_that_exist(name: str) -> None:
+    checks = checks_of(TABLES[name])
+    assert len({check.name for check in checks}) == len(checks)
+    assert {check.column for check in checks if check.column} <= set(TABLES[name].column_names)
+
+
+def test_thresholds_can_be_set_and_strange_ones_are_refused() -> None:
+    assert thresholds({"unknown_share_max": 0.5})["unknown_share_max"] == 0.5
+    with pytest.raises(UsageError, match="unknown_share_maximum is not a threshold"):
+        thresholds({"unknown_share_maximum": 0.5})
+
+
+@pytest.mark.spark
+def test_every_expectation_runs_on_this_spark(spark: SparkSession) -> None:
+    frames = {name: frame(spark, name, {}) for name in checked_tables()}
+    results = run_gate("all", frames, dict.fromkeys(frames, 1))
+    assert {result.table for result in results} == set(frames)
+    # Rows made from types alone break rules between columns, and no others.
+    assert all(result.check.column is None for result in results if not result.success)
+
+
+GOOD = {
+    "evidence": [{"file": "a", "line": 1, "byte_offset": 0, "text": "t", "inferred": False}],
+    "topic": None,
+    "outcome": "stable",
+    "confidence": 0.75,
+}
+
+BROKEN: list[tuple[dict[str, Any], str]] = [
+    ({"group": None}, "group is never null"),
+    ({"cause": "boredom"}, "cause is one of the words for it"),
+    ({"confidence": 1.5}, "confidence is within its range"),
+    ({"joined_at": AT.replace(year=2023)}, "started_at is not after joined_at"),
+    ({"evidence": []}, "never: a verdict without evidence"),
+    ({"outcome": "open"}, "never: an open rebalance has an end"),
+    ({"alternatives": {"member_join": 0.5}}, "never: the causes are surer than certain"),
+]
+
+
+@pytest.mark.spark
+def test_broken_rows_are_found_and_shown(spark: SparkSession) -> None:
+    rows = [GOOD | {"rebalance_id": "good"}, GOOD | {"rebalance_id": "twin"}, GOOD | {"rebalance_id": "twin"}]
+    rows += [GOOD | change | {"rebalance_id": f"broken-{place}"} for place, (change, _) in enumerate(BROKEN)]
+    results = run_gate("gold", {"rebalances": frame(spark, "rebalances", *rows)}, {"rebalances": len(rows)})
+    found = failed(results)
+    for place, (_, name) in enumerate(BROKEN):
+        assert f'"rebalance_id": "broken-{place}"' in found[name].line()
+        assert found[name].checked_rows == len(rows)
+    assert found["rebalance_id tells rows apart"].unexpected_rows == 2
+    assert json.loads(found["group is never null"].sample[0]) == {"rebalance_id": "broken-0", "group": None}
+    assert not any('"good"' in result.line() for result in found.values())
+    with pytest.raises(GateFailed, match=r"gold\.rebalances: group is never null: not met by 1 of 10 rows, among them .*broken-0"):
+        stop_if_failed(results)
+
+
+@pytest.mark.spark
+def test_rows_that_name_rows_of_other_tables(spark: SparkSession) -> None:
+    frames = {
+        "rebalances": frame(spark, "rebalances", GOOD | {"rebalance_id": "r1"}),
+        "rebalance_members": frame(
+            spark,
+            "rebalance_members",
+            {"rebalance_member_id": "m1", "rebalance_id": "r1"},
+            {"rebalance_member_id": "m2", "rebalance_id": "r2"},
+        ),
+        "incidents": frame(
+            spark, "incidents", {"incident_id": "i1", "rebalance_ids": ["r1"]}, {"incident_id": "i2", "rebalance_ids": ["r3"]}
+        ),
+    }
+    found = failed(run_gate("gold", frames, {"rebalances": 1, "rebalance_members": 2, "incidents": 2}))
+    assert [json.loads(text)["rebalance_member_id"] for text in found["never: the rebalance does not exist"].sample] == ["m2"]
+    assert [json.loads(text)["incident_id"] for text in found["never: a rebalance of the incident does not exist"].sample] == ["i2"]
+
+
+@pytest.mark.spark
+def test_a_warning_stops_nothing(spark: SparkSession) -> None:
+    files = frame(spark, "log_files", {"records": 100, "recognised": 60, "rejected": 6, "unknown": 1})
+    results = run_gate("silver", {"log_files": files}, {"log_files": 1})
+    assert list(failed(results)) == ["never: too many records of a file are rejected"]
+    stop_if_failed(results)
+    eased = run_gate("silver", {"log_files": files}, {"log_files": 1}, {"rejected_share_max": 0.06})
+    assert not failed(eased)
+
+
+@pytest.mark.spark
+def test_a_table_without_rows_meets_everything(spark: SparkSession) -> None:
+    results = run_gate("gold", {"conditions": frame(spark, "conditions")}, {"conditions": 0})
+    assert results
+    assert all(result.success and result.checked_rows == 0 for result in results)
