@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from models.events import Event, Place
+from models.evidence import evidence
+from models.ids import make_id
+from models.rows import LearnedFact
 
 DEFAULT_INITIAL_DELAY_MS = 3000
 """group.initial.rebalance.delay.ms since 0.11 (KafkaConfig)."""
@@ -214,3 +217,31 @@ def _learn_settings(facts: ClusterFacts, event: Event) -> None:
     if retention is not None:
         facts.offsets_retention_seconds = retention * 60.0
     facts.offsets_partitions = _int(settings.get("offsets_partitions")) or facts.offsets_partitions
+
+
+def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:
+    """What was learned, as rows with the lines it stands on: loads, timeouts in force, versions, outages of brokers."""
+
+    def row(kind: str, subject: str, value: str, at: int | None, events: list[Event]) -> LearnedFact:
+        key = make_id("fact", facts.cluster, kind, subject, value, at)
+        return LearnedFact(facts.cluster, system, key, kind, subject, value, evidence(events))
+
+    rows = [
+        row(
+            "load",
+            f"__consumer_offsets-{load.partition}",
+            f"{'loaded' if load.loaded else 'unloaded'} by {load.node}",
+            load.at,
+            [load.event],
+        )
+        for load in facts.loads
+    ]
+    rows += [
+        row("timeout", node, f"{name}={value}", None, [])
+        for node, settings in sorted(facts.broker_settings.items())
+        for name, value in sorted(settings.items())
+    ]
+    rows += [row("version", file, version, None, []) for file, version in sorted(facts.versions.items())]
+    rows += [row("outage", change.node or "?", change.kind, change.at, [change.event]) for change in facts.node_changes]
+    unique = {each.learned_fact_id: each for each in rows}
+    return list(unique.values())

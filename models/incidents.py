@@ -170,6 +170,18 @@ def _restarted_in_turn(rows: Sequence[Rebalance]) -> bool:
     return len(restarted | (left & joined)) >= 2
 
 
+def mark_rolling_restarts(rows: list[Rebalance], limits: Limits | None = None) -> None:
+    """Say of the rebalances of a rolling restart that it stands behind them: each instance goes and comes back in turn."""
+    for episode in _episodes(rows, (limits or Limits()).episode_gap_seconds):
+        if len(episode) > 1 and _restarted_in_turn(episode):
+            for row in episode:
+                if row.root_cause is None and row.cause in _RESTART_CAUSES and row.outcome != "empty":
+                    row.root_cause = "rolling_restart"
+
+
+_RESTART_CAUSES = frozenset({"member_leave", "member_join", "member_restart"})
+
+
 def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limits) -> str:
     span = max(1.0, (_over(rows[-1]) - _began(rows[0])) / US_PER_SECOND)
     per_hour = stopped / max(span, 3600.0)

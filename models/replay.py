@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from models.cluster import ClusterFacts
 from models.events import Event, Witness
+from models.incidents import mark_rolling_restarts
 from models.kafka.acts import Act, Deed, acts_of, int_field, names_field, text_field
 from models.kafka.case import Case, GroupKnowledge
 from models.kafka.classic import ClassicReplay, Draft, when
@@ -134,7 +135,9 @@ class GroupStage:
         while self._settled < len(self.classic.drafts):
             self._judge_next()
         self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
-        return self.writer.write(self.history, self.classic, self.modern, self.knowledge)
+        history = self.writer.write(self.history, self.classic, self.modern, self.knowledge)
+        mark_rolling_restarts(history.rebalances)
+        return history
 
     # -- learning --------------------------------------------------------------------------------------------
 

@@ -6,22 +6,22 @@ One pass over the files parses them and keeps their events; then each group is r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from models.cluster import CLUSTER_EVENTS, ClusterFacts, learn
+from models.cluster import CLUSTER_EVENTS
 from models.events import Event
 from models.ids import make_id
-from models.incidents import Limits, find_incidents
-from models.replay import GroupHistory, GroupStage
+from models.incidents import Limits
 from parsers.files import SourceFile
 from parsers.reader import FileReport, ReadOptions, find_files, read_file, unmatched_globs
 from pipelines.clusters import ClusterHint, ClusterNames, name_clusters
 from pipelines.rows import events_of, micros
+from pipelines.stages import HISTORY_TABLES, cluster_facts, group_histories, incidents_of, log_file_row, logs_end_of
 from pipelines.store import EventStore, RowStore
 
 REJECTED_HELD_MAX = 10_000
@@ -75,16 +75,8 @@ class Analysis:
         return {"log_files": self.log_files, "totals": self.totals}
 
 
-_HISTORY_KEYS = {
-    "rebalances": "rebalances",
-    "rebalance_members": "rebalance_members",
-    "group_transitions": "timeline",
-    "member_sessions": "members",
-    "coordinator_moves": "coordinator_moves",
-    "offset_expirations": "offsets_at_risk",
-    "divergences": "divergences",
-}
-"""Table of a group's history -> attribute of `Analysis`."""
+_ATTRIBUTES = {"group_transitions": "timeline", "member_sessions": "members", "offset_expirations": "offsets_at_risk"}
+"""Attributes of `Analysis` that are not named as their table: the JSON contract has its own words."""
 
 
 def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progress: Progress | None = None) -> Analysis:
@@ -134,7 +126,7 @@ class _Reading:
         self._finish()
 
     def _read_one(self, source: SourceFile, done: int, total: int, progress: Progress | None) -> None:
-        reader = read_file(source, self.options.read)
+        reader = read_file(source, replace(self.options.read, fold_runs=True))
         for chunk in reader:
             self._events(chunk.events)
             self._unknown(chunk.unknown)
@@ -203,19 +195,6 @@ class _Reading:
 _CLUSTER_EVENT_NAMES = pa.array(sorted(CLUSTER_EVENTS))
 
 
-def log_file_row(report: FileReport, cluster: str) -> dict[str, Any]:
-    """A report on a file as a row of `log_files`."""
-    counts = report.counts
-    return {
-        "cluster": cluster, "system": "kafka" if counts.recognised else None, "path": report.path, "file_id": report.file_id,
-        "size_bytes": report.size_bytes, "bytes_read": report.bytes_read, "kind": report.kind, "layout": report.layout,
-        "node": report.node, "version": ", ".join(report.versions) or None, "time_zone": report.time_zone,
-        "skew_seconds": None, "skew_uncertainty_seconds": None, "first_at": report.first_at, "last_at": report.last_at,
-        "lines": counts.lines, "records": counts.records, "recognised": counts.recognised, "unknown": counts.unknown,
-        "rejected": counts.rejected, "status": report.status, "reason": report.reason, "options_id": None,
-    }  # fmt: skip
-
-
 def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Sums over all files, as `inputs.totals` shows them."""
     rows = list(log_files)
@@ -223,52 +202,12 @@ def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {"files": len(rows), **{name: sum(row.get(name) or 0 for row in rows) for name in names}}
 
 
-def cluster_facts(
-    events: Iterable[Event], cluster_of: Callable[[str], str], reports: Iterable[FileReport], assume: Mapping[str, int]
-) -> dict[str, ClusterFacts]:
-    """The cluster stage for every cluster among the events."""
-    by_cluster: dict[str, list[Event]] = {}
-    ends: dict[str, int] = {}
-    for report in reports:
-        cluster = cluster_of(report.path)
-        by_cluster.setdefault(cluster, [])
-        if report.kind != "client" and report.last_at is not None:
-            ends[cluster] = max(ends.get(cluster, report.last_at), report.last_at)
-    for event in events:
-        by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
-    facts = {cluster: learn(group, cluster) for cluster, group in by_cluster.items()}
-    for cluster, learned in facts.items():
-        learned.logs_end = ends.get(cluster)
-        for name, value in assume.items():
-            if hasattr(learned, name):
-                setattr(learned, name, value)
-    return facts
-
-
 def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> None:
     nodes = {report.path: report.node for report in reading.reports if report.node}
-    facts = cluster_facts(reading.cluster_events, reading.names.of, reading.reports, options.assume)
+    cluster_of = reading.names.of
+    facts = cluster_facts(reading.cluster_events, cluster_of, logs_end_of(analysis.log_files), options.assume)
     for group, batches in reading.store.groups():
-        for history in _histories(group, batches, nodes, reading.names.of, facts):
-            for table, attribute in _HISTORY_KEYS.items():
-                getattr(analysis, attribute).extend(getattr(history, table))
-            analysis.incidents.extend(find_incidents(history.rebalances, options.limits))
-
-
-def _histories(
-    group: str,
-    batches: Iterator[pa.RecordBatch],
-    nodes: Mapping[str, str],
-    cluster_of: Callable[[str], str],
-    facts: Mapping[str, ClusterFacts],
-) -> list[GroupHistory]:
-    """Replay one group name, once for each cluster that has it."""
-    stages: dict[str, GroupStage] = {}
-    for batch in batches:
-        for event in events_of(batch, nodes):
-            cluster = cluster_of(event.place.file)
-            stage = stages.get(cluster)
-            if stage is None:
-                stage = stages[cluster] = GroupStage(cluster, group, facts.get(cluster) or ClusterFacts(cluster))
-            stage.feed(event)
-    return [stages[cluster].finish() for cluster in sorted(stages)]
+        for history in group_histories(group, batches, nodes, cluster_of, facts):
+            for table in HISTORY_TABLES:
+                getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
+            analysis.incidents.extend(incidents_of(history, options.limits))
