@@ -49,7 +49,7 @@ def _evicted(case: Case) -> list[Person]:
     timeout = _rebalance_timeout_us(case)
     if timeout is None or abs((end - start) - timeout) > TIMEOUT_TOLERANCE_US:
         return []
-    gone = case.gone()
+    gone = case.gone
     missing = [actor for actor in before if actor not in after and actor not in gone]
     return [
         case.roster.person(before[actor], case.roster.client_of(before[actor]) or actor, None, "evicted", first=index == 0)
@@ -73,7 +73,7 @@ def _removed_at_last(case: Case) -> list[Person]:
     start, end = case.start, case.draft.open_until
     if end is None or end - start < SLOW_REJOIN_US or case.draft.outcome == "empty":
         return []
-    late = [act for act in case.gone().values() if act.at - start >= SLOW_REJOIN_US and abs(end - act.at) <= LAST_MOMENT_US]
+    late = [act for act in case.gone.values() if act.at - start >= SLOW_REJOIN_US and abs(end - act.at) <= LAST_MOMENT_US]
     reasons = {Deed.LEAVE: "left while the others waited", Deed.EXPIRE: "expired while the others waited"}
     return [_person(case, act, reasons[act.deed], first=index == 0) for index, act in enumerate(late)]
 

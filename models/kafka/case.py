@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from models.cluster import ClusterFacts
-from models.events import Event, Witness
+from models.events import Event
 from models.kafka.acts import Act, Deed, text_field
 from models.kafka.classic import Draft, when
 from models.kafka.group import State
@@ -42,9 +44,12 @@ class GroupKnowledge:
     stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
 
 
-@dataclass(slots=True)
+@dataclass
 class Case:
-    """One draft and its surroundings. `acts` are ordered by time and reach beyond the draft's end."""
+    """One draft and its surroundings. `acts` are ordered by time and reach beyond the draft's end.
+
+    What several rules ask for is worked out once: a group of thousands has as many deeds in one rebalance.
+    """
 
     draft: Draft
     previous: Draft | None
@@ -87,7 +92,9 @@ class Case:
         """Deeds of these kinds after the last join phase (or `start`) and up to the end of this one (or `end`)."""
         low = self.phase_began if start is None else start
         high = self.phase_over if end is None else end
-        for act in self.acts:
+        first = bisect_right(self.acts, low, key=lambda act: act.at)
+        last = bisect_right(self.acts, high + AFTERTHOUGHT_US, key=lambda act: act.at)
+        for act in self.acts[first:last]:
             if act.deed not in kinds:
                 continue
             if is_afterthought(act):
@@ -109,20 +116,21 @@ class Case:
         before, actor = self.members_before, self.actor(act)
         if act.certain or not before or actor in before:
             return True
-        joined = self.joiners().get(actor) if actor else None
+        joined = self.joiners.get(actor) if actor else None
         return joined is not None and joined.at < act.at
 
+    @cached_property
     def gone(self) -> dict[str, Act]:
         """Who left or expired in this rebalance, by actor."""
         return {actor: act for actor, act in self.by_actor(Deed.LEAVE, Deed.EXPIRE).items() if self.is_effective(act)}
 
-    @property
+    @cached_property
     def members_before(self) -> dict[str, str | None]:
         """Known members of the generation before: actor to member id."""
         generation = self.draft.generation_before
         return self.known.generations.get(generation, {}) if generation is not None and not self.was_empty else {}
 
-    @property
+    @cached_property
     def members_after(self) -> dict[str, str | None]:
         generation = self.draft.generation_after
         return self.known.generations.get(generation, {}) if generation is not None else {}
@@ -136,8 +144,13 @@ class Case:
         first = self.known.first_generation.get(act.member_id)
         if first is not None and self.draft.generation_before is not None:
             return first > self.draft.generation_before or self.was_empty
-        return first is None and act.member_id not in self.members_before.values() and bool(self.members_before)
+        return first is None and act.member_id not in self._ids_before and bool(self.members_before)
 
+    @cached_property
+    def _ids_before(self) -> frozenset[str | None]:
+        return frozenset(self.members_before.values())
+
+    @cached_property
     def joiners(self) -> dict[str, Act]:
         """Who asked to become a member in this rebalance, by actor, with the first act of each."""
         found: dict[str, Act] = {}
@@ -167,18 +180,23 @@ class Case:
 
     def _took_effect_later(self, act: Act, actor: str | None) -> bool:
         """The coordinator itself dates a leave that others announced before: its line counts."""
-        return (
-            act.deed is Deed.LEAVE
-            and not act.certain
-            and any(
-                other.deed is Deed.LEAVE
-                and other.certain
-                and self.phase_over < other.at <= act.at + EFFECT_US
-                and self.actor(other) == actor
-                for other in self.acts
-                if other.at > self.phase_over and not is_afterthought(other)
-            )
-        )
+        if act.deed is not Deed.LEAVE or act.certain or actor is None:
+            return False
+        dated = self._leaves_afterwards.get(actor)
+        return dated is not None and dated <= act.at + EFFECT_US
+
+    @cached_property
+    def _leaves_afterwards(self) -> dict[str, int]:
+        """When the coordinator says that somebody left, soon after this join phase; by actor."""
+        over = self.phase_over
+        found: dict[str, int] = {}
+        for act in self.acts[bisect_right(self.acts, over, key=lambda act: act.at) :]:
+            if act.at > over + EFFECT_US:
+                break
+            actor = self.actor(act)
+            if act.deed is Deed.LEAVE and act.certain and actor is not None and not is_afterthought(act):
+                found.setdefault(actor, act.at)
+        return found
 
     def has_client_log(self, actor: str | None) -> bool:
         return actor is not None and actor in self.known.clients
@@ -202,10 +220,6 @@ class Case:
         deed = {"new_member": Deed.JOIN, "leave": Deed.LEAVE, "heartbeat_expiration": Deed.EXPIRE}.get(self.reason_id or "", Deed.REJOIN)
         instance = text_field(event, "reason_instance_id")
         return Act(deed, when(event) or 0, member_id, None, instance, text_field(event, "client_reason"), None, event)
-
-    @property
-    def witnesses(self) -> set[Witness]:
-        return {act.event.witness for act in self.acts}
 
 
 def is_afterthought(act: Act) -> bool:

@@ -128,12 +128,12 @@ def _was_told(case: Case, act: Act) -> bool:
 
 def _joined(case: Case, act: Act | None) -> list[Opinion]:
     """A new member asked to join: the first of its group, an old acquaintance, or one more."""
-    joiners = case.joiners()
+    joiners = case.joiners
     acts = _with_first(act, joiners.values(), case)
     if case.was_empty:
         return [Opinion(Cause.NEW_GROUP, 0.985, acts), Opinion(Cause.MEMBER_JOIN, 0.015, acts)]
     actor = case.actor(act) if act else None
-    gone = case.gone()
+    gone = case.gone
     if actor is not None and actor in gone and actor not in case.known.shared:
         return [Opinion(Cause.MEMBER_RESTART, 0.95, [*acts[:1], gone[actor]]), Opinion(Cause.MEMBER_JOIN, 0.05, acts)]
     if case.draft.state_before is None and not case.members_before:
@@ -165,7 +165,7 @@ def _left(case: Case, act: Act | None) -> list[Opinion]:
     if act is None and leaves:
         act = min(leaves.values(), key=lambda a: abs(a.at - case.start))
     actor = case.actor(act) if act else None
-    returned = case.joiners().get(actor) if actor else None
+    returned = case.joiners.get(actor) if actor else None
     why = kind_of_leave(case, actor, act)
     if actor in case.known.shared:
         returned = None  # another member with the same client id
@@ -270,7 +270,7 @@ def _expired(case: Case, act: Act | None) -> list[Opinion]:
     if act is None and expiries:
         act = min(expiries.values(), key=lambda a: a.at)
     actor = case.actor(act) if act else None
-    returned = case.joiners().get(actor) if actor else None
+    returned = case.joiners.get(actor) if actor else None
     first = sorted(expiries.values(), key=lambda a: (case.actor(a) != actor, a.at)) or ([act] if act else [])
     if returned is not None and act is not None and case.draft.outcome != "empty":
         return [Opinion(Cause.MEMBER_RESTART, 0.93, [act, returned]), Opinion(Cause.SESSION_TIMEOUT, 0.07, first)]
@@ -406,8 +406,8 @@ def _by_elimination(case: Case) -> list[Opinion]:
     """No line names a trigger. What did not happen leaves a few causes, with their usual shares."""
     draft = case.draft
     if case.was_empty:
-        return [Opinion(Cause.NEW_GROUP, 0.97, list(case.joiners().values()))]
-    gone = case.gone().values()
+        return [Opinion(Cause.NEW_GROUP, 0.97, list(case.joiners.values()))]
+    gone = case.gone.values()
     expiries = [act for act in gone if act.deed is Deed.EXPIRE]
     leaves = [act for act in gone if act.deed is Deed.LEAVE]
     if draft.outcome == "empty":
@@ -415,7 +415,7 @@ def _by_elimination(case: Case) -> list[Opinion]:
             return [Opinion(Cause.MEMBER_LEAVE, 0.9, leaves), Opinion(Cause.POLL_TIMEOUT, 0.07, leaves, _CLIENT_LOG)]
         return [Opinion(Cause.SESSION_TIMEOUT, 0.6, expiries), Opinion(Cause.MEMBER_LEAVE, 0.35, [], _REQUEST_LOG)]
     if draft.state_before is None and _initial_delay_seen(case):
-        return [Opinion(Cause.NEW_GROUP, 0.8, list(case.joiners().values()), _REQUEST_LOG), Opinion(Cause.MEMBER_JOIN, 0.15)]
+        return [Opinion(Cause.NEW_GROUP, 0.8, list(case.joiners.values()), _REQUEST_LOG), Opinion(Cause.MEMBER_JOIN, 0.15)]
     return _usual_shares(case, expiries)
 
 

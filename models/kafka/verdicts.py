@@ -99,7 +99,7 @@ class HistoryWriter:
             return []
         acts = best.acts or ([judgement.trigger] if judgement.trigger else [])
         if case.draft.outcome == "empty" and best.cause is not Cause.NEW_GROUP:
-            gone = case.gone().values()
+            gone = case.gone.values()
             acts = _unique(case, [*acts, *sorted(gone, key=lambda act: act.at)])
         elif best.cause is Cause.MEMBER_RESTART:
             acts = _unique(case, acts)
@@ -175,7 +175,7 @@ class HistoryWriter:
     def _members(self, case: Case, row: Rebalance, acts: list[Act]) -> Iterable[RebalanceMember]:
         """Every member that the rebalance touched, with its part in it."""
         triggers = {case.actor(act) for act in acts}
-        joiners, gone = case.joiners(), case.gone() | case.by_actor(Deed.EVICT)
+        joiners, gone = case.joiners, case.gone | case.by_actor(Deed.EVICT)
         blocking = {person.member_id or person.client_id for person in row.blockers}
         before, after = case.members_before, case.members_after
         arrivals = self._arrivals(case)
