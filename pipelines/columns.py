@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pipelines.vocabulary import SYSTEMS
+
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
@@ -80,3 +82,14 @@ class Table:
 
 def required(name: str, kind: pa.DataType, description: str, values: tuple[str, ...] = ()) -> Column:
     return Column(name, kind, description, required=True, values=values)
+
+
+CLUSTER = required("cluster", TEXT, "Name of the cluster.")
+SYSTEM = required("system", TEXT, "Product that wrote the logs.", SYSTEMS)
+RUN_ID = required("run_id", TEXT, "Run that last changed this row.")
+GROUP = required("group", TEXT, "Consumer group.")
+EVIDENCE_LINES = required("evidence", pa.list_(EVIDENCE), "Lines that this row stands on.")
+FILE = required("file", TEXT, "Path of the file, as the user would open it.")
+FILE_ID = required("file_id", TEXT, "Identity of the file: hash of its first 4 KiB, decompressed.")
+LINE = required("line", COUNT, "Line number, from 1.")
+BYTE_OFFSET = required("byte_offset", COUNT, "Where the record begins in the decompressed file.")

@@ -1,0 +1,26 @@
+"""Cluster of each row, by the file that it stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.clusters import DEFAULT_CLUSTER
+
+
+def with_cluster(rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
+    """Rows with a `file`, and a first column `cluster`: what `names` says of the file, else the default.
+
+    `names` has an entry for each file, so it is small beside the rows.
+    """
+    table = pa.table({"_named_file": list(names), "_named_cluster": list(names.values())}, schema=_NAMES)
+    known = F.broadcast(rows.sparkSession.createDataFrame(table))
+    joined = rows.drop("cluster").join(known, F.col("file") == F.col("_named_file"), "left")
+    cluster = F.coalesce("_named_cluster", F.lit(DEFAULT_CLUSTER)).alias("cluster")
+    return joined.select(cluster, *[name for name in rows.columns if name != "cluster"])
+
+
+_NAMES = pa.schema([("_named_file", pa.string()), ("_named_cluster", pa.string())])

@@ -1,0 +1,22 @@
+"""Ids of rows, by the same function that the models use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StringType, StructField, StructType
+
+from models.ids import make_id
+
+
+def with_id(rows: DataFrame, name: str, kind: str, key: Sequence[str]) -> DataFrame:
+    """Rows with one more column, the id that `make_id` gives for the values of `key`."""
+
+    def add(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            values = zip(*(batch[column].to_pylist() for column in key), strict=True)
+            yield batch.append_column(name, pa.array([make_id(kind, *parts) for parts in values], pa.string()))
+
+    return rows.mapInArrow(add, StructType([*rows.schema.fields, StructField(name, StringType())]))

@@ -1,0 +1,119 @@
+"""From `silver.events` to the rows of all gold tables that groups fill: the group and incident stages.
+
+Events arrive sorted by cluster, group and order, and are cut where the key changes, so that no group is ever held
+whole: `applyInArrow` would promise no order, and would hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from models.cluster import ClusterFacts
+from models.incidents import Limits
+from parsers.schema import EVENT_SCHEMA
+from pipelines.rows import to_batch
+from pipelines.schemas import TABLES
+from pipelines.stages import HISTORY_TABLES, group_histories, incidents_of
+
+GROUP_TABLES = (*HISTORY_TABLES, "incidents")
+"""Tables whose rows come from replaying groups."""
+
+ROWS_AT_ONCE = 500
+"""Rows of an output batch: evidence makes them wide."""
+
+Key = tuple[str, str]
+Rows = Mapping[str, Sequence[object]]
+Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Rows]
+"""Told cluster, group and the group's events in order, as batches; gives rows by table."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReplay:
+    """The models' replay of one group, with what the cluster stage learned. Travels to the workers."""
+
+    facts: Mapping[str, ClusterFacts]
+    node_of: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+    def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Rows:
+        rows: dict[str, list[object]] = {table: [] for table in GROUP_TABLES}
+        for history in group_histories(group, batches, self.node_of, lambda _: cluster, self.facts):
+            for table in HISTORY_TABLES:
+                rows[table] += getattr(history, table)
+            rows["incidents"] += incidents_of(history, self.limits)
+        return rows
+
+
+def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
+    """Rows of all of GROUP_TABLES: the name of the table, and the row in the column of that name.
+
+    Order within a group: `order_at` (null first), file, byte offset.
+    """
+    columns = ["cluster", *EVENT_SCHEMA.names]
+    ordered = (
+        events.where(F.col("group").isNotNull() & F.col("event").isNotNull())
+        .select(*columns)
+        .repartition(partitions, "cluster", "group")
+        .sortWithinPartitions("cluster", "group", F.col("order_at").asc_nulls_first(), "file", "byte_offset")
+    )
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for (cluster, group), parts in cut_at_keys(batches):
+            for table, rows in replay(cluster, group, parts).items():
+                for start in range(0, len(rows), ROWS_AT_ONCE):
+                    yield _tagged(table, rows[start : start + ROWS_AT_ONCE])
+
+    return ordered.mapInArrow(run, _tagged_schema())
+
+
+def rows_of(table: str, tagged: DataFrame) -> DataFrame:
+    """Rows of one table out of `replayed`."""
+    return tagged.where(F.col("table") == table).select(f"{table}.*")
+
+
+def cut_at_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Key, Iterator[pa.RecordBatch]]]:
+    """Each (cluster, group) with its rows, from batches sorted by these. Read one to its end before the next."""
+    for key, parts in groupby(_uniform(batches), key=itemgetter(0)):
+        yield key, (part for _, part in parts)
+
+
+def _uniform(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Key, pa.RecordBatch]]:
+    """Slices of batches in which the key does not change."""
+    for batch in batches:
+        ends: set[int] = set()
+        for name in ("cluster", "group"):
+            ends.update(pc.run_end_encode(batch[name]).run_ends.to_pylist())
+        start = 0
+        for end in sorted(ends):
+            yield (batch["cluster"][start].as_py(), batch["group"][start].as_py()), batch.slice(start, end - start)
+            start = end
+
+
+def _struct(table: str) -> pa.StructType:
+    return pa.struct([each.remove_metadata() for each in TABLES[table].arrow_schema() if each.name != "run_id"])
+
+
+def _tagged(table: str, rows: Sequence[object]) -> pa.RecordBatch:
+    batch = to_batch(table, rows)
+    columns: dict[str, pa.Array] = {"table": pa.repeat(pa.scalar(table, pa.string()), batch.num_rows)}
+    for name in GROUP_TABLES:
+        kind = _struct(name)
+        columns[name] = pa.StructArray.from_arrays(batch.columns, fields=list(kind)) if name == table else pa.nulls(batch.num_rows, kind)
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _tagged_schema() -> StructType:
+    structs = []
+    for name in GROUP_TABLES:
+        fields = [StructField(each.name, each.dataType) for each in TABLES[name].spark_schema() if each.name != "run_id"]
+        structs.append(StructField(name, StructType(fields)))
+    return StructType([StructField("table", StringType()), *structs])

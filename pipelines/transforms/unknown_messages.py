@@ -1,0 +1,42 @@
+"""From records that no catalogue entry knows to `silver.unknown_messages`."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.transforms.ids import with_id
+
+
+def unknown_in_files(unknown: DataFrame) -> DataFrame:
+    """One row per file and masked template, from one row per record.
+
+    Kept so that the sums over all files can be made again when one file changes.
+    """
+    first = F.min_by(F.struct("level", F.col("text").alias("sample"), "line"), F.col("byte_offset"))
+    counted = unknown.groupBy("file", "file_id", "template", "logger").agg(
+        F.count("*").alias("count"),
+        F.min("at").alias("first_at"),
+        F.max("at").alias("last_at"),
+        F.min("byte_offset").alias("byte_offset"),
+        first.alias("first"),
+    )
+    counted = counted.select("*", "first.*").drop("first")
+    return with_id(counted, "unknown_in_file_id", "unknown_in_file", ["file", "logger", "template"])
+
+
+def unknown_messages(in_files: DataFrame) -> DataFrame:
+    """One row per cluster, logger, version and masked template, from one row per file and template with `cluster` and `version`.
+
+    The sample is the first record of the first file, by path.
+    """
+    place = F.struct("file", "byte_offset")
+    summed = in_files.groupBy("cluster", "template", "logger", "version").agg(
+        F.sum("count").alias("count"),
+        F.min("first_at").alias("first_at"),
+        F.max("last_at").alias("last_at"),
+        F.min_by(F.struct("level", "sample", "file", "line", "byte_offset"), place).alias("first"),
+    )
+    return with_id(
+        summed.select("*", "first.*").drop("first"), "unknown_message_id", "unknown", ["cluster", "logger", "version", "template"]
+    )

@@ -1,0 +1,167 @@
+"""Data frames in, data frames out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.ids import make_id
+from models.rows import Divergence, Evidence
+from parsers.schema import EVENT_SCHEMA, UNKNOWN_SCHEMA
+from pipelines.transforms.clusters import with_cluster
+from pipelines.transforms.events import in_file_order
+from pipelines.transforms.replay import cut_at_keys, replayed, rows_of
+from pipelines.transforms.unknown_messages import unknown_in_files, unknown_messages
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+START = datetime(2024, 3, 31, tzinfo=UTC)
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def event(file: str, offset: int, seconds: float | None, **values: Any) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(EVENT_SCHEMA.names)
+    return row | {
+        "file": file,
+        "file_id": file,
+        "line": offset + 1,
+        "byte_offset": offset,
+        "byte_length": 10,
+        "at": None if seconds is None else at(seconds),
+        "ambiguous_time": False,
+        "system": "kafka",
+        "message": "m",
+        "event": "RebalanceStarted",
+        "witness": "coordinator",
+        "fields": "{}",
+        "cut": False,
+    } | values  # fmt: skip
+
+
+def arrow(spark: SparkSession, rows: list[dict[str, Any]], schema: pa.Schema) -> DataFrame:
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
+
+
+@pytest.mark.spark
+def test_order_within_a_file_never_goes_back(spark: SparkSession) -> None:
+    seconds = [None, 5.0, 3.0, None, 7.0, 6.5]
+    rows = [event("a", place, value) for place, value in enumerate(seconds)] + [event("b", 0, 1.0), event("b", 1, None)]
+    # Parts of a file are read apart, each with an order of its own.
+    frame = arrow(spark, rows[::-1], EVENT_SCHEMA).repartition(3)
+    found = {(row["file"], row["byte_offset"]): row["order_at"] for row in in_file_order(frame).toArrow().to_pylist()}
+    expected = [None, at(5), at(5), at(5), at(7), at(7)]
+    assert found == {("a", place): value for place, value in enumerate(expected)} | {("b", 0): at(1), ("b", 1): at(1)}
+
+
+@pytest.mark.spark
+def test_files_without_a_name_belong_to_the_default_cluster(spark: SparkSession) -> None:
+    frame = arrow(spark, [event("a", 0, 0), event("b", 0, 0), event("c`'", 0, 0)], EVENT_SCHEMA)
+    named = with_cluster(frame, {"a": "east", "c`'": "we'st"})
+    assert named.columns == ["cluster", *EVENT_SCHEMA.names]
+    assert {row["file"]: row["cluster"] for row in named.collect()} == {"a": "east", "b": "default", "c`'": "we'st"}
+    again = with_cluster(named, {"b": "north"})
+    assert {row["file"]: row["cluster"] for row in again.collect()} == {"a": "default", "b": "north", "c`'": "default"}
+
+
+@pytest.mark.spark
+def test_unknown_records_are_summed_by_template(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F
+
+    def record(file: str, offset: int, seconds: float | None, template: str, logger: str | None = "k") -> dict[str, Any]:
+        return {
+            "file": file, "file_id": file, "line": offset + 1, "byte_offset": offset, "at": None if seconds is None else at(seconds),
+            "template": template, "logger": logger, "level": "INFO", "text": f"{file}:{offset}",
+        }  # fmt: skip
+
+    rows = [
+        record("b.log", 0, 3, "x <*>"),
+        record("a.log", 70, 9, "x <*>"),
+        record("a.log", 20, None, "x <*>"),
+        record("a.log", 90, 1, "x <*>", None),
+        record("c.log", 0, 2, "x <*>"),
+    ]
+    in_files = unknown_in_files(arrow(spark, rows, UNKNOWN_SCHEMA))
+    assert {(row["file"], row["logger"]): row["count"] for row in in_files.collect()} == {
+        ("a.log", "k"): 2, ("a.log", None): 1, ("b.log", "k"): 1, ("c.log", "k"): 1
+    }  # fmt: skip
+    named = with_cluster(in_files, {"a.log": "east", "b.log": "east", "c.log": "west"}).withColumn("version", F.lit(None).cast("string"))
+    summed = {(row["cluster"], row["logger"]): row for row in unknown_messages(named).toArrow().to_pylist()}
+    assert summed.keys() == {("east", "k"), ("east", None), ("west", "k")}
+    east = summed["east", "k"]
+    assert (east["count"], east["first_at"], east["last_at"]) == (3, at(3), at(9))
+    assert (east["sample"], east["file"], east["line"], east["byte_offset"]) == ("a.log:20", "a.log", 21, 20)
+    assert east["unknown_message_id"] == make_id("unknown", "east", "k", None, "x <*>")
+
+
+def batches_of(keys: list[tuple[str, str]], sizes: list[int]) -> Iterator[pa.RecordBatch]:
+    """Rows with these keys, numbered, in batches of these sizes."""
+    start = 0
+    for size in [*sizes, len(keys)]:
+        part = keys[start : start + size]
+        if part:
+            yield pa.RecordBatch.from_pydict(
+                {"cluster": [c for c, _ in part], "group": [g for _, g in part], "number": list(range(start, start + len(part)))}
+            )
+        start += len(part)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["g", "h", ""]))).map(sorted),
+    st.lists(st.integers(min_value=1, max_value=4), max_size=6),
+)
+def test_each_key_comes_once_with_all_its_rows_in_order(keys: list[tuple[str, str]], sizes: list[int]) -> None:
+    found = [
+        (key, [number for part in parts for number in part["number"].to_pylist()]) for key, parts in cut_at_keys(batches_of(keys, sizes))
+    ]
+    assert [key for key, _ in found] == sorted(set(keys))
+    assert found == [(key, [number for number, own in enumerate(keys) if own == key]) for key in sorted(set(keys))]
+
+
+def told(cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> dict[str, list[Divergence]]:
+    """A replay that says of each event when and where it was, in the order that it was told."""
+    rows = []
+    for batch in batches:
+        for row in batch.to_pylist():
+            place = Evidence(row["file"], row["line"], row["byte_offset"], row["text"] or "")
+            at_us = None if row["at"] is None else int(row["at"].timestamp() * 1_000_000)
+            rows.append(Divergence(cluster, "kafka", make_id("t", group, row["line"]), group, at_us, str(len(rows)), row["file"], [place]))
+    return {"divergences": rows, "rebalances": []}
+
+
+@pytest.mark.spark
+def test_groups_are_replayed_whole_and_in_order(spark: SparkSession) -> None:
+    rows = [
+        event("b", 0, 5, group="g", order_at=at(5)),
+        event("a", 10, 5, group="g", order_at=at(5)),
+        event("a", 9, 5, group="g", order_at=at(5)),
+        event("c", 0, None, group="g"),
+        event("b", 5, 1, group="g", order_at=at(6)),
+        event("a", 20, 9, group="h", order_at=at(9)),
+        event("a", 30, 9, order_at=at(9)),
+        event("a", 40, 9, group="g", event=None, order_at=at(9)),
+    ]
+    rows += [event("big", place, place, group="big 世界", order_at=at(place)) for place in range(25_000)]
+    frame = with_cluster(arrow(spark, rows[::-1], EVENT_SCHEMA), {"a": "c", "b": "c", "c": "c", "big": "d"}).repartition(5)
+    found = rows_of("divergences", replayed(frame, told, 2)).toArrow().to_pylist()
+    by_group: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in found:
+        by_group.setdefault((row["cluster"], row["group"]), []).append(row)
+    for members in by_group.values():
+        members.sort(key=lambda row: int(row["expected"]))
+    places = {key: [(row["observed"], row["evidence"][0]["byte_offset"]) for row in members] for key, members in by_group.items()}
+    assert places.keys() == {("c", "g"), ("c", "h"), ("d", "big 世界")}
+    assert places["c", "g"] == [("c", 0), ("a", 9), ("a", 10), ("b", 0), ("b", 5)]
+    assert places["c", "h"] == [("a", 20)]
+    assert places["d", "big 世界"] == [("big", place) for place in range(25_000)]
+    assert by_group["c", "g"][0]["at"] is None
+    assert by_group["c", "g"][1]["at"] == at(5)
