@@ -84,7 +84,7 @@ _BROKER, _CONTROLLER = Witness.BROKER, Witness.CONTROLLER
 
 _MEMBER = "node group member_id instance_id client_id partition"
 _METADATA = "client_host session_timeout_ms rebalance_timeout_ms protocols"
-_JOIN_REASON = "reason reason_id reason_member_id reason_instance_id reason_state reason_error client_reason"
+_JOIN_REASON = "reason reason_id reason_member_id reason_members reason_instance_id reason_state reason_error client_reason"
 _TIMES = "total_ms request_queue_ms local_ms remote_ms throttle_ms response_queue_ms send_ms"
 _REQUEST_HEAD = (
     f"node group client_id member_id instance_id generation api_version correlation_id connection client_host error_code error {_TIMES}"
@@ -247,7 +247,7 @@ EVENTS: dict[str, EventKind] = {
     "BrokerStopping": _kind(_BROKER, "A broker shuts down in good order.", "node"),
     "BrokerStopped": _kind(_BROKER, "A broker has shut down.", "node"),
     "KafkaVersion": _kind(_BROKER, "The version of the Kafka library in this process.", "version"),
-    "ClusterId": _kind(_BROKER, "The cluster's id.", "cluster_id"),
+    "ClusterId": _kind(_BROKER, "The cluster's id.", "cluster_id group client_id instance_id"),
     "TopicCreated": _kind(_BROKER, "A topic was created.", "node topic partition_count"),
     "PartitionsAdded": _kind(_BROKER, "A topic got more partitions.", "node topic partition_count"),
     "TopicDeleted": _kind(_BROKER, "A topic was deleted.", "node topic"),

@@ -1,0 +1,228 @@
+"""Types of slots: how a piece of a log line becomes a value, and back.
+
+A slot stands between fixed words of a message. Most hold ids, which are arbitrary text. The types below
+narrow what may stand there (`int`), or say how the product prints an absent value (`None`, `null`,
+`Optional.empty`). `parse` returns `NO` where the text can't be of the type; nothing raises on log content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+NO: Final = object()
+"""What `parse` returns for text that is not of the type."""
+
+INT64 = range(-(2**63), 2**63)
+COORDINATOR_ID_TOP = 2_147_483_647
+"""Java clients show the coordinator's connection as node `Integer.MAX_VALUE - broker id` (AbstractCoordinator)."""
+
+_INT = re.compile(r"-?\d{1,19}")
+_EPOCH = re.compile(r"(?:Some\(|OptionalInt\[)?(-?\d{1,10})[)\]]?")
+_UUID_END = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MAP_KEY = re.compile(r"[(,] ?(\d{1,9}) -> ")
+_COLLECTION = re.compile(r"(?:[A-Z][A-Za-z]*\((.*)\)|\[(.*)\])", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotType:
+    """One type: `tight` is the regular expression of its common form, `spaced` says that spaces are common in it.
+
+    A type with `several` parses to a mapping of these fields, and renders from the fields that it `needs`.
+    """
+
+    tight: str
+    parse: Callable[[str], Any] | None
+    render: Callable[[Any], str]
+    spaced: bool = False
+    several: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+def parse_int(text: str) -> Any:
+    """A decimal number that fits 64 bits."""
+    if _INT.fullmatch(text) is None:
+        return NO
+    value = int(text)
+    return value if value in INT64 else NO
+
+
+def _parse_generation(text: str) -> Any:
+    """A client's generation; -1 is "none" (OffsetCommitRequest.DEFAULT_GENERATION_ID)."""
+    value = parse_int(text)
+    return None if value == -1 else value
+
+
+def _parse_epoch(text: str) -> Any:
+    """An epoch as number, Some(n), OptionalInt[n]; absent as None or OptionalInt.empty."""
+    if text in {"None", "OptionalInt.empty"}:
+        return None
+    found = _EPOCH.fullmatch(text)
+    return NO if found is None else int(found[1])
+
+
+def _parse_word(text: str) -> Any:
+    return NO if " " in text or not text else text
+
+
+def _parse_some(text: str) -> Any:
+    """Scala's Option: `None` or `Some(x)`. Versions that unwrap the value print it bare."""
+    if text == "None":
+        return None
+    return text[5:-1] if text.startswith("Some(") and text.endswith(")") else text
+
+
+def _parse_option(text: str) -> Any:
+    """A wording that Scala and Java share: `None`, `Some(x)`, `null` or the bare value."""
+    return None if text == "null" else _parse_some(text)
+
+
+def _parse_optional(text: str) -> Any:
+    """Java's Optional: `Optional.empty` or `Optional[x]`."""
+    if text == "Optional.empty":
+        return None
+    return text[9:-1] if text.startswith("Optional[") and text.endswith("]") else text
+
+
+def _parse_quoted(text: str) -> Any:
+    """Java's toString of a nullable string: `null` or `'x'`."""
+    if text == "null":
+        return None
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else NO
+
+
+def _parse_coordinator_node(text: str) -> Any:
+    value = parse_int(text)
+    return NO if value is NO else str(COORDINATOR_ID_TOP - value)
+
+
+def _parse_topic_partition(text: str) -> Any:
+    topic, dash, partition = text.rpartition("-")
+    if not dash or not topic or not partition.isdecimal() or len(partition) > 9:
+        return NO
+    return {"topic": topic, "partition": int(partition)}
+
+
+def _parse_replica_folder(text: str) -> Any:
+    """Scala 0.x and 1.0 print a partition as `topic-3` or as `[topic,3]`."""
+    if text.startswith("[") and text.endswith("]"):
+        topic, comma, partition = text[1:-1].rpartition(",")
+        return _parse_topic_partition(f"{topic}-{partition}") if comma else NO
+    return _parse_topic_partition(text)
+
+
+def _parse_partition_map(text: str) -> Any:
+    """`HashMap(3 -> ArrayBuffer(1), 4 -> ...)`: keys are partitions, so the greatest tells how many there are now."""
+    numbers = [int(number) for number in _MAP_KEY.findall(text)]
+    return {"partition_count": max(numbers) + 1} if numbers else {}
+
+
+def _parse_topic_map(text: str) -> Any:
+    """`Map(topic-2 -> ArrayBuffer(1), topic-0 -> ...)`: keys are partitions of one topic."""
+    inside = text[text.find("(") + 1 :]
+    first = _parse_topic_partition(inside.partition(" -> ")[0])
+    if first is NO:
+        return NO
+    topic = first["topic"]
+    numbers = [int(number) for number in re.findall(rf"(?:^|, ){re.escape(topic)}-(\d{{1,9}}) -> ", inside)]
+    return {"topic": topic, "partition_count": max(numbers) + 1}
+
+
+def _partition_map(fields: Mapping[str, Any]) -> str:
+    return f"Map({', '.join(f'{number} -> ArrayBuffer(1)' for number in range(fields['partition_count']))})"
+
+
+def _topic_map(fields: Mapping[str, Any]) -> str:
+    topic = fields["topic"]
+    return f"Map({', '.join(f'{topic}-{number} -> ArrayBuffer(1)' for number in range(fields['partition_count']))})"
+
+
+def unwrap(text: str) -> str:
+    """The inside of `[a, b]`, `Set(a, b)`, `ArrayBuffer(a, b)`; other text as it is."""
+    found = _COLLECTION.fullmatch(text)
+    return text if found is None else found[1] if found[1] is not None else found[2]
+
+
+def parse_list(text: str) -> list[str]:
+    """Items of a collection whose items hold no comma (topics, partitions)."""
+    inside = unwrap(text)
+    return inside.split(", ") if inside else []
+
+
+def parse_members(text: str) -> list[str]:
+    """Member ids of a collection. Ids may hold ", ", but all end with a UUID if the first one does."""
+    pieces = parse_list(text)
+    if not any(_UUID_END.search(piece[-36:]) for piece in pieces):
+        return pieces
+    members: list[str] = []
+    pending = ""
+    for piece in pieces:
+        pending = f"{pending}, {piece}" if pending else piece
+        if _UUID_END.fullmatch(pending[-36:]):
+            members.append(pending)
+            pending = ""
+    return [*members, pending] if pending else members
+
+
+def ends_like_member_id(text: str) -> bool:
+    """Whether a text ends as the coordinator ends the member ids that it hands out (GroupCoordinator, generateMemberId)."""
+    return _UUID_END.fullmatch(text[-36:]) is not None
+
+
+def _bare(items: Sequence[str]) -> str:
+    return ", ".join(items)
+
+
+def _bracketed(items: Sequence[str]) -> str:
+    return f"[{', '.join(items)}]"
+
+
+def _scala_set(items: Sequence[str]) -> str:
+    return f"Set({', '.join(items)})" if len(items) < 5 else f"HashSet({', '.join(items)})"
+
+
+def _or_null(value: Any) -> str:
+    return "null" if value is None else str(value)
+
+
+def _topic_partition(fields: Mapping[str, Any]) -> str:
+    return f"{fields['topic']}-{fields['partition']}"
+
+
+_PLACE = ("topic", "partition")
+TYPES: dict[str, SlotType] = {
+    "text": SlotType(r"[^ ]+", None, str),
+    "free": SlotType(r".*", None, str, spaced=True),
+    "word": SlotType(r"[^ ]+", _parse_word, str),
+    "int": SlotType(r"-?\d{1,19}", parse_int, str),
+    "digits": SlotType(r"-?\d{1,10}", lambda text: NO if parse_int(text) is NO else text, str),
+    "gen": SlotType(r"-?\d{1,19}", _parse_generation, lambda value: "-1" if value is None else str(value)),
+    "blank": SlotType(r"[^ ]*", lambda text: text or None, lambda value: value or ""),
+    "nullable": SlotType(r"[^ ]+", lambda text: None if text == "null" else text, _or_null),
+    "blank_or_null": SlotType(r"[^ ]*", lambda text: None if text in {"", "null"} else text, _or_null),
+    "quoted": SlotType(r"[^ ]+", _parse_quoted, lambda value: "null" if value is None else f"'{value}'"),
+    "some": SlotType(r"[^ ]+", _parse_some, lambda value: "None" if value is None else f"Some({value})"),
+    "option": SlotType(r"[^ ]+", _parse_option, _or_null),
+    "optional": SlotType(r"[^ ]+", _parse_optional, lambda value: "Optional.empty" if value is None else f"Optional[{value}]"),
+    "epoch": SlotType(r"[A-Za-z]*[\[(]?[-\w.]+[\])]?", _parse_epoch, lambda value: "OptionalInt.empty" if value is None else str(value)),
+    "flag": SlotType(r"true|false", lambda text: {"true": True, "false": False}.get(text, NO), lambda value: str(value).lower()),
+    "coordinator_node": SlotType(r"-?\d{1,10}", _parse_coordinator_node, lambda value: str(COORDINATOR_ID_TOP - int(value))),
+    "topic_partition": SlotType(r"[^ ]+", _parse_topic_partition, _topic_partition, several=_PLACE, needs=_PLACE),
+    "replica": SlotType(r"[^ ]+", _parse_replica_folder, _topic_partition, several=_PLACE, needs=_PLACE),
+    "partition_map": SlotType(
+        r".*", _parse_partition_map, _partition_map, spaced=True, several=("partition_count",), needs=("partition_count",)
+    ),
+    "topic_map": SlotType(
+        r".*", _parse_topic_map, _topic_map, spaced=True, several=("topic", "partition_count"), needs=("topic", "partition_count")
+    ),
+    "list": SlotType(r".*", parse_list, _bracketed, spaced=True),
+    "bare_list": SlotType(r".*", parse_list, _bare, spaced=True),
+    "members": SlotType(r".*", parse_members, _bracketed, spaced=True),
+    "bare_members": SlotType(r".*", parse_members, _bare, spaced=True),
+    "protocols": SlotType(r".*", lambda text: parse_list(text.removesuffix(", ")), lambda items: f"List({', '.join(items)})", spaced=True),
+    "scala_members": SlotType(r".*", parse_members, _scala_set, spaced=True),
+    "scala_list": SlotType(r".*", parse_list, _scala_set, spaced=True),
+}
+"""Types by name. A slot without a type is `text`."""

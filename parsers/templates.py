@@ -1,0 +1,255 @@
+"""Message texts with slots: compile one, match a line against it, write a line from it.
+
+A text is fixed words with slots between them: `Stabilized group {group} generation {generation:int}`. A slot
+takes the text up to the next fixed words. Ids are arbitrary text and may hold the fixed words themselves, so
+one line can fit in several ways; `readings` gives all of them and leaves the choice to the caller.
+
+Cost: `quick` is one anchored regular expression whose slots can't trade characters: each is free of spaces and
+the fixed words between them hold one, except for at most one slot. `readings` finds the fixed words from the
+left and from the right; only where the two disagree are the ways between them enumerated, up to a limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from parsers.slots import NO, TYPES, SlotType
+
+MAX_READINGS = 64
+"""Ways to read one line with one text before it counts as ambiguous without looking further."""
+
+MAX_STEPS = 2048
+"""Searches for fixed words that one enumeration may do; keeps hostile ids from costing more than linear time."""
+
+_SLOT = re.compile(r"\{(\w+)(?::(\w+))?\}")
+
+
+class TooManyReadings(Exception):
+    """An id repeats the fixed words so often that reading on would only cost time."""
+
+
+class BadTemplate(ValueError):
+    """A catalogue text that can't be compiled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A named gap. A name that starts with an underscore is matched and not reported."""
+
+    name: str
+    kind: str
+    type: SlotType
+
+    @property
+    def kept(self) -> bool:
+        return not self.name.startswith("_")
+
+
+@dataclass(slots=True)
+class Template:
+    """A compiled text: `literals[0] slots[0] literals[1] ... literals[-1]`."""
+
+    text: str
+    literals: tuple[str, ...]
+    slots: tuple[Slot, ...]
+    fixed_length: int
+    tail: str
+    _tight: re.Pattern[str] | None = field(default=None, repr=False)
+    _spaced: int = -1
+    _quick: bool = True
+    _plan: tuple[tuple[int, str, Any], ...] = ()
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def quick(self, text: str, start: int) -> dict[str, Any] | None:
+        """The only reading of a line whose slots hold no spaces; None where that form doesn't apply."""
+        if not self._quick:
+            return None
+        tight = self._tight
+        if tight is None:
+            tight = self._compile()
+        found = tight.match(text, start)
+        if found is None:
+            return None
+        spaced = self._spaced
+        if spaced >= 0 and not self._alone(text, found, spaced):
+            return None
+        values: dict[str, Any] = {}
+        groups = found.groups()
+        for index, name, parse in self._plan:
+            if parse is None:
+                values[name] = groups[index]
+            else:
+                value = parse(groups[index])
+                if value is NO:
+                    return None
+                if name:
+                    values[name] = value
+                else:
+                    values.update(value)
+        return values
+
+    def _alone(self, text: str, found: re.Match[str], spaced: int) -> bool:
+        """Whether the slot that may hold spaces can't begin later or end earlier."""
+        begin, end = found.span(spaced + 1)
+        before, after = self.literals[spaced], self.literals[spaced + 1]
+        if spaced and text.find(before, begin - len(before) + 1) >= 0:
+            return False
+        return spaced == len(self.slots) - 1 or text.find(after, begin) == end
+
+    def _compile(self) -> re.Pattern[str]:
+        parts = [re.escape(self.literals[0])]
+        for slot, literal in zip(self.slots, self.literals[1:], strict=True):
+            parts.append(f"({slot.type.tight}){re.escape(literal)}")
+        self._tight = re.compile("".join(parts) + r"\Z")
+        return self._tight
+
+    def readings(self, text: str, start: int) -> Iterator[dict[str, Any]]:
+        """All ways in which the line from `start` on fits, as values by slot name. Raises TooManyReadings."""
+        for spans in self._embeddings(text, start):
+            values = self._values(text, spans)
+            if values is not None:
+                yield values
+
+    def _values(self, text: str, spans: list[tuple[int, int]]) -> dict[str, Any] | None:
+        values: dict[str, Any] = {}
+        for slot, (begin, end) in zip(self.slots, spans, strict=True):
+            piece = text[begin:end]
+            if not piece and slot.kind in {"text", "word"}:
+                return None
+            value = piece if slot.type.parse is None else slot.type.parse(piece)
+            if value is NO:
+                return None
+            if slot.type.several:
+                values.update(value)
+            elif slot.kept:
+                values[slot.name] = value
+        return values
+
+    def _embeddings(self, text: str, start: int) -> Iterator[list[tuple[int, int]]]:
+        """Spans of the slots, for each way to place the fixed words."""
+        head, tail = self.literals[0], self.literals[-1]
+        begin, end = start + len(head), len(text) - len(tail)
+        if not text.startswith(head, start) or not text.endswith(tail) or begin > end:
+            return
+        if not self.slots:
+            if begin == end:
+                yield []
+            return
+        middles = self.literals[1:-1]
+        first = self._leftmost(text, middles, begin, end)
+        if first is None:
+            return
+        last = self._rightmost(text, middles, begin, end)
+        if first == last:
+            yield self._spans(middles, first, begin, end)
+            return
+        yield from self._between(text, middles, first, last, begin, end)
+
+    @staticmethod
+    def _leftmost(text: str, middles: tuple[str, ...], begin: int, end: int) -> list[int] | None:
+        places: list[int] = []
+        for literal in middles:
+            place = text.find(literal, begin, end)
+            if place < 0:
+                return None
+            places.append(place)
+            begin = place + len(literal)
+        return places
+
+    @staticmethod
+    def _rightmost(text: str, middles: tuple[str, ...], begin: int, end: int) -> list[int]:
+        places: list[int] = []
+        for literal in reversed(middles):
+            end = text.rfind(literal, begin, end)
+            places.append(end)
+        return places[::-1]
+
+    @staticmethod
+    def _spans(middles: tuple[str, ...], places: list[int], begin: int, end: int) -> list[tuple[int, int]]:
+        spans: list[tuple[int, int]] = []
+        for literal, place in zip(middles, places, strict=True):
+            spans.append((begin, place))
+            begin = place + len(literal)
+        spans.append((begin, end))
+        return spans
+
+    def _between(
+        self, text: str, middles: tuple[str, ...], first: list[int], last: list[int], begin: int, end: int
+    ) -> Iterator[list[tuple[int, int]]]:
+        """Depth first over the places of the fixed words, each between its leftmost and its rightmost place."""
+        steps = found = 0
+        stack: list[tuple[int, list[int], int]] = [(0, [], begin)]
+        while stack:
+            depth, places, at = stack.pop()
+            if depth == len(middles):
+                found += 1
+                if found > MAX_READINGS:
+                    raise TooManyReadings
+                yield self._spans(middles, places, begin, end)
+                continue
+            literal = middles[depth]
+            slot = self.slots[depth]
+            place = text.find(literal, max(at, first[depth]), last[depth] + len(literal))
+            while place >= 0:
+                steps += 1
+                if steps > MAX_STEPS:
+                    raise TooManyReadings
+                if slot.type.parse is None or slot.type.parse(text[at:place]) is not NO:
+                    stack.append((depth + 1, [*places, place], place + len(literal)))
+                place = text.find(literal, place + 1, last[depth] + len(literal))
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    def render(self, fields: Mapping[str, Any]) -> str:
+        """The line that holds these values. Slots that are not reported print `0`, or their value where it is given."""
+        parts = [self.literals[0]]
+        for slot, literal in zip(self.slots, self.literals[1:], strict=True):
+            if slot.type.several:
+                parts.append(slot.type.render(fields))
+            elif slot.kept or slot.name in fields:
+                parts.append(slot.type.render(fields[slot.name]))
+            else:
+                parts.append("0")
+            parts.append(literal)
+        return "".join(parts)
+
+    def names(self) -> frozenset[str]:
+        """Fields that a match gives."""
+        kept = {slot.name for slot in self.slots if slot.kept and not slot.type.several}
+        return frozenset(kept.union(*(slot.type.several for slot in self.slots)))
+
+    def needs(self) -> frozenset[str]:
+        """Fields without which the line can't be written."""
+        kept = {slot.name for slot in self.slots if slot.kept and not slot.type.several}
+        return frozenset(kept.union(*(slot.type.needs for slot in self.slots)))
+
+
+def compile_template(text: str, types: Mapping[str, SlotType] = TYPES) -> Template:
+    """Compile a text with slots. Raises BadTemplate."""
+    literals: list[str] = []
+    slots: list[Slot] = []
+    at = 0
+    for found in _SLOT.finditer(text):
+        literals.append(text[at : found.start()])
+        kind = found[2] or "text"
+        if kind not in types:
+            raise BadTemplate(f"unknown slot type {kind!r} in {text!r}")
+        slots.append(Slot(found[1], kind, types[kind]))
+        at = found.end()
+    literals.append(text[at:])
+    if any(not literal for literal in literals[1:-1]):
+        raise BadTemplate(f"two slots without words between them in {text!r}")
+    template = Template(text, tuple(literals), tuple(slots), sum(map(len, literals)), literals[-1])
+    spaced = [index for index, slot in enumerate(slots) if slot.type.spaced]
+    template._spaced = spaced[0] if spaced else -1
+    template._quick = len(spaced) <= 1 and all(" " in literal for literal in literals[1:-1])
+    template._plan = tuple(
+        (index, "" if slot.type.several else slot.name, slot.type.parse)
+        for index, slot in enumerate(slots)
+        if slot.kept or slot.type.several
+    )
+    return template
