@@ -133,7 +133,7 @@ class RejectedRows:
             "reason": self.reason,
             "text": self.text,
         }
-        return _batch(REJECTED_SCHEMA, values)
+        return _batch(REJECTED_SCHEMA, values).sort_by("byte_offset")
 
 
 def _repeated(value: str, count: int) -> pa.Array:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from parsers.layouts import Layout, layout_named, vote
+from parsers.layouts import AnyLayout, Vote, layout_named, vote
+from parsers.wrappers import Peeled, candidates, wrapper_named
 
-_SAMPLE_LINES = 300
-_SAMPLE_LINE_CHARACTERS = 4096
+_SAMPLE_LINES = 50
+_SAMPLE_LINE_BYTES = 1 << 16
+_MAX_ENVELOPES = 3
+# Of the lines of a log without envelopes at least this part are headers; with less it is worth trying to find one.
+_ENOUGH = 0.5
+_DOCUMENT = re.compile(r"\n(?=\{)")
 _TEXT_CONTROLS = frozenset(b"\t\n\r\x0b\x0c\x08\x1b\x00")
 
 
@@ -21,7 +27,7 @@ class FileFormat:
     wrappers: tuple[str, ...] = ()
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> AnyLayout:
         return layout_named(self.layout_name)
 
 
@@ -31,15 +37,50 @@ def tell_format(sample: bytes, *, complete: bool) -> FileFormat | str:
     body = sample[bom_bytes:].lstrip(b"\x00") if encoding == "utf-8" else sample[bom_bytes:]
     if encoding == "utf-8" and _looks_binary(body):
         return "binary"
-    text = body.decode(encoding, "replace")
+    lines = _sample_lines(body.decode(encoding, "replace"), complete=complete)
+    names, best = _unwrapped(lines)
+    if best.layout is None:
+        best = vote(_documents(lines))
+    if best.layout is None:
+        return "no header"
+    return FileFormat(best.layout.name, encoding, bom_bytes, names)
+
+
+def _sample_lines(text: str, *, complete: bool) -> list[bytes]:
     lines = text.split("\n")
     if not complete and len(lines) > 1:
         lines.pop()
-    lines = [line[:_SAMPLE_LINE_CHARACTERS].rstrip("\r") for line in lines[:_SAMPLE_LINES]]
-    best = vote(lines)
-    if best.layout is None:
-        return "no header"
-    return FileFormat(best.layout.name, encoding, bom_bytes)
+    # Lines of settings and stack traces say nothing about the layout, and a file may begin with hundreds of them.
+    told = [line for line in lines if line.strip()]
+    first, rest = told[:_SAMPLE_LINES], told[_SAMPLE_LINES:]
+    more = [line for line in rest if not line[:1].isspace()][:_SAMPLE_LINES]
+    return [line.rstrip("\r").encode("utf-8", "replace")[:_SAMPLE_LINE_BYTES] for line in first + more]
+
+
+def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vote]:
+    """The envelopes and the layout with which most headers can be seen; the fewer envelopes the better."""
+    best = vote(line.decode("utf-8", "replace") for line in lines)
+    names: tuple[str, ...] = ()
+    plain = best.layout is None or best.layout.name != "json"
+    if plain and (depth >= _MAX_ENVELOPES or best.headers > _ENOUGH * len(lines)):
+        return names, best
+    for name in candidates(lines):
+        wrapper = wrapper_named(name)
+        inner = [(wrapper.peel(line) or Peeled(line)).line for line in lines]
+        if inner == lines or depth >= _MAX_ENVELOPES:
+            continue
+        split = [part for line in inner for part in line.split(b"\n")]
+        deeper, found = _unwrapped(split, depth + 1)
+        # A JSON document is a record of its own unless the field holds a line with a header of its own.
+        if found.score > best.score or (not plain and 2 * found.headers > best.headers):
+            names, best = (name, *deeper), found
+    return names, best
+
+
+def _documents(lines: list[bytes]) -> list[str]:
+    """JSON documents that are spread over lines, each beginning with a brace in the first column."""
+    text = b"\n".join(lines).decode("utf-8", "replace")
+    return [part.strip().rstrip(",") for part in _DOCUMENT.split(text) if part.startswith("{")]
 
 
 def _encoding(sample: bytes) -> tuple[str, int]:

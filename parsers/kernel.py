@@ -21,15 +21,17 @@ import pyarrow as pa
 from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.formats import FileFormat
 from parsers.layouts import HEADER_BYTES
-from parsers.lines import NEWLINE, Buffer, Ints, Lines, heads, plain_lines
+from parsers.lines import ZERO_RUN_BYTES, Buffer, Flags, Ints, Lines, find_newline, heads, plain_lines, utf16_lines
 from parsers.records import Place, RecordReader
+from parsers.wrappers import unwrap
 from parsers.zones import Clock
 
 if TYPE_CHECKING:
     from parsers.catalogue import Catalogue
 
 MAX_RECORD_BYTES = 1 << 20
-_SEARCH_BYTES = 1 << 16
+ZEROS = "zero bytes"
+NO_HEADER = "no header"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class OpenRecord:
     offset: int
     begins: bool  # false for lines before the first header of a file
     mid_line: bool  # the chunk ended inside a line of it
+    stamp: bytes | None = None
     discard: bool = False  # it belongs to the range before and is only passed over
 
 
@@ -63,6 +66,9 @@ class ChunkContext:
     fold_runs: bool = False
     stop_offset: int | None = None  # records that begin here or later belong to the range after
     open_record: OpenRecord | None = None
+    days: int = 0  # midnights passed and last time of day, in layouts without a date
+    clock_time: int | None = None
+    zeros: Place | None = None  # the chunk before ended in a hole of zero bytes
 
 
 @dataclass(slots=True)
@@ -141,132 +147,213 @@ class _Chunk:
     catalogue: Catalogue
     counts: Counts = field(default_factory=Counts)
     records: RecordReader = field(init=False)
+    holes: list[tuple[int, Place]] = field(default_factory=list)  # zero bytes before a line
 
     def parse(self) -> ParsedChunk:
+        self.records = RecordReader(self.context, self.catalogue, self.counts)
+        before = self.context
+        parsed = self._parse()
+        # What was passed over is what lies between the places up to which all is accounted for, less what was looked into.
+        begin, end = _settled(before), _settled(parsed.context)
+        if before.open_record is not None and before.open_record.discard:
+            begin = self._kept_from or end
+        self.counts.lines += end[1] - begin[1]
+        self.counts.bytes_ignored += end[0] - begin[0] - self.counts.bytes_read
+        return parsed
+
+    _kept_from: tuple[int, int] | None = None  # where the first record of a range begins
+
+    def _parse(self) -> ParsedChunk:
+        if self.context.zeros is not None and not self._pass_zeros(self.context.zeros):
+            return self._result(len(self.data), self.context.line, None)
         context = self.context
-        self.records = RecordReader(context, self.catalogue, self.counts)
         opened = context.open_record
-        skipped = 0
+        skipped, number = 0, context.line
         if opened is not None and opened.mid_line:
-            newline = _find_newline(self.data)
-            if newline < 0 and not context.final:
-                return self._result(len(self.data), context.line, opened)
-            skipped = newline + 1 if newline >= 0 else len(self.data)
-        lines = self._lines(skipped)
-        first = np.flatnonzero(heads(lines, context.format.layout))
+            skipped = find_newline(self.data, context.format.encoding)
+            if skipped < 0 and not context.final:
+                width = 1 if context.format.encoding == "utf-8" else 2
+                return self._result(len(self.data) // width * width, number, opened)
+            number += 1
+            skipped = skipped if skipped >= 0 else len(self.data)
+        lines, hole = self._lines(skipped, number)
+        begins = heads(lines, context.format.layout)
+        orphans = self._end_at_zeros(lines, begins)
+        first = np.flatnonzero(begins)
         lead = int(first[0]) if len(first) else len(lines)
         if opened is None and lead:
             first = np.concatenate(([0], first))
-        elif opened is not None and (len(first) or context.final):
-            self._close(opened, lines, lead)
+            orphans.add(0)
+        elif opened is not None and (len(first) or hole or context.final):
+            self._close(opened, lines, lead, hole)
             opened = None
-        return self._units(lines, first, lead, opened)
+        return self._units(lines, first, orphans, opened, hole, skipped)
 
-    def _lines(self, skipped: int) -> Lines:
-        """All whole lines, and an unfinished last one when it is long enough to tell whether it begins a record."""
+    def _pass_zeros(self, hole: Place) -> bool:
+        """Go on in a hole of zero bytes; false when the chunk is nothing else."""
+        texts = np.flatnonzero(np.frombuffer(self.data, dtype=np.uint8))
+        count = int(texts[0]) if len(texts) else len(self.data)
+        hole = Place(hole.line, hole.offset, hole.length + count)
+        if count == len(self.data) and not self.context.final:
+            self.context = replace(self.context, zeros=hole)
+            return False
+        self.records.reject(hole, ZEROS, "")
+        self.data = self.data[count:]
+        line = self.context.line + (not len(self.data))  # the hole was the rest of the last line
+        self.context = replace(self.context, zeros=None, byte_offset=self.context.byte_offset + count, line=line)
+        return True
+
+    def _end_at_zeros(self, lines: Lines, begins: Flags) -> set[int]:
+        """Holes before a header, and long ones, are nobody's bytes. Gives the lines that now begin something without a header."""
+        orphans: set[int] = set()
+        for line, count in lines.zeros.items():
+            if not begins[line] and count < ZERO_RUN_BYTES:
+                lines.start[line] -= count
+                continue
+            self.holes.append((line, Place(int(lines.number[line]), int(lines.offset[line]), count)))
+            lines.offset[line] += count
+            if not begins[line]:
+                begins[line] = True
+                orphans.add(line)
+        return orphans
+
+    def _lines(self, skipped: int, number: int) -> tuple[Lines, Place | None]:
+        """All whole lines, and an unfinished last one when it is long enough to tell whether it begins a record.
+
+        A hole of zero bytes at the end of the chunk is given apart: where it ends is still to be seen.
+        """
         context = self.context
+        told = context.format
         data = self.data[skipped:]
-        tail = len(data) - 1 - bytes(data[-HEADER_BYTES:]).rfind(b"\n") - max(len(data) - HEADER_BYTES, 0)
-        number = context.line + (1 if skipped and self.data[skipped - 1] == NEWLINE else 0)
-        return plain_lines(data, context.byte_offset + skipped, number, final=context.final or tail >= HEADER_BYTES)
+        offset = context.byte_offset + skipped
+        enough = context.max_record_bytes if told.wrappers else HEADER_BYTES
+        lines = self._split(data, offset, number, final=context.final)
+        if len(data) - (int(lines.stop[-1]) - offset if len(lines) else 0) >= enough:
+            lines = self._split(data, offset, number, final=True)
+        hole = None
+        waits = lines.open_end and not context.final and not told.wrappers
+        if waits and lines.zeros.get(len(lines) - 1) and lines.start[-1] == lines.end[-1]:
+            if lines.zeros[len(lines) - 1] >= ZERO_RUN_BYTES:
+                hole = Place(int(lines.number[-1]), int(lines.offset[-1]), int(lines.stop[-1] - lines.offset[-1]))
+            lines = lines.without_last()
+        if told.wrappers and len(lines):
+            lines = unwrap(lines, told.wrappers, context.max_record_bytes, final=context.final)
+        return lines, hole
 
-    def _units(self, lines: Lines, first: Ints, lead: int, opened: OpenRecord | None) -> ParsedChunk:
+    def _split(self, data: memoryview, offset: int, number: int, *, final: bool) -> Lines:
+        encoding = self.context.format.encoding
+        if encoding == "utf-8":
+            return plain_lines(data, offset, number, final=final)
+        return utf16_lines(data, offset, number, encoding, final=final)
+
+    def _units(
+        self, lines: Lines, first: Ints, orphans: set[int], opened: OpenRecord | None, hole: Place | None, skipped: int
+    ) -> ParsedChunk:
         """Read the records that are whole; say what is left over."""
         context = self.context
         count = len(first)
         offsets = lines.offset[first]
-        if context.stop_offset is not None and count > 0 and int(offsets[-1]) >= context.stop_offset:
-            count = int(np.searchsorted(offsets, context.stop_offset))
-            self._read(lines, first, count, lead)
-            return self._result(len(self.data), lines.next_number, None, done=True)
-        if context.final:
-            self._read(lines, first, count, lead)
-            return self._result(len(self.data), lines.next_number, None, done=True)
+        if context.stop_offset is not None and count and int(offsets[-1]) >= context.stop_offset:
+            kept = int(np.searchsorted(offsets, context.stop_offset))
+            self._read(lines, first, kept, orphans)
+            self._reject_holes(int(first[kept]))
+            return self._result(int(offsets[kept]) - context.byte_offset, int(lines.number[first[kept]]), None, done=True)
+        if context.final or hole is not None:
+            self._read(lines, first, count, orphans)
+            self._reject_holes(len(lines))
+            return self._result(len(self.data), lines.next_number + lines.open_end, None, done=context.final, hole=hole)
+        used = int(lines.stop[-1]) - context.byte_offset if len(lines) else skipped
         if not count:
             # Nothing but more lines of a record that is open, or not one whole line.
             if opened is None:
                 return self._result(0, context.line, None)
-            if len(lines):
-                opened = replace(opened, mid_line=self.data[int(lines.stop[-1]) - context.byte_offset - 1] != NEWLINE)
-            used = int(lines.stop[-1]) - context.byte_offset if len(lines) else 0
-            return self._result(used, lines.next_number, opened)
+            return self._result(used, lines.next_number, replace(opened, mid_line=lines.open_end))
         last = int(offsets[-1])
-        if int(lines.stop[-1]) - last > context.max_record_bytes:
-            return self._open_last(lines, first, lead)
-        if context.fold_runs:
-            # Runs end at multiples of a block, so a block is read as a whole.
-            count = int(np.searchsorted(offsets, last // FOLD_BLOCK_BYTES * FOLD_BLOCK_BYTES))
-        else:
-            count -= 1
-        self._read(lines, first, count, lead)
+        if int(lines.end[-1] - lines.start[first[-1]]) > context.max_record_bytes:
+            opened = self._opened(lines, int(first[-1]), orphans)
+            self._read(lines, first, count - 1, orphans)
+            self._reject_holes(int(first[-1]))
+            return self._result(used, lines.next_number, opened)
+        # Runs end at multiples of a block, so a block is read as a whole. Records in one envelope stay together.
+        keep = last // FOLD_BLOCK_BYTES * FOLD_BLOCK_BYTES if context.fold_runs else last
+        count = int(np.searchsorted(offsets, keep))
+        self._read(lines, first, count, orphans)
+        self._reject_holes(int(first[count]))
         return self._result(int(offsets[count]) - context.byte_offset, int(lines.number[first[count]]), None)
 
-    def _open_last(self, lines: Lines, first: Ints, lead: int) -> ParsedChunk:
-        context = self.context
-        at = int(first[-1])
-        begin, end = int(lines.offset[at]) - context.byte_offset, int(lines.stop[-1]) - context.byte_offset
-        opened = OpenRecord(
-            head=bytes(self.data[begin : begin + context.max_record_bytes]),
-            line=int(lines.number[at]),
-            offset=int(lines.offset[at]),
-            begins=at > 0 or lead == 0,
-            mid_line=self.data[end - 1] != NEWLINE,
-        )
-        self._read(lines, first, len(first) - 1, lead)
-        return self._result(end, lines.next_number, opened)
+    def _reject_holes(self, upto: int) -> None:
+        for line, place in self.holes:
+            if line <= upto:
+                self.records.reject(place, ZEROS, "")
 
-    def _close(self, opened: OpenRecord, lines: Lines, lead: int) -> None:
+    def _opened(self, lines: Lines, line: int, orphans: set[int]) -> OpenRecord:
+        begin = int(lines.start[line])
+        return OpenRecord(
+            head=bytes(lines.data[begin : begin + self.context.max_record_bytes]),
+            line=int(lines.number[line]),
+            offset=int(lines.offset[line]),
+            begins=line not in orphans,
+            mid_line=lines.open_end,
+            stamp=lines.stamps[line] if lines.stamps else None,
+        )
+
+    def _close(self, opened: OpenRecord, lines: Lines, lead: int, hole: Place | None) -> None:
         """Read a record longer than the limit, now that its end is known."""
         if opened.discard:
+            if lead < len(lines):
+                self._kept_from = (int(lines.offset[lead]), int(lines.number[lead]))
             return
-        context = self.context
-        stop = int(lines.offset[lead]) if lead < len(lines) else context.byte_offset + len(self.data)
-        number = int(lines.number[lead]) if lead < len(lines) else lines.next_number
-        place = Place(opened.line, opened.offset, stop - opened.offset, cut=True)
-        before = self.counts.bytes_read
-        self.counts.lines += number - opened.line
+        end = hole.offset if hole is not None else self.context.byte_offset + len(self.data)
+        if lead < len(lines):
+            end = int(lines.offset[lead]) - lines.zeros.get(lead, 0)
+        place = Place(opened.line, opened.offset, end - opened.offset, cut=True)
         self.counts.records += opened.begins
         if opened.begins:
-            self.records.read(opened.head, place)
-        elif len(self._prefilter.places(opened.head)):
-            self.records.reject(place, "no header", self.records.decode(opened.head))
-        self.counts.bytes_ignored += place.length - (self.counts.bytes_read - before)
+            self.records.read(opened.head, place, opened.stamp)
+        else:
+            self._orphan(opened.head, place)
         self.records.break_runs()
 
-    def _read(self, lines: Lines, first: Ints, count: int, lead: int) -> None:
+    def _orphan(self, raw: bytes, place: Place) -> None:
+        """Lines without a header: the rest of a record whose start is in another file, or no record at all."""
+        if len(self._prefilter.places(raw)):
+            self.records.reject(place, NO_HEADER, self.records.decode(raw))
+
+    def _read(self, lines: Lines, first: Ints, count: int, orphans: set[int]) -> None:
         """Read records number 0 to `count`, each of which ends where the next one begins."""
         if not count:
             return
+        limit = self.context.max_record_bytes
         after = np.append(first[1:], len(lines))[:count]
         offsets, stops = lines.offset[first[:count]], lines.stop[after - 1]
-        total = int(stops[-1] - offsets[0])
-        before = self.counts.bytes_read
-        self.counts.records += count - (1 if lead else 0)
-        last = int(after[-1])
-        self.counts.lines += (int(lines.number[last]) if last < len(lines) else lines.next_number) - int(lines.number[first[0]])
+        self.counts.records += count - sum(1 for line in orphans if line < after[-1])
         starts, ends = lines.start[first[:count]], lines.end[after - 1]
-        places = self._prefilter.places(lines.data[int(starts[0]) : int(ends[-1])]) + int(starts[0])
-        limit = self.context.max_record_bytes
-        long = np.flatnonzero(stops - offsets > limit)
-        chosen = np.union1d(np.searchsorted(starts, places, side="right") - 1, long)
-        for unit in chosen.tolist():
+        for unit in self._chosen(lines, starts, ends, ends - starts > limit).tolist():
             start, end = int(starts[unit]), int(ends[unit])
-            length = int(stops[unit] - offsets[unit])
-            place = Place(int(lines.number[first[unit]]), int(offsets[unit]), length, cut=length > limit)
+            line, offset, stop = int(first[unit]), int(offsets[unit]), int(stops[unit])
+            shared = max(int(stops[unit - 1]) - offset, 0) if unit else 0  # two records in one envelope
+            place = Place(int(lines.number[line]), offset, stop - offset, cut=end - start > limit, shared=shared)
             raw = bytes(lines.data[start : min(end, start + limit)])
-            if unit == 0 and lead:
-                self.records.reject(place, "no header", self.records.decode(raw))
+            if line in orphans:
+                self._orphan(raw, place)
             else:
-                self.records.read(raw, place)
+                self.records.read(raw, place, lines.stamps[line] if lines.stamps else None)
             if place.cut:
                 self.records.break_runs()
-        self.counts.bytes_ignored += total - (self.counts.bytes_read - before)
+
+    def _chosen(self, lines: Lines, starts: Ints, ends: Ints, long: Flags) -> Ints:
+        """Records that hold a literal of the catalogue, and those longer than the limit."""
+        data = lines.data[int(starts[0]) : int(ends[-1])]
+        if self.context.format.layout_name == "json" and bytes(data).find(b"\\u00") >= 0:
+            return np.arange(len(starts))  # a literal may be hidden in escapes
+        places = self._prefilter.places(data) + int(starts[0])
+        return np.union1d(np.searchsorted(starts, places, side="right") - 1, np.flatnonzero(long))
 
     @property
     def _prefilter(self) -> Prefilter:
         return _prefilter(self.catalogue)
 
-    def _result(self, used: int, line: int, opened: OpenRecord | None, *, done: bool = False) -> ParsedChunk:
+    def _result(self, used: int, line: int, opened: OpenRecord | None, *, done: bool = False, hole: Place | None = None) -> ParsedChunk:
         context, records = self.context, self.records
         runs = list(records.folder.runs()) if records.folder is not None else []
         return ParsedChunk(
@@ -275,15 +362,24 @@ class _Chunk:
             rejected=records.rejected.batch(context.file, context.file_id),
             counts=self.counts,
             rest=bytes(self.data[used:]),
-            context=replace(context, byte_offset=context.byte_offset + used, line=line, open_record=opened),
+            context=replace(
+                context,
+                byte_offset=context.byte_offset + used,
+                line=line,
+                open_record=opened,
+                zeros=hole or context.zeros,
+                days=records.days,
+                clock_time=records.clock_time,
+            ),
             done=done,
         )
 
 
-def _find_newline(data: memoryview) -> int:
-    """Place of the first newline, or -1."""
-    for begin in range(0, len(data), _SEARCH_BYTES):
-        found = bytes(data[begin : begin + _SEARCH_BYTES]).find(b"\n")
-        if found >= 0:
-            return begin + found
-    return -1
+def _settled(context: ChunkContext) -> tuple[int, int]:
+    """Byte offset and line up to which everything is accounted for."""
+    open_record = context.open_record
+    if open_record is not None and not open_record.discard:
+        return open_record.offset, open_record.line
+    if context.zeros is not None:
+        return context.zeros.offset, context.zeros.line
+    return context.byte_offset, context.line

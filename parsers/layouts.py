@@ -7,6 +7,7 @@ and, where the line begins with an ISO time, to a probe that numpy can test on a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+import orjson
 import yaml
 
 from parsers.dates import DateFormat, date_format
@@ -49,14 +51,13 @@ BROKEN_STAMP = re.compile(r"\[[^\]\[]{6,40}\] +(?:TRACE|DEBUG|INFO|WARN|ERROR|FA
 
 
 class Header(NamedTuple):
-    """What a layout reads from the text of a record. `start` and `end` bound the message in the text."""
+    """What a layout reads from the text of a record. The message may have several lines."""
 
     stamp: str | None
     level: str | None
     logger: str | None
     thread: str | None
-    start: int
-    end: int
+    message: str
     whole: bool  # false when the part after the message is missing: cut, wrapped, or not this layout
     date: DateFormat | None
 
@@ -94,7 +95,7 @@ class Layout:
         level = got.get("level")
         if level is not None:
             level = _LEVEL_NAMES.get(level, level)
-        return Header(got.get("stamp"), level, logger, thread, start, stop, whole, self.date)
+        return Header(got.get("stamp"), level, logger, thread and thread.strip(), text[start:stop], whole, self.date)
 
 
 def _closing(tail: re.Pattern[str], tail_mark: str, text: str, start: int, first_end: int) -> re.Match[str] | None:
@@ -118,6 +119,12 @@ def _closing(tail: re.Pattern[str], tail_mark: str, text: str, start: int, first
 
 def _literal(text: str) -> str:
     return re.sub(r"(?:\\ )+", " +", re.escape(text))
+
+
+def _before_message(literal: str, rest: str) -> str:
+    """A thread's name. Right before the message it must not be mistaken for the message's own `[Consumer clientId=a]`."""
+    name = r"[^\]=\n]*" if literal == "] " and rest.startswith("] %m") else _up_to(literal)
+    return r"(?!\d{4}-\d\d-\d\d)" + name  # a time in brackets is no thread but the line of another envelope
 
 
 def _up_to(literal: str) -> str:
@@ -166,9 +173,9 @@ class _Compiler:
             self.time_at = self._width if self.date.iso else None
         regex = {
             "d": f"(?P<stamp>{self.date.regex if self.date else ''})",
-            "p": f"(?P<level>{_LEVEL})",
+            "p": f" *(?P<level>{_LEVEL}) *",
             "c": r"(?P<logger>[\w.$/-]+)",
-            "t": f"(?P<thread>{_up_to(following)})",
+            "t": f"(?P<thread>{_before_message(following, rest)})",
             "C": r"(?P<logger>[\w.$/]+)" if "%c" not in self.pattern and "%logger" not in self.pattern else r"[\w.$/]+",
             "L": r"[\d?]+",
             "r": r"\d+",
@@ -209,19 +216,118 @@ def layouts() -> tuple[Layout, ...]:
     found: list[Layout] = []
     for path in sorted(files("parsers").joinpath("layouts").iterdir(), key=lambda each: each.name):
         if path.name.endswith(".yaml") and path.name.startswith("records_"):
-            data = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - it is the safe loader
+            data = load_yaml(path.read_text(encoding="utf-8"))
             found += [compile_layout(each["name"], each["pattern"], data["product"], each["samples"]) for each in data["layouts"]]
     return tuple(found)
 
 
-def layout_named(name: str) -> Layout:
-    return next(layout for layout in layouts() if layout.name == name)
+@lru_cache(maxsize=128)
+def layout_named(name: str) -> AnyLayout:
+    return next((layout for layout in layouts() if layout.name == name), None) or json_layout()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLayout:
+    """Records as JSON documents, one a line or spread over several."""
+
+    name: str
+    names: dict[str, list[str]] = field(repr=False)
+    samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
+    product: str = "common"
+    pattern: str = "json"
+    head: re.Pattern[str] = re.compile(r"[\[,\s]*\{")
+    date: DateFormat | None = None
+    time_at: int | None = None
+    fields: int = 4
+
+    def read(self, text: str, end: int | None = None) -> Header | None:  # noqa: ARG002 - the document ends where it ends
+        document = json_document(text)
+        if document is None:
+            return None
+        found = {part: self._first(document, part) for part in self.names}
+        message, level = found["message"], found["level"]
+        if not isinstance(message, str) or not isinstance(level, str) or found["logger"] is None:
+            return None
+        stamp = _json_stamp(found["stamp"])
+        level = level.upper()
+        thread = found["thread"]
+        return Header(
+            stamp,
+            _LEVEL_NAMES.get(level, level),
+            str(found["logger"]),
+            thread if isinstance(thread, str) else None,
+            message,
+            whole=True,
+            date=date_format("UNIX_MILLIS" if stamp is not None and stamp.isdigit() else ""),
+        )
+
+    def _first(self, document: dict[str, Any], part: str) -> Any:
+        for name in self.names[part]:
+            value = field_of(document, name)
+            if value is not None:
+                return value
+        return None
+
+
+def _json_stamp(value: Any) -> str | None:
+    if isinstance(value, dict):
+        seconds, nanos = value.get("epochSecond"), value.get("nanoOfSecond", 0)
+        return str(seconds * 1000 + nanos // 1_000_000) if isinstance(seconds, int) and isinstance(nanos, int) else None
+    if isinstance(value, int):
+        return str(value if value > 10**11 else value * 1000)
+    if isinstance(value, float):
+        return str(int(value * 1000))
+    return value if isinstance(value, str) else None
+
+
+def json_document(text: str | bytes) -> dict[str, Any] | None:
+    """A JSON object that stands on a line, perhaps as an item of a list."""
+    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    raw = raw.strip().lstrip(b"[,").lstrip()
+    if not raw.startswith(b"{"):
+        return None
+    if not raw.endswith(b"}"):
+        raw = raw.rstrip(b",] \t\r\n")
+    try:
+        found = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        try:
+            found = json.loads(raw.decode("utf-8", "replace"), strict=False)
+        except (json.JSONDecodeError, RecursionError):
+            return None
+    return found if isinstance(found, dict) else None
+
+
+def field_of(document: Any, path: str) -> Any:
+    """A field by its name, or by a path with dots into nested objects."""
+    if not isinstance(document, dict):
+        return None
+    if path in document:
+        return document[path]
+    head, dot, rest = path.partition(".")
+    return field_of(document.get(head), rest) if dot else None
+
+
+AnyLayout = Layout | JsonLayout
+
+
+def load_yaml(text: str) -> Any:
+    return yaml.load(text, Loader=_LOADER)  # noqa: S506 - it is the safe loader
+
+
+@lru_cache(maxsize=1)
+def json_layout() -> JsonLayout:
+    data = load_yaml(files("parsers").joinpath("layouts", "json_records.yaml").read_text(encoding="utf-8"))
+    return JsonLayout("json", {name: data[name] for name in data if name != "samples"}, tuple(data["samples"]))
+
+
+_UNDATED_SHARE = 0.2
 
 
 class Vote(NamedTuple):
     """How well a layout fits the first lines of a file."""
 
-    layout: Layout | None
+    layout: AnyLayout | None
     headers: int
     score: int
 
@@ -230,15 +336,16 @@ def vote(lines: Iterable[str]) -> Vote:
     """The layout that explains most of these lines; ties go to the one listed first."""
     kept = [line for line in lines if line]
     best = Vote(None, 0, 0)
-    for layout in layouts():
+    every: tuple[AnyLayout, ...] = (*layouts(), json_layout())
+    for layout in every:
         headers = score = 0
         for line in kept:
             header = layout.read(line)
             if header is not None:
                 headers += 1
                 score += layout.fields if header.whole else 1
+        if layout.date is None and layout.name != "json" and headers < _UNDATED_SHARE * len(kept):
+            continue  # a level at the start of a line is too little to make a log of a text
         if score > best.score:
             best = Vote(layout, headers, score)
-        if layout is layouts()[0] and score >= layout.fields * 0.9 * len(kept) > 0:
-            break  # nearly every line is in Kafka's own layout: nothing can fit better
     return best

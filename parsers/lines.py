@@ -1,42 +1,40 @@
 """Lines of a chunk as numpy arrays, and which of them begin a record.
 
-All later steps work on these arrays, whether the lines stand in the file as they are or were taken out of
-an envelope: `start` and `end` are places in `data`, `offset` and `number` are places in the file.
+All later steps work on these arrays, whether the lines stand in the file as they are, in another encoding,
+or in an envelope: `start` and `end` are places in `data`, `offset`, `stop` and `number` are places in the file.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from parsers.layouts import BROKEN_STAMP, HEADER_BYTES, Layout, layouts
+from parsers.layouts import BROKEN_STAMP, HEADER_BYTES, AnyLayout, layouts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Buffer = bytes | bytearray | memoryview
 
-NEWLINE = 10
+_NEWLINE = 10
 _RETURN = 13
-# `dddd-dd-dd dd:dd:dd` as three words of eight bytes, each as (offset, mask, value). Digits are 0x30 to 0x3f to this test.
-_ISO_SHAPE = "0000-00-00?00:00:00"
-
-
-def _word(shape: str) -> tuple[int, int]:
-    mask = bytes(0xF0 if each == "0" else 0x00 if each == "?" else 0xFF for each in shape)
-    value = bytes(0x30 if each == "0" else 0x00 if each == "?" else ord(each) for each in shape)
-    return int.from_bytes(mask, "little"), int.from_bytes(value, "little")
-
-
-_ISO_WORDS = tuple((at, *_word(_ISO_SHAPE[at : at + 8])) for at in (0, 8, 11))
-_ISO_LENGTH = len(_ISO_SHAPE)
+# A hole of this many zero bytes stands for itself; a shorter one belongs to the record that it precedes or follows.
+ZERO_RUN_BYTES = 1 << 16
 
 
 @dataclass(slots=True)
 class Lines:
-    """Lines of a chunk: `data[start:end]` is the text, `[offset, stop)` the bytes in the file, newline included."""
+    """Lines of a chunk: `data[start:end]` is the text, `[offset, stop)` the bytes in the file, newline included.
+
+    `zeros` has the zero bytes that stand before the text of some lines; `stamps` times that envelopes give;
+    `open_end` says that the last line has no newline yet.
+    """
 
     data: Buffer
     start: Ints
@@ -45,9 +43,17 @@ class Lines:
     stop: Ints
     number: Ints
     next_number: int
+    open_end: bool = False
+    zeros: dict[int, int] = field(default_factory=dict)
+    stamps: Sequence[bytes | None] | None = None
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def without_last(self) -> Lines:
+        number = int(self.number[-1])
+        kept = {line: count for line, count in self.zeros.items() if line < len(self) - 1}
+        return Lines(self.data, self.start[:-1], self.end[:-1], self.offset[:-1], self.stop[:-1], self.number[:-1], number, zeros=kept)
 
     def text(self, line: int) -> bytes:
         return bytes(self.data[self.start[line] : self.end[line]])
@@ -56,21 +62,70 @@ class Lines:
 def plain_lines(data: Buffer, offset: int, number: int, *, final: bool) -> Lines:
     """Split at newlines. Without `final` a last line that has no newline yet is left out."""
     values = np.frombuffer(data, dtype=np.uint8)
-    newlines = np.flatnonzero(values == NEWLINE)
+    newlines = np.flatnonzero(values == _NEWLINE)
     whole = len(newlines)
     if final and len(values) and (not whole or newlines[-1] != len(values) - 1):
         newlines = np.append(newlines, len(values))
     count = len(newlines)
     start = np.zeros(count, dtype=np.int64)
     np.add(newlines[:-1], 1, out=start[1:])
+    offsets = start + offset
     end = newlines
-    returns = (values[np.maximum(end - 1, 0)] == _RETURN) & (end > start) if count else None
-    if returns is not None and returns.any():
-        end = end - returns
+    if count:
+        returns = (values[np.maximum(end - 1, 0)] == _RETURN) & (end > start)
+        if returns.any():
+            end = end - returns
     stop = newlines + (offset + 1)
     if count > whole:
         stop[-1] -= 1
-    return Lines(data, start, end, start + offset, stop, np.arange(number, number + count, dtype=np.int64), number + whole)
+    lines = Lines(data, start, end, offsets, stop, np.arange(number, number + count, dtype=np.int64), number + whole, count > whole)
+    _pass_zeros(lines, values)
+    return lines
+
+
+def _pass_zeros(lines: Lines, values: npt.NDArray[np.uint8]) -> None:
+    """Let lines begin after the zero bytes that a power cut or a copied sparse file left before them."""
+    if not len(lines):
+        return
+    for line in np.flatnonzero((values[np.minimum(lines.start, len(values) - 1)] == 0) & (lines.end > lines.start)).tolist():
+        start, end = int(lines.start[line]), int(lines.end[line])
+        texts = np.flatnonzero(values[start:end])
+        count = int(texts[0]) if len(texts) else end - start
+        lines.zeros[line] = count
+        lines.start[line] += count
+
+
+def utf16_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: bool) -> Lines:
+    """The same for UTF-16. The text becomes UTF-8; places in the file stay those of the file."""
+    even = len(data) // 2 * 2
+    units = np.frombuffer(data, dtype="<u2" if encoding == "utf-16-le" else ">u2", count=even // 2)
+    breaks = np.flatnonzero(units == _NEWLINE)
+    if not final:
+        even = int(breaks[-1] + 1) * 2 if len(breaks) else 0
+    lines = plain_lines(bytes(data[:even]).decode(encoding, "replace").encode("utf-8", "replace"), 0, number, final=final)
+    for line, count in lines.zeros.items():
+        lines.start[line] -= count
+    lines.zeros.clear()
+    stop = (breaks + 1) * 2 + offset
+    if len(lines) > len(breaks):
+        stop = np.append(stop, offset + even)
+    lines.stop = stop
+    lines.offset = np.concatenate(([offset], stop[:-1])).astype(np.int64) if len(stop) else stop
+    return lines
+
+
+def find_newline(data: memoryview, encoding: str) -> int:
+    """Place after the first newline, or -1."""
+    if encoding == "utf-8":
+        step = 1 << 16
+        for begin in range(0, len(data), step):
+            found = bytes(data[begin : begin + step]).find(b"\n")
+            if found >= 0:
+                return begin + found + 1
+        return -1
+    units = np.frombuffer(data, dtype="<u2" if encoding == "utf-16-le" else ">u2", count=len(data) // 2)
+    breaks = np.flatnonzero(units == _NEWLINE)
+    return int(breaks[0] + 1) * 2 if len(breaks) else -1
 
 
 def words_of(data: Buffer) -> npt.NDArray[np.uint64]:
@@ -79,20 +134,30 @@ def words_of(data: Buffer) -> npt.NDArray[np.uint64]:
     return np.ndarray(shape=(length,), dtype="<u8", buffer=data, strides=(1,)) if length else np.zeros(0, dtype="<u8")
 
 
+def _word(shape: str) -> tuple[np.uint64, np.uint64]:
+    """Mask and value of eight characters: `0` is a digit (or one of `:;<=>?`), `?` is anything."""
+    mask = bytes({"0": 0xF0, "?": 0}.get(each, 0xFF) for each in shape)
+    value = bytes({"0": 0x30, "?": 0}.get(each, ord(each)) for each in shape)
+    return np.uint64(int.from_bytes(mask, "little")), np.uint64(int.from_bytes(value, "little"))
+
+
+_ISO_SHAPE = "0000-00-00?00:00:00"
+_ISO_WORDS = tuple((at, *_word(_ISO_SHAPE[at : at + 8])) for at in (0, 8, 11))
+
+
 def iso_at(data: Buffer, places: Ints, ends: Ints) -> Flags:
     """Whether an ISO date and time stands at each place."""
     words = words_of(data)
-    long_enough = places + _ISO_LENGTH <= ends
-    safe = np.where(long_enough, places, 0)
-    if len(words) < _ISO_LENGTH:
+    flags: Flags = places + len(_ISO_SHAPE) <= ends
+    if len(words) < 12:
         return np.zeros(len(places), dtype=bool)
-    flags = long_enough
+    safe = np.where(flags, places, 0)
     for at, mask, value in _ISO_WORDS:
-        flags = flags & ((words[safe + at] & np.uint64(mask)) == np.uint64(value))
+        flags &= (words[safe + at] & mask) == value
     return flags
 
 
-def heads(lines: Lines, layout: Layout) -> Flags:
+def heads(lines: Lines, layout: AnyLayout) -> Flags:
     """Which lines begin a record.
 
     A line does when the file's own layout says so, or any other layout with a date: programs change their
@@ -102,28 +167,27 @@ def heads(lines: Lines, layout: Layout) -> Flags:
     if layout.time_at is None:
         return np.fromiter((_begins(lines.text(line), layout) for line in range(len(lines))), dtype=bool, count=len(lines))
     flags = iso_at(lines.data, lines.start + layout.time_at, lines.end)
-    if layout.time_at:
-        lead = layout.pattern[: layout.time_at].encode()
-        values = np.frombuffer(lines.data, dtype=np.uint8)
-        for at, byte in enumerate(lead):
-            safe = np.minimum(lines.start + at, len(values) - 1)
-            flags &= values[safe] == byte
+    values = np.frombuffer(lines.data, dtype=np.uint8)
+    for at, byte in enumerate(layout.pattern[: layout.time_at].encode()):
+        flags &= values[np.minimum(lines.start + at, len(values) - 1)] == byte
     if not flags.all():
-        for line in np.flatnonzero(~flags & _may_begin(lines)).tolist():
+        for line in np.flatnonzero(~flags & _may_begin(lines, values)).tolist():
             flags[line] = _begins(lines.text(line), layout)
     return flags
 
 
-def _may_begin(lines: Lines) -> Flags:
+def _may_begin(lines: Lines, values: npt.NDArray[np.uint8]) -> Flags:
     """Lines that are not plainly the middle of a record: empty, or indented as stack traces and settings are."""
-    values = np.frombuffer(lines.data, dtype=np.uint8)
-    if not len(values):
-        return np.zeros(len(lines), dtype=bool)
     first = values[np.minimum(lines.start, len(values) - 1)]
-    return (lines.end > lines.start) & (first > 32)
+    flags: Flags = (lines.end > lines.start) & (first > 32)
+    return flags
 
 
-def _begins(line: bytes, layout: Layout) -> bool:
+# What any header has: a level within the first few hundred characters.
+_SHAPED = re.compile(r"^.{0,300}?\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)", re.ASCII)
+
+
+def _begins(line: bytes, layout: AnyLayout) -> bool:
     text = line[:HEADER_BYTES].decode("utf-8", "replace")
     if layout.head.match(text):
         return True
@@ -132,7 +196,3 @@ def _begins(line: bytes, layout: Layout) -> bool:
     if BROKEN_STAMP.match(text):
         return True
     return any(other.head.match(text) for other in layouts() if other.date is not None and other.date.dated)
-
-
-# What any header has: a level near digits, within the first few hundred characters.
-_SHAPED = re.compile(r"^.{0,300}?\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)", re.ASCII)

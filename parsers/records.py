@@ -7,15 +7,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from parsers.batches import EventRows, RejectedRows, UnknownRows
+from parsers.dates import DAY_US, read_iso
 from parsers.folding import Folder
-from parsers.layouts import BROKEN_STAMP, Header, Layout, layouts
+from parsers.layouts import BROKEN_STAMP, AnyLayout, Header, layouts
 
 if TYPE_CHECKING:
-    from parsers.catalogue import Catalogue
+    from parsers.catalogue import Catalogue, Match
     from parsers.kernel import ChunkContext, Counts
 
 # A stack trace after the message: not part of it.
 _STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.$]+(?:Exception|Error)\b)")
+
+
+# The date that a record begins with, and a header that stands inside a line.
+_DAY = re.compile(r"\[?(\d{4}-\d\d-\d\d)[ T]")
+_EMBEDDED = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}\]? +\[?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.ASCII)
+_MAX_FOLDS = 12
+BAD_TIME = "bad timestamp"
+TORN = "torn line"
+CUT = "cut line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,7 @@ class Place:
     offset: int
     length: int
     cut: bool = False
+    shared: int = 0  # of these bytes, how many were counted with the record before
 
 
 @dataclass(slots=True)
@@ -39,11 +50,15 @@ class RecordReader:
     unknown: UnknownRows = field(default_factory=UnknownRows)
     rejected: RejectedRows = field(default_factory=RejectedRows)
     folder: Folder | None = field(init=False)
-    layout: Layout = field(init=False)
+    layout: AnyLayout = field(init=False)
+
+    days: int = field(init=False)
+    clock_time: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.folder = Folder() if self.context.fold_runs else None
         self.layout = self.context.format.layout
+        self.days, self.clock_time = self.context.days, self.context.clock_time
 
     def decode(self, raw: bytes) -> str:
         try:
@@ -52,68 +67,155 @@ class RecordReader:
             self.counts.invalid_utf8 += 1
             return str(raw, "utf-8", "replace")
 
-    def read(self, raw: bytes, place: Place) -> None:
-        """Read a record whose bytes look as if the catalogue may know it."""
-        text = self.decode(whole_characters(raw) if place.cut else raw.rstrip(b"\r\n")).replace("\r\n", "\n")
-        first_end = text.find("\n")
-        header = self.layout.read(text, first_end if first_end >= 0 else len(text))
-        found = self._match(text, header)
-        if found is None and (header is None or not header.whole):
-            header, found = self._in_another_layout(text, first_end, header)
-        if header is None:
-            self.reject(place, "bad timestamp" if BROKEN_STAMP.match(text) else "header not understood", text)
+    def read(self, raw: bytes, place: Place, stamp: bytes | None = None) -> None:
+        """Read a record whose bytes look as if the catalogue may know it. `stamp` is the time of its envelope."""
+        text = self.decode(whole_characters(raw) if place.cut else raw.rstrip(b"\r\n"))
+        if "\r" in text:
+            text = text.replace("\r\n", "\n")
+        self.read_text(text, place, stamp)
+
+    def read_text(self, text: str, place: Place, stamp: bytes | None = None) -> None:
+        torn = self._torn_at(text)
+        if torn:
+            self._read_torn(text, torn, place, stamp)
             return
-        at, odd = self._time(header)
+        header, found = self._understand(text)
+        if header is None:
+            self.reject(place, BAD_TIME if BROKEN_STAMP.match(text) else "header not understood", text)
+            return
+        at, odd = self._time(header, stamp)
         if header.stamp is not None and at is None:
-            self.reject(place, "bad timestamp", text)
+            self.reject(place, BAD_TIME, text)
         elif found is not None:
-            self.recognise(place, header.level, header.logger, header.thread, text, at, odd, found)
+            self.recognise(place, header.level, header.logger, header.thread, text, at, odd, found, cut=not header.whole)
         else:
             self._unmatched(place, header, text, at)
 
-    def _match(self, text: str, header: Header | None) -> Any:
+    def _understand(self, text: str) -> tuple[Header | None, Any]:
+        """Header and meaning, in the file's layout, else in another one, else as a line that a terminal has wrapped or cut."""
+        first_end = text.find("\n")
+        first_end = len(text) if first_end < 0 else first_end
+        header = self.layout.read(text, first_end)
+        found = self._match(header)
+        if found is not None and header is not None:
+            return header, found
+        if header is None or not header.whole:
+            header, found = self._in_another_layout(text, first_end, header)
+        if found is None and header is not None and first_end < len(text):
+            header, found = self._unfolded(text, header)
+        if found is None and header is not None and not header.whole:
+            header, found = self._without_logger(text, header)
+        return header, found
+
+    def _match(self, header: Header | None) -> Match | None:
         if header is None:
             return None
-        message = text[header.start : header.end]
+        message = header.message
         if "\n" not in message:
             return self.catalogue.match(header.logger, header.level, message)
         stack = _STACK.search(message)
         found = self.catalogue.match(header.logger, header.level, message[: stack.start()] if stack else message)
         return found or self.catalogue.match(header.logger, header.level, message[: message.index("\n")].rstrip())
 
-    def _in_another_layout(self, text: str, first_end: int, header: Header | None) -> tuple[Header | None, Any]:
+    def _in_another_layout(self, text: str, first_end: int, header: Header | None) -> tuple[Header | None, Match | None]:
         for layout in layouts():
             if layout is self.layout or layout.date is None:
                 continue
-            other = layout.read(text, first_end if first_end >= 0 else len(text))
-            found = self._match(text, other)
+            other = layout.read(text, first_end)
+            if other is None or not other.whole:
+                continue
+            found = self._match(other)
             if found is not None:
                 return other, found
             header = header or other
         return header, None
 
-    def _time(self, header: Header) -> tuple[int | None, bool]:
-        if header.stamp is None or header.date is None:
+    def _unfolded(self, text: str, header: Header) -> tuple[Header, Match | None]:
+        """Join lines that a terminal has wrapped: the catalogue knows the whole and did not know the first line."""
+        pieces = text.split("\n", _MAX_FOLDS)
+        for glue in ("", " "):
+            for count in range(2, len(pieces) + 1):
+                joined = self.layout.read(glue.join(pieces[:count]))
+                if joined is not None and joined.whole and (found := self._match(joined)) is not None:
+                    return joined, found
+        return header, None
+
+    def _without_logger(self, text: str, header: Header) -> tuple[Header, Match | None]:
+        """A line cut inside its logger still holds the whole message."""
+        line = text[: text.find("\n")] if "\n" in text else text
+        bare = self.layout.read(line[: line.rfind(" (")]) if " (" in line else None
+        found = self._match(bare)
+        return (bare, found) if bare is not None and found is not None else (header, None)
+
+    def _torn_at(self, text: str) -> int:
+        """Where a second record begins inside a line, or 0: two threads or a crash have torn the line."""
+        day = _DAY.match(text)
+        if day is None or text.find(day[1], day.end()) < 0:
+            return 0
+        found = _EMBEDDED.search(text, day.end())
+        return found.start() if found is not None and "\n" not in text[: found.start()] else 0
+
+    def _read_torn(self, text: str, torn: int, place: Place, stamp: bytes | None) -> None:
+        """Read both halves for themselves; what has no whole message is rejected rather than given to the wrong group."""
+        before = len(text[:torn].encode("utf-8", "replace"))
+        halves = (
+            (text[:torn], Place(place.line, place.offset, before, place.cut, min(place.shared, before))),
+            (text[torn:], Place(place.line, place.offset + before, place.length - before, place.cut)),
+        )
+        for part, where in halves:
+            header, found = self._understand(part)
+            if header is None or (found is None and not header.whole):
+                self.reject(where, TORN, part)
+            else:
+                self.read_text(part, where, stamp)
+
+    def _time(self, header: Header, envelope: bytes | None) -> tuple[int | None, bool]:
+        """UTC microseconds, and whether the local time is a doubtful one."""
+        date = header.date
+        if envelope is not None and (header.stamp is None or date is None or not date.dated):
+            local, offset = read_iso(envelope.decode("ascii", "replace").replace(" UTC", "Z"))
+        elif header.stamp is None or date is None:
             return None, False
-        local, offset = header.date.read(header.stamp)
+        else:
+            local, offset = date.read(header.stamp)
+            if local is not None and not date.dated:
+                local = self._on_a_day(local)
         if local is None:
             return None, False
         if offset is not None and not self.context.forced_zone:
             return local - offset, False
         return self.context.clock.utc(local)
 
+    def _on_a_day(self, local: int) -> int:
+        """Count days where stamps have none, from 1970-01-01 on: durations come out right, also over midnight."""
+        if self.clock_time is not None and local < self.clock_time - DAY_US // 2:
+            self.days += 1
+        self.clock_time = local
+        return local + self.days * DAY_US
+
     def _unmatched(self, place: Place, header: Header, text: str, at: int | None) -> None:
-        if header.logger is not None and self.catalogue.is_coordinator_logger(header.logger):
-            message = text[header.start : header.end]
-            self.note_unknown(place, header.level, header.logger, message, text, at)
-        elif place.cut:
+        if place.cut:
             self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
+        elif header.logger is not None and self.catalogue.is_coordinator_logger(header.logger):
+            self.note_unknown(place, header.level, header.logger, header.message, text, at)
+        elif not header.whole and "\n" not in text:
+            self.reject(place, CUT, text)
 
     def recognise(
-        self, place: Place, level: str | None, logger: str | None, thread: str | None, text: str, at: int | None, odd: bool, found: Any
+        self,
+        place: Place,
+        level: str | None,
+        logger: str | None,
+        thread: str | None,
+        text: str,
+        at: int | None,
+        odd: bool,
+        found: Match,
+        *,
+        cut: bool,
     ) -> None:
         self.counts.recognised += 1
-        self.counts.bytes_recognised += place.length
+        self.counts.bytes_recognised += place.length - place.shared
         rows = self.events
         if self.folder is not None and self.folder.swallow(len(rows.line), at, place.offset, found.event, found.columns, found.fields):
             self.counts.folded += 1
@@ -128,7 +230,7 @@ class RecordReader:
         rows.thread.append(thread)
         rows.match.append(found)
         rows.text.append(text)
-        rows.cut.append(place.cut)
+        rows.cut.append(cut or place.cut)
 
     def break_runs(self) -> None:
         """A record longer than the limit ends all runs, since where it stands decides how the file is cut."""
@@ -137,7 +239,7 @@ class RecordReader:
 
     def note_unknown(self, place: Place, level: str | None, logger: str | None, message: str, text: str, at: int | None) -> None:
         self.counts.unknown += 1
-        self.counts.bytes_unknown += place.length
+        self.counts.bytes_unknown += place.length - place.shared
         rows = self.unknown
         rows.line.append(place.line)
         rows.offset.append(place.offset)
@@ -149,7 +251,7 @@ class RecordReader:
 
     def reject(self, place: Place, reason: str, text: str) -> None:
         self.counts.rejected += 1
-        self.counts.bytes_rejected += place.length
+        self.counts.bytes_rejected += place.length - place.shared
         self.rejected.add(place.line, place.offset, place.length, reason, text)
 
 
