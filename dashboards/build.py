@@ -7,20 +7,19 @@ input, so equal rows give an equal answer.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from conf.causes import cause as cause_entry
 from conf.causes import outage_cause
 from dashboards import data
+from dashboards.tally import Tally, Verdicts, counted, first, heaviest
 from dashboards.units import MICROSECONDS
 
 Row: TypeAlias = Any
 NAMELESS = "a member that no line names"
-RIVAL_MIN = 0.05
-"""An alternative below this is not worth a word."""
 
 
 def column(row: Row, name: str, default: Any = None) -> Any:
@@ -28,31 +27,48 @@ def column(row: Row, name: str, default: Any = None) -> Any:
     return row.get(name, default) if isinstance(row, Mapping) else getattr(row, name, default)
 
 
-def build_answer(analysis: Row) -> data.Answer:
-    """The whole answer from the rows of an analysis."""
-    rebalances = sorted(map(rebalance, _rows(analysis, "rebalances")), key=_by_time)
-    by_id = {item.id: item for item in rebalances}
-    outages = sorted(map(_outage, _rows(analysis, "outages")), key=lambda item: (_first(item.offline_at), item.topic, item.partition))
-    outages_by_id = {item.id: item for item in outages}
-    found = [_incident(row, by_id, outages_by_id) for row in _rows(analysis, "incidents")]
-    incidents = [replace(item, number=number) for number, item in enumerate(sorted(found, key=_worst_first), start=1)]
-    files = sorted(map(_log_file, _log_files(analysis)), key=lambda item: item.path)
+def build_answer(analysis: Row, *, kept_max: int | None = None, incidents_max: int | None = None, with_lanes: bool = True) -> data.Answer:
+    """The whole answer from the rows of an analysis, which are taken one by one.
+
+    `kept_max` bounds the rebalances that the answer holds, the longest being kept, and `incidents_max` the incidents;
+    totals and offenders count all.
+    """
+    outages = sorted(map(_outage, _rows(analysis, "outages")), key=lambda item: (first(item.offline_at), item.topic, item.partition))
+    incident_rows, counts = _worst_incidents(_rows(analysis, "incidents"), incidents_max)
+    tally = Tally(kept_max, {column(row, "incident_id"): column(row, "rebalance_ids") or () for row in incident_rows})
+    for row in _rows(analysis, "rebalances"):
+        tally.add(rebalance(row))
+    files = sorted(map(_log_file, column(column(analysis, "inputs") or {}, "log_files") or ()), key=lambda item: item.path)
+    broken = {item.id: item for item in outages}
+    numbered = enumerate(incident_rows, start=1)
     return data.Answer(
-        totals=_totals(rebalances, incidents, outages, files),
-        incidents=incidents,
-        rebalances=rebalances,
-        offenders=offenders(rebalances),
-        lanes=lanes(_rows(analysis, "timeline")),
+        totals=_totals(tally, counts, len(outages), files),
+        incidents=[_incident(number, row, tally.verdicts[column(row, "incident_id")], broken) for number, row in numbered],
+        rebalances=tally.kept,
+        offenders=tally.offenders(),
+        unsure=tally.unsure(),
+        lanes=lanes(_rows(analysis, "timeline")) if with_lanes else [],
         outages=outages,
-        moves=sorted(
-            map(_move, _rows(analysis, "coordinator_moves")), key=lambda item: (_first(item.loaded_at or item.left_at), item.group)
-        ),
-        at_risk=sorted(map(_at_risk, _rows(analysis, "offsets_at_risk")), key=lambda item: (_first(item.expires_at), item.group)),
+        moves=sorted(map(_move, _rows(analysis, "coordinator_moves")), key=_by_load),
+        at_risk=sorted(map(_at_risk, _rows(analysis, "offsets_at_risk")), key=lambda item: (first(item.expires_at), item.group)),
         doubts=sorted(map(_doubt, _rows(analysis, "divergences")), key=_by_moment),
         unknown=sorted(map(_unknown, _rows(analysis, "unknown")), key=lambda item: (-item.count, item.template)),
         rejected=sorted(map(_rejected, _rows(analysis, "rejected")), key=lambda item: (item.file, item.byte_offset)),
         files=files,
     )
+
+
+def _worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row], Counter[str]]:
+    """The worst incidents, worst first, and how many there are of each severity."""
+    counts: Counter[str] = Counter()
+
+    def seen() -> Iterable[Row]:
+        for row in rows:
+            counts[column(row, "severity")] += 1
+            yield row
+
+    worst = sorted(seen(), key=_worst_first) if limit is None else heapq.nsmallest(limit, seen(), key=_worst_first)
+    return worst, counts
 
 
 def rebalance(row: Row) -> data.Rebalance:
@@ -92,7 +108,7 @@ def rebalance(row: Row) -> data.Rebalance:
         root_cause=root,
         root_cause_title=cause_entry(system, root).title if root else None,
         confidence=column(row, "confidence"),
-        alternatives=_ranked(column(row, "alternatives") or {}, without=cause_id),
+        alternatives=heaviest(column(row, "alternatives") or {}, without=cause_id),
         settled_by=column(row, "settled_by"),
         offenders=tuple(map(who, column(row, "offenders") or ())),
         blockers=tuple(map(who, column(row, "blockers") or ())),
@@ -137,38 +153,6 @@ def evidence(row: Row) -> tuple[data.Line, ...]:
     )
 
 
-def offenders(rebalances: Iterable[data.Rebalance]) -> list[data.Offender]:
-    """Members ranked by the time that groups stood still through them, then by how often."""
-    grouped: defaultdict[tuple[str, str, str, str], list[tuple[data.Rebalance, data.Who, bool]]] = defaultdict(list)
-    for item in rebalances:
-        for person, caused in [(person, True) for person in item.offenders] + [(person, False) for person in item.blockers]:
-            grouped[item.cluster, item.system, item.group, person.name].append((item, person, caused))
-    ranked = [_offender(key, acts) for key, acts in grouped.items()]
-    return sorted(ranked, key=lambda one: (-one.stopped_seconds, -one.caused, -one.blocked, one.cluster, one.group, one.name))
-
-
-def _offender(key: tuple[str, str, str, str], acts: Sequence[tuple[data.Rebalance, data.Who, bool]]) -> data.Offender:
-    cluster, system, group, name = key
-    caused = {item.id: item for item, _, is_cause in acts if is_cause}
-    blocked = {item.id: item for item, _, is_cause in acts if not is_cause}
-    every = {**caused, **blocked}
-    starts = sorted(item.started_at for item in every.values() if item.started_at is not None)
-    return data.Offender(
-        cluster=cluster,
-        system=system,
-        group=group,
-        name=name,
-        hosts=tuple(sorted({person.host for _, person, _ in acts if person.host})),
-        caused=len(caused),
-        blocked=len(blocked),
-        stopped_seconds=sum(sorted(item.stopped_seconds for item in every.values())),
-        causes=_counted(item.cause for item in caused.values()),
-        families=_counted(item.family for item in caused.values()),
-        first_at=starts[0] if starts else None,
-        last_at=starts[-1] if starts else None,
-    )
-
-
 def lanes(transitions: Iterable[Row]) -> list[data.Lane]:
     """The states of each group, one after the other. A transition without a time has no place on the lane."""
     grouped: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -194,18 +178,13 @@ def _stretches(transitions: Sequence[Row]) -> tuple[data.Stretch, ...]:
     )
 
 
-def _incident(row: Row, rebalances: Mapping[str, data.Rebalance], outages: Mapping[str, data.Outage]) -> data.Incident:
-    inside = [rebalances[each] for each in column(row, "rebalance_ids") or () if each in rebalances]
+def _incident(number: int, row: Row, verdicts: Verdicts, outages: Mapping[str, data.Outage]) -> data.Incident:
     broken = [outages[each] for each in column(row, "outage_ids") or () if each in outages]
-    system, root = column(row, "system"), column(row, "root_cause")
-    # Joins that follow each timeout are as many as the timeouts: what a healthy group does too never leads where something else happened.
-    weights = Counter((item.expected, item.cause) for item in inside)
-    leading = min(weights, key=lambda kind: (kind[0], -weights[kind], kind[1]))[1] if weights else None
+    system, root, leading = column(row, "system"), column(row, "root_cause"), verdicts.leading
     entry = cause_entry(system, root or leading) if root or leading else outage_cause(broken[0].cause if broken else None)
-    alike = [item for item in inside if item.cause == leading]
     worst = column(row, "worst_offender")
     return data.Incident(
-        number=0,
+        number=number,
         id=column(row, "incident_id"),
         cluster=column(row, "cluster"),
         system=system,
@@ -217,26 +196,18 @@ def _incident(row: Row, rebalances: Mapping[str, data.Rebalance], outages: Mappi
         rebalance_count=column(row, "rebalance_count"),
         stopped_seconds=column(row, "stopped_seconds"),
         cause=root or leading,
+        trigger=leading,
         cause_title=entry.title,
         headline=column(row, "headline"),
         meaning=entry.meaning,
         advice=entry.advice,
-        confidence=sum(sorted(item.confidence for item in alike)) / len(alike) if alike else None,
-        rivals=_rivals(alike),
-        settled_by=tuple(name for name, _ in _counted(item.settled_by for item in inside if item.settled_by))[:3],
+        confidence=verdicts.mean_confidence(leading),
+        rivals=verdicts.mean_rivals(leading),
+        settled_by=tuple(name for name, _ in counted(verdicts.settled_by))[:3],
         worst_offender=who(worst) if worst is not None else None,
-        rebalance_ids=tuple(item.id for item in sorted(inside, key=_by_time)),
+        rebalance_ids=tuple(column(row, "rebalance_ids") or ()),
         outage_ids=tuple(item.id for item in broken),
     )
-
-
-def _rivals(rebalances: Sequence[data.Rebalance]) -> tuple[tuple[str, float], ...]:
-    """Other explanations of these rebalances, each with its mean confidence over all of them."""
-    total: defaultdict[str, float] = defaultdict(float)
-    for item in sorted(rebalances, key=_by_time):
-        for name, confidence in item.alternatives:
-            total[name] += confidence / len(rebalances)
-    return tuple((name, value) for name, value in _ranked(total) if value >= RIVAL_MIN)[:2]
 
 
 def _outage(row: Row) -> data.Outage:
@@ -326,21 +297,19 @@ def _log_file(row: Row) -> data.LogFile:
     )
 
 
-def _totals(
-    rebalances: Sequence[data.Rebalance], incidents: Sequence[data.Incident], outages: Sequence[data.Outage], files: Sequence[data.LogFile]
-) -> data.Totals:
-    times = [item.started_at for item in rebalances] + [item.ended_at for item in rebalances]
-    times += [item.first_at for item in files if item.recognised] + [item.last_at for item in files if item.recognised]
+def _totals(tally: Tally, incidents: Counter[str], outages: int, files: Sequence[data.LogFile]) -> data.Totals:
+    times = [tally.first_at, tally.last_at]
+    times += [time for item in files if item.recognised for time in (item.first_at, item.last_at)]
     known = [time for time in times if time is not None]
     return data.Totals(
-        groups=len({(item.cluster, item.group) for item in rebalances}),
-        rebalances=len(rebalances),
-        unexpected=sum(not item.expected for item in rebalances),
-        stopped_seconds=sum(sorted(item.stopped_seconds for item in rebalances)),
-        sure=sum(item.sure for item in rebalances),
-        incidents=len(incidents),
-        attention=sum(item.severity != "info" for item in incidents),
-        outages=len(outages),
+        groups=len(tally.groups),
+        rebalances=tally.count,
+        unexpected=tally.unexpected,
+        stopped_seconds=tally.stopped_seconds,
+        sure=tally.sure,
+        incidents=incidents.total(),
+        attention=incidents.total() - incidents["info"],
+        outages=outages,
         files_read=sum(item.status in ("ok", "empty", "truncated") for item in files),
         files_skipped=sum(item.status in ("skipped", "rejected") for item in files),
         first_at=min(known, default=None),
@@ -348,41 +317,20 @@ def _totals(
     )
 
 
-def _log_files(analysis: Row) -> list[Row]:
-    return list(column(column(analysis, "inputs") or {}, "log_files") or ())
-
-
-def _rows(analysis: Row, name: str) -> list[Row]:
-    return list(column(analysis, name) or ())
-
-
-def _ranked(values: Row, without: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Names and their weights, heaviest first; Arrow gives maps as lists of pairs."""
-    pairs = values.items() if isinstance(values, Mapping) else values
-    return tuple(sorted(((name, value) for name, value in pairs if name != without), key=lambda pair: (-pair[1], pair[0])))
-
-
-def _counted(names: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0])))
-
-
-def _first(when: int | None) -> tuple[bool, int]:
-    """Sorts times with the unknown ones last."""
-    return (when is None, when or 0)
-
-
-def _by_time(item: data.Rebalance) -> tuple[object, ...]:
-    return (*_first(item.started_at), item.cluster, item.group, item.generation_before or 0, item.id)
+def _rows(analysis: Row, name: str) -> Iterable[Row]:
+    rows: Iterable[Row] | None = column(analysis, name)
+    return () if rows is None else rows
 
 
 def _by_load(item: data.Move) -> tuple[object, ...]:
-    return (*_first(item.left_at if item.loaded_at is None else item.loaded_at), item.cluster, item.group)
+    return (*first(item.left_at if item.loaded_at is None else item.loaded_at), item.cluster, item.group)
 
 
 def _by_moment(item: data.Doubt) -> tuple[object, ...]:
-    return (*_first(item.at), item.cluster, item.group or "", item.observed)
+    return (*first(item.at), item.cluster, item.group or "", item.observed)
 
 
-def _worst_first(item: data.Incident) -> tuple[object, ...]:
-    rank = data.SEVERITIES.index(item.severity) if item.severity in data.SEVERITIES else len(data.SEVERITIES)
-    return (rank, -item.stopped_seconds, *_first(item.started_at), item.id)
+def _worst_first(row: Row) -> tuple[object, ...]:
+    severity = column(row, "severity")
+    rank = data.SEVERITIES.index(severity) if severity in data.SEVERITIES else len(data.SEVERITIES)
+    return (rank, -column(row, "stopped_seconds"), *first(column(row, "started_at")), column(row, "incident_id"))

@@ -127,7 +127,11 @@ class Rebalance:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An episode of rebalances or outages; `cause` is what most of its rebalances have in common."""
+    """An episode of rebalances or outages.
+
+    `trigger` is the cause that most of its rebalances have in common, and what `confidence` and `rivals` are about;
+    `cause` is what stands behind it, where something does, else the same.
+    """
 
     number: int
     id: str
@@ -141,6 +145,7 @@ class Incident:
     rebalance_count: int
     stopped_seconds: float
     cause: str | None
+    trigger: str | None
     cause_title: str
     headline: str
     meaning: str
@@ -177,6 +182,20 @@ class Offender:
     families: tuple[tuple[str, int], ...]
     first_at: int | None
     last_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """Rebalances whose causes are in doubt in the same way. `confidence` is their mean."""
+
+    system: str
+    cause: str
+    cause_title: str
+    rivals: tuple[str, ...]
+    settled_by: str | None
+    count: int
+    confidence: float
+    groups: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +349,7 @@ class Answer:
     incidents: Sequence[Incident]
     rebalances: Sequence[Rebalance]
     offenders: Sequence[Offender]
+    unsure: Sequence[Unsure]
     lanes: Sequence[Lane]
     outages: Sequence[Outage] = field(default_factory=tuple)
     moves: Sequence[Move] = field(default_factory=tuple)

@@ -47,7 +47,6 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         charts=figures,
         tiles=_tiles(answer),
         incidents=[_incident_card(item, clock) for item in answer.incidents],
-        unsure=_unsure(answer),
         policy=policy,
         style=style,
         script=script,
@@ -123,27 +122,6 @@ def _incident_card(item: Incident, clock: units.Clock) -> dict[str, Any]:
         "certainty": story.incident_certainty(item),
         "settled_by": [visible(text) for text in item.settled_by],
     }
-
-
-def _unsure(answer: Answer) -> list[dict[str, Any]]:
-    """Rebalances whose cause is in doubt, put together by cause, rivals and what would settle them."""
-    doubts: dict[tuple[str, str, tuple[str, ...], str], list[Rebalance]] = {}
-    for item in answer.rebalances:
-        if not item.sure:
-            rivals = tuple(name for name, value in item.alternatives if value >= 0.05)
-            doubts.setdefault((item.system, item.cause, rivals, item.settled_by or ""), []).append(item)
-    ordered = sorted(doubts.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-    return [
-        {
-            "cause": cause_entry(system, cause).title,
-            "rivals": [cause_entry(system, name).title for name in rivals],
-            "settled_by": settled_by,
-            "count": len(items),
-            "groups": sorted({item.group for item in items}),
-            "confidence": sum(sorted(item.confidence for item in items)) / len(items),
-        }
-        for (system, cause, rivals, settled_by), items in ordered
-    ]
 
 
 def _page_data(answer: Answer, clock: units.Clock, figures: Sequence[Chart]) -> dict[str, Any]:

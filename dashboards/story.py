@@ -56,8 +56,7 @@ def incident_certainty(item: Incident) -> str:
     if item.confidence is None:
         return ""
     rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.rivals]
-    title = cause_entry(item.system, item.cause).title if item.cause else item.cause_title
-    text = f"{title}, {share(item.confidence)}"
+    text = f"{cause_entry(item.system, item.trigger).title}, {share(item.confidence)}"
     return text + (f"; it may also be {listed(rivals)}" if rivals else "")
 
 

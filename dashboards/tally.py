@@ -1,0 +1,197 @@
+"""Sums over rebalances, taken one by one: an analysis can hold more of them than memory should."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conf.causes import cause as cause_entry
+from dashboards import data
+
+RIVAL_MIN = 0.05
+"""An alternative below this is not worth a word."""
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What the rebalances of one incident have in common."""
+
+    causes: Counter[tuple[bool, str]] = field(default_factory=Counter)
+    confidence: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    rivals: defaultdict[str, defaultdict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
+    settled_by: Counter[str] = field(default_factory=Counter)
+
+    def add(self, item: data.Rebalance) -> None:
+        self.causes[item.expected, item.cause] += 1
+        self.confidence[item.cause] += item.confidence
+        for name, value in item.alternatives:
+            self.rivals[item.cause][name] += value
+        if item.settled_by:
+            self.settled_by[item.settled_by] += 1
+
+    @property
+    def leading(self) -> str | None:
+        """The most frequent cause. What a healthy group does too leads only where nothing else happened, since joins follow timeouts."""
+        return min(self.causes, key=lambda kind: (kind[0], -self.causes[kind], kind[1]))[1] if self.causes else None
+
+    def count(self, cause: str) -> int:
+        return self.causes[True, cause] + self.causes[False, cause]
+
+    def mean_confidence(self, cause: str | None) -> float | None:
+        return self.confidence[cause] / self.count(cause) if cause is not None and self.count(cause) else None
+
+    def mean_rivals(self, cause: str | None) -> tuple[tuple[str, float], ...]:
+        """Other explanations of the rebalances with this cause, each with its mean confidence over all of them."""
+        if cause is None:
+            return ()
+        means = {name: value / self.count(cause) for name, value in self.rivals[cause].items()}
+        return tuple((name, value) for name, value in heaviest(means) if value >= RIVAL_MIN)[:2]
+
+
+@dataclass(slots=True)
+class Deeds:
+    """What one member caused and held up."""
+
+    hosts: set[str] = field(default_factory=set)
+    caused: int = 0
+    blocked: int = 0
+    stopped_seconds: float = 0.0
+    causes: Counter[str] = field(default_factory=Counter)
+    families: Counter[str] = field(default_factory=Counter)
+    first_at: int | None = None
+    last_at: int | None = None
+
+    def add(self, item: data.Rebalance, *, caused: bool, blocked: bool, hosts: Iterable[str | None]) -> None:
+        self.hosts.update(host for host in hosts if host)
+        self.stopped_seconds += item.stopped_seconds
+        self.blocked += blocked
+        if caused:
+            self.caused += 1
+            self.causes[item.cause] += 1
+            self.families[item.family] += 1
+        if item.started_at is not None:
+            self.first_at = item.started_at if self.first_at is None else min(self.first_at, item.started_at)
+            self.last_at = item.started_at if self.last_at is None else max(self.last_at, item.started_at)
+
+
+class Tally:
+    """Sums over all rebalances, and the worst `kept_max` of them (all, if None)."""
+
+    def __init__(self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None) -> None:
+        self.count = self.unexpected = self.sure = 0
+        self.stopped_seconds = 0.0
+        self.groups: set[tuple[str, str]] = set()
+        self.first_at: int | None = None
+        self.last_at: int | None = None
+        self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
+        self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set()])
+        self._deeds: defaultdict[tuple[str, str, str, str], Deeds] = defaultdict(Deeds)
+        self._incident_of = {rebalance: incident for incident, members in (incidents or {}).items() for rebalance in members}
+        self._kept_max = kept_max
+        self._kept: list[tuple[Any, ...]] = []
+
+    def add(self, item: data.Rebalance) -> None:
+        self.count += 1
+        self.unexpected += not item.expected
+        self.sure += item.sure
+        self.stopped_seconds += item.stopped_seconds
+        self.groups.add((item.cluster, item.group))
+        for time in (item.started_at, item.ended_at):
+            if time is not None:
+                self.first_at = time if self.first_at is None else min(self.first_at, time)
+                self.last_at = time if self.last_at is None else max(self.last_at, time)
+        if item.id in self._incident_of:
+            self.verdicts[self._incident_of[item.id]].add(item)
+        if not item.sure:
+            self._doubt(item)
+        self._charge(item)
+        self._keep(item)
+
+    def _doubt(self, item: data.Rebalance) -> None:
+        rivals = tuple(name for name, value in item.alternatives if value >= RIVAL_MIN)
+        doubt = self._unsure[item.system, item.cause, rivals, item.settled_by or ""]
+        doubt[0] += 1
+        doubt[1] += item.confidence
+        doubt[2].add(item.group)
+
+    def _charge(self, item: data.Rebalance) -> None:
+        caused, blocked = {person.name for person in item.offenders}, {person.name for person in item.blockers}
+        for name in caused | blocked:
+            hosts = [person.host for person in (*item.offenders, *item.blockers) if person.name == name]
+            deeds = self._deeds[item.cluster, item.system, item.group, name]
+            deeds.add(item, caused=name in caused, blocked=name in blocked, hosts=hosts)
+
+    def _keep(self, item: data.Rebalance) -> None:
+        # The id alone decides between equals, so that what is kept does not depend on the order of the rows.
+        entry = (item.stopped_seconds, not item.expected, item.id, item)
+        if self._kept_max is None:
+            self._kept.append(entry)
+        elif len(self._kept) < self._kept_max:
+            heapq.heappush(self._kept, entry)
+        elif self._kept and entry[:3] > self._kept[0][:3]:
+            heapq.heapreplace(self._kept, entry)
+
+    @property
+    def kept(self) -> list[data.Rebalance]:
+        """The rebalances that were kept, by time."""
+        return sorted((entry[3] for entry in self._kept), key=by_time)
+
+    def unsure(self) -> list[data.Unsure]:
+        """Doubts, the most frequent first."""
+        ordered = sorted(self._unsure.items(), key=lambda pair: (-pair[1][0], pair[0]))
+        return [
+            data.Unsure(
+                system=system,
+                cause=cause,
+                cause_title=cause_entry(system, cause).title,
+                rivals=tuple(cause_entry(system, name).title for name in rivals),
+                settled_by=settled_by or None,
+                count=count,
+                confidence=confidence / count,
+                groups=tuple(sorted(groups)),
+            )
+            for (system, cause, rivals, settled_by), (count, confidence, groups) in ordered
+        ]
+
+    def offenders(self) -> list[data.Offender]:
+        """Members ranked by the time that groups stood still through them, then by how often."""
+        ranked = [
+            data.Offender(
+                cluster=cluster,
+                system=system,
+                group=group,
+                name=name,
+                hosts=tuple(sorted(deeds.hosts)),
+                caused=deeds.caused,
+                blocked=deeds.blocked,
+                stopped_seconds=deeds.stopped_seconds,
+                causes=counted(deeds.causes),
+                families=counted(deeds.families),
+                first_at=deeds.first_at,
+                last_at=deeds.last_at,
+            )
+            for (cluster, system, group, name), deeds in self._deeds.items()
+        ]
+        return sorted(ranked, key=lambda one: (-one.stopped_seconds, -one.caused, -one.blocked, one.cluster, one.group, one.name))
+
+
+def first(when: int | None) -> tuple[bool, int]:
+    """Sorts times with the unknown ones last."""
+    return (when is None, when or 0)
+
+
+def by_time(item: data.Rebalance) -> tuple[object, ...]:
+    return (*first(item.started_at), item.cluster, item.group, item.generation_before or 0, item.id)
+
+
+def counted(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def heaviest(values: Any, without: str | None = None) -> tuple[tuple[str, float], ...]:
+    """Names and their weights, heaviest first; Arrow gives maps as lists of pairs."""
+    pairs = values.items() if isinstance(values, Mapping) else values
+    return tuple(sorted(((name, value) for name, value in pairs if name != without), key=lambda pair: (-pair[1], pair[0])))

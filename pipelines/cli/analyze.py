@@ -1,0 +1,95 @@
+"""`groupscope analyze`: logs in, answer out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pipelines.cli import codes
+from pipelines.cli import options as o
+from pipelines.cli.console import Talk, screen
+from pipelines.cli.source import Asked, open_source
+
+if TYPE_CHECKING:
+    from pipelines.cli.source import Source
+
+Severity = Literal["warning", "critical"]
+
+
+def analyze(
+    paths: o.Paths,
+    log_tz: o.LogZones = None,
+    cluster: o.Clusters = None,
+    kafka_version: o.KafkaVersions = None,
+    assume: o.Assumptions = None,
+    group: o.Groups = None,
+    since: o.Since = None,
+    until: o.Until = None,
+    limit: o.Limit = 30,
+    tz: o.Zone = None,
+    as_json: o.AsJson = False,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Also write the answer as one HTML page.", rich_help_panel=o.HOW),
+    ] = None,
+    fail_on: Annotated[
+        Severity | None,
+        typer.Option("--fail-on", help="End with exit code 1 if an incident is at least this bad.", rich_help_panel=o.HOW),
+    ] = None,
+    settings: o.SettingsFile = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> int:
+    """Say which groups rebalanced, when, for how long, why, and through whom; worst first."""
+    talk = Talk(quiet=quiet, verbose=verbose)
+    asked = Asked(
+        paths=paths, log_zones=log_tz, clusters=cluster, kafka_versions=kafka_version, assumptions=assume, groups=group,
+        since=since, until=until, zone=tz, settings_file=settings,
+    )  # fmt: skip
+    source = open_source(asked, talk)
+    if report is not None:
+        write_report(source, report, title=_title(paths), talk=talk)
+    if as_json:
+        from pipelines.cli.answers import write_contract
+
+        write_contract(source.rows)
+    else:
+        _show(source, limit=limit, verbose=verbose)
+    return codes.decisive([*source.codes, *_findings(source, fail_on)])
+
+
+def _show(source: Source, *, limit: int, verbose: bool) -> None:
+    from dashboards.build import build_answer
+    from pipelines.cli import screens
+
+    answer = build_answer(source.rows, kept_max=limit or None, incidents_max=None if verbose else screens.INCIDENTS_SHOWN, with_lanes=False)
+    screens.analysis(screen(), answer, source.clock, limit=limit, verbose=verbose, skipped=source.skipped)
+
+
+def _findings(source: Source, fail_on: Severity | None) -> list[int]:
+    from dashboards.build import column
+
+    bad = {"warning": ("warning", "critical"), "critical": ("critical",)}.get(fail_on or "", ())
+    return [codes.FINDINGS] if bad and any(column(row, "severity") in bad for row in source.rows.incidents) else []
+
+
+def write_report(source: Source, path: Path, *, title: str, talk: Talk) -> None:
+    """Write the page beside its place and move it there, so that nobody opens half a page."""
+    from importlib.metadata import version
+
+    from dashboards.build import build_answer
+    from dashboards.page import report
+    from pipelines.cli.files import write_text
+
+    drawn = source.settings.report.drawn_rebalances_max
+    page = report(build_answer(source.rows), source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
+    write_text(path, page)
+    talk.note(f"report written: {path}")
+
+
+def _title(paths: list[str]) -> str:
+    """What was analysed, without folders that say nothing to others."""
+    names = [Path(path).name or Path(path).resolve().name or path for path in paths]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

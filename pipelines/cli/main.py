@@ -1,0 +1,141 @@
+"""`groupscope`: the commands, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from pipelines.cli import analyze, codes, doctor, events, explain, run_job, schema, tables
+from pipelines.cli.console import Output, ReaderGone, Talk
+from pipelines.cli.options import PANELS
+
+SECTIONS = ("Arguments", *PANELS, "Options")
+EPILOG = (
+    "Exit codes: 0 good, 1 findings (--fail-on), 2 usage, 3 nothing readable, 4 some input rejected, 5 quality gate failed, "
+    "6 warehouse held by another run, 70 our bug, 74 output can't be written, 130 interrupted."
+)
+
+
+class Command(TyperCommand):
+    """A command that lists its options by purpose, and does not take a closed pipe for a failure.
+
+    Rich's own help takes longer to import than the rest of the program to start, so help is plain text.
+    """
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            is_argument = parameter.param_type_name == "argument"
+            title = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
+            # Typer adds its own type behind the name of an argument, which tells a user nothing.
+            sections.setdefault(title, []).append((record[0].split(" <")[0], record[1]) if is_argument else record)
+        for title, records in sorted(sections.items(), key=lambda section: SECTIONS.index(section[0])):
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderGone from error
+
+
+app = typer.Typer(
+    name="groupscope",
+    help="Tells from log files alone which consumer groups rebalanced, when, for how long, why, and through whom.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("analyze", cls=Command, short_help="Who rebalanced, when, for how long, why, through whom.")(analyze.analyze)
+app.command("explain", cls=Command, short_help="One rebalance as a story, with its lines.")(explain.explain)
+app.command("rebalances", cls=Command, short_help="List rebalances.")(tables.rebalances)
+app.command("offenders", cls=Command, short_help="Rank members by the trouble that they made.")(tables.offenders)
+app.command("timeline", cls=Command, short_help="Show the states of groups over time.")(tables.timeline)
+app.command("outages", cls=Command, short_help="List partitions without leader.")(tables.outages)
+app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
+app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
+app.command("schema", cls=Command, short_help="Print the JSON Schema of a command.")(schema.schema)
+app.command("doctor", cls=Command, short_help="Check this machine, and say how to mend it.")(doctor.doctor)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"groupscope {version('groupscope')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)] = False,
+) -> None:
+    """Tells from log files alone which consumer groups rebalanced, when, for how long, why, and through whom."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    Talk.verbose = False
+    try:
+        result = app(args=None if arguments is None else list(arguments), prog_name="groupscope", standalone_mode=False)
+        Output().flush()
+    except ReaderGone:
+        return codes.GOOD
+    except KeyboardInterrupt:
+        return _say("interrupted", codes.INTERRUPTED)
+    except typer.Abort:
+        return _say("interrupted", codes.INTERRUPTED)
+    except typer.TyperException as error:
+        return _say(error.format_message(), error.exit_code or codes.USAGE)
+    except Exception as error:
+        return _failed(error)
+    if result == codes.INTERRUPTED:
+        return _say("interrupted", codes.INTERRUPTED)
+    return result if isinstance(result, int) else codes.GOOD
+
+
+def _failed(error: Exception) -> int:
+    """An error that knows its exit code is one the user can mend; any other is ours."""
+    code = getattr(error, "exit_code", None)
+    if isinstance(code, int) and code != codes.OUR_BUG:
+        return _say(str(error), code)
+    if Talk.verbose:
+        traceback.print_exception(error)
+    told = " ".join(str(error).split())
+    hint = (
+        "this is a bug of groupscope"
+        + ("" if Talk.verbose else "; run again with -v for the traceback")
+        + ", and report it with that and the version"
+    )
+    return _say(f"{type(error).__name__}: {told}\n{hint}", codes.OUR_BUG)
+
+
+def _say(text: str, code: int) -> int:
+    """One line to standard error, with nothing in it that a terminal would obey."""
+    from dashboards.text import visible
+
+    lines = [visible(line) for line in text.strip().splitlines()] or ["failed"]
+    prefix = "" if code == codes.INTERRUPTED else "error: "
+    print(f"{prefix}{lines[0]}", *lines[1:], sep="\n", file=sys.stderr)
+    return code
+
+
+def run() -> None:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal's encoding lacks is shown as an escape instead of ending the program.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(main())

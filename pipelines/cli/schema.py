@@ -1,0 +1,125 @@
+"""`groupscope schema`: what the JSON of each command looks like."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.errors import UsageError
+
+COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "events")
+
+
+def schema(
+    command: Annotated[str, typer.Argument(metavar="[COMMAND]", help=f"Whose JSON: {', '.join(COMMANDS)}.")] = "analyze",
+) -> int:
+    """Print the JSON Schema (draft 2020-12) of a command's JSON."""
+    import json
+
+    from pipelines.cli.console import Output
+
+    Output().write(json.dumps(command_schema(command), indent=2, ensure_ascii=False) + "\n")
+    return 0
+
+
+def command_schema(command: str) -> dict[str, Any]:
+    """The schema of one command. Those of --jsonl describe one line."""
+    from pipelines.schemas import contract_schema
+
+    contract = copy.deepcopy(contract_schema())
+    if command == "analyze":
+        return contract
+    if command == "offenders":
+        return _listing(contract, "offenders", OFFENDER)
+    if command in ("rebalances", "timeline", "outages"):
+        return _listing(contract, command, contract["properties"][command]["items"])
+    if command == "explain":
+        told = {"schema_version": contract["properties"]["schema_version"], "rebalance": {"$ref": "#/$defs/rebalances"}, "story": _TEXTS}
+        return _object(contract, "groupscope explain --json", told)
+    if command == "events":
+        return _events()
+    near = difflib.get_close_matches(command, COMMANDS, n=1)
+    raise UsageError(f"no schema {command!r}; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"))
+
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+_COUNT = {"type": "integer", "minimum": 0}
+_INSTANT = {"type": ["string", "null"], "format": "date-time"}
+
+OFFENDER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "cluster": _TEXT,
+        "system": {"enum": ["kafka", "rocketmq"]},
+        "group": _TEXT,
+        "name": {"description": "Client id, else instance id, else member id.", **_TEXT},
+        "hosts": _TEXTS,
+        "rebalances_caused": _COUNT,
+        "rebalances_held_up": {"description": "Rebalances in which others waited for it.", **_COUNT},
+        "stopped_seconds": {"description": "Time that the group stood still in these rebalances.", "type": "number", "minimum": 0},
+        "causes": {"type": "object", "additionalProperties": _COUNT},
+        "first_at": _INSTANT,
+        "last_at": _INSTANT,
+    },
+    "required": [
+        "cluster",
+        "system",
+        "group",
+        "name",
+        "hosts",
+        "rebalances_caused",
+        "rebalances_held_up",
+        "stopped_seconds",
+        "causes",
+        "first_at",
+        "last_at",
+    ],
+    "additionalProperties": False,
+}
+
+
+def _listing(contract: dict[str, Any], key: str, item: dict[str, Any]) -> dict[str, Any]:
+    listed = {"schema_version": contract["properties"]["schema_version"], key: {"type": "array", "items": item}}
+    return _object(contract, f"groupscope {key} --json", listed)
+
+
+def _object(contract: dict[str, Any], title: str, properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "$schema": contract["$schema"],
+        "title": title,
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+        "$defs": contract["$defs"],
+    }
+
+
+def _events() -> dict[str, Any]:
+    """One line of `events --jsonl`: the columns of silver.events, `fields` as an object."""
+    import pyarrow as pa
+
+    from pipelines.cli.events import FIRST, LEFT_OUT
+    from pipelines.schemas import TABLES
+
+    kinds = {pa.int64(): "integer", pa.int32(): "integer", pa.bool_(): "boolean"}
+    properties: dict[str, Any] = {}
+    for column in TABLES["events"].columns:
+        if column.name not in (*LEFT_OUT, "cluster", "run_id"):
+            kind = kinds.get(column.type, "string")
+            properties[column.name] = {"description": column.description, "type": kind if column.required else [kind, "null"]}
+    properties["at"] = {"description": TABLES["events"].column("at").description, **_INSTANT}
+    properties["fields"] = {"description": "The message's other fields.", "type": "object"}
+    ordered = {name: properties[name] for name in (*FIRST, *(name for name in properties if name not in FIRST))}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "groupscope events --jsonl, one line",
+        "type": "object",
+        "properties": ordered,
+        "required": list(ordered),
+        "additionalProperties": False,
+    }

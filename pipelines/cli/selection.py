@@ -1,0 +1,127 @@
+"""Part of an answer: some groups, some stretch of time. Rows are passed over, never copied."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.build import column
+from pipelines.cli.when import Moment
+from pipelines.errors import UsageError
+from pipelines.schemas import CONTRACT
+
+# First and last time of a row: columns from which each is taken, the first that is known.
+_TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "rebalances": (("started_at", "joined_at", "ended_at"), ("ended_at",)),
+    "timeline": (("changed_at",), ("changed_at",)),
+    "members": (("first_seen_at",), ("last_seen_at",)),
+    "incidents": (("started_at",), ("ended_at",)),
+    "outages": (("offline_at",), ("online_at",)),
+    "leader_moves": (("moved_at",), ("moved_at",)),
+    "broker_outages": (("down_at",), ("up_at",)),
+    "coordinator_moves": (("left_at", "loaded_at"), ("loaded_at", "left_at")),
+    "allocation_changes": (("changed_at",), ("changed_at",)),
+    "ownership": (("started_at",), ("ended_at",)),
+    "conditions": (("started_at",), ("ended_at",)),
+    "divergences": (("at",), ("at",)),
+}
+_OF_FILES = ("unknown", "rejected")
+
+
+@dataclass(slots=True)
+class Filtered:
+    """Rows that pass; can be gone through more than once."""
+
+    rows: Iterable[Any]
+    passes: Callable[[Any], bool]
+
+    def __iter__(self) -> Iterator[Any]:
+        return filter(self.passes, self.rows)
+
+
+class Selected:
+    """An analysis of which only some rows are seen; attributes are the keys of the JSON contract."""
+
+    def __init__(self, analysis: Any, groups: Iterable[str], since: int | None, until: int | None) -> None:
+        self.inputs = analysis.inputs
+        wanted = frozenset(groups)
+        for key in CONTRACT:
+            rows: Iterable[Any] = getattr(analysis, key)
+            if (wanted or since is not None or until is not None) and key not in _OF_FILES:
+                rows = Filtered(rows, _test(key, wanted, since, until))
+            setattr(self, key, rows)
+
+
+def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, until: Moment | None) -> Any:
+    """The part that was asked for. A group that the logs don't have is an error that names the nearest."""
+    if not groups and since is None and until is None:
+        return analysis
+    names = list(groups or ())
+    if names:
+        _check_groups(analysis, names)
+    last_at = last_record_at(analysis)
+    start = since.micros(last_at) if since else None
+    end = until.micros(last_at) if until else None
+    if start is not None and end is not None and start > end:
+        raise UsageError("--since lies behind --until, so nothing can be shown")
+    return Selected(analysis, names, start, end)
+
+
+def last_record_at(analysis: Any) -> int | None:
+    """The last time that a recognised file holds."""
+    times = [column(row, "last_at") for row in analysis.inputs["log_files"] if column(row, "recognised")]
+    times += [column(row, "ended_at") or column(row, "started_at") for row in analysis.incidents]
+    return max((time for time in times if time is not None), default=None)
+
+
+def known_groups(analysis: Any) -> set[str]:
+    keys = ("rebalances", "timeline", "members", "offsets_at_risk", "allocation_changes")
+    return {group for key in keys for row in getattr(analysis, key) if (group := column(row, "group"))}
+
+
+def no_such_group(name: str, known: Iterable[str]) -> UsageError:
+    """The error for a group that is not there, with what may have been meant."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if near:
+        return UsageError(f"no group {name!r} here; did you mean {near[0]!r}?")
+    some = ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return UsageError(f"no group {name!r} here; there {'are' if names else 'is'} {some or 'no group at all'}")
+
+
+def _check_groups(analysis: Any, wanted: Iterable[str]) -> None:
+    known = known_groups(analysis)
+    for name in wanted:
+        if name not in known:
+            raise no_such_group(name, known)
+
+
+def _test(key: str, groups: frozenset[str], since: int | None, until: int | None) -> Callable[[Any], bool]:
+    starts, ends = _TIMES.get(key, ((), ()))
+
+    def passes(row: Any) -> bool:
+        if groups and not _of_groups(key, row, groups):
+            return False
+        if not starts or (since is None and until is None):
+            return True
+        start, end = _known(row, starts), _known(row, ends)
+        if start is None and end is None:
+            return False
+        # A row that is still open reaches to the end of the logs.
+        begins_in_time = until is None or (start if start is not None else end or 0) <= until
+        return begins_in_time and (since is None or end is None or end >= since)
+
+    return passes
+
+
+def _of_groups(key: str, row: Any, groups: frozenset[str]) -> bool:
+    if key in ("incidents", "outages"):
+        return not groups.isdisjoint(column(row, "groups") or ())
+    group = column(row, "group")
+    return group is None or group in groups
+
+
+def _known(row: Any, names: Iterable[str]) -> int | None:
+    return next((value for name in names if (value := column(row, name)) is not None), None)

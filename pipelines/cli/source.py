@@ -1,0 +1,132 @@
+"""Where an answer comes from: log files read here and now, or the tables of a warehouse."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conf.settings import Settings, load_settings
+from dashboards.units import Clock
+from pipelines.cli import codes
+from pipelines.cli.console import Talk
+from pipelines.errors import NothingReadable, UsageError
+
+
+@dataclass(slots=True)
+class Asked:
+    """What a command was asked for, beside its own options."""
+
+    paths: Sequence[str] | None = None
+    warehouse: str | None = None
+    log_zones: Sequence[str] | None = None
+    clusters: Sequence[str] | None = None
+    kafka_versions: Sequence[str] | None = None
+    assumptions: Sequence[str] | None = None
+    groups: Sequence[str] | None = None
+    since: str | None = None
+    until: str | None = None
+    zone: str | None = None
+    settings_file: Path | None = None
+
+
+@dataclass(slots=True)
+class Source:
+    """Rows to show, the clock to show them by, and the exit codes that reading them calls for."""
+
+    rows: Any
+    clock: Clock
+    settings: Settings
+    codes: list[int]
+    skipped: list[dict[str, Any]]
+
+
+def open_source(asked: Asked, talk: Talk) -> Source:
+    """Read what was asked for, and choose from it what was asked for."""
+    from pipelines.cli.selection import select
+    from pipelines.cli.when import moment
+
+    settings = load_settings(asked.settings_file)
+    clock = clock_of(asked.zone, settings)
+    since = moment(asked.since, clock.zone_name, "--since") if asked.since else None
+    until = moment(asked.until, clock.zone_name, "--until") if asked.until else None
+    warehouse = asked.warehouse or (settings.warehouse.uri if not asked.paths else "")
+    if asked.paths and asked.warehouse:
+        raise UsageError("give either PATH... or --warehouse, not both")
+    if asked.paths:
+        analysis, found = _analysis(asked, settings, talk)
+    elif warehouse:
+        from pipelines.cli.warehouse import Warehouse
+
+        analysis, found = Warehouse(warehouse), []
+    else:
+        raise UsageError("nothing to read: give log files or folders, or --warehouse with the tables of groupscope run")
+    rows = select(analysis, asked.groups, since, until)
+    return Source(rows, clock, settings, found, getattr(analysis, "skipped", []))
+
+
+def clock_of(zone: str | None, settings: Settings) -> Clock:
+    """The zone in which times are shown."""
+    if zone is None:
+        return Clock(settings.display.time_zone)
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        near = difflib.get_close_matches(zone, available_timezones(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else "; an example is Europe/Berlin"
+        raise UsageError(f"--tz: {zone!r} is not a time zone{hint}") from error
+    return Clock(zone)
+
+
+def check_paths(paths: Sequence[str]) -> None:
+    """Paths that are not there end the command before any work is done."""
+    for path in paths:
+        if path != "-" and not os.path.lexists(path) and not glob.has_magic(path):
+            near = difflib.get_close_matches(os.path.basename(path), _siblings(path), n=1)
+            hint = f"; did you mean {os.path.join(os.path.dirname(path), near[0])}?" if near else ""
+            raise NothingReadable(f"{path}: no such file or folder{hint}")
+
+
+def _siblings(path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(os.path.dirname(path) or "."))
+    except OSError:
+        return []
+
+
+def _analysis(asked: Asked, settings: Settings, talk: Talk) -> tuple[Any, list[int]]:
+    from pipelines.cli.rules import Given, analyze_options
+    from pipelines.local import analyze
+
+    paths = list(asked.paths or ())
+    check_paths(paths)
+    options = analyze_options(settings, Given(asked.log_zones, asked.clusters, asked.kafka_versions, asked.assumptions))
+    with talk.progress("reading") as progress:
+        analysis = analyze(paths, options, progress)
+    if analysis.missing:
+        raise NothingReadable(f"{analysis.missing[0]}: no such file or folder")
+    for text in analysis.warnings:
+        talk.warn(text)
+    return analysis, input_codes(analysis, paths)
+
+
+def input_codes(analysis: Any, paths: Sequence[str]) -> list[int]:
+    """3 where nothing could be read; 4 where part of what is a log, or was named, could not."""
+    files = analysis.inputs["log_files"]
+    if not any(row["status"] in ("ok", "empty", "truncated") for row in files):
+        reasons = [f"{row['path']}: {row['reason'] or row['status']}" for row in files]
+        reasons += [f"{row['path']}: {row['reason']}" for row in analysis.skipped]
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        raise NothingReadable(f"no log could be read; {reasons[0]}{more}" if reasons else f"no log file in {', '.join(paths)}")
+    named = set(paths)
+    broken = any(row["status"] in ("rejected", "truncated") for row in files)
+    refused = any(row["path"] in named and row["status"] == "skipped" for row in files) or any(
+        row["path"] in named for row in analysis.skipped
+    )
+    return [codes.SOME_REJECTED] if broken or refused or analysis.rejected else []

@@ -1,0 +1,215 @@
+"""`groupscope rebalances|offenders|timeline|outages`: one table of an answer, from logs or from a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from pipelines.cli import codes
+from pipelines.cli import options as o
+from pipelines.cli.console import Talk, screen
+from pipelines.cli.source import Asked, Source, open_source
+from pipelines.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dashboards.data import Answer
+
+
+def rebalances(
+    paths: o.MaybePaths = None,
+    warehouse: o.WarehouseUri = None,
+    log_tz: o.LogZones = None,
+    cluster: o.Clusters = None,
+    kafka_version: o.KafkaVersions = None,
+    assume: o.Assumptions = None,
+    group: o.Groups = None,
+    since: o.Since = None,
+    until: o.Until = None,
+    limit: o.Limit = 50,
+    tz: o.Zone = None,
+    as_json: o.AsJson = False,
+    jsonl: o.AsJsonLines = False,
+    settings: o.SettingsFile = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> int:
+    """List rebalances: when, why, through whom, for how long."""
+    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings)
+    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    return _answer(source, "rebalances", _rows("rebalances"), _rebalances, limit=limit, as_json=as_json, jsonl=jsonl)
+
+
+def offenders(
+    paths: o.MaybePaths = None,
+    warehouse: o.WarehouseUri = None,
+    log_tz: o.LogZones = None,
+    cluster: o.Clusters = None,
+    kafka_version: o.KafkaVersions = None,
+    assume: o.Assumptions = None,
+    group: o.Groups = None,
+    since: o.Since = None,
+    until: o.Until = None,
+    limit: o.Limit = 50,
+    tz: o.Zone = None,
+    as_json: o.AsJson = False,
+    jsonl: o.AsJsonLines = False,
+    settings: o.SettingsFile = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> int:
+    """Rank the members that set rebalances off or made others wait, by the time that groups stood still."""
+    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings)
+    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    return _answer(source, "offenders", offender_rows, _offenders, limit=limit, as_json=as_json, jsonl=jsonl)
+
+
+def timeline(
+    paths: o.MaybePaths = None,
+    warehouse: o.WarehouseUri = None,
+    log_tz: o.LogZones = None,
+    cluster: o.Clusters = None,
+    kafka_version: o.KafkaVersions = None,
+    assume: o.Assumptions = None,
+    group: o.Groups = None,
+    since: o.Since = None,
+    until: o.Until = None,
+    limit: o.Limit = 40,
+    tz: o.Zone = None,
+    as_json: o.AsJson = False,
+    jsonl: o.AsJsonLines = False,
+    settings: o.SettingsFile = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> int:
+    """Show the states of groups over time."""
+    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings)
+    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    return _answer(source, "timeline", _rows("group_transitions", "timeline"), _timeline, limit=limit, as_json=as_json, jsonl=jsonl)
+
+
+def outages(
+    paths: o.MaybePaths = None,
+    warehouse: o.WarehouseUri = None,
+    log_tz: o.LogZones = None,
+    cluster: o.Clusters = None,
+    kafka_version: o.KafkaVersions = None,
+    assume: o.Assumptions = None,
+    group: o.Groups = None,
+    since: o.Since = None,
+    until: o.Until = None,
+    limit: o.Limit = 50,
+    tz: o.Zone = None,
+    as_json: o.AsJson = False,
+    jsonl: o.AsJsonLines = False,
+    settings: o.SettingsFile = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> int:
+    """List the times in which a partition had no leader."""
+    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings)
+    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    return _answer(source, "outages", _rows("partition_outages", "outages"), _outages, limit=limit, as_json=as_json, jsonl=jsonl)
+
+
+Ready = Callable[[Any], Iterable[dict[str, Any]]]
+Show = Callable[["Console", "Answer", Source, int], None]
+
+
+def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, as_json: bool, jsonl: bool) -> int:
+    """The table in the form that was asked for. JSON holds all rows, whatever the limit."""
+    from pipelines.cli import answers
+
+    if as_json and jsonl:
+        raise UsageError("--json and --jsonl can't be had at once")
+    if as_json:
+        answers.write_list(key, ready(source.rows))
+    elif jsonl:
+        answers.write_lines(ready(source.rows))
+    else:
+        from dashboards.build import build_answer
+
+        answer = build_answer(source.rows, kept_max=limit or None, with_lanes=key == "timeline")
+        show(screen(), answer, source, limit)
+    return codes.decisive(source.codes)
+
+
+def _rows(table: str, key: str | None = None) -> Ready:
+    def rows(source_rows: Any) -> Iterable[dict[str, Any]]:
+        from pipelines.cli.answers import ready
+
+        return ready(table, getattr(source_rows, key or table))
+
+    return rows
+
+
+def offender_rows(rows: Any) -> Iterable[dict[str, Any]]:
+    """Offenders as `groupscope schema offenders` describes them."""
+    from dashboards.build import build_answer
+    from pipelines.schemas import instant_text
+
+    for item in build_answer(rows, kept_max=0, incidents_max=0, with_lanes=False).offenders:
+        yield {
+            "cluster": item.cluster,
+            "system": item.system,
+            "group": item.group,
+            "name": item.name,
+            "hosts": list(item.hosts),
+            "rebalances_caused": item.caused,
+            "rebalances_held_up": item.blocked,
+            "stopped_seconds": item.stopped_seconds,
+            "causes": dict(item.causes),
+            "first_at": instant_text(item.first_at),
+            "last_at": instant_text(item.last_at),
+        }
+
+
+def _rebalances(console: Console, answer: Answer, source: Source, _: int) -> None:
+    from pipelines.cli import screens
+
+    if not answer.rebalances:
+        screens.say(console, "No rebalance found.")
+        return
+    screens.rebalances(console, answer.rebalances, source.clock)
+    _rest(console, answer.totals.rebalances, len(answer.rebalances), "rebalances", "the longest are shown")
+
+
+def _offenders(console: Console, answer: Answer, source: Source, limit: int) -> None:
+    from pipelines.cli import screens
+
+    if not answer.offenders:
+        screens.say(console, "No member is known to have set off or held up a rebalance.")
+        return
+    screens.offenders(console, answer.offenders[: limit or None], source.clock)
+    _rest(console, len(answer.offenders), limit or len(answer.offenders), "members", "the worst are shown")
+
+
+def _timeline(console: Console, answer: Answer, source: Source, limit: int) -> None:
+    from pipelines.cli import screens
+    from pipelines.cli.lanes import lanes
+
+    if not answer.lanes:
+        screens.say(console, "No state of a group is known.")
+        return
+    lanes(console, answer.lanes[: limit or None], source.clock)
+    _rest(console, len(answer.lanes), limit or len(answer.lanes), "groups", "--group shows one of them")
+
+
+def _outages(console: Console, answer: Answer, source: Source, limit: int) -> None:
+    from pipelines.cli import screens
+
+    if not answer.outages:
+        screens.say(
+            console, "No partition without leader found. It takes controller.log, or the server.log of KRaft controllers, to see one."
+        )
+        return
+    screens.outages(console, answer.outages[: limit or None], source.clock)
+    _rest(console, len(answer.outages), limit or len(answer.outages), "outages", "by time")
+
+
+def _rest(console: Console, count: int, shown: int, what: str, which: str) -> None:
+    from pipelines.cli import screens
+
+    if count > shown:
+        screens.say(console, f"{shown:,} of {count:,} {what}, {which}; --limit 0 shows all", style="dim")

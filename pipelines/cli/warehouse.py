@@ -1,0 +1,134 @@
+"""The tables of a warehouse through delta-rs, without a JVM, as rows of the shapes that an analysis has.
+
+Tables are opened at the versions that the last published run wrote down, so a run under way is never seen by half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pipelines.errors import NothingReadable
+from pipelines.schemas import CONTRACT, ROW_TABLES, TABLES, TOTALS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PUBLISHED = "published"
+_WITH_ROWS = frozenset(ROW_TABLES.values())
+
+
+class Stored:
+    """Rows of one table; can be gone through more than once, and are read batch by batch."""
+
+    def __init__(self, warehouse: Warehouse, table: str) -> None:
+        self._warehouse = warehouse
+        self._table = table
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._warehouse.batches(self._table):
+            yield from rows_of(self._table, batch)
+
+
+class Warehouse:
+    """What an analysis offers, from the tables below one folder or URI."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri.rstrip("/") or uri
+        self.versions = self._published()
+
+    def __getattr__(self, key: str) -> Stored:
+        """The keys of the JSON contract; `inputs` stands for itself."""
+        if key in CONTRACT:
+            return Stored(self, CONTRACT[key])
+        raise AttributeError(key)
+
+    @cached_property
+    def inputs(self) -> dict[str, Any]:
+        files = list(Stored(self, "log_files"))
+        totals = {name: sum(row[name] or 0 for row in files) for name in TOTALS if name != "files"}
+        return {"log_files": files, "totals": {"files": len(files), **totals}}
+
+    def batches(self, table: str) -> Iterator[pa.RecordBatch]:
+        """A table as it was published, in its declared types, in the order of its key."""
+        import pyarrow as pa
+        from deltalake import DeltaTable, QueryBuilder
+
+        declared = TABLES[table]
+        if table not in self.versions:
+            return
+        stored = DeltaTable(f"{self.uri}/{declared.path}", version=self.versions[table])
+        present = {field.name for field in stored.schema().fields}
+        wanted = declared.arrow_schema()
+        columns = ", ".join(f'"{name}"' for name in wanted.names if name in present)
+        order = ", ".join(f'"{name}"' for name in _order(table) if name in present)
+        query = QueryBuilder().register("stored", stored).execute(f"select {columns} from stored order by {order}")  # noqa: S608 - declared names
+        for found in query:
+            yield _as_declared(pa.record_batch(found), wanted)
+
+    def _published(self) -> dict[str, int]:
+        """Version of each table in the last run that was published."""
+        from deltalake import DeltaTable, QueryBuilder
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        place = f"{self.uri}/{TABLES['runs'].path}"
+        try:
+            runs = DeltaTable(place)
+        except (TableNotFoundError, DeltaError, OSError) as error:
+            raise NothingReadable(
+                f"{self.uri} is no warehouse: it has no table of runs ({TABLES['runs'].path}); make one with groupscope run"
+            ) from error
+        query = f"select run_number, table_versions from stored where status = '{PUBLISHED}' order by run_number desc limit 1"  # noqa: S608 - a constant
+        found = QueryBuilder().register("stored", runs).execute(query).read_all()
+        rows = _plain_table(found).to_pylist()
+        if not rows:
+            raise NothingReadable(f"{self.uri}: no run has been published yet; see why with groupscope run")
+        return dict(rows[0]["table_versions"] or ())
+
+
+def rows_of(table: str, batch: pa.RecordBatch) -> list[Any]:
+    """Rows as dataclasses where a table has them, else as mappings; times are microseconds since 1970."""
+    import pyarrow as pa
+
+    from pipelines.rows import from_batch, micros
+
+    if table in _WITH_ROWS:
+        return from_batch(table, batch)
+    times = {name: micros(batch[name]) for name in batch.schema.names if pa.types.is_timestamp(batch.schema.field(name).type)}
+    rows: list[dict[str, Any]] = batch.drop_columns(["run_id"]).to_pylist() if "run_id" in batch.schema.names else batch.to_pylist()
+    for position, row in enumerate(rows):
+        row.update((name, values[position]) for name, values in times.items())
+        row.update((name, dict(row[name] or ())) for name in _maps(table) if name in row)
+    return rows
+
+
+def _maps(table: str) -> list[str]:
+    import pyarrow as pa
+
+    return [column.name for column in TABLES[table].columns if pa.types.is_map(column.type)]
+
+
+def _order(table: str) -> Mapping[str, None]:
+    """By time where a table has one, then by key: the same table reads in the same order each time."""
+    import pyarrow as pa
+
+    declared = TABLES[table]
+    times = [column.name for column in declared.columns if pa.types.is_timestamp(column.type)][:1]
+    return dict.fromkeys([*times, *declared.key])
+
+
+def _as_declared(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+    """Columns in their declared order and types. A column that an older version did not have is null."""
+    import pyarrow as pa
+
+    columns = [
+        batch[field.name].cast(field.type) if field.name in batch.schema.names else pa.nulls(len(batch), field.type) for field in wanted
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+def _plain_table(found: Any) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table(found)

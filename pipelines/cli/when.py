@@ -1,0 +1,63 @@
+"""Points in time as people type them: ISO 8601, a time of day, or a stretch counted back from the last record."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from pipelines.errors import UsageError
+
+_STRETCH = re.compile(r"(?P<count>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|min|m|h|d|w)")
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point in time that may need the end of the logs, or a day, to be known."""
+
+    text: str
+    zone: str
+    back: timedelta | None = None
+    of_day: time | None = None
+    absolute: int | None = None
+
+    def micros(self, last_at: int | None) -> int:
+        """Microseconds since 1970. `last_at` is the time of the last record."""
+        if self.absolute is not None:
+            return self.absolute
+        if last_at is None:
+            raise UsageError(f"{self.text!r} is counted from the last record, but the logs have no times; give a full time")
+        end = _EPOCH + timedelta(microseconds=last_at)
+        if self.back is not None:
+            return _micros(end - self.back)
+        local = end.astimezone(ZoneInfo(self.zone))
+        found = (
+            local.replace(hour=self.of_day.hour, minute=self.of_day.minute, second=self.of_day.second, microsecond=self.of_day.microsecond)
+            if self.of_day
+            else local
+        )
+        return _micros(found if found <= local else found - timedelta(days=1))
+
+
+def moment(text: str, zone: str, option: str) -> Moment:
+    """Read a time; without a zone of its own it is in `zone`."""
+    stretch = _STRETCH.fullmatch(text.strip())
+    if stretch:
+        seconds = float(stretch["count"]) * _SECONDS[stretch["unit"]]
+        return Moment(text, zone, back=timedelta(seconds=seconds))
+    try:
+        if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?", text.strip()):
+            return Moment(text, zone, of_day=time.fromisoformat(text.strip().rjust(5, "0").replace(",", ".")))
+        found = datetime.fromisoformat(text.strip().replace(",", "."))
+        return Moment(text, zone, absolute=_micros(found if found.tzinfo else found.replace(tzinfo=ZoneInfo(zone))))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(
+            f"{option} {text!r} is no time; examples are 2026-03-01T10:00, '2026-03-01 10:00:05.123+01:00', 10:00 and 2h"
+        ) from error
+
+
+def _micros(when: datetime) -> int:
+    return (when - _EPOCH) // timedelta(microseconds=1)
