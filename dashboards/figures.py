@@ -67,7 +67,7 @@ STATE_COLOURS = {
 }
 LANES_MAX = 60
 OUTAGE_LANES_MAX = 12
-BARS_MAX = 40
+BARS_MAX = 25
 OFFENDERS_MAX = 20
 _LANE_HEIGHT = 34
 
@@ -98,7 +98,7 @@ def timeline(answer: Answer, clock: Clock, drawn_max: int) -> Chart | None:
     broken = _outage_labels(answer.outages)
     end = max(filter(None, [answer.totals.last_at, *(item.ended_at or item.started_at for item in drawn)]), default=None)
     traces = _state_traces([lane for lane in answer.lanes if (lane.cluster, lane.group) in names], names, clock, end)
-    traces += _rebalance_traces(drawn, names, clock, end)
+    traces += _rebalance_traces(drawn, names, clock)
     traces += _outage_traces(answer.outages, broken, clock, end)
     rows = [*broken.values(), *reversed(names.values())]
     figure = _figure(traces, height=110 + _LANE_HEIGHT * max(len(rows), 2), barmode="overlay")
@@ -114,7 +114,7 @@ def timeline(answer: Answer, clock: Clock, drawn_max: int) -> Chart | None:
 def phases(rebalances: Sequence[Rebalance], clock: Clock) -> Chart | None:
     """Where the time of the longest rebalances went: initial delay, waiting for members, assignment."""
     known = [item for item in rebalances if item.join_seconds is not None or item.duration_seconds or item.at_least_seconds]
-    longest = _longest(known, BARS_MAX)
+    longest = sorted(_longest(known, BARS_MAX), key=lambda item: (-item.lasted_seconds, item.started_at or 0, item.id))
     if not longest:
         return None
     labels = [_bar_label(item, clock, position) for position, item in enumerate(longest, start=1)]
@@ -269,7 +269,7 @@ def _bars(name: str, colour: str, items: Sequence[tuple[str, int, int, str]], cl
     }
 
 
-def _rebalance_traces(items: Sequence[Rebalance], names: dict[tuple[str, str], str], clock: Clock, end: int | None) -> list[dict[str, Any]]:
+def _rebalance_traces(items: Sequence[Rebalance], names: dict[tuple[str, str], str], clock: Clock) -> list[dict[str, Any]]:
     """For each family of causes its stretches, and a mark at each start, so that a short one can be seen at any zoom."""
     traces: list[dict[str, Any]] = []
     for family in FAMILIES:
@@ -279,7 +279,6 @@ def _rebalance_traces(items: Sequence[Rebalance], names: dict[tuple[str, str], s
         lanes = [names[item.cluster, item.group] for item in alike]
         starts = [_axis_time(item.started_at or 0, clock) for item in alike]
         texts = [[item.id, _hover(item, clock)] for item in alike]
-        ends = [item.ended_at if item.ended_at is not None else max(end or 0, item.started_at or 0) for item in alike]
         shared = {"y": lanes, "customdata": texts, "legendgroup": family, "hovertemplate": "%{customdata[1]}<extra></extra>"}
         traces.append(
             {
@@ -288,7 +287,7 @@ def _rebalance_traces(items: Sequence[Rebalance], names: dict[tuple[str, str], s
                 "orientation": "h",
                 "name": FAMILY_TITLES[family],
                 "base": starts,
-                "x": [(until - (item.started_at or 0)) / 1000 for item, until in zip(alike, ends, strict=True)],
+                "x": [item.lasted_seconds * 1000 for item in alike],
                 "width": 0.62,
                 "marker": {"color": FAMILY_COLOURS[family], "opacity": 0.92, "line": {"width": 0}},
                 "showlegend": False,

@@ -173,7 +173,7 @@ def _row(item: Rebalance, clock: units.Clock, positions: dict[str, int]) -> dict
         "phases": [round(value, 3) for value in phases],
         "phaseTexts": [units.duration(value) for value in phases],
         "story": [visible(sentence) for sentence in story.story(item, clock)],
-        "said": visible(item.trigger_text or ""),
+        "said": visible(story.own_words(item)),
         "alternatives": [[cause_entry(item.system, name).title, units.share(value)] for name, value in item.alternatives],
         "evidence": [_line(line, positions) for line in item.evidence[:EVIDENCE_MAX]],
         "more": max(0, len(item.evidence) - EVIDENCE_MAX),

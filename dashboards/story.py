@@ -36,6 +36,12 @@ def act(item: Rebalance) -> str:
     return entry.clause(offender_names(first) if first else "a member that no line names")
 
 
+def own_words(item: Rebalance) -> str:
+    """The coordinator's reason, where it gave one; a whole record stands among the evidence already."""
+    said = item.trigger_text or ""
+    return "" if any(line.text.startswith(said[:80]) for line in item.evidence) else said
+
+
 def certainty(item: Rebalance) -> list[str]:
     """How sure the cause is, what else it may be, and what would settle it."""
     rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.alternatives if value >= 0.01]

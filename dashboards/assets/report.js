@@ -76,7 +76,7 @@
     button.setAttribute("aria-expanded", String(open));
     button.setAttribute("aria-label", `Details of the rebalance of ${row.group} at ${row.start}`);
     button.addEventListener("click", () => toggle(row.id));
-    const cause = make("td", {}, dot(row.family), row.title);
+    const cause = make("td", { className: "cause" }, dot(row.family), row.title);
     if (row.rootTitle) cause.append(make("span", { className: "root", textContent: `behind it: ${row.rootTitle}` }));
     const line = make("tr", {},
       cell(button, "nowrap"), cell(row.group + (row.topic ? ` · ${row.topic}` : ""), "log"), cell(row.generations, "nowrap"), cause,

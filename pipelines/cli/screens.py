@@ -18,18 +18,21 @@ if TYPE_CHECKING:
 SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "info": "green"}
 INCIDENTS_SHOWN = 10
 REMEDIES_SHOWN = 3
+PRECISE_WIDTH = 100
+"""Below this many columns tables leave out milliseconds of times."""
 DOUBTS_SHOWN = 5
 FILES_SHOWN = 5
 TIMES = "\N{MULTIPLICATION SIGN}"
+EVIDENCE_CHARACTERS = 2000
 _TEXT_MAX = 100
 """Prose is not set wider than this."""
 
 
-def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: str = "") -> None:
-    """A paragraph, wrapped; `hang` indents its later lines further."""
+def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: str = "", wide: bool = False) -> None:
+    """A paragraph, wrapped; `hang` indents its later lines further, `wide` lets it have the whole width."""
     from rich.text import Text
 
-    width = min(console.width, _TEXT_MAX + indent) - indent
+    width = (console.width if wide else min(console.width, _TEXT_MAX + indent)) - indent
     lines = Text(visible(text), style=style).wrap(console, max(width - hang, 20))
     for number, line in enumerate(lines):
         line.rstrip()
@@ -164,8 +167,9 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
     many_clusters = len({item.cluster for item in items}) > 1
     if one_day:
         say(console, f"all on {days.pop()}", indent=1, style="dim")
+    starts = [clock.time(item.started_at) if one_day else clock.stamp(item.started_at) for item in items]
     columns = [
-        Column(f"start ({clock.zone_name})", [clock.time(item.started_at) if one_day else clock.stamp(item.started_at) for item in items]),
+        Column(f"start ({clock.zone_name})", starts if console.width >= PRECISE_WIDTH else [start.partition(".")[0] for start in starts]),
         Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=16),
         Column("group", [item.group + (f" ({item.topic})" if item.topic else "") for item in items], least=14),
         Column("gen", [item.generations.replace(" ", "") for item in items], rank=2),
@@ -189,10 +193,10 @@ def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None
     many_clusters = len({item.cluster for item in items}) > 1
     columns = [
         Column("", [f"{position}." for position in range(1, len(items) + 1)], right=True),
-        Column("member", [item.name for item in items], least=14),
-        Column("host", [listed(list(item.hosts), 2) for item in items], rank=4, least=10),
+        Column("member", [item.name for item in items], least=21),
+        Column("host", [listed(list(item.hosts), 2) if item.hosts else "" for item in items], rank=4, least=12),
         Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=8),
-        Column("group", [item.group for item in items], least=10),
+        Column("group", [item.group for item in items], least=14),
         Column("caused", [str(item.caused) for item in items], right=True),
         Column("held up", [str(item.blocked) for item in items], right=True),
         Column("stood still", [duration(item.stopped_seconds) for item in items], right=True),
@@ -225,8 +229,8 @@ def told(console: Console, item: Rebalance, clock: Clock, *, evidence_max: int |
     console.print()
     for sentence in story.story(item, clock):
         say(console, sentence)
-    if item.trigger_text:
-        say(console, f"The coordinator's own words: {item.trigger_text}")
+    if own_words := story.own_words(item):
+        say(console, f"The coordinator's own words: {own_words}")
     heading(console, "Evidence")
     evidence(console, item.evidence, evidence_max)
     if item.advice:
@@ -235,12 +239,10 @@ def told(console: Console, item: Rebalance, clock: Clock, *, evidence_max: int |
 
 
 def evidence(console: Console, lines: Sequence[Line], limit: int | None) -> None:
-    from rich.text import Text
-
     for line in lines[:limit]:
         mark = ", implies it" if line.inferred else ""
         say(console, f"{line.place} (byte {line.byte_offset}){mark}", indent=1, style="dim")
-        console.print(Text("   " + shortened(visible(first_line(line.text)), 2000)), overflow="fold", no_wrap=False)
+        say(console, shortened(first_line(line.text), EVIDENCE_CHARACTERS), indent=3, wide=True)
     if limit is not None and len(lines) > limit:
         say(console, f"{counted(len(lines) - limit, 'more line')}; -v shows them", indent=1, style="dim")
     if not lines:
