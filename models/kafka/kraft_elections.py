@@ -1,0 +1,295 @@
+"""How the KRaft controller changes a partition: who leads, who is in the ISR, and what the change record says.
+
+Kafka 4.0.0, `PartitionChangeBuilder.java`. A registration and what is wanted of it go in, a record comes out, and the
+registration after it. Node -1 is "no leader". The eligible leader replicas (ELR, KIP-966) left the ISR while it was already
+smaller than min.insync.replicas, so they have all committed records; the last known ELR have lost that claim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+NO_LEADER = -1
+METADATA_VERSION = re.compile(r"(\d+)\.(\d+)(?:-IV(\d+))?")
+
+
+class Election(StrEnum):
+    """How hard to look for a leader."""
+
+    PREFERRED = "PREFERRED"  # the first replica if it may lead, else whoever leads
+    ONLINE = "ONLINE"  # whoever leads, else any replica that has all committed records
+    UNCLEAN = "UNCLEAN"  # as ONLINE, and else any replica that is alive
+
+
+class LeaderRecovery(StrEnum):
+    """Whether the leader was elected although it may lack committed records and has not yet dealt with it (KIP-704)."""
+
+    RECOVERED = "RECOVERED"
+    RECOVERING = "RECOVERING"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A partition as the metadata log has it."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    removing: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    leader_recovery: LeaderRecovery = LeaderRecovery.RECOVERED
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to become of a partition, and under which rules. A target of None is what is registered.
+
+    `alive` are the brokers that may lead: not fenced, not shutting down.
+    """
+
+    alive: frozenset[int]
+    election: Election = Election.ONLINE
+    min_isr: int = 1
+    isr: tuple[int, ...] | None = None
+    replicas: tuple[int, ...] | None = None
+    leader_recovery: LeaderRecovery | None = None
+    unclean_shutdown_replicas: tuple[int, ...] = ()
+    elr_enabled: bool = False
+    use_last_known_leader: bool = False
+    metadata_version: str = "4.0-IV3"
+
+
+@dataclass(frozen=True, slots=True)
+class Elected:
+    """The node that an election finds; `unclean` if it may lack committed records."""
+
+    node: int
+    unclean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRecord:
+    """PartitionChangeRecord; None leaves a field as it is."""
+
+    isr: tuple[int, ...] | None = None
+    leader: int | None = None
+    replicas: tuple[int, ...] | None = None
+    removing: tuple[int, ...] | None = None
+    adding: tuple[int, ...] | None = None
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+    leader_recovery: LeaderRecovery | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it changes nothing, so that none is written."""
+        return self == _NOTHING
+
+
+_NOTHING = ChangeRecord()
+
+
+@dataclass(frozen=True, slots=True)
+class _Targets:
+    """What the partition is to be like, while the change is put together."""
+
+    isr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    removing: tuple[int, ...]
+    adding: tuple[int, ...]
+    elr: tuple[int, ...]
+    last_known_elr: tuple[int, ...]
+
+
+# -- election ----------------------------------------------------------------------------------------------
+
+
+def elect_leader(partition: Registration, wanted: Wanted) -> Elected:
+    """The election alone, with the targets as they were given."""
+    return _elect(partition, wanted, _given(partition, wanted))
+
+
+def _given(partition: Registration, wanted: Wanted) -> _Targets:
+    return _Targets(
+        isr=partition.isr if wanted.isr is None else wanted.isr,
+        replicas=partition.replicas if wanted.replicas is None else wanted.replicas,
+        removing=partition.removing,
+        adding=partition.adding,
+        elr=partition.elr,
+        last_known_elr=partition.last_known_elr,
+    )
+
+
+def _elect(partition: Registration, wanted: Wanted, targets: _Targets) -> Elected:
+    valid = [replica for replica in targets.replicas if _may_lead(replica, wanted, targets)]
+    preferred = targets.replicas[0] if targets.replicas else NO_LEADER
+    if wanted.election is Election.PREFERRED and preferred in valid:
+        return Elected(preferred)
+    if _may_lead(partition.leader, wanted, targets):
+        return Elected(partition.leader)
+    if valid:
+        return Elected(valid[0])
+    if _last_known_leader_may_return(partition, wanted, targets):
+        return Elected(partition.last_known_elr[0], unclean=True)
+    if wanted.election is Election.UNCLEAN:
+        anyone = next((replica for replica in targets.replicas if replica in wanted.alive), NO_LEADER)
+        return Elected(anyone, unclean=anyone != NO_LEADER)
+    return Elected(NO_LEADER)
+
+
+def _may_lead(replica: int, wanted: Wanted, targets: _Targets) -> bool:
+    """The ELR counts only while the ISR is empty."""
+    return replica in wanted.alive and (replica in targets.isr or (not targets.isr and replica in targets.elr))
+
+
+def _last_known_leader_may_return(partition: Registration, wanted: Wanted, targets: _Targets) -> bool:
+    """Whether the leader that was last known is all that is left. Nothing asks whether it is alive: 4.0.0 only logs that."""
+    return (
+        wanted.elr_enabled and wanted.use_last_known_leader and not targets.isr and not targets.elr and len(partition.last_known_elr) == 1
+    )
+
+
+# -- the change --------------------------------------------------------------------------------------------
+
+
+def change(partition: Registration, wanted: Wanted) -> ChangeRecord | None:
+    """The record that brings a partition nearer to what is wanted; None if nothing changes."""
+    targets = _with_eligible_replicas(partition, wanted, _with_finished_reassignment(partition, _given(partition, wanted)))
+    targets, record = _with_leader(partition, wanted, targets)
+    record = _bump_if_replicas_removed(partition, targets, record)
+    record = _record_eligible_replicas(partition, wanted, targets, record)
+    record = _record_isr(partition, wanted, targets, record)
+    record = _record_last_known_leader(partition, wanted, record)
+    record = replace(
+        record,
+        replicas=_if_changed(targets.replicas, partition.replicas),
+        removing=_if_changed(targets.removing, partition.removing),
+        adding=_if_changed(targets.adding, partition.adding),
+    )
+    if wanted.leader_recovery not in (None, partition.leader_recovery):
+        record = replace(record, leader_recovery=wanted.leader_recovery)
+    return None if record.is_empty else record
+
+
+def apply(partition: Registration, record: ChangeRecord | None) -> Registration:
+    """The registration after a record: a named leader raises the leader epoch, even if it is the old one."""
+    if record is None:
+        return partition
+    return Registration(
+        replicas=_or(record.replicas, partition.replicas),
+        isr=_or(record.isr, partition.isr),
+        leader=partition.leader if record.leader is None else record.leader,
+        leader_epoch=partition.leader_epoch + (record.leader is not None),
+        partition_epoch=partition.partition_epoch + 1,
+        removing=_or(record.removing, partition.removing),
+        adding=_or(record.adding, partition.adding),
+        elr=_or(record.elr, partition.elr),
+        last_known_elr=_or(record.last_known_elr, partition.last_known_elr),
+        leader_recovery=record.leader_recovery or partition.leader_recovery,
+    )
+
+
+def _or(recorded: tuple[int, ...] | None, registered: tuple[int, ...]) -> tuple[int, ...]:
+    return registered if recorded is None else recorded
+
+
+def _if_changed(target: tuple[int, ...], registered: tuple[int, ...]) -> tuple[int, ...] | None:
+    return None if target == registered else target
+
+
+def _without(replicas: Iterable[int], *gone: Iterable[int]) -> tuple[int, ...]:
+    left_out = {replica for group in gone for replica in group}
+    return tuple(replica for replica in replicas if replica not in left_out)
+
+
+def _with_finished_reassignment(partition: Registration, targets: _Targets) -> _Targets:
+    """End a reassignment once all replicas that stay are in the ISR, not only those that it adds."""
+    if not targets.adding and not targets.removing:
+        return targets
+    replicas = _without(targets.replicas, partition.removing)
+    isr = _without(targets.isr, partition.removing)
+    if not isr or not set(replicas) <= set(isr):
+        return targets
+    return replace(targets, replicas=replicas, isr=isr, removing=(), adding=())
+
+
+def _with_eligible_replicas(partition: Registration, wanted: Wanted, targets: _Targets) -> _Targets:
+    """Let those that leave an ISR below the minimum stay eligible, unless they lost their log by an unclean shutdown."""
+    if not wanted.elr_enabled:
+        return targets
+    if len(targets.isr) >= wanted.min_isr:
+        return replace(targets, elr=(), last_known_elr=())
+    former = {*partition.elr, *partition.isr}
+    elr = tuple(sorted(former.difference(targets.isr, wanted.unclean_shutdown_replicas)))
+    last_known = tuple(sorted(former.union(partition.last_known_elr).difference(targets.isr, elr)))
+    return replace(targets, elr=elr, last_known_elr=last_known)
+
+
+def _with_leader(partition: Registration, wanted: Wanted, targets: _Targets) -> tuple[_Targets, ChangeRecord]:
+    elected = _elect(partition, wanted, targets)
+    if elected.node == partition.leader:
+        return targets, _NOTHING
+    record = ChangeRecord(leader=elected.node)
+    if elected.node in targets.elr:
+        targets = replace(targets, isr=(elected.node,), elr=_without(targets.elr, [elected.node]))
+    if elected.unclean:
+        # Nobody is known to have what an unclean leader has, so it starts alone.
+        record = replace(record, isr=(elected.node,))
+        if partition.leader_recovery is not LeaderRecovery.RECOVERING:
+            record = replace(record, leader_recovery=LeaderRecovery.RECOVERING)
+    return targets, record
+
+
+def _bump_if_replicas_removed(partition: Registration, targets: _Targets, record: ChangeRecord) -> ChangeRecord:
+    """Raise the leader epoch, so that a removed replica's fetches are refused."""
+    if record.leader is None and not set(partition.replicas) <= set(targets.replicas):
+        return replace(record, leader=partition.leader)
+    return record
+
+
+def _record_eligible_replicas(partition: Registration, wanted: Wanted, targets: _Targets, record: ChangeRecord) -> ChangeRecord:
+    none_left = record.isr is not None or not wanted.elr_enabled
+    elr = () if none_left else targets.elr
+    last_known = () if none_left else targets.last_known_elr
+    record = replace(record, elr=_if_changed(elr, partition.elr))
+    if wanted.use_last_known_leader:
+        return record  # the field then names the last leader, see `_record_last_known_leader`
+    return replace(record, last_known_elr=_if_changed(last_known, partition.last_known_elr))
+
+
+def _record_isr(partition: Registration, wanted: Wanted, targets: _Targets, record: ChangeRecord) -> ChangeRecord:
+    """Without ELR the ISR keeps its last member, whatever becomes of it."""
+    if record.isr is None and targets.isr != partition.isr and (targets.isr or wanted.elr_enabled):
+        record = replace(record, isr=targets.isr)
+    shrunk = record.isr is not None and not set(partition.isr) <= set(record.isr)
+    if shrunk and record.leader is None and isr_shrink_raises_epoch(wanted.metadata_version):
+        record = replace(record, leader=partition.leader)
+    return record
+
+
+def isr_shrink_raises_epoch(metadata_version: str) -> bool:
+    """Whether leaving the ISR raises the leader epoch; since 3.6 it does so no more (KAFKA-15021)."""
+    found = METADATA_VERSION.fullmatch(metadata_version)
+    if found is None:
+        message = f"not a metadata version: {metadata_version!r}"
+        raise ValueError(message)
+    return (int(found[1]), int(found[2])) < (3, 6)
+
+
+def _record_last_known_leader(partition: Registration, wanted: Wanted, record: ChangeRecord) -> ChangeRecord:
+    """Keep who led last from when the partition becomes leaderless until it has a leader again."""
+    if not (wanted.elr_enabled and wanted.use_last_known_leader):
+        return record
+    if record.isr == () and partition.last_known_elr != (partition.leader,):
+        return replace(record, last_known_elr=(partition.leader,))
+    leads = partition.leader if record.leader is None else record.leader
+    if leads != NO_LEADER and partition.last_known_elr:
+        return replace(record, last_known_elr=())
+    return record
