@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from models.cluster import ClusterFacts
 from models.events import Event, Witness
 from models.incidents import mark_rolling_restarts
-from models.kafka.acts import Act, Deed, acts_of, int_field, names_field, text_field
+from models.kafka.acts import Act, Deed, acts_of, assigned_members, int_field, names_field, text_field
 from models.kafka.case import Case, GroupKnowledge
 from models.kafka.classic import ClassicReplay, Draft, when
 from models.kafka.clients import Clients
@@ -172,7 +172,7 @@ class GroupStage:
             if protocol and generation is not None:
                 self.knowledge.assignors[generation] = protocol
         elif event.name == "ClientAssignmentMade" and generation is not None:
-            for member_id in names_field(event, "assignments"):
+            for member_id in assigned_members(event):
                 self._joined(generation, member_id, None, None)
         elif event.name == "ClientSubscribed" and event.client_id:
             self._subscribed(event)

@@ -32,7 +32,8 @@ ROWS_HELD_MAX = 20_000
 _SORT = [("group", "ascending"), ("order_at", "ascending"), ("file", "ascending"), ("byte_offset", "ascending")]
 """Order of events within a run: by group, then as `models.replay` wants them."""
 
-_NO_TIME = datetime.min.replace(tzinfo=UTC)
+_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""Stands for the unknown time of records before the first one in a file: they come first."""
 
 
 class EventStore:
@@ -67,7 +68,9 @@ class EventStore:
 
     def _sorted(self) -> pa.Table:
         table = pa.Table.from_batches(self._held)
-        return table.take(pc.sort_indices(table, sort_keys=_SORT, null_placement="at_start"))
+        keys = table.select([name for name, _ in _SORT])
+        known = pc.fill_null(keys["order_at"], _NO_TIME)
+        return table.take(pc.sort_indices(keys.set_column(1, "order_at", known), sort_keys=_SORT))
 
     def groups(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
         """Each group with its events in order, as batches. Read one group to its end before the next."""

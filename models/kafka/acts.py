@@ -7,6 +7,7 @@ coordinator lines when it takes effect, request lines when it was answered (its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -78,6 +79,15 @@ def names_field(event: Event, name: str) -> list[str]:
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
     return [part for part in (piece.strip() for piece in value.split(",")) if part] if isinstance(value, str) else []
+
+
+_ASSIGNED = re.compile(r"(?:^\{|\), )(.+?)=Assignment\(", re.DOTALL)
+
+
+def assigned_members(event: Event) -> list[str]:
+    """Member ids in a leader's "Finished assignment" line, `{member=Assignment(…), …}` (ConsumerCoordinator, since 2.4)."""
+    value = text_field(event, "assignments")
+    return _ASSIGNED.findall(value) if value else []
 
 
 def arrived_at(event: Event) -> int:

@@ -46,7 +46,7 @@ def _evicted(case: Case) -> list[Person]:
     after, before = case.members_after, case.members_before
     if start is None or end is None or not before or not after:
         return []
-    timeout = _rebalance_timeout_us(case)
+    timeout = rebalance_timeout_us(case)
     if timeout is None or abs((end - start) - timeout) > TIMEOUT_TOLERANCE_US:
         return []
     gone = case.gone
@@ -57,7 +57,7 @@ def _evicted(case: Case) -> list[Person]:
     ]
 
 
-def _rebalance_timeout_us(case: Case) -> int | None:
+def rebalance_timeout_us(case: Case) -> int | None:
     """The join phase may last as long as the longest rebalance timeout among the members."""
     timeouts = [
         member.rebalance_timeout_ms

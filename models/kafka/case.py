@@ -161,6 +161,23 @@ class Case:
                 found[actor] = act
         return found
 
+    @cached_property
+    def vanished(self) -> list[Act]:
+        """Members of the generation before that no line sees off and that are in the next one no more: they left unlogged.
+
+        Told only where clients' own logs show who is in both generations.
+        """
+        event = self.draft.started or self.draft.joined
+        after = self.members_after
+        if event is None or not (after or self.draft.outcome == "empty"):
+            return []
+        logged = (actor for actor in self.members_before if actor in self.known.clients)
+        return [
+            Act(Deed.LEAVE, self.start, self.members_before[actor], actor, None, None, None, event)
+            for actor in logged
+            if actor not in after and actor not in self.gone
+        ]
+
     @property
     def knows_all_after(self) -> bool:
         """Every member of the new generation is known by name."""

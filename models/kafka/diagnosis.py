@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed, text_field
+from models.kafka.blockers import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
 from models.kafka.case import CLOCK_TOLERANCE_US, Case
 from models.kafka.group import State
 
@@ -409,11 +410,13 @@ def _by_elimination(case: Case) -> list[Opinion]:
         return [Opinion(Cause.NEW_GROUP, 0.97, list(case.joiners.values()))]
     gone = case.gone.values()
     expiries = [act for act in gone if act.deed is Deed.EXPIRE]
-    leaves = [act for act in gone if act.deed is Deed.LEAVE]
+    leaves = [act for act in gone if act.deed is Deed.LEAVE] + case.vanished
     if draft.outcome == "empty":
         if leaves or not expiries:  # the only members of a group can leave it unlogged, but never expire so
             return [Opinion(Cause.MEMBER_LEAVE, 0.9, leaves), Opinion(Cause.POLL_TIMEOUT, 0.07, leaves, _CLIENT_LOG)]
         return [Opinion(Cause.SESSION_TIMEOUT, 0.6, expiries), Opinion(Cause.MEMBER_LEAVE, 0.35, [], _REQUEST_LOG)]
+    if leaves and not case.joiners and not _timed_out(case):
+        return [Opinion(Cause.MEMBER_LEAVE, 0.85, leaves), Opinion(Cause.POLL_TIMEOUT, 0.12, leaves, _REQUEST_LOG)]
     if draft.state_before is None and _initial_delay_seen(case):
         return [Opinion(Cause.NEW_GROUP, 0.8, list(case.joiners.values()), _REQUEST_LOG), Opinion(Cause.MEMBER_JOIN, 0.15)]
     return _usual_shares(case, expiries)
@@ -426,6 +429,12 @@ def _start_not_seen(case: Case) -> list[Opinion]:
         return [Opinion(Cause.MEMBER_LEAVE, 0.7, settled_by=lines), Opinion(Cause.SESSION_TIMEOUT, 0.25, settled_by=lines)]
     rivals = [Opinion(o.cause, o.probability / 2, [], lines) for o in _usual_shares(case, [])]
     return [Opinion(Cause.UNKNOWN, 0.5, settled_by=lines), *rivals]
+
+
+def _timed_out(case: Case) -> bool:
+    """The join phase ran into the rebalance timeout: who is missing then did not rejoin, which started nothing."""
+    timeout = rebalance_timeout_us(case)
+    return timeout is not None and (case.draft.open_until or case.start) - case.start >= timeout - TIMEOUT_TOLERANCE_US
 
 
 def _initial_delay_seen(case: Case) -> bool:

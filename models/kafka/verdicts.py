@@ -99,8 +99,8 @@ class HistoryWriter:
             return []
         acts = best.acts or ([judgement.trigger] if judgement.trigger else [])
         if case.draft.outcome == "empty" and best.cause is not Cause.NEW_GROUP:
-            gone = case.gone.values()
-            acts = _unique(case, [*acts, *sorted(gone, key=lambda act: act.at)])
+            gone = sorted([*case.gone.values(), *case.vanished], key=lambda act: act.at)
+            acts = _unique(case, [*acts, *gone])
         elif best.cause is Cause.MEMBER_RESTART:
             acts = _unique(case, acts)
         return [self._person(case, act, _reason(best.cause, act), first=index == 0) for index, act in enumerate(acts)]
