@@ -1,0 +1,56 @@
+"""What a coordinator does beside answering: steps between states, and deeds that its broker would announce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from models.kafka.coordinator.responses import Answer
+from models.kafka.coordinator.timers import TimerKind
+from models.kafka.group import State
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A step of a group between two states; `generation` is the one after the step."""
+
+    at_ms: int
+    group: str
+    before: State
+    after: State
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something worth announcing. `event` and the keys of `fields` are names of `models.events.EVENTS`."""
+
+    event: str
+    at_ms: int
+    group: str
+    generation: int
+    member: str | None = None
+    instance: str | None = None
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """A timer that fired, with effect or without; `tied` if another timer waited for the same moment."""
+
+    at_ms: int
+    kind: TimerKind
+    group: str | None
+    member: str | None
+    tied: bool
+    fault: str = ""
+    """What the broker's code throws while the timer is handled, if anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that follows from one request or from the passing of time, each in order."""
+
+    answers: tuple[Answer, ...] = ()
+    fired: tuple[Fired, ...] = ()
+    changes: tuple[Moved | Deed, ...] = ()
