@@ -21,6 +21,7 @@ from models.rows import (
 START = 1_772_359_200_000_000
 """2026-03-01 10:00:00 UTC."""
 SECOND = 1_000_000
+BROKER = "[GroupCoordinator 2]:"
 
 
 def at(seconds: float) -> int:
@@ -97,8 +98,15 @@ def rebalance(group: str, generation: int, start: float, **columns: Any) -> Reba
         "trigger_text": "removing member on heartbeat expiration",
         "evidence": [
             line(120, f"[2026-03-01 10:00:05,123] INFO [GroupCoordinator 2]: Member {group}-worker-3-5f0c1a in group {group} has failed"),
-            line(121, f"[2026-03-01 10:00:05,124] INFO [GroupCoordinator 2]: Preparing to rebalance group {group} in state PreparingRebalance"),
-            line(140, f"[2026-03-01 10:00:08,001] INFO [GroupCoordinator 2]: Assignment received from leader for group {group}", inferred=True),
+            line(
+                121,
+                f"[2026-03-01 10:00:05,124] INFO [GroupCoordinator 2]: Preparing to rebalance group {group} in state PreparingRebalance",
+            ),
+            line(
+                140,
+                f"[2026-03-01 10:00:08,001] INFO [GroupCoordinator 2]: Assignment received from leader for group {group}",
+                inferred=True,
+            ),
         ],
         "advice_id": "session_timeout",
     }
@@ -143,81 +151,220 @@ def incident(group: str, severity: str, rebalances: list[Rebalance], headline: s
 
 def log_file(path: str, **columns: Any) -> dict[str, Any]:
     values: dict[str, Any] = {
-        "cluster": "default", "system": "kafka", "path": path, "file_id": f"{hash_of(path):08x}", "size_bytes": 52_310, "bytes_read": 52_310,
-        "kind": "server", "layout": "log4j1", "node": "2", "version": "3.9", "time_zone": "UTC", "skew_seconds": None,
-        "skew_uncertainty_seconds": None, "first_at": at(0), "last_at": at(700), "lines": 400, "records": 390, "recognised": 120,
-        "unknown": 1, "rejected": 0, "status": "ok", "reason": None, "options_id": "o1",
-    }  # fmt: skip
+        "cluster": "default",
+        "system": "kafka",
+        "path": path,
+        "file_id": f"{hash_of(path):08x}",
+        "size_bytes": 52_310,
+        "bytes_read": 52_310,
+        "kind": "server",
+        "layout": "log4j1",
+        "node": "2",
+        "version": "3.9",
+        "time_zone": "UTC",
+        "skew_seconds": None,
+        "skew_uncertainty_seconds": None,
+        "first_at": at(0),
+        "last_at": at(700),
+        "lines": 400,
+        "records": 390,
+        "recognised": 120,
+        "unknown": 1,
+        "rejected": 0,
+        "status": "ok",
+        "reason": None,
+        "options_id": "o1",
+    }
     return {**values, **columns}
+
+
+FLAPPING = "orders: 6 rebalances in 9.0 min, 231 s stopped; orders-worker-3 on 10.0.0.7 exceeded its poll interval 6 times"
+ROUND = ((0.0, "PreparingRebalance"), (38.0, "CompletingRebalance"), (38.5, "Stable"))
 
 
 def small_story() -> Made:
     """Two groups: one flaps for ten minutes, one was scaled out; beside it an outage, a move, a doubt and a bad line."""
     flapping = [_flap(number) for number in range(6)]
     started = rebalance(
-        "billing", 0, 30, cause="new_group", confidence=0.99, alternatives={}, initial_delay_seconds=3.0, join_seconds=3.0, duration_seconds=3.1,
-        sync_seconds=0.1, offenders=[person("billing-a", first=True), person("billing-b")], members_before=0, members_after=2, root_cause=None,
-        member_seconds_stopped=0.2, advice_id="new_group", joined_at=at(33), ended_at=at(33.1),
-    )  # fmt: skip
+        "billing",
+        0,
+        30,
+        cause="new_group",
+        confidence=0.99,
+        alternatives={},
+        initial_delay_seconds=3.0,
+        join_seconds=3.0,
+        duration_seconds=3.1,
+        sync_seconds=0.1,
+        offenders=[person("billing-a", first=True), person("billing-b")],
+        members_before=0,
+        members_after=2,
+        root_cause=None,
+        member_seconds_stopped=0.2,
+        advice_id="new_group",
+        joined_at=at(33),
+        ended_at=at(33.1),
+    )
     unsure = rebalance(
-        "billing", 1, 400, cause="member_leave", confidence=0.62, alternatives={"poll_timeout": 0.3, "member_join": 0.08},
-        settled_by="client logs of billing at INFO", outcome="open", ended_at=None, joined_at=None, join_seconds=None, sync_seconds=None,
-        duration_seconds=None, at_least_seconds=212.0, offenders=[], generation_after=None, advice_id="member_leave", members_after=None,
-    )  # fmt: skip
+        "billing",
+        1,
+        400,
+        cause="member_leave",
+        confidence=0.62,
+        alternatives={"poll_timeout": 0.3, "member_join": 0.08},
+        settled_by="client logs of billing at INFO",
+        outcome="open",
+        ended_at=None,
+        joined_at=None,
+        join_seconds=None,
+        sync_seconds=None,
+        duration_seconds=None,
+        at_least_seconds=212.0,
+        offenders=[],
+        generation_after=None,
+        advice_id="member_leave",
+        members_after=None,
+    )
     return Made(
         inputs={
             "log_files": [
                 log_file("broker-2/server.log"),
                 log_file("clients/orders.log", kind="client", node=None, time_zone="Europe/Berlin"),
-                log_file("broker-2/core.1234", status="skipped", kind="not_a_log", reason="binary content", recognised=0, first_at=None, last_at=None),
+                log_file(
+                    "broker-2/core.1234",
+                    status="skipped",
+                    kind="not_a_log",
+                    reason="binary content",
+                    recognised=0,
+                    first_at=None,
+                    last_at=None,
+                ),
             ],
             "totals": {"files": 3, "bytes_read": 156_930, "lines": 1200, "records": 1170, "recognised": 240, "unknown": 3, "rejected": 1},
         },
         rebalances=[*flapping, started, unsure],
         timeline=[
-            *transitions("orders", *[(60 + 100 * n + step, state) for n in range(6) for step, state in ((0.0, "PreparingRebalance"), (38.0, "CompletingRebalance"), (38.5, "Stable"))]),
-            *transitions("billing", (0, "Empty"), (30, "PreparingRebalance"), (33, "CompletingRebalance"), (33.1, "Stable"), (400, "PreparingRebalance")),
+            *transitions("orders", *[(60 + 100 * n + step, state) for n in range(6) for step, state in ROUND]),
+            *transitions("billing", (0, "Empty"), (30, ROUND[0][1]), (33, ROUND[1][1]), (33.1, "Stable"), (400, ROUND[0][1])),
         ],
         incidents=[
             incident("billing", "info", [started], "billing: 1 rebalance, 0.1 s stopped; billing-a started the group", kind="single"),
-            incident("billing", "warning", [unsure], "billing: 1 rebalance, 212 s stopped; a member left", kind="stuck", ended_at=None, stopped_seconds=212.0),
-            incident("orders", "critical", flapping, "orders: 6 rebalances in 9.0 min, 231 s stopped; orders-worker-3 on 10.0.0.7 exceeded its poll interval 6 times"),
+            incident(
+                "billing",
+                "warning",
+                [unsure],
+                "billing: 1 rebalance, 212 s stopped; a member left",
+                kind="stuck",
+                ended_at=None,
+                stopped_seconds=212.0,
+            ),
+            incident("orders", "critical", flapping, FLAPPING),
         ],
         outages=[
             {
-                "cluster": "default", "system": "kafka", "outage_id": "o1", "topic": "orders", "partition": 4, "offline_at": at(100), "online_at": at(142.5),
-                "cause": "broker_down_single_replica", "ended_by": "replica_returned", "lost_brokers": ["3"], "replicas": ["3"], "isr": ["3"],
-                "leader_epoch_before": 4, "leader_before": "3", "leader_after": "3", "at_risk": False, "groups": ["orders"], "evidence": [line(7, "offline", file="controller.log")],
+                "cluster": "default",
+                "system": "kafka",
+                "outage_id": "o1",
+                "topic": "orders",
+                "partition": 4,
+                "offline_at": at(100),
+                "online_at": at(142.5),
+                "cause": "broker_down_single_replica",
+                "ended_by": "replica_returned",
+                "lost_brokers": ["3"],
+                "replicas": ["3"],
+                "isr": ["3"],
+                "leader_epoch_before": 4,
+                "leader_before": "3",
+                "leader_after": "3",
+                "at_risk": False,
+                "groups": ["orders"],
+                "evidence": [line(7, "offline", file="controller.log")],
             }
         ],
-        coordinator_moves=[CoordinatorMove("default", "kafka", "m1", "billing", 12, "1", "2", at(20), at(21.5), 1.5, [line(40, "Loading group metadata for billing")])],
+        coordinator_moves=[
+            CoordinatorMove(
+                "default", "kafka", "m1", "billing", 12, "1", "2", at(20), at(21.5), 1.5, [line(40, "Loading group metadata for billing")]
+            )
+        ],
         offsets_at_risk=[OffsetExpiration("default", "kafka", "e1", "archive", at(0), at(604_800), 604_800.0, False, [])],
-        divergences=[Divergence("default", "kafka", "d1", "billing", at(35), "generation 1", "generation 3", [line(60, "Stabilized group billing generation 3")])],
+        divergences=[
+            Divergence(
+                "default",
+                "kafka",
+                "d1",
+                "billing",
+                at(35),
+                "generation 1",
+                "generation 3",
+                [line(60, "Stabilized group billing generation 3")],
+            )
+        ],
         unknown=[
             {
-                "cluster": "default", "unknown_message_id": "u1", "template": "Group <*> did a new thing with <*>", "logger": "kafka.coordinator.group.GroupCoordinator",
-                "level": "INFO", "version": "3.9", "count": 3, "first_at": at(1), "last_at": at(9), "sample": "Group orders did a new thing with 7",
-                "file": "broker-2/server.log", "line": 33, "byte_offset": 5000,
+                "cluster": "default",
+                "unknown_message_id": "u1",
+                "template": "Group <*> did a new thing with <*>",
+                "logger": "kafka.coordinator.group.GroupCoordinator",
+                "level": "INFO",
+                "version": "3.9",
+                "count": 3,
+                "first_at": at(1),
+                "last_at": at(9),
+                "sample": "Group orders did a new thing with 7",
+                "file": "broker-2/server.log",
+                "line": 33,
+                "byte_offset": 5000,
             }
         ],
-        rejected=[{"cluster": "default", "file": "broker-2/server.log", "file_id": "f", "line": 90, "byte_offset": 9000, "byte_length": 12, "reason": "month 13", "text": "[2026-13-01 …"}],
-    )  # fmt: skip
+        rejected=[
+            {
+                "cluster": "default",
+                "file": "broker-2/server.log",
+                "file_id": "f",
+                "line": 90,
+                "byte_offset": 9000,
+                "byte_length": 12,
+                "reason": "month 13",
+                "text": "[2026-13-01 …",
+            }
+        ],
+    )
 
 
 def _flap(number: int) -> Rebalance:
     return rebalance(
-        "orders", 40 + number, 60 + 100 * number, cause="poll_timeout", confidence=0.94, alternatives={"member_leave": 0.05},
-        offenders=[person("orders-worker-3", "poll timeout", first=True)], blockers=[person("orders-worker-1", "rejoined last", host="/10.0.0.5")],
-        join_seconds=38.0, sync_seconds=0.5, duration_seconds=38.5, joined_at=at(98 + 100 * number), ended_at=at(98.5 + 100 * number),
-        member_seconds_stopped=115.5, advice_id="poll_timeout", trigger_text="consumer poll timeout has expired.",
-    )  # fmt: skip
+        "orders",
+        40 + number,
+        60 + 100 * number,
+        cause="poll_timeout",
+        confidence=0.94,
+        alternatives={"member_leave": 0.05},
+        offenders=[person("orders-worker-3", "poll timeout", first=True)],
+        blockers=[person("orders-worker-1", "rejoined last", host="/10.0.0.5")],
+        join_seconds=38.0,
+        sync_seconds=0.5,
+        duration_seconds=38.5,
+        joined_at=at(98 + 100 * number),
+        ended_at=at(98.5 + 100 * number),
+        member_seconds_stopped=115.5,
+        advice_id="poll_timeout",
+        trigger_text="consumer poll timeout has expired.",
+    )
 
 
 def many(count: int, groups: int = 40) -> Made:
     """`count` rebalances over `groups` groups, one every two seconds."""
     causes = ["session_timeout", "poll_timeout", "member_join", "member_leave", "metadata_change", "new_group"]
     rows = [
-        rebalance(f"group-{n % groups:03d}", n // groups, 2 * n, cause=causes[n % len(causes)], rebalance_id=f"{n:08x}", duration_seconds=3.0 + n % 50)
+        rebalance(
+            f"group-{n % groups:03d}",
+            n // groups,
+            2 * n,
+            cause=causes[n % len(causes)],
+            rebalance_id=f"{n:08x}",
+            duration_seconds=3.0 + n % 50,
+        )
         for n in range(count)
     ]
     made = Made(inputs={"log_files": [log_file("server.log")], "totals": {}}, rebalances=rows)

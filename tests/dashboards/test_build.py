@@ -1,0 +1,133 @@
+"""From rows to what is shown."""
+
+from dataclasses import asdict, replace
+
+from dashboards.build import NAMELESS, build_answer, rebalance
+from dashboards.data import Answer
+from models.rows import Person
+from tests.dashboards import made
+
+
+def answer() -> Answer:
+    return build_answer(made.small_story())
+
+
+def test_the_headline_numbers() -> None:
+    totals = answer().totals
+    assert (totals.groups, totals.rebalances, totals.unexpected, totals.sure) == (2, 8, 6, 7)
+    assert (totals.incidents, totals.attention, totals.outages) == (3, 2, 1)
+    assert (totals.files_read, totals.files_skipped) == (2, 1)
+    assert round(totals.stopped_seconds, 3) == round(6 * 38.5 + 0.1 + 212.0, 3)
+    assert (totals.first_at, totals.last_at) == (made.at(0), made.at(700))
+
+
+def test_incidents_come_worst_first_and_are_numbered() -> None:
+    assert [(item.number, item.severity) for item in answer().incidents] == [(1, "critical"), (2, "warning"), (3, "info")]
+
+
+def test_an_incident_leads_with_what_a_healthy_group_does_not() -> None:
+    failed = made.rebalance("orders", 1, 0, cause="session_timeout")
+    joined = [made.rebalance("orders", 2 + number, 10 * number, cause="member_join") for number in range(3)]
+    story = made.Made(rebalances=[failed, *joined], incidents=[made.incident("orders", "warning", [failed, *joined], "x")])
+    assert build_answer(story).incidents[0].cause == "session_timeout"
+
+
+def test_an_incident_says_how_sure_and_what_else_it_may_be() -> None:
+    unsure = answer().incidents[1]
+    assert (unsure.cause, unsure.confidence) == ("member_leave", 0.62)
+    assert unsure.rivals == (("poll_timeout", 0.3), ("member_join", 0.08))
+    assert unsure.settled_by == ("client logs of billing at INFO",)
+
+
+def test_offenders_are_ranked_by_the_time_that_groups_stood_still() -> None:
+    ranked = answer().offenders
+    assert [(one.name, one.caused, one.blocked) for one in ranked] == [
+        ("orders-worker-3", 6, 0),
+        ("orders-worker-1", 0, 6),
+        ("billing-a", 1, 0),
+        ("billing-b", 1, 0),
+    ]
+    assert ranked[0].hosts == ("10.0.0.7",)
+    assert ranked[0].causes == (("poll_timeout", 6),)
+    assert ranked[0].stopped_seconds == 6 * 38.5
+
+
+def test_who_set_off_and_held_up_one_rebalance_is_charged_once() -> None:
+    both = [made.person("a", first=True), made.person("a")]
+    one = made.rebalance("g", 1, 0, offenders=both[:1], blockers=both[1:])
+    (offender,) = build_answer(made.Made(rebalances=[one])).offenders
+    assert (offender.caused, offender.blocked, offender.stopped_seconds) == (1, 1, 3.0)
+
+
+def test_the_initial_delay_is_not_counted_as_standing_still() -> None:
+    assert rebalance(made.rebalance("g", 0, 0, initial_delay_seconds=3.0, duration_seconds=3.2)).stopped_seconds == 3.2 - 3.0
+
+
+def test_a_group_that_went_empty_kept_nobody_waiting() -> None:
+    assert rebalance(made.rebalance("g", 0, 0, outcome="empty")).stopped_seconds == 0.0
+
+
+def test_an_open_rebalance_counts_for_as_long_as_it_is_known_to_last() -> None:
+    item = rebalance(
+        made.rebalance("g", 0, 0, outcome="open", duration_seconds=None, join_seconds=None, sync_seconds=None, at_least_seconds=212.0)
+    )
+    assert (item.stopped_seconds, item.waiting_seconds, item.assignment_seconds) == (212.0, 212.0, 0.0)
+
+
+def test_a_member_goes_by_the_name_that_people_know() -> None:
+    def name(client: str | None, instance: str | None, member: str | None) -> str:
+        return rebalance(made.rebalance("g", 0, 0, offenders=[Person(member, client, instance, "/10.0.0.1", "", True)])).offenders[0].name
+
+    assert name("client", "instance", "member") == "client"
+    assert name(None, "instance", "member") == "instance"
+    assert name(None, None, "member") == "member"
+    assert name(None, None, None) == NAMELESS
+
+
+def test_states_follow_one_another() -> None:
+    lane = next(lane for lane in answer().lanes if lane.group == "billing")
+    states = " ".join(stretch.state for stretch in lane.stretches)
+    assert states == "Empty PreparingRebalance CompletingRebalance Stable PreparingRebalance"
+    assert [stretch.ended_at for stretch in lane.stretches[:-1]] == [stretch.started_at for stretch in lane.stretches[1:]]
+    assert lane.stretches[-1].ended_at is None
+
+
+def test_mappings_give_the_same_answer_as_dataclasses() -> None:
+    story = made.small_story()
+    keys = ("rebalances", "timeline", "incidents", "coordinator_moves", "offsets_at_risk", "divergences")
+    plain = replace(story, **{key: [asdict(row) for row in getattr(story, key)] for key in keys})
+    assert build_answer(plain) == build_answer(story)
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    story, shuffled = made.many(200), made.many(200)
+    shuffled.rebalances.sort(key=lambda row: row.rebalance_id[::-1])
+    first, second = build_answer(story), build_answer(shuffled)
+    assert first.rebalances == second.rebalances
+    assert [one.name for one in first.offenders] == [one.name for one in second.offenders]
+
+
+def test_a_bounded_answer_keeps_the_longest_and_counts_all() -> None:
+    story = made.many(300)
+    bounded, whole = build_answer(story, kept_max=10), build_answer(story)
+    longest = sorted(whole.rebalances, key=lambda item: (item.stopped_seconds, not item.expected, item.id), reverse=True)[:10]
+    assert {item.id for item in bounded.rebalances} == {item.id for item in longest}
+    assert bounded.totals == whole.totals
+    assert bounded.offenders == whole.offenders
+    assert bounded.incidents == whole.incidents
+
+
+def test_doubts_of_a_kind_stand_together() -> None:
+    rows = [made.rebalance("a", n, n, confidence=0.5, alternatives={"member_join": 0.4, "unknown": 0.01}, settled_by="x") for n in range(3)]
+    (doubt,) = build_answer(made.Made(rebalances=[*rows, replace(rows[0], rebalance_id="z", group="b")])).unsure
+    assert (doubt.count, doubt.groups, doubt.rivals, doubt.settled_by) == (4, ("a", "b"), ("Member joined",), "x")
+
+
+def test_an_empty_analysis_is_an_answer_too() -> None:
+    empty = build_answer(made.Made())
+    assert (empty.totals.rebalances, empty.totals.first_at, list(empty.incidents)) == (0, None, [])
+
+
+def test_a_cause_of_a_newer_version_can_be_shown() -> None:
+    item = rebalance(made.rebalance("g", 0, 0, cause="invented_later", advice_id=None))
+    assert (item.cause, item.cause_title) == ("invented_later", "Cause unknown")

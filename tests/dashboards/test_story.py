@@ -1,0 +1,77 @@
+"""One rebalance told in sentences."""
+
+import pytest
+
+from dashboards.build import build_answer, rebalance
+from dashboards.story import own_words, story
+from dashboards.units import Clock
+from tests.dashboards import golden, made
+
+CLOCK = Clock()
+
+
+def told(**columns: object) -> str:
+    return "\n".join(story(rebalance(made.rebalance("orders", 41, 5, **columns)), CLOCK))
+
+
+def test_the_whole_story(request: pytest.FixtureRequest) -> None:
+    first, second = made.person("orders-3", first=True), made.person("orders-4", host=None)
+    text = told(
+        cause="poll_timeout",
+        root_cause="rolling_restart",
+        offenders=[first, second],
+        blockers=[made.person("orders-1", "rejoined_last", host="/10.0.0.5")],
+        initial_delay_seconds=1.0,
+        confidence=0.7,
+        alternatives={"member_leave": 0.25, "unknown": 0.001},
+        settled_by="client logs at INFO",
+        duplicate_window=2.0,
+    )
+    golden.check("story.txt", text + "\n", rewrite=request.config.getoption("--rewrite"))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "sentence"),
+    [
+        ("empty", "It ended with the group empty at 2026-03-01 10:00:08.000 UTC."),
+        ("dead", "It ended with the group removed at 2026-03-01 10:00:08.000 UTC."),
+        ("superseded", "Before the group was stable, another rebalance began at 2026-03-01 10:00:08.000 UTC."),
+        ("coordinator_lost", "It ended unfinished at 2026-03-01 10:00:08.000 UTC, when the group lost its coordinator."),
+        ("not_yet_known", "It ended at 2026-03-01 10:00:08.000 UTC."),
+    ],
+)
+def test_how_it_ended(outcome: str, sentence: str) -> None:
+    assert sentence in told(outcome=outcome).splitlines()
+
+
+def test_an_open_end_is_a_lower_bound() -> None:
+    assert "The logs end before it was over; it lasted at least 3 min 32 s." in told(outcome="open", ended_at=None, at_least_seconds=212.0)
+
+
+def test_where_no_member_acted_none_is_named() -> None:
+    assert "the group's coordinator moved to another broker, and group orders" in told(cause="coordinator_failover", offenders=[])
+    assert "a member that no line names joined" in told(cause="member_join", offenders=[])
+
+
+def test_what_is_inferred_and_unexplained_is_said() -> None:
+    assert "2 steps of it are inferred and 1 line remains unexplained." in told(conformance={"inferred_steps": 2, "unexplained_lines": 1})
+    assert "1 step of it is inferred." in told(conformance={"inferred_steps": 1, "unexplained_lines": 0})
+
+
+def test_a_start_without_a_time_is_told() -> None:
+    assert told(started_at=None).startswith("At a time that the logs do not give: ")
+
+
+def test_the_coordinators_words_are_its_reason_and_not_a_line_that_is_evidence_already() -> None:
+    row = made.rebalance("orders", 1, 0)
+    assert own_words(rebalance(row)) == "removing member on heartbeat expiration"
+    row.trigger_text = row.evidence[0].text[:100]
+    assert own_words(rebalance(row)) == ""
+
+
+def test_every_cause_makes_a_sentence() -> None:
+    from conf.causes import causes
+
+    rows = [made.rebalance("g", n, n, cause=entry.id, system=entry.system, advice_id=None) for n, entry in enumerate(causes().values())]
+    for item in build_answer(made.Made(rebalances=rows)).rebalances:
+        assert story(item, CLOCK)[0].endswith("began to rebalance.")
