@@ -1,0 +1,87 @@
+"""How fast a group is replayed: `python -m tests.benchmarks.bench_replay`.
+
+Prints events a second for a group that rebalances again and again, and the growth of the cost of one
+rebalance with the number of members (1.0 is linear in members).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+from models.cluster import ClusterFacts
+from models.events import Event, Place, Witness
+from models.replay import replay_group
+
+UUID = "00000000-0000-4000-8000-{:012d}"
+
+
+def _event(number: int, at: int, name: str, **values: object) -> Event:
+    common = {key: values.pop(key) for key in ("generation", "member_id", "client_id") if key in values}
+    place = Place("server.log", number + 1, number * 200)
+    return Event(name, at, at, place, Witness.COORDINATOR, "", "line", node="1", group="g", fields=values, **common)  # type: ignore[arg-type]
+
+
+def storm(rebalances: int) -> Iterator[Event]:
+    """One member leaves and comes back, over and over: five lines for two rebalances."""
+    at, number, generation = 0, 0, 1
+    for turn in range(rebalances // 2):
+        member = f"a-{UUID.format(turn)}"
+        lines = [
+            ("MemberLeft", {"member_id": member}),
+            ("RebalanceStarted", {"generation": generation, "reason_id": "leave", "reason_member_id": member}),
+            ("GenerationStarted", {"generation": generation + 1, "member_count": 5}),
+            ("AssignmentReceived", {"generation": generation + 1, "member_count": 5}),
+            ("RebalanceStarted", {"generation": generation + 1, "reason_id": "new_member", "reason_member_id": f"a-{UUID.format(turn + 1)}"}),
+            ("GenerationStarted", {"generation": generation + 2, "member_count": 6}),
+            ("AssignmentReceived", {"generation": generation + 2, "member_count": 6}),
+        ]
+        for name, values in lines:
+            at += 700_000
+            number += 1
+            yield _event(number, at, name, **values)
+        generation += 2
+
+
+def crowd(members: int, rebalances: int) -> Iterator[Event]:
+    """A large group whose members all rejoin each time."""
+    at, number = 0, 0
+    for generation in range(1, rebalances + 1):
+        yield _event(number, at, "RebalanceStarted", generation=generation, reason_id="leader_rejoin", reason_member_id=f"c0-{UUID.format(0)}")
+        for index in range(members):
+            at += 10
+            number += 1
+            values = {"member_id": f"c{index}-{UUID.format(index)}", "client_id": f"c{index}"}
+            yield _event(number, at, "ClientJoinSent", **values)
+            yield _event(number, at, "ClientJoined", generation=generation + 1, **values)
+        at += 1_000_000
+        yield _event(number + 1, at, "GenerationStarted", generation=generation + 1, member_count=members)
+        yield _event(number + 2, at + 1, "AssignmentReceived", generation=generation + 1, member_count=members)
+        at += 60_000_000
+        number += 3
+
+
+def timed(events: Iterator[Event]) -> tuple[int, float]:
+    held = list(events)
+    begun = time.perf_counter()
+    replay_group("c", "g", held, ClusterFacts("c"))
+    return len(held), time.perf_counter() - begun
+
+
+def main() -> None:
+    for rebalances in (2_000, 20_000):
+        count, seconds = timed(storm(rebalances))
+        print(f"storm of {rebalances} rebalances: {count / seconds:,.0f} events/s")
+    sizes = (100, 1_000, 10_000)
+    costs = []
+    for members in sizes:
+        count, seconds = timed(crowd(members, 4))
+        costs.append(seconds)
+        print(f"{members} members: {count / seconds:,.0f} events/s")
+    growth = math.log(costs[-1] / costs[0]) / math.log(sizes[-1] / sizes[0])
+    print(f"growth of the cost of a rebalance with members: exponent {growth:.2f}")
+
+
+if __name__ == "__main__":
+    main()
