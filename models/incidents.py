@@ -23,7 +23,7 @@ class Limits:
     episode_gap_seconds: float = 120.0
     storm_count: int = 6
     flapping_count: int = 3
-    slow_join_seconds: float = 10.0
+    slow_join_seconds: float = 5.0
     stuck_seconds: float = 60.0
     critical_stopped_seconds: float = 300.0
     critical_share_of_hour: float = 0.10
@@ -219,9 +219,11 @@ def _headline(rows: Sequence[Rebalance], stopped: float, worst: Person | None) -
         return f"{told}; {(cause or 'unknown').replace('_', ' ')}"
     name = _actor(worst)
     causes = [row.cause for row in rows if any(_actor(person) == name for person in row.offenders)]
+    waited = [row for row in rows if any(_actor(person) == name for person in row.blockers)]
     host = f" on {worst.host.lstrip('/')}" if worst.host else ""
-    if not causes:
-        return f"{told}; {name}{host} held the others up"
+    if waited and not FAILURES.intersection(causes):
+        held = sum(row.join_seconds or 0.0 for row in waited)
+        return f"{told}; {name}{host} held the others up for {_spell(held)}"
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
     times = causes.count(cause)
     deed = _DEED_TOLD.get(cause, cause.replace("_", " "))
