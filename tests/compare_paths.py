@@ -20,7 +20,7 @@ from tests.conftest import SHARED
 
 # Key of the JSON of `analyze` -> its table; inputs are told in an object of their own.
 COMPARED = {**CONTRACT, "inputs": "log_files"}
-SHOWN = 5
+SHOWN = 8
 LOG_FOLDERS = ("broker-*", "controller-*", "clients")
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -84,28 +84,33 @@ def ready(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def differences(expected: Rows, actual: Rows) -> Iterator[str]:
-    """Rows that only one side has, or has more often, some of each table."""
+    """Rows that only one side has, and columns in which rows of one key differ: some of each table."""
     for table in COMPARED.values():
-        ours, theirs = (sorted(canonical(row) for row in rows[table]) for rows in (expected, actual))
-        if ours == theirs:
-            continue
-        yield f"{table}: {len(ours)} rows against {len(theirs)}"
-        only_ours, only_theirs = without(ours, theirs), without(theirs, ours)
-        yield from (f"  only first:  {row[:600]}" for row in only_ours[:SHOWN])
-        yield from (f"  only second: {row[:600]}" for row in only_theirs[:SHOWN])
+        ours, theirs = by_key(table, expected[table]), by_key(table, actual[table])
+        found = [f"only first: {key}" for key in ours.keys() - theirs.keys()]
+        found += [f"only second: {key}" for key in theirs.keys() - ours.keys()]
+        for key in ours.keys() & theirs.keys():
+            found += [f"{key}: {column}" for column in differing(ours[key], theirs[key])]
+        if found:
+            yield f"{table}: {len(expected[table])} rows against {len(actual[table])}, {len(found)} differences"
+            yield from (f"  {line[:800]}" for line in sorted(found)[:SHOWN])
 
 
-def canonical(row: dict[str, Any]) -> str:
-    return json.dumps({name: value for name, value in row.items() if name != "run_id"}, sort_keys=True, ensure_ascii=False)
+def by_key(table: str, rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Rows by what tells them apart; the same key twice counts on."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        key = json.dumps([row[name] for name in TABLES[table].key], ensure_ascii=False)
+        while key in found:
+            key += "+"
+        found[key] = row
+    return found
 
 
-def without(rows: list[str], others: list[str]) -> list[str]:
-    """Rows that are left when each of the others takes away one equal to it."""
-    left = list(rows)
-    for other in others:
-        if other in left:
-            left.remove(other)
-    return left
+def differing(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
+    """Columns with unlike values, with both of them; the run that wrote a row is no part of it."""
+    columns = (ours.keys() | theirs.keys()) - {"run_id"}
+    return [f"{name} {ours.get(name)!r} against {theirs.get(name)!r}" for name in sorted(columns) if ours.get(name) != theirs.get(name)]
 
 
 def gather(folders: Sequence[Path], target: Path) -> Path:
