@@ -12,7 +12,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,7 @@ def _hash(text: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
 
 
+@lru_cache(maxsize=8)
 def _environment(clock: units.Clock) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
