@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from parsers.arrow import flags, optional_numbers, repeated, strings
 from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, REJECTED_SCHEMA, UNKNOWN_SCHEMA
 
 REJECTED_TEXT_CHARACTERS = 500
@@ -45,9 +46,16 @@ class EventRows:
     match: list[Any] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)
+    ready: list[pa.RecordBatch] = field(default_factory=list)  # rows that came as columns
 
     def batch(self, file: str, file_id: str, runs: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
-        """All rows but `order_at`, which only a reader of the whole file knows."""
+        """All rows in the order of the file, but for `order_at`, which only a reader of the whole file knows."""
+        parts = [*self.ready, self._batch(file, file_id, runs)] if self.line or not self.ready else self.ready
+        if len(parts) == 1:
+            return parts[0]
+        return pa.concat_batches(parts).sort_by("byte_offset")
+
+    def _batch(self, file: str, file_id: str, runs: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
         count = len(self.line)
         matches = self.match
         fields = [canonical_json(match.fields) for match in matches]
@@ -56,8 +64,8 @@ class EventRows:
         columns = [match.columns for match in matches]
         common = {name: [each.get(name) for each in columns] for name in COMMON_FIELDS}
         values: dict[str, Any] = {
-            "file": _repeated(file, count),
-            "file_id": _repeated(file_id, count),
+            "file": repeated(file, count),
+            "file_id": repeated(file_id, count),
             "line": self.line,
             "byte_offset": self.offset,
             "byte_length": self.length,
@@ -93,8 +101,8 @@ class UnknownRows:
 
     def batch(self, file: str, file_id: str) -> pa.RecordBatch:
         values = {
-            "file": _repeated(file, len(self.line)),
-            "file_id": _repeated(file_id, len(self.line)),
+            "file": repeated(file, len(self.line)),
+            "file_id": repeated(file_id, len(self.line)),
             "line": self.line,
             "byte_offset": self.offset,
             "at": self.at,
@@ -125,8 +133,8 @@ class RejectedRows:
 
     def batch(self, file: str, file_id: str) -> pa.RecordBatch:
         values = {
-            "file": _repeated(file, len(self.line)),
-            "file_id": _repeated(file_id, len(self.line)),
+            "file": repeated(file, len(self.line)),
+            "file_id": repeated(file_id, len(self.line)),
             "line": self.line,
             "byte_offset": self.offset,
             "byte_length": self.length,
@@ -136,10 +144,13 @@ class RejectedRows:
         return _batch(REJECTED_SCHEMA, values).sort_by("byte_offset")
 
 
-def _repeated(value: str, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(value, pa.string()), count)
+def _array(values: Any, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
+    if kind == pa.bool_():
+        return flags(values)
+    return strings(values) if kind == pa.string() else optional_numbers(values, kind)
 
 
 def _batch(schema: pa.Schema, values: dict[str, Any]) -> pa.RecordBatch:
-    arrays = [value if isinstance(value := values[each.name], pa.Array) else pa.array(value, type=each.type) for each in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_arrays([_array(values[each.name], each.type) for each in schema], schema=schema)

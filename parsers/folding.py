@@ -72,6 +72,11 @@ class Folder:
         self._all.append(run)
         return False
 
+    def end_group(self, group: str | None) -> None:
+        """Something else happened in a group."""
+        if group is not None:
+            self._open.pop(group, None)
+
     def end_all(self) -> None:
         self._open.clear()
 

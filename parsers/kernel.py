@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import ahocorasick_rs
 import numpy as np
 import pyarrow as pa
 
@@ -23,6 +22,7 @@ from parsers.formats import FileFormat
 from parsers.layouts import HEADER_BYTES
 from parsers.lines import ZERO_RUN_BYTES, Buffer, Flags, Ints, Lines, find_newline, heads, plain_lines, utf16_lines
 from parsers.records import Place, RecordReader
+from parsers.units import Prefilter, Units, read_orphan, read_units
 from parsers.wrappers import unwrap
 from parsers.zones import Clock
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 MAX_RECORD_BYTES = 1 << 20
 ZEROS = "zero bytes"
-NO_HEADER = "no header"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +111,6 @@ class ParsedChunk:
     rest: bytes
     context: ChunkContext
     done: bool = False  # a header at or after `stop_offset` was met
-
-
-class Prefilter:
-    """Literals of the catalogue, looked for in bytes before anything is decoded."""
-
-    def __init__(self, catalogue: Catalogue) -> None:
-        self._words = ahocorasick_rs.BytesAhoCorasick(catalogue.literals, implementation=ahocorasick_rs.Implementation.DFA)
-
-    def places(self, data: Buffer) -> Ints:
-        """Where literals stand, ascending."""
-        found = self._words.find_matches_as_indexes(data)
-        return np.fromiter((start for _, start, _ in found), dtype=np.int64, count=len(found))
 
 
 @lru_cache(maxsize=4)
@@ -311,43 +298,15 @@ class _Chunk:
         if opened.begins:
             self.records.read(opened.head, place, opened.stamp)
         else:
-            self._orphan(opened.head, place)
+            read_orphan(opened.head, place, self.records, self._prefilter)
         self.records.break_runs()
-
-    def _orphan(self, raw: bytes, place: Place) -> None:
-        """Lines without a header: the rest of a record whose start is in another file, or no record at all."""
-        if len(self._prefilter.places(raw)):
-            self.records.reject(place, NO_HEADER, self.records.decode(raw))
 
     def _read(self, lines: Lines, first: Ints, count: int, orphans: set[int]) -> None:
         """Read records number 0 to `count`, each of which ends where the next one begins."""
-        if not count:
-            return
-        limit = self.context.max_record_bytes
-        after = np.append(first[1:], len(lines))[:count]
-        offsets, stops = lines.offset[first[:count]], lines.stop[after - 1]
-        self.counts.records += count - sum(1 for line in orphans if line < after[-1])
-        starts, ends = lines.start[first[:count]], lines.end[after - 1]
-        for unit in self._chosen(lines, starts, ends, ends - starts > limit).tolist():
-            start, end = int(starts[unit]), int(ends[unit])
-            line, offset, stop = int(first[unit]), int(offsets[unit]), int(stops[unit])
-            shared = max(int(stops[unit - 1]) - offset, 0) if unit else 0  # two records in one envelope
-            place = Place(int(lines.number[line]), offset, stop - offset, cut=end - start > limit, shared=shared)
-            raw = bytes(lines.data[start : min(end, start + limit)])
-            if line in orphans:
-                self._orphan(raw, place)
-            else:
-                self.records.read(raw, place, lines.stamps[line] if lines.stamps else None)
-            if place.cut:
-                self.records.break_runs()
-
-    def _chosen(self, lines: Lines, starts: Ints, ends: Ints, long: Flags) -> Ints:
-        """Records that hold a literal of the catalogue, and those longer than the limit."""
-        data = lines.data[int(starts[0]) : int(ends[-1])]
-        if self.context.format.layout_name == "json" and bytes(data).find(b"\\u00") >= 0:
-            return np.arange(len(starts))  # a literal may be hidden in escapes
-        places = self._prefilter.places(data) + int(starts[0])
-        return np.union1d(np.searchsorted(starts, places, side="right") - 1, np.flatnonzero(long))
+        if count:
+            after = np.append(first[1:], len(lines))[:count]
+            self.counts.records += count - sum(1 for line in orphans if line < after[-1])
+            read_units(Units(lines, first[:count], after, orphans), self.records, self._prefilter)
 
     @property
     def _prefilter(self) -> Prefilter:

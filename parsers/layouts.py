@@ -50,6 +50,12 @@ HEADER_BYTES = 4096
 BROKEN_STAMP = re.compile(r"\[[^\]\[]{6,40}\] +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", re.ASCII)
 
 
+# A header inside a line: two threads or a crash have torn it.
+TORN_HEADER = re.compile(
+    r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}\]? +\[?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.ASCII
+)
+
+
 class Header(NamedTuple):
     """What a layout reads from the text of a record. The message may have several lines."""
 

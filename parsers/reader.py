@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import orjson
 import pyarrow as pa
 
+from parsers.arrow import integers_of, known_of, numbers
 from parsers.files import Discovery, SourceFile, discover, read_places
 from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.kernel import MAX_RECORD_BYTES, ChunkContext, Counts, OpenRecord, ParsedChunk, parse_chunk
@@ -26,6 +28,7 @@ CHUNK_BYTES = FOLD_BLOCK_BYTES
 # Read beyond the chunk, so that the record at its end is mostly whole and no block is read twice.
 _LOOKAHEAD_BYTES = 1 << 16
 _NEVER = -(1 << 62)
+_TELLING = frozenset({"KafkaVersion", "ClientStarted", "ClusterId"})
 _WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}
 
 
@@ -198,32 +201,25 @@ class FileReader:
         if not events.num_rows:
             return
         parsed.events = self._ordered(events)
-        for name, counter in (("node", self._nodes), ("witness", self._witnesses)):
+        for name, counter in (("node", self._nodes), ("witness", self._witnesses), ("event", Counter[str]())):
             for pair in events.column(name).value_counts().to_pylist():
                 if pair["values"] is not None:
                     counter[pair["values"]] += pair["counts"]
-        self._note_versions(events)
+                if pair["values"] in _TELLING:
+                    self._note_versions(events)
 
     def _note_versions(self, events: pa.RecordBatch) -> None:
-        import orjson
-
-        names = events.column("event")
-        wanted = (
-            ("KafkaVersion", "version", self._versions),
-            ("ClientStarted", "version", self._versions),
-            ("ClusterId", "cluster_id", self._cluster_ids),
-        )
-        for event, key, found in wanted:
-            row = -1
-            while (row := names.index(event, row + 1).as_py()) >= 0:
-                value = orjson.loads(events.column("fields")[row].as_py()).get(key)
+        """Keep what events say of the version and the cluster of their file."""
+        for event, fields in zip(events.column("event").to_pylist(), events.column("fields").to_pylist(), strict=True):
+            if event in _TELLING:
+                value = orjson.loads(fields).get("cluster_id" if event == "ClusterId" else "version")
                 if value is not None:
-                    found[str(value)] = None
+                    (self._cluster_ids if event == "ClusterId" else self._versions)[str(value)] = None
 
     def _ordered(self, events: pa.RecordBatch) -> pa.RecordBatch:
         """The events with `order_at`: the running maximum of `at`, over those without a time as well."""
-        at = events.column("at").cast(pa.int64())
-        values = at.fill_null(_NEVER).to_numpy(zero_copy_only=False)
+        at = events.column("at")
+        values = np.where(known_of(at), integers_of(at), _NEVER)
         known = values[values != _NEVER]
         if len(known):
             first, last = int(known.min()), int(known.max())
@@ -232,7 +228,7 @@ class FileReader:
             report.last_at = last if report.last_at is None else max(last, report.last_at)
         running = np.maximum.accumulate(np.concatenate(([_NEVER if self._newest is None else self._newest], values)))[1:]
         self._newest = None if running[-1] == _NEVER else int(running[-1])
-        order = pa.array(running, mask=running == _NEVER).cast(TIME)
+        order = numbers(running, TIME, None if running[0] != _NEVER else running != _NEVER)
         return events.set_column(EVENT_SCHEMA.get_field_index("order_at"), EVENT_SCHEMA.field("order_at"), order)
 
     def _conclude(self) -> None:

@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from parsers.batches import EventRows, RejectedRows, UnknownRows
 from parsers.dates import DAY_US, read_iso
 from parsers.folding import Folder
-from parsers.layouts import BROKEN_STAMP, AnyLayout, Header, layouts
+from parsers.layouts import BROKEN_STAMP, TORN_HEADER, AnyLayout, Header, layouts
 
 if TYPE_CHECKING:
     from parsers.catalogue import Catalogue, Match
@@ -19,9 +21,8 @@ if TYPE_CHECKING:
 _STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.$]+(?:Exception|Error)\b)")
 
 
-# The date that a record begins with, and a header that stands inside a line.
+# The date that a record begins with.
 _DAY = re.compile(r"\[?(\d{4}-\d\d-\d\d)[ T]")
-_EMBEDDED = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}\]? +\[?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.ASCII)
 _MAX_FOLDS = 12
 BAD_TIME = "bad timestamp"
 TORN = "torn line"
@@ -152,7 +153,7 @@ class RecordReader:
         day = _DAY.match(text)
         if day is None or text.find(day[1], day.end()) < 0:
             return 0
-        found = _EMBEDDED.search(text, day.end())
+        found = TORN_HEADER.search(text, day.end())
         return found.start() if found is not None and "\n" not in text[: found.start()] else 0
 
     def _read_torn(self, text: str, torn: int, place: Place, stamp: bytes | None) -> None:
@@ -231,6 +232,16 @@ class RecordReader:
         rows.match.append(found)
         rows.text.append(text)
         rows.cut.append(cut or place.cut)
+
+    def add_batch(self, batch: pa.RecordBatch, length: int) -> None:
+        """Take events that were read as columns; `length` is the bytes of their records."""
+        self.counts.recognised += batch.num_rows
+        self.counts.bytes_recognised += length
+        self.events.ready.append(batch)
+
+    def end_runs_of(self, group: str | None) -> None:
+        if self.folder is not None:
+            self.folder.end_group(group)
 
     def break_runs(self) -> None:
         """A record longer than the limit ends all runs, since where it stands decides how the file is cut."""

@@ -1,0 +1,94 @@
+"""Arrow arrays from Python and numpy values, without `pyarrow.array`.
+
+That function imports pandas on its first call wherever pandas is installed, which costs half a second and a
+hundred megabytes, and a log reader needs none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+_INT64 = pa.int64()
+
+
+def numbers(values: npt.NDArray[Any], kind: pa.DataType = _INT64, known: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Integers or times of `kind`; null where `known` is false."""
+    values = np.ascontiguousarray(values, dtype=np.int32 if kind == pa.int32() else np.int64)
+    return pa.Array.from_buffers(kind, len(values), [_bitmap(known), pa.py_buffer(values)])
+
+
+def optional_numbers(values: Sequence[int | None], kind: pa.DataType = _INT64) -> pa.Array:
+    """Integers or times of `kind`, of which some may be unknown or out of range."""
+    limit = 1 << 31 if kind == pa.int32() else 1 << 63
+    known = np.fromiter((value is not None and -limit <= value < limit for value in values), dtype=bool, count=len(values))
+    filled = (value if keep else 0 for value, keep in zip(values, known.tolist(), strict=True))
+    return numbers(np.fromiter(filled, dtype=np.int64, count=len(values)), kind, None if known.all() else known)
+
+
+def flags(values: npt.NDArray[np.bool_] | Sequence[bool]) -> pa.Array:
+    found = np.asarray(values, dtype=bool)
+    return pa.Array.from_buffers(pa.bool_(), len(found), [None, pa.py_buffer(np.packbits(found, bitorder="little"))])
+
+
+def strings(values: Sequence[str | None]) -> pa.Array:
+    """Texts, of which some may be unknown. Lone surrogates become question marks: they have no UTF-8 form."""
+    known: npt.NDArray[np.bool_] | None = None
+    try:
+        joined = "".join(values)  # type: ignore[arg-type]
+        texts: Sequence[str] = values  # type: ignore[assignment]
+    except TypeError:
+        known = np.fromiter((value is not None for value in values), dtype=bool, count=len(values))
+        texts = [value or "" for value in values]
+        joined = "".join(texts)
+    if joined.isascii():
+        data = joined.encode("ascii")
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    else:
+        encoded = [text.encode("utf-8", "replace") for text in texts]
+        data = b"".join(encoded)
+        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(texts))
+    return _text(lengths, data, known)
+
+
+def repeated(value: str, count: int) -> pa.Array:
+    data = value.encode("utf-8", "replace")
+    return _text(np.full(count, len(data), dtype=np.int64), data * count, None)
+
+
+def picked(names: Sequence[str | None], codes: npt.NDArray[np.int64]) -> pa.Array:
+    """The name of each code."""
+    return strings(names).take(numbers(codes))
+
+
+def integers_of(array: pa.Array) -> npt.NDArray[np.int64]:
+    """Values of an array of 64-bit numbers or times; what stands for null is undefined."""
+    found: npt.NDArray[np.int64] = np.frombuffer(array.buffers()[1], dtype=np.int64)[array.offset : array.offset + len(array)]
+    return found
+
+
+def known_of(array: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which values are not null."""
+    bitmap = array.buffers()[0]
+    if bitmap is None:
+        return np.ones(len(array), dtype=bool)
+    bits = np.unpackbits(np.frombuffer(bitmap, dtype=np.uint8), bitorder="little")
+    return bits[array.offset : array.offset + len(array)].astype(bool)
+
+
+def _bitmap(known: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
+    return None if known is None else pa.py_buffer(np.packbits(known, bitorder="little"))
+
+
+def _text(lengths: npt.NDArray[np.int64], data: bytes, known: npt.NDArray[np.bool_] | None) -> pa.Array:
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    if offsets[-1] < 1 << 31:
+        return pa.Array.from_buffers(
+            pa.string(), len(lengths), [_bitmap(known), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+        )
+    raise OverflowError("more than 2 GiB of text in one batch")

@@ -1,0 +1,254 @@
+"""Kafka's own layout, read in columns.
+
+What `RecordReader` does for one record, this does for all records of a chunk in `[%d] %p %m (%c)`: times,
+levels and loggers by numpy, messages by the catalogue's quick forms, columns per wording. A record that is
+not ordinary in every way (several lines, a torn line, an id with a space) is left to `RecordReader`, and a
+test holds the two to equal answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from parsers.arrow import numbers, strings
+from parsers.dates import civil_us
+from parsers.layouts import LEVELS, load_yaml
+from parsers.lines import Flags, Ints, Lines, words_of
+from parsers.zones import Clock
+
+Words = npt.NDArray[np.uint64]
+# Columns of `[yyyy-MM-dd HH:mm:ss,SSS] LEVEL `, counted from the bracket.
+_DIGITS = np.array([1, 2, 3, 4, 6, 7, 9, 10, 12, 13, 15, 16, 18, 19, 21, 22, 23])
+_PLACES = np.array([1000, 100, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 100, 10, 1], dtype=np.int64)
+_GROUPS = np.array([0, 4, 6, 8, 10, 12, 14])
+_LEVEL_AT = 26
+_STAMP_BYTES = 26
+_MAX_TAIL_BYTES = 120
+_MAX_LOGGERS = 4096
+_LONG_ENOUGH = 24
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Tail(NamedTuple):
+    """What stands after a message: ` (logger)`."""
+
+    logger: str
+    text: bytes
+    quiet: bool
+
+
+@lru_cache(maxsize=1)
+def quiet_loggers() -> frozenset[str]:
+    """Loggers of a broker of which no message says anything about groups, clients or partitions."""
+    data = load_yaml(files("parsers").joinpath("layouts", "quiet_loggers.yaml").read_text(encoding="utf-8"))
+    return frozenset(data["loggers"])
+
+
+class Tails:
+    """The loggers at the ends of lines, known by their last 16 bytes and then compared as a whole."""
+
+    def __init__(self) -> None:
+        # Open table from 16 bits of a key to its code; a key that finds its place taken is looked up in `_others`.
+        self._places = np.zeros(1 << 16, dtype=np.int16)
+        self._keys = np.zeros(1, dtype=np.uint64)
+        self._codes = np.zeros(1, dtype=np.int64)
+        self._others: dict[int, int] = {}
+        self.known: list[Tail] = [Tail("", b"", quiet=False)]
+        self._by_text: dict[bytes, int] = {}
+        self._lengths = np.full(1, 8, dtype=np.int64)
+        self._quiet = np.zeros(1, dtype=bool)
+        self._firsts = np.zeros(1, dtype=np.uint64)
+
+    def of(self, data: memoryview, words: Words, starts: Ints, ends: Ints) -> tuple[Ints, Flags]:
+        """Code of the logger of each line (0 for none), and whether it is a quiet one. A code is sure for quiet ones only."""
+        if not len(starts) or len(words) < _LONG_ENOUGH:
+            return np.zeros(len(starts), dtype=np.int64), np.zeros(len(starts), dtype=bool)
+        enough = ends - starts >= _LONG_ENOUGH
+        safe = ends if enough.all() else np.where(enough, ends, _LONG_ENOUGH)
+        keys = (words[safe - 8] * _MIX) ^ words[safe - 16]
+        keys *= _MIX
+        place = self._places[keys >> np.uint64(48)]
+        codes = self._codes[place]
+        strange = np.flatnonzero(self._keys[place] != keys)
+        for at in strange.tolist():
+            codes[at] = self._look_up(int(keys[at]), data, int(starts[at]), int(safe[at]))
+        if safe is not ends:
+            codes[~enough] = 0
+        quiet = self._quiet[codes]
+        # The first bytes of the tail too, so that a logger whose name merely ends alike is not passed over.
+        quiet &= words[safe - self._lengths[codes]] == self._firsts[codes]
+        return codes, quiet
+
+    def _look_up(self, key: int, data: memoryview, start: int, end: int) -> int:
+        slot = int(self._places[key >> 48])
+        if slot and int(self._keys[slot]) == key:
+            return int(self._codes[slot])
+        code = self._others.get(key)
+        if code is not None:
+            return code
+        code = self._code(bytes(data[max(start, end - _MAX_TAIL_BYTES) : end]))
+        if not slot and len(self._keys) < _MAX_LOGGERS:
+            self._places[key >> 48] = len(self._keys)
+            self._keys = np.append(self._keys, np.uint64(key))
+            self._codes = np.append(self._codes, code)
+        elif len(self._others) < _MAX_LOGGERS:
+            self._others[key] = code
+        return code
+
+    def _code(self, end: bytes) -> int:
+        mark = end.rfind(b" (")
+        text = end[mark:]
+        logger = text[2:-1].decode("ascii", "replace")
+        if mark < 0 or not text.endswith(b")") or len(text) < 8 or not logger.replace(".", "").replace("$", "").replace("-", "").isalnum():
+            return 0
+        code = self._by_text.get(text)
+        if code is None:
+            code = self._by_text[text] = len(self.known)
+            self.known.append(Tail(logger, text, logger in quiet_loggers()))
+            self._lengths = np.array([len(each.text) or 8 for each in self.known], dtype=np.int64)
+            self._quiet = np.array([each.quiet for each in self.known], dtype=bool)
+            self._firsts = np.array([int.from_bytes(each.text[:8].ljust(8), "little") for each in self.known], dtype=np.uint64)
+        return code
+
+    def agree(self, words: Words, codes: Ints, ends: Ints) -> Flags:
+        """Whether the whole tail stands at the end of each line."""
+        flags: Flags = codes > 0
+        for code in np.unique(codes).tolist():
+            if not code:
+                continue
+            text = self.known[code].text
+            where = np.flatnonzero(codes == code)
+            same = np.ones(len(where), dtype=bool)
+            begins = ends[where] - len(text)
+            for at in [*range(0, len(text) - 8, 8), len(text) - 8]:
+                same &= words[begins + at] == np.uint64(int.from_bytes(text[at : at + 8], "little"))
+            flags[where] &= same
+        return flags
+
+
+@lru_cache(maxsize=1)
+def tails() -> Tails:
+    return Tails()
+
+
+def _level_word(name: str) -> tuple[str, np.uint64, np.uint64]:
+    text = f"{name} ".encode()
+    mask = int.from_bytes(b"\xff" * len(text) + b"\x00" * (8 - len(text)), "little")
+    return name, np.uint64(mask), np.uint64(int.from_bytes(text.ljust(8, b"\x00"), "little"))
+
+
+_LEVEL_WORDS = tuple(_level_word(name) for name in sorted(LEVELS))
+
+
+@dataclass(slots=True)
+class Heads:
+    """What stands before the messages of ordinary records. Arrays run in step."""
+
+    ordinary: Flags
+    local_us: Ints
+    level: Ints  # number in `_LEVEL_WORDS`
+    start: Ints  # of the message
+
+    @staticmethod
+    def levels() -> list[str]:
+        return [name for name, _, _ in _LEVEL_WORDS]
+
+
+def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> Heads:
+    """Times, levels and starts of messages of `[yyyy-MM-dd HH:mm:ss,SSS] LEVEL message`."""
+    values = np.frombuffer(data, dtype=np.uint8)
+    ordinary: Flags = ends - starts >= _STAMP_BYTES + 8
+    safe = np.where(ordinary, starts, 0)
+    if len(values) < _STAMP_BYTES + 8:
+        zero = np.zeros(len(starts), dtype=np.int64)
+        return Heads(np.zeros(len(starts), dtype=bool), zero, zero, zero)
+    digits = values[safe[:, None] + _DIGITS] - np.uint8(48)
+    ordinary &= (digits <= 9).all(axis=1)
+    ordinary &= (
+        (values[safe] == ord("[")) & (values[safe + 11] == ord(" ")) & (values[safe + 24] == ord("]")) & (values[safe + 25] == ord(" "))
+    )
+    fraction = values[safe + 20]
+    ordinary &= (fraction == ord(",")) | (fraction == ord("."))
+    parts = np.add.reduceat(digits * _PLACES, _GROUPS, axis=1)
+    local = _local_us(parts)
+    ordinary &= local >= 0
+    level = np.full(len(starts), -1, dtype=np.int64)
+    start = np.zeros(len(starts), dtype=np.int64)
+    for number, (name, mask, value) in enumerate(_LEVEL_WORDS):
+        here = (words[safe + _LEVEL_AT] & mask) == value
+        level[here] = number
+        start[here] = safe[here] + _LEVEL_AT + len(name) + 1
+    ordinary &= level >= 0
+    ordinary &= values[np.minimum(start, len(values) - 1)] != ord(" ")
+    return Heads(ordinary, local, level, start)
+
+
+def _local_us(parts: Ints) -> Ints:
+    """Local microseconds of rows of year, month, day, hour, minute, second, millisecond; -1 for what no calendar has."""
+    date = (parts[:, 0] * 100 + parts[:, 1]) * 100 + parts[:, 2]
+    days, where = np.unique(date, return_inverse=True)
+    starts = np.array([_day_us(day) for day in days.tolist()], dtype=np.int64)[where] if len(days) else np.zeros(0, dtype=np.int64)
+    hour, minute, second = parts[:, 3], parts[:, 4], parts[:, 5]
+    local = starts + ((hour * 60 + minute) * 60 + second) * 1_000_000 + parts[:, 6] * 1000
+    wrong = (starts < 0) | (hour > 23) | (minute > 59) | (second > 60)
+    local[wrong] = -1
+    return local
+
+
+def _day_us(date: int) -> int:
+    found = civil_us(date // 10_000, date // 100 % 100, date % 100, 0, 0, 0)
+    return -1 if found is None else found
+
+
+@dataclass(slots=True)
+class Candidates:
+    """Ordinary records whose messages the catalogue may know: places in the file, times, and the messages themselves."""
+
+    unit: Ints
+    text: pa.Array
+    messages: list[str]
+    at: Ints
+    odd: Flags
+    level: Ints
+    tail: Ints
+
+
+def candidates(lines: Lines, units: Ints, starts: Ints, ends: Ints, codes: Ints, clock: Clock) -> Candidates | None:
+    """Cut the messages out of ordinary records; None when a text is no UTF-8. Records that are not ordinary are left out."""
+    data = memoryview(lines.data)
+    words = words_of(data)
+    read = read_heads(data, words, starts, ends)
+    keep = np.flatnonzero(read.ordinary & tails().agree(words, codes, ends))
+    units, starts, ends, codes = units[keep], starts[keep], ends[keep], codes[keep]
+    lengths = np.array([len(each.text) for each in tails().known], dtype=np.int64)
+    begins, stops = read.start[keep], ends - lengths[codes]
+    edges = np.empty(2 * len(keep), dtype=np.int64)
+    edges[0::2], edges[1::2] = starts, ends
+    at, odd = clock.utc_many(read.local_us[keep])
+    if not len(keep):
+        return Candidates(units, strings([]), [], at, odd, read.level[keep], codes)
+    pieces = pa.Array.from_buffers(pa.large_binary(), len(edges) - 1, [None, pa.py_buffer(edges), pa.py_buffer(data)])
+    binary = pieces.take(numbers(np.arange(0, len(edges) - 1, 2)))
+    try:
+        text = binary.cast(pa.large_string()).cast(pa.string())
+    except pa.ArrowInvalid:
+        return None
+    return Candidates(units, text, _messages(data, binary, starts, begins, stops), at, odd, read.level[keep], codes)
+
+
+def _messages(data: memoryview, texts: pa.Array, starts: Ints, begins: Ints, stops: Ints) -> list[str]:
+    """The messages as strings: slices of one string where all is ASCII."""
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[: len(texts) + 1]
+    whole = bytes(texts.buffers()[2])[: int(offsets[-1])]
+    if whole.isascii():
+        joined = whole.decode("ascii")
+        shift = offsets[:-1] - starts
+        return [joined[begin:stop] for begin, stop in zip((begins + shift).tolist(), (stops + shift).tolist(), strict=True)]
+    return [str(data[begin:stop], "utf-8") for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)]

@@ -1,0 +1,257 @@
+"""Many messages at once: the catalogue's quick forms, with values kept by wording until all are columns.
+
+`Catalogue.match` makes an object for each message. Here the pieces of a message stay as they are cut, and are
+turned into values column by column when the chunk is done. A message that has no quick form is left over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from parsers.layouts import TORN_HEADER
+from parsers.schema import COMMON_FIELDS
+from parsers.slots import NO
+
+if TYPE_CHECKING:
+    from parsers.catalogue import Bucket, Catalogue, Pattern
+
+# What orjson escapes.
+_SPECIAL = re.compile(r'["\\\x00-\x1f]')
+_COMMON = frozenset(COMMON_FIELDS)
+_REQUESTS = ("Completed request:", "Processor ")
+
+
+@dataclass(slots=True)
+class Wording:
+    """Records of one wording in one chunk. The lists run in step."""
+
+    pattern: Pattern
+    rows: list[int] = field(default_factory=list)
+    prefixes: list[dict[str, Any]] = field(default_factory=list)
+    pieces: list[Sequence[str]] = field(default_factory=list)
+
+
+class _Form(NamedTuple):
+    """One wording with what the inner loop needs of it."""
+
+    tail: str
+    match: Callable[[str, int], re.Match[str] | None] | None
+    pattern: Pattern
+    wording: Wording
+
+
+class _Opened(NamedTuple):
+    """What follows a prefix: the forms by their first word, filled as words are met."""
+
+    forms: dict[str, list[_Form]]
+    prefix: dict[str, Any]
+    at: int
+    bucket: Bucket
+
+
+class QuickReader:
+    """Finds the wording of messages. One per chunk."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._wordings: dict[int, Wording] = {}
+        self._forms: dict[str, dict[str, list[_Form]]] = {}
+        self._plain = _Opened(self._forms_of(catalogue._plain), {}, 0, catalogue._plain)
+
+    def read(self, messages: Sequence[str], loggers: Sequence[str]) -> list[int]:
+        """Take all messages that have a quick form; gives the numbers of the others."""
+        allows = self._catalogue._allows
+        plain = self._plain
+        cache: dict[str, _Opened | None] = {}
+        left: list[int] = []
+        for row, message in enumerate(messages):
+            opened: _Opened | None = plain
+            if message.startswith("["):
+                key = message[: message.find("]") + 2]
+                if key in cache:
+                    opened = cache[key]
+                else:
+                    opened, final = self._open(message)
+                    if final:
+                        cache[key] = opened
+            elif message.startswith(_REQUESTS):
+                opened = None
+            if opened is None:
+                left.append(row)
+                continue
+            forms, prefix, at, bucket = opened
+            space = message.find(" ", at)
+            word = message[at:space] if space >= 0 else message[at:]
+            known = forms.get(word)
+            if known is None:
+                known = self._fill(forms, bucket, word)
+            for tail, match, pattern, wording in known:
+                if not message.endswith(tail):
+                    continue
+                if match is None:
+                    pieces = pattern.template.pieces(message, at)
+                else:
+                    found = match(message, at)
+                    pieces = None if found is None else found.groups()
+                if pieces is None or not (loggers[row] in pattern.message.loggers or allows(pattern.message, loggers[row])):
+                    continue
+                if pattern.message.block is not None:
+                    left.append(row)
+                    break
+                wording.rows.append(row)
+                wording.prefixes.append(prefix)
+                wording.pieces.append(pieces)
+                break
+            else:
+                left.append(row)
+        return left
+
+    def _open(self, message: str) -> tuple[_Opened | None, bool]:
+        """The prefix of a message, as `Catalogue.match` finds it, and whether all messages with the same first bracket have it."""
+        bucket, at, count = self._catalogue._plain, 0, 0
+        prefix: dict[str, Any] = {}
+        while message.startswith("[", at):
+            openings = self._catalogue._openings(bucket, message, at)
+            if len(openings) > 1:
+                return None, False
+            if not openings:
+                break
+            bucket, read, at = openings[0]
+            prefix = {**prefix, **read}
+            count += 1
+        if bucket.open_ended and message.find("] ", at) >= 0:
+            return None, False
+        return _Opened(self._forms_of(bucket), prefix, at, bucket), count == 1 and not bucket.inner and not bucket.open_ended
+
+    def _forms_of(self, bucket: Bucket) -> dict[str, list[_Form]]:
+        return self._forms.setdefault(bucket.name, {})
+
+    def _fill(self, forms: dict[str, list[_Form]], bucket: Bucket, word: str) -> list[_Form]:
+        patterns = bucket.by_word.get(word)
+        if patterns is None:
+            return []  # not kept: words of unknown messages are without number
+        forms[word] = [self._form(pattern) for pattern in patterns]
+        return forms[word]
+
+    def _form(self, pattern: Pattern) -> _Form:
+        wording = self._wordings.setdefault(id(pattern), Wording(pattern))
+        template = pattern.template
+        tight = template._tight or template._compile() if template._quick and template._spaced < 0 else None
+        return _Form(template.tail, tight.match if tight is not None else None, pattern, wording)
+
+    def columns(self) -> tuple[list[int], dict[str, list[Any]], list[int]]:
+        """Numbers of the messages taken, their columns, and the numbers of those whose values are not of their types after all."""
+        rows: list[int] = []
+        columns: dict[str, list[Any]] = {name: [] for name in (*COMMON_FIELDS, "system", "message", "event", "witness", "fields")}
+        failed: list[int] = []
+        for wording in self._wordings.values():
+            if not wording.rows:
+                continue
+            values = _values(wording, failed)
+            count = len(wording.rows)
+            rows += wording.rows
+            entry = wording.pattern.message
+            for name in COMMON_FIELDS:
+                columns[name] += values.common.get(name) or [None] * count
+            for name, value in (("system", entry.system), ("message", entry.id), ("event", entry.emits), ("witness", entry.witness)):
+                columns[name] += [value] * count
+            columns["fields"] += values.json()
+        return rows, columns, failed
+
+
+@dataclass(slots=True)
+class _Values:
+    """Values of one wording: columns, fields in columns of their own, and fields that differ from record to record."""
+
+    count: int
+    constants: dict[str, Any]
+    common: dict[str, list[Any]] = field(default_factory=dict)
+    own: dict[str, list[Any]] = field(default_factory=dict)
+    several: list[list[dict[str, Any]]] = field(default_factory=list)
+
+    def json(self) -> list[str]:
+        """Canonical JSON of the fields of each record."""
+        if self.several:
+            return [self._document(row) for row in range(self.count)]
+        if not self.own:
+            return [_dumps(self.constants)] * self.count
+        names = sorted({*self.constants, *self.own})
+        # The keys are the catalogue's own words, so only values can need escapes.
+        form = "{" + ",".join(f'"{name}":%s' for name in names) + "}"
+        columns = [_rendered(self.own[name]) if name in self.own else [_dumps(self.constants[name])] * self.count for name in names]
+        return [form % values for values in zip(*columns, strict=True)]
+
+    def _document(self, row: int) -> str:
+        fields = dict(self.constants)
+        for name, values in self.own.items():
+            fields[name] = values[row]
+        for items in self.several:
+            fields.update({name: value for name, value in items[row].items() if name not in _COMMON})
+        return _dumps(fields)
+
+
+def _dumps(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _rendered(values: list[Any]) -> list[str]:
+    """JSON of each value of a column."""
+    first = values[0]
+    if type(first) is int and set(map(type, values)) == {int}:
+        return list(map(str, values))
+    if type(first) is str and set(map(type, values)) == {str} and _SPECIAL.search("".join(values)) is None:
+        return [f'"{value}"' for value in values]
+    return list(map(_dumps, values))
+
+
+def _values(wording: Wording, failed: list[int]) -> _Values:
+    """Turn pieces into values. Records with a piece that is not of its type are taken out of the wording."""
+    plan = wording.pattern.template.plan
+    parsed = _parsed(wording, plan)
+    bad = {row for values in parsed if values.count(NO) for row, value in enumerate(values) if value is NO}
+    bad |= _torn(wording)
+    if bad:
+        failed += [wording.rows[row] for row in sorted(bad)]
+        keep = [row for row in range(len(wording.rows)) if row not in bad]
+        wording.rows = [wording.rows[row] for row in keep]
+        wording.prefixes = [wording.prefixes[row] for row in keep]
+        wording.pieces = [wording.pieces[row] for row in keep]
+        parsed = [[values[row] for row in keep] for values in parsed]
+    result = _Values(len(wording.rows), dict(wording.pattern.constants))
+    for name in {name for prefix in _distinct(wording.prefixes) for name in prefix}:
+        result.common[name] = [prefix.get(name) for prefix in wording.prefixes]
+    for (_, name, _, is_column), values in zip(plan, parsed, strict=True):
+        if is_column:
+            result.common[name] = values
+        elif name:
+            result.own[name] = values
+        else:
+            result.several.append(values)
+            for column in _COMMON.intersection({key for value in values for key in value}):
+                before = result.common.get(column) or [None] * result.count
+                result.common[column] = [value.get(column, other) for value, other in zip(values, before, strict=True)]
+    return result
+
+
+def _torn(wording: Wording) -> set[int]:
+    """Records with a slot that may hold spaces and has swallowed the header of another record."""
+    spaced = wording.pattern.template._spaced
+    if spaced < 0 or not wording.pieces or TORN_HEADER.search("\n".join(pieces[spaced] for pieces in wording.pieces)) is None:
+        return set()
+    return {row for row, pieces in enumerate(wording.pieces) if TORN_HEADER.search(pieces[spaced])}
+
+
+def _parsed(wording: Wording, plan: Sequence[Any]) -> list[list[Any]]:
+    if not wording.pieces:
+        return [[] for _ in plan]
+    cut = list(zip(*wording.pieces, strict=True))
+    return [list(cut[index]) if parse is None else list(map(parse, cut[index])) for index, _, parse, _ in plan]
+
+
+def _distinct(prefixes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    return iter({id(prefix): prefix for prefix in prefixes}.values())

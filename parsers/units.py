@@ -1,0 +1,206 @@
+"""The records of a chunk: which may be known to the catalogue, and reading those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ahocorasick_rs
+import numpy as np
+import pyarrow as pa
+
+from parsers.arrow import flags, numbers, optional_numbers, repeated, strings
+from parsers.arrow import picked as picked_names
+from parsers.fast import Candidates, Heads, candidates, tails
+from parsers.lines import Buffer, Flags, Ints, Lines, words_of
+from parsers.quick import QuickReader
+from parsers.records import Place, RecordReader
+from parsers.schema import EVENT_SCHEMA, TIME
+
+if TYPE_CHECKING:
+    from parsers.catalogue import Catalogue
+
+NO_HEADER = "no header"
+_FAST_LAYOUT = "kafka"
+
+
+class Prefilter:
+    """Literals of the catalogue, looked for in bytes before anything is decoded."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._words = ahocorasick_rs.BytesAhoCorasick(catalogue.literals, implementation=ahocorasick_rs.Implementation.DFA)
+
+    def places(self, data: Buffer) -> Ints:
+        """Where literals stand, ascending."""
+        found = self._words.find_matches_as_indexes(data)
+        return np.fromiter((start for _, start, _ in found), dtype=np.int64, count=len(found))
+
+    def hit(self, data: Buffer) -> bool:
+        return bool(self._words.find_matches_as_indexes(data))
+
+
+@dataclass(slots=True)
+class Units:
+    """Records as ranges of lines: the number of the first line of each, and of the line after its last."""
+
+    lines: Lines
+    first: Ints
+    after: Ints
+    orphans: set[int]  # first lines of ranges that have no header
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def starts(self) -> Ints:
+        return self.lines.start[self.first]
+
+    @property
+    def ends(self) -> Ints:
+        return self.lines.end[self.after - 1]
+
+    def place(self, unit: int, limit: int) -> Place:
+        lines, line, last = self.lines, int(self.first[unit]), int(self.after[unit]) - 1
+        offset, stop = int(lines.offset[line]), int(lines.stop[last])
+        shared = max(int(lines.stop[line - 1]) - offset, 0) if line else 0  # two records in one envelope
+        return Place(int(lines.number[line]), offset, stop - offset, cut=int(lines.end[last] - lines.start[line]) > limit, shared=shared)
+
+
+def read_units(units: Units, records: RecordReader, prefilter: Prefilter) -> None:
+    """Read all records that the catalogue may know."""
+    limit = records.context.max_record_bytes
+    starts, ends = units.starts, units.ends
+    long = ends - starts > limit
+    if records.context.format.layout_name == _FAST_LAYOUT:
+        taken, left = _read_fast(units, starts, ends, long, records, prefilter)
+    else:
+        taken, left = [], _searched(units, starts, ends, records, prefilter) | long
+    ahead = 0
+    data = units.lines.data
+    stamps = units.lines.stamps
+    for unit in np.flatnonzero(left).tolist():
+        while ahead < len(taken) and taken[ahead][0] < unit:
+            records.end_runs_of(taken[ahead][1])
+            ahead += 1
+        place = units.place(unit, limit)
+        start, line = int(starts[unit]), int(units.first[unit])
+        raw = bytes(data[start : min(int(ends[unit]), start + limit)])
+        if line in units.orphans:
+            read_orphan(raw, place, records, prefilter)
+        else:
+            records.read(raw, place, stamps[line] if stamps else None)
+        if place.cut:
+            records.break_runs()
+
+
+def read_orphan(raw: bytes, place: Place, records: RecordReader, prefilter: Prefilter) -> None:
+    """Lines without a header: the rest of a record whose start is in another file, or no record at all."""
+    if prefilter.hit(raw):
+        records.reject(place, NO_HEADER, records.decode(raw))
+
+
+def _searched(units: Units, starts: Ints, ends: Ints, records: RecordReader, prefilter: Prefilter) -> Flags:
+    """Records that hold a literal of the catalogue."""
+    data = memoryview(units.lines.data)[int(starts[0]) : int(ends[-1])]
+    if records.context.format.layout_name == "json" and bytes(data).find(b"\\u00") >= 0:
+        return np.ones(len(starts), dtype=bool)  # a literal may be hidden in escapes
+    found = np.zeros(len(starts), dtype=bool)
+    found[np.searchsorted(starts, prefilter.places(data) + int(starts[0]), side="right") - 1] = True
+    return found
+
+
+def _read_fast(
+    units: Units, starts: Ints, ends: Ints, long: Flags, records: RecordReader, prefilter: Prefilter
+) -> tuple[list[tuple[int, str | None]], Flags]:
+    """Read the ordinary records of Kafka's own layout as columns.
+
+    Gives the records taken, each with its group, and flags of those that are left.
+    """
+    lines = units.lines
+    data = memoryview(lines.data)
+    words = words_of(data)
+    codes, quiet = tails().of(data, words, starts, lines.end[units.first])
+    named = _named(records.catalogue)[codes]
+    other = np.flatnonzero(~quiet & ~named)
+    wanted = named.copy()
+    wanted[other] = _hits(data, starts[other], ends[other], prefilter)
+    left = wanted | long
+    ordinary = wanted & ~long & (units.after - units.first == 1)
+    for line in units.orphans:
+        ordinary[np.searchsorted(units.first, line)] = False
+    chosen = np.flatnonzero(ordinary)
+    found = candidates(lines, chosen, starts[chosen], ends[chosen], codes[chosen], records.context.clock) if len(chosen) else None
+    taken: list[tuple[int, str | None]] = []
+    if found is not None and len(found.messages):
+        taken = _read_messages(units, found, records)
+        left[[unit for unit, _ in taken]] = False
+    unsure = np.flatnonzero(left & named & ~long)
+    left[unsure] = _hits(data, starts[unsure], ends[unsure], prefilter)
+    return taken, left
+
+
+def _column(name: str, items: list[Any]) -> pa.Array:
+    kind = EVENT_SCHEMA.field(name).type
+    return strings(items) if kind == pa.string() else optional_numbers(items, kind)
+
+
+def _named(catalogue: Catalogue) -> Flags:
+    """Which loggers met so far the catalogue names, by their codes."""
+    return np.array([catalogue._segment(each.logger) in catalogue._logger_names for each in tails().known], dtype=bool)
+
+
+def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:
+    """Whether each record holds a literal: one search over all of them."""
+    found = np.zeros(len(starts), dtype=bool)
+    if len(starts):
+        edges = np.empty(2 * len(starts), dtype=np.int64)
+        edges[0::2], edges[1::2] = starts, ends
+        pieces = pa.Array.from_buffers(pa.large_binary(), len(edges) - 1, [None, pa.py_buffer(edges), pa.py_buffer(data)])
+        joined = pieces.take(numbers(np.arange(0, len(edges) - 1, 2)))
+        begins = np.frombuffer(joined.buffers()[1], dtype=np.int64)[: len(starts) + 1]
+        places = prefilter.places(memoryview(np.frombuffer(joined.buffers()[2], dtype=np.uint8)))
+        found[np.searchsorted(begins, places, side="right") - 1] = True
+    return found
+
+
+def _read_messages(units: Units, found: Candidates, records: RecordReader) -> list[tuple[int, str | None]]:
+    """Read messages that have a quick form into a batch."""
+    catalogue = records.catalogue
+    known = tails().known
+    loggers = {code: known[code].logger for code in np.unique(found.tail).tolist()}
+    segments = {code: catalogue._segment(logger) for code, logger in loggers.items()}
+    reader = QuickReader(catalogue)
+    reader.read(found.messages, [segments[code] for code in found.tail.tolist()])
+    rows, columns, _ = reader.columns()
+    if not rows:
+        return []
+    order = np.argsort(np.array(rows, dtype=np.int64))
+    picked = np.array(rows, dtype=np.int64)[order]
+    unit = found.unit[picked]
+    lines, context = units.lines, records.context
+    line = units.first[unit]
+    offset, stop = lines.offset[line], lines.stop[units.after[unit] - 1]
+    count = len(rows)
+    take = numbers(order)
+    values: dict[str, pa.Array] = {name: _column(name, items).take(take) for name, items in columns.items()}
+    values |= {
+        "file": repeated(context.file, count),
+        "file_id": repeated(context.file_id, count),
+        "line": numbers(lines.number[line]),
+        "byte_offset": numbers(offset),
+        "byte_length": numbers(stop - offset),
+        "at": numbers(found.at[picked], TIME),
+        "order_at": pa.nulls(count, TIME),
+        "ambiguous_time": flags(found.odd[picked]),
+        "level": picked_names(Heads.levels(), found.level[picked]),
+        "logger": picked_names([loggers.get(code) for code in range(len(known))], found.tail[picked]),
+        "thread": pa.nulls(count, pa.string()),
+        "text": found.text.take(numbers(picked)),
+        "cut": flags(np.zeros(count, dtype=bool)),
+    }
+    shared = np.maximum(np.where(line > 0, lines.stop[line - 1], 0) - offset, 0)
+    records.add_batch(
+        pa.RecordBatch.from_arrays([values[each.name] for each in EVENT_SCHEMA], schema=EVENT_SCHEMA), int((stop - offset - shared).sum())
+    )
+    groups = [columns["group"][at] for at in order.tolist()] if records.folder is not None else [None] * count
+    return list(zip(unit.tolist(), groups, strict=True))
