@@ -322,6 +322,7 @@ class ClassicReplay:
         state = text_field(event, "state")
         if self.group.state is None and state in set(State):
             self.group.state = State(state)
+            self.changes.append(StateChange(None, State(state), True, event, self.group.generation, None, None))
 
 
 _HANDLERS: dict[str, Callable[[ClassicReplay, Event], None]] = {

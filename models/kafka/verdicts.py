@@ -14,11 +14,12 @@ from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
 from models.kafka.blockers import blockers
 from models.kafka.case import Case, GroupKnowledge, evidence_events
 from models.kafka.classic import ClassicReplay, when
-from models.kafka.diagnosis import Judgement, judge, trigger_text
+from models.kafka.diagnosis import judge, trigger_text
 from models.kafka.group import State
 from models.kafka.members import Roster
 from models.kafka.modern import EpochDraft, ModernReplay
 from models.kafka.modern_diagnosis import judge_epoch
+from models.kafka.opinions import Judgement
 from models.rows import (
     Conformance,
     CoordinatorMove,

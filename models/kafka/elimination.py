@@ -1,0 +1,87 @@
+"""What is left where no line names a trigger: causes that nothing excludes, with their usual shares."""
+
+from __future__ import annotations
+
+from models.causes import Cause
+from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
+from models.kafka.blockers import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
+from models.kafka.case import Case
+from models.kafka.opinions import CLIENT_LOG, REQUEST_LOG, Opinion
+
+STORE_TIMEOUT_US = 5_000_000
+"""offsets.commit.timeout.ms: a failed assignment write before 2.1 shows only as a rebalance this long after the assignment."""
+
+TROUBLE_US = 60_000_000
+"""A failed write follows trouble among the brokers: one that left or came, offsets partitions that moved."""
+
+
+def by_elimination(case: Case) -> list[Opinion]:
+    """No line names a trigger. What did not happen leaves a few causes, with their usual shares."""
+    draft = case.draft
+    if case.was_empty:
+        return [Opinion(Cause.NEW_GROUP, 0.97, list(case.joiners.values()))]
+    gone = case.gone.values()
+    expiries = [act for act in gone if act.deed is Deed.EXPIRE]
+    leaves = [act for act in gone if act.deed is Deed.LEAVE] + case.vanished
+    if draft.outcome == "empty":
+        if leaves or not expiries:  # the only members of a group can leave it unlogged, but never expire so
+            return [Opinion(Cause.MEMBER_LEAVE, 0.9, leaves), Opinion(Cause.POLL_TIMEOUT, 0.07, leaves, CLIENT_LOG)]
+        return [Opinion(Cause.SESSION_TIMEOUT, 0.6, expiries), Opinion(Cause.MEMBER_LEAVE, 0.35, [], REQUEST_LOG)]
+    if leaves and not case.joiners and not _timed_out(case):
+        return [Opinion(Cause.MEMBER_LEAVE, 0.85, leaves), Opinion(Cause.POLL_TIMEOUT, 0.12, leaves, REQUEST_LOG)]
+    if draft.state_before is None and _initial_delay_seen(case):
+        return [Opinion(Cause.NEW_GROUP, 0.8, list(case.joiners.values()), REQUEST_LOG), Opinion(Cause.MEMBER_JOIN, 0.15)]
+    return _usual_shares(case, expiries)
+
+
+def start_not_seen(case: Case) -> list[Opinion]:
+    """The log begins inside the rebalance, or lost its beginning: whatever started it stands in lines that are not there."""
+    lines = "server.log of the coordinator before this line"
+    if case.draft.outcome == "empty":
+        return [Opinion(Cause.MEMBER_LEAVE, 0.7, settled_by=lines), Opinion(Cause.SESSION_TIMEOUT, 0.25, settled_by=lines)]
+    rivals = [Opinion(o.cause, o.probability / 2, [], lines) for o in _usual_shares(case, [])]
+    return [Opinion(Cause.UNKNOWN, 0.5, settled_by=lines), *rivals]
+
+
+def _timed_out(case: Case) -> bool:
+    """The join phase ran into the rebalance timeout: who is missing then did not rejoin, which started nothing."""
+    timeout = rebalance_timeout_us(case)
+    return timeout is not None and (case.draft.open_until or case.start) - case.start >= timeout - TIMEOUT_TOLERANCE_US
+
+
+def _initial_delay_seen(case: Case) -> bool:
+    duration = (case.draft.open_until or case.start) - case.start
+    delay = case.facts.initial_delay_ms * MICROSECONDS_PER_MS
+    return bool(delay) and duration >= delay and duration % delay <= delay * 0.02
+
+
+def store_failed_silently(case: Case) -> bool:
+    """A rebalance one commit timeout after the assignment, that nobody asked for (before 2.1 the failure is not logged)."""
+    previous = case.previous
+    if previous is None or previous.outcome != "stable" or previous.ended_at is None:
+        return False
+    lag = case.start - previous.ended_at
+    if not STORE_TIMEOUT_US <= lag <= STORE_TIMEOUT_US + 400_000:
+        return False
+    since = case.start - TROUBLE_US
+    moved = any(since <= load.at <= case.start for load in case.facts.loads)
+    return moved or bool(case.facts.node_changes_between(since, case.start))
+
+
+def _usual_shares(case: Case, expiries: list[Act]) -> list[Opinion]:
+    shares = {
+        Cause.MEMBER_JOIN: 0.42,
+        Cause.MEMBER_LEAVE: 0.28,
+        Cause.METADATA_CHANGE: 0.06,
+        Cause.SUBSCRIPTION_CHANGE: 0.06,
+        Cause.POLL_TIMEOUT: 0.06,
+        Cause.MEMBER_RESTART: 0.06,
+        Cause.COORDINATOR_FAILOVER: 0.06,
+    }
+    if case.facts.topic_changes_between(case.draft.previous_ended_at or case.phase_began, case.start):
+        shares |= {Cause.METADATA_CHANGE: 0.3, Cause.MEMBER_JOIN: 0.3, Cause.MEMBER_LEAVE: 0.16}
+    if expiries:  # somebody expired while the others joined: most often the former self of the one that came
+        shares |= {Cause.MEMBER_RESTART: 0.45, Cause.MEMBER_JOIN: 0.2, Cause.MEMBER_LEAVE: 0.1, Cause.SESSION_TIMEOUT: 0.07}
+    if case.draft.state_before is None:
+        shares[Cause.NEW_GROUP] = 0.1
+    return [Opinion(cause, share, expiries if cause is Cause.MEMBER_RESTART else [], REQUEST_LOG) for cause, share in shares.items()]

@@ -1,0 +1,48 @@
+"""Opinions on what started a rebalance, as the rules of diagnosis give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from models.causes import Cause
+from models.kafka.acts import Act
+from models.kafka.case import Case
+
+PROMPT_US = 300_000
+"""A request that starts a rebalance is answered by "Preparing" within this time, slow brokers included."""
+
+LOOK_BACK_US = 2_000_000
+"""A client's own explanation (poll timeout, wish to rejoin) stands this close before its request."""
+
+CLIENT_LOG = "the client's own log at INFO around the start"
+REQUEST_LOG = "kafka-request.log at DEBUG of the coordinator around the start"
+
+
+@dataclass(slots=True)
+class Opinion:
+    """A cause with its probability, the acts that speak for it, and what would make it sure."""
+
+    cause: Cause
+    probability: float
+    acts: list[Act] = field(default_factory=list)
+    settled_by: str | None = None
+
+
+@dataclass(slots=True)
+class Judgement:
+    """The opinions on one rebalance, best first; probabilities add up to at most one."""
+
+    opinions: list[Opinion]
+    trigger: Act | None = None
+
+    @property
+    def best(self) -> Opinion:
+        return self.opinions[0]
+
+
+def with_first(first: Act | None, others: Iterable[Act], case: Case) -> list[Act]:
+    """Acts with the one that started it in front, one per actor."""
+    actor = case.actor(first) if first else None
+    rest = [act for act in others if case.actor(act) != actor]
+    return [first, *rest] if first else rest
