@@ -108,9 +108,7 @@ def add_member(shard: Shard, group: Group, request: Join, member_id: str, instan
 def step(shard: Shard, group: Group, request: Join, reason_id: str, member: Member) -> None:
     """After a member was added or changed: rebalance, or see whether that was the last join (maybePrepareRebalanceOrCompleteJoin)."""
     if group.can_rebalance:
-        rebalance(
-            shard, group, reason_id, reason_member_id=member.id, reason_instance_id=member.instance, client_reason=request.reason
-        )
+        rebalance(shard, group, reason_id, reason_member_id=member.id, reason_instance_id=member.instance, client_reason=request.reason)
     else:
         try_complete(shard, group)
 

@@ -1,0 +1,67 @@
+"""Offsets of consumer groups: commits, deletion, and expiry (4.0.0, OffsetMetadataManager.java, ConsumerGroup.java)."""
+
+from __future__ import annotations
+
+from models.kafka.coordinator.offsets import Committed, TopicPartition
+from models.kafka.coordinator.requests import Commit, Delete
+from models.kafka.modern_coordinator.changes import Response
+from models.kafka.modern_coordinator.errors import Error, Refusal
+from models.kafka.modern_coordinator.group import ConsumerGroup, SimpleGroup
+from models.kafka.modern_coordinator.shard import Shard
+
+FIRST_VERSION_WITH_EPOCHS = 9
+"""OffsetCommit requests of members carry their epoch since then."""
+
+
+def commit(shard: Shard, request: Commit) -> None:
+    """Keep offsets. A commit without generation makes a group that is nothing but its offsets. No session is renewed."""
+    group = shard.groups.get(request.group)
+    if group is None:
+        if request.generation >= 0:
+            raise Refusal(Error.GROUP_ID_NOT_FOUND)
+        group = shard.groups[request.group] = SimpleGroup(request.group)
+    elif isinstance(group, ConsumerGroup):
+        _check_member(group, request)
+    elif request.generation >= 0:
+        raise Refusal(Error.UNKNOWN_MEMBER_ID)
+    group.offsets.committed.update({place: Committed(offset, shard.now_ms) for place, offset in request.offsets.items()})
+    shard.answer(request.request_id, Response())
+
+
+def _check_member(group: ConsumerGroup, request: Commit) -> None:
+    """Refuse who is no member or of another epoch; the instance id plays no part (validateOffsetCommit)."""
+    if request.generation < 0 and not group.members:
+        return
+    member = group.members.get(request.member)
+    if member is None:
+        raise Refusal(Error.UNKNOWN_MEMBER_ID)
+    if request.api_version < FIRST_VERSION_WITH_EPOCHS:
+        raise Refusal(Error.UNSUPPORTED_VERSION)
+    if request.generation != member.epoch:
+        raise Refusal(Error.STALE_MEMBER_EPOCH)
+
+
+def delete(shard: Shard, request: Delete) -> None:
+    """Delete a group without members, its offsets with it; its timers stay queued and will find nothing."""
+    group = shard.groups.get(request.group)
+    if group is None:
+        raise Refusal(Error.GROUP_ID_NOT_FOUND)
+    if isinstance(group, ConsumerGroup) and group.members:
+        raise Refusal(Error.NON_EMPTY_GROUP)
+    del shard.groups[request.group]
+    shard.answer(request.request_id, Response())
+
+
+def clean_up(shard: Shard) -> None:
+    """Drop offsets whose retention is over, counted from their commit, save those of subscribed topics; then groups that are left bare."""
+    oldest_kept_ms = shard.now_ms - shard.settings.retention_ms
+    for group in list(shard.groups.values()):
+        topics = group.subscribed() if isinstance(group, ConsumerGroup) else ()
+
+        def is_over(place: TopicPartition, committed: Committed, topics: object = topics) -> bool:
+            return committed.at_ms <= oldest_kept_ms and place[0] not in topics  # type: ignore[operator]
+
+        group.offsets.drop(is_over)
+        has_members = isinstance(group, ConsumerGroup) and group.members
+        if not group.offsets.committed and not has_members:
+            del shard.groups[group.id]

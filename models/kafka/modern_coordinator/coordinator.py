@@ -1,0 +1,132 @@
+"""The coordinator: requests, changes of topics and the passing of time go in, answers, fired timers and deeds come out.
+
+It follows GroupMetadataManager.java of 4.0.0 step by step, and GroupCoordinatorShard.java around it. It does no I/O and reads
+no clock. What an assignor would choose it asks `choose_target`. Groups of the classic protocol are known here only as far as
+they have no members; groups that take both protocols at once (group.consumer.migration.policy) are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from models.kafka.coordinator.changes import Fired
+from models.kafka.coordinator.requests import Commit, Delete, Request
+from models.kafka.coordinator.timers import Timer, TimerKind, Timers
+from models.kafka.modern_coordinator.assignors import ChooseTarget, choose_target
+from models.kafka.modern_coordinator.changes import Outcome, Response, Settings
+from models.kafka.modern_coordinator.commits import clean_up, commit, delete
+from models.kafka.modern_coordinator.errors import Refusal
+from models.kafka.modern_coordinator.group import ConsumerGroup, SimpleGroup
+from models.kafka.modern_coordinator.heartbeats import heartbeat
+from models.kafka.modern_coordinator.regexes import resolve
+from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
+from models.kafka.modern_coordinator.shard import Shard, numbered_ids
+
+HANDLERS: Mapping[type[Request], Callable[[Shard, Any], None]] = {ConsumerHeartbeat: heartbeat, Commit: commit, Delete: delete}
+
+
+class Coordinator:
+    """A coordinator with its groups. `order` puts members' timers of one deadline in order."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        choose_target: ChooseTarget = choose_target,
+        make_member_id: Callable[[], str] | None = None,
+        order: Callable[[str], Any] = str,
+    ) -> None:
+        settings = settings or Settings()
+        self._shard = Shard(settings, choose_target, make_member_id or numbered_ids(), Timers(order), topics=dict(settings.topics))
+        self._schedule_clean_up()
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self._shard.now_ms
+
+    @property
+    def groups(self) -> Mapping[str, ConsumerGroup | SimpleGroup]:
+        """The groups as they are now; to be looked at only."""
+        return self._shard.groups
+
+    @property
+    def timers(self) -> Timers:
+        """The timers that wait; to be looked at only."""
+        return self._shard.timers
+
+    def handle(self, request: Request) -> Outcome:
+        """Handle a request at the present time, then the tasks that it queued, then timers that are due at once."""
+        shard = self._shard
+        try:
+            HANDLERS[type(request)](shard, request)
+        except Refusal as refusal:
+            shard.answer(request.request_id, Response(refusal.error))
+        self._run_tasks()
+        self._fire_until(shard.now_ms)
+        return shard.outcome()
+
+    def set_topic(self, topic: str, partitions: int) -> Outcome:
+        """Let the cluster have a topic with so many partitions, or none of that name (0). Partitions never become fewer.
+
+        Groups that subscribe to it look at their topics with their next heartbeat (onNewMetadataImage).
+        """
+        shard = self._shard
+        known = shard.topics.get(topic, 0)
+        if partitions == 0:
+            shard.topics.pop(topic, None)
+        elif partitions > known:
+            shard.topics[topic] = partitions
+            shard.topics_created += known == 0
+        if partitions == 0 or partitions > known:
+            for group in shard.groups.values():
+                if isinstance(group, ConsumerGroup) and group.subscribes(topic):
+                    group.refresh_requested = True
+        return shard.outcome()
+
+    def advance(self, by_ms: int) -> Outcome:
+        """Let time pass; each timer fires at its own deadline, and what it starts can fire within the same wait."""
+        target_ms = self._shard.now_ms + by_ms
+        self._fire_until(target_ms)
+        self._shard.now_ms = target_ms
+        return self._shard.outcome()
+
+    def _run_tasks(self) -> None:
+        shard = self._shard
+        while shard.unresolved:
+            group = shard.unresolved.pop()
+            changed = resolve(group, shard.topics, shard.now_ms, shard.topics_created)
+            if shard.look_at_topics(group) or changed:
+                shard.raise_epoch(group)
+
+    def _fire_until(self, target_ms: int) -> None:
+        shard = self._shard
+        while (timer := shard.timers.take(target_ms)) is not None:
+            shard.now_ms = timer.at_ms
+            tied = shard.timers.next_ms() == timer.at_ms
+            self._fire(timer)
+            shard.fired.append(Fired(timer.at_ms, timer.kind, timer.group or None, timer.member or None, tied))
+
+    def _fire(self, timer: Timer) -> None:
+        shard = self._shard
+        if timer.kind is TimerKind.CLEANUP:
+            clean_up(shard)
+            self._schedule_clean_up()
+            return
+        group = shard.groups.get(timer.group)
+        member = group.members.get(timer.member) if isinstance(group, ConsumerGroup) else None
+        if not isinstance(group, ConsumerGroup) or member is None:
+            return  # it outlived what it was made for
+        if timer.kind is TimerKind.SESSION:
+            shard.tell("ModernMemberFenced", group, member, why="the member session expired.")
+        elif member.epoch == timer.detail:
+            why = f"the member failed to transition from epoch {member.epoch} within {member.rebalance_ms}ms."
+            shard.tell("ModernMemberFenced", group, member, why=why)
+        else:
+            return  # it has revoked since
+        shard.remove_member(group, member)
+
+    def _schedule_clean_up(self) -> None:
+        shard = self._shard
+        shard.timers.schedule(TimerKind.CLEANUP, "", "", shard.now_ms + shard.settings.retention_check_interval_ms)

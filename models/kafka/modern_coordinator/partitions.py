@@ -1,0 +1,23 @@
+"""Sets of partitions, and the forms in which they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+TopicPartition = tuple[str, int]
+Partitions = frozenset[TopicPartition]
+
+NO_PARTITIONS: Partitions = frozenset()
+
+
+def flat(by_topic: Mapping[str, Iterable[int]]) -> Partitions:
+    """Partitions that are listed by topic, as one set."""
+    return frozenset((topic, number) for topic, numbers in by_topic.items() for number in numbers)
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Partitions as they are listed by topic, both in order."""
+    listed: dict[str, list[int]] = {}
+    for topic, number in sorted(partitions):
+        listed.setdefault(topic, []).append(number)
+    return listed

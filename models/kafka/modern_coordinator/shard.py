@@ -1,0 +1,99 @@
+"""What all handlers share: groups, topics, timers and clock, and what has been said and done since last asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from models.kafka.coordinator.changes import Deed, Fired
+from models.kafka.coordinator.timers import TimerKind, Timers
+from models.kafka.modern_coordinator.assignors import ChooseTarget, Subscriber, Subscription, choose_target
+from models.kafka.modern_coordinator.changes import Answer, Outcome, Response, Settings
+from models.kafka.modern_coordinator.errors import Error, Refusal
+from models.kafka.modern_coordinator.group import ConsumerGroup, SimpleGroup
+from models.kafka.modern_coordinator.member import Member
+
+
+def numbered_ids() -> Callable[[], str]:
+    """Make member ids by counting; real ones are random UUIDs."""
+    numbers = count(1)
+    return lambda: f"member-{next(numbers)}"
+
+
+@dataclass(slots=True)
+class Shard:
+    """State of one coordinator and the outcome of what it is doing now."""
+
+    settings: Settings
+    choose_target: ChooseTarget = choose_target
+    make_member_id: Callable[[], str] = field(default_factory=numbered_ids)
+    timers: Timers = field(default_factory=Timers)
+    now_ms: int = 0
+    groups: dict[str, ConsumerGroup | SimpleGroup] = field(default_factory=dict)
+    topics: dict[str, int] = field(default_factory=dict)
+    topics_created: int = 0
+    """How many topics have come into being, counted so that a pattern's resolution can be dated."""
+    unresolved: list[ConsumerGroup] = field(default_factory=list)
+    """Groups whose patterns are to be resolved once the present request or timer is done with."""
+    answers: list[Answer] = field(default_factory=list)
+    fired: list[Fired] = field(default_factory=list)
+    deeds: list[Deed] = field(default_factory=list)
+
+    def outcome(self) -> Outcome:
+        """What happened since the last call."""
+        outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.deeds))
+        self.answers.clear()
+        self.fired.clear()
+        self.deeds.clear()
+        return outcome
+
+    def answer(self, request_id: int, response: Response) -> None:
+        """Answer a request now."""
+        self.answers.append(Answer(request_id, self.now_ms, response))
+
+    def tell(self, event: str, group: ConsumerGroup, member: Member | None = None, **fields: object) -> None:
+        """Note a deed that a broker announces."""
+        member_id, instance = (None, None) if member is None else (member.id, member.instance)
+        self.deeds.append(Deed(event, self.now_ms, group.id, group.epoch, member_id, instance, fields))
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup:
+        """The group; refuses if there is none, or if it is a classic one."""
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            raise Refusal(Error.GROUP_ID_NOT_FOUND)
+        return group
+
+    def look_at_topics(self, group: ConsumerGroup) -> bool:
+        """Let a group see its topics as they are now; True if anything is new to it."""
+        if not group.look_at(self.topics):
+            return False
+        self.tell("SubscriptionMetadataChanged", group, metadata=dict(group.metadata))
+        return True
+
+    def raise_epoch(self, group: ConsumerGroup) -> None:
+        """Begin a rebalance: the next heartbeat of any member will find that a new target is needed."""
+        group.epoch += 1
+        self.tell("GroupEpochBumped", group)
+
+    def compute_target(self, group: ConsumerGroup) -> None:
+        """Give all members their targets for the present epoch (updateTargetAssignment)."""
+        subscription = Subscription(
+            group.id,
+            group.epoch,
+            group.assignor or self.settings.assignors[0],
+            {member.id: Subscriber(group.topics_of(member), member.instance, group.target(member.id)) for member in group.members.values()},
+            group.metadata,
+        )
+        group.targets = dict(self.choose_target(subscription))
+        group.target_epoch = group.epoch
+        self.tell("TargetComputed", group, assignor=subscription.assignor)
+
+    def remove_member(self, group: ConsumerGroup, member: Member) -> None:
+        """End a membership: the others share what it had (consumerGroupFenceMember)."""
+        self.timers.cancel(TimerKind.SESSION, group.id, member.id)
+        self.timers.cancel(TimerKind.REBALANCE, group.id, member.id)
+        group.drop(member)
+        group.forget_unused_regex(member.regex)
+        self.look_at_topics(group)
+        self.raise_epoch(group)
