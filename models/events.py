@@ -90,6 +90,7 @@ _REQUEST_HEAD = (
     f"node group client_id member_id instance_id generation api_version correlation_id connection client_host error_code error {_TIMES}"
 )
 _CLIENT_HEAD = "group client_id instance_id member_id"
+_REGISTRATION = "leader leader_epoch isr replicas partition_epoch adding removing elr version"
 
 EVENTS: dict[str, EventKind] = {
     # Classic groups, as their coordinator announces them (GroupCoordinator.scala; GroupMetadataManager.java since 3.7).
@@ -251,6 +252,58 @@ EVENTS: dict[str, EventKind] = {
     "TopicCreated": _kind(_BROKER, "A topic was created.", "node topic partition_count"),
     "PartitionsAdded": _kind(_BROKER, "A topic got more partitions.", "node topic partition_count"),
     "TopicDeleted": _kind(_BROKER, "A topic was deleted.", "node topic"),
-    "PartitionCreated": _kind(_BROKER, "A broker created its log of a partition.", "node topic partition"),
+    "PartitionCreated": _kind(
+        _BROKER,
+        "A partition is there for the first time: its log at a broker, or its registration.",
+        f"node topic partition {_REGISTRATION}",
+    ),
+    # A broker, of itself and of the partitions that it holds. `leader` and `broker` are node ids, "-1" stands for no leader.
+    "BrokerShutdownTried": _kind(_BROKER, "A controlled shutdown begins, or has succeeded or failed.", "node phase"),
+    "BrokerAnnounced": _kind(_BROKER, "A broker has entered itself in ZooKeeper.", "node broker"),
+    "BrokerStateChanged": _kind(_BROKER, "A KRaft broker's state: STARTING, RECOVERY, RUNNING and so on.", "node state broker incarnation"),
+    "BrokerHeartbeatFailed": _kind(_BROKER, "A KRaft broker could not tell the controller that it is alive.", "node broker error"),
+    "SessionExpired": _kind(_BROKER, "A ZooKeeper session is lost.", "node session"),
+    "LogDirFailed": _kind(_BROKER, "A log directory failed.", "node broker folder"),
+    "LeaderStarted": _kind(_BROKER, "A broker leads a partition.", f"node topic partition {_REGISTRATION} previous_leader previous_epoch"),
+    "FollowerStarted": _kind(
+        _BROKER, "A broker follows a partition.", f"node topic partition {_REGISTRATION} previous_leader previous_epoch"
+    ),
+    "PartitionKept": _kind(
+        _BROKER, "A broker is told of a partition whose leader is the same as before.", f"node topic partition {_REGISTRATION}"
+    ),
+    "LeaderMissing": _kind(
+        _BROKER, "A broker is told that a partition has no leader.", f"node topic partition controller_epoch {_REGISTRATION}"
+    ),
+    "IsrChanged": _kind(_BROKER, "A leader changes the in-sync replicas.", "node topic partition isr isr_before version"),
+    "LeaderUnreachable": _kind(_BROKER, "A follower can't reach a leader's broker.", "node broker"),
+    # Controllers. `node` is the controller, `broker` or `brokers` are those that it speaks of.
+    "ControllerElected": _kind(_CONTROLLER, "A broker became the controller.", "node controller_epoch"),
+    "ControllerReady": _kind(_CONTROLLER, "The new controller has read the state and begins to serve.", "node controller_epoch"),
+    "ControllerResigned": _kind(_CONTROLLER, "A controller is one no more.", "node leader controller_epoch"),
+    "BrokersChanged": _kind(_CONTROLLER, "Brokers came or went.", "node added removed bounced live"),
+    "BrokersFailed": _kind(_CONTROLLER, "Brokers are gone, in good order or not.", "node brokers"),
+    "BrokersCame": _kind(_CONTROLLER, "Brokers are there.", "node brokers"),
+    "BrokerLeaving": _kind(_CONTROLLER, "A controlled shutdown is granted: its leaderships move.", "node broker"),
+    "BrokerLeft": _kind(_CONTROLLER, "A broker in controlled shutdown may stop, or has stopped.", "node broker brokers immediate"),
+    "BrokerFenced": _kind(_CONTROLLER, "A KRaft broker is fenced.", "node broker why broker_epoch"),
+    "BrokerUnfenced": _kind(_CONTROLLER, "A KRaft broker is unfenced.", "node broker broker_epoch"),
+    "BrokerRegistered": _kind(
+        _CONTROLLER, "A KRaft broker process registers.", "node broker incarnation previous_incarnation records broker_epoch"
+    ),
+    "PartitionsMoved": _kind(_CONTROLLER, "How many partitions one event of a KRaft controller changed.", "node broker why count"),
+    "PartitionStateChanged": _kind(
+        _CONTROLLER,
+        "The controller changed a partition's state, or its leader.",
+        f"node topic partition controller_epoch from_state to_state {_REGISTRATION} unclean leader_before isr_before removed",
+    ),
+    "PartitionTold": _kind(
+        _CONTROLLER,
+        "The controller tells a broker what a partition is like.",
+        f"node topic partition controller_epoch broker {_REGISTRATION}",
+    ),
+    "ElectionFailed": _kind(_CONTROLLER, "No leader could be elected.", "node topic partition controller_epoch from_state to_state"),
+    "ElectionStarted": _kind(_CONTROLLER, "Leaders are to be elected anew.", "node partitions why election"),
+    "UncleanElectionEnabled": _kind(_CONTROLLER, "Unclean elections are allowed, or not.", "node topic allowed"),
+    "ControllerNote": _kind(_CONTROLLER, "A known line that changes nothing in the model.", "node topic partition broker detail"),
 }
 """Every event that a catalogue entry may emit."""
