@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from parsers.slots import NO, parse_int, parse_list
+from parsers.templates import COLUMNS
 
 SETTING = re.compile(r"^[ \t]*([a-z][a-zA-Z0-9._-]*) = ([^\n]*)$", re.MULTILINE)
 HEADED = re.compile(r"^\t([A-Z][A-Za-z ()-]*:) +([^\n]*)$", re.MULTILINE)
@@ -38,6 +39,11 @@ class Block:
             if value is not NO:
                 values[target[0]] = value
         return values
+
+    def add(self, message: str, columns: dict[str, Any], fields: dict[str, Any]) -> None:
+        """Put what stands in the record beside what its first line said."""
+        for name, value in self.read(message).items():
+            (columns if name in COLUMNS else fields)[name] = value
 
 
 def _value(text: str, kind: str) -> Any:

@@ -12,117 +12,37 @@ is a match marked `ambiguous`, without event, and with only those columns that a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from parsers.blocks import HEADED, SETTING, Block
 from parsers.catalogue_source import load
+from parsers.entries import Bucket, Match, Message, Opening, Pattern, Prefix, Reading
+from parsers.readings import ambiguous, choose
+from parsers.reasons import Reasons
 from parsers.request_text import Bodies
 from parsers.requests import Requests
 from parsers.schema import COMMON_FIELDS
-from parsers.slots import NO, TYPES, SlotType, ends_like_member_id
-from parsers.templates import Template, TooManyReadings, compile_template
+from parsers.slots import TYPES, SlotType
+from parsers.templates import COLUMNS, Template, TooManyReadings, compile_template, fill
 
-COLUMNS = frozenset(COMMON_FIELDS)
+__all__ = ["Bucket", "Catalogue", "Match", "Message", "Pattern", "catalogue", "last_segment", "version_key"]
+
+_CLOSED = frozenset({TYPES["digits"].tight, TYPES["int"].tight})
+_CLOSING = re.compile(r"\](?:: | )")
 MAX_PREFIXES_CACHED = 16_384
-MAX_OPENINGS = 16
-"""Closing brackets at which a prefix may end before the search stops; an id with more of them is ambiguous."""
+MAX_OPENINGS = 32
+"""Closing brackets at which a prefix is tried to end; with more of them a line is ambiguous."""
 
 _MASKS = (
     (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<*>"),
     (re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`"), "<*>"),
     (re.compile(r"\[[^\[\]\n]*\]|\{[^{}\n]*\}"), "<*>"),
-    (re.compile(r"(?<![A-Za-z])[A-Za-z0-9_.-]*\d[\w.:-]*"), "<*>"),
+    (re.compile(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]*\d(?:[.:-]*\w)*"), "<*>"),
     (re.compile(r"((?:group(?:Id)?|member|client(?:Id)?|topic|instance id|partition)[ =:]+)(?!<\*>)[^\s,;)\]]+", re.IGNORECASE), r"\1<*>"),
+    (re.compile(r"(?<![\w.:/-])[\w.:/-]*<\*>(?:[.:/-]*(?:\w|<\*>))*"), "<*>"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A recognised record. `columns` are fields with a column of their own, `fields` all others.
-
-    `ambiguous` tells that ids hold the fixed words of the message: `event` is null then, and `columns` holds
-    what all readings agree on.
-    """
-
-    message_id: str
-    event: str | None
-    system: str
-    witness: str
-    columns: dict[str, Any]
-    fields: dict[str, Any]
-    ambiguous: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One entry of the catalogue."""
-
-    id: str
-    emits: str
-    witness: str
-    loggers: frozenset[str]
-    needs_logger: bool
-    system: str
-    block: Block | None
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """One wording of a message under one prefix."""
-
-    message: Message
-    prefix: str
-    template: Template
-    constants: Mapping[str, Any]
-    seen_in: tuple[str, ...]
-    level: str
-    generic: bool
-
-    @property
-    def key(self) -> str:
-        """First word, where it is fixed."""
-        head = self.template.literals[0]
-        if " " in head:
-            return head[: head.index(" ")]
-        return "" if self.template.slots else head
-
-
-@dataclass(frozen=True, slots=True)
-class Prefix:
-    """What stands before the texts of an area, in its forms; `inside` names the prefix before it."""
-
-    name: str
-    inside: str
-    texts: tuple[Template, ...]
-
-
-@dataclass(slots=True)
-class Bucket:
-    """The texts and the inner prefixes that may follow one prefix."""
-
-    name: str
-    by_word: dict[str, list[Pattern]] = field(default_factory=dict)
-    inner: list[Prefix] = field(default_factory=list)
-
-    def patterns(self, text: str, at: int) -> Iterator[Pattern]:
-        space = text.find(" ", at)
-        yield from self.by_word.get(text[at:] if space < 0 else text[at:space], ())
-        yield from self.by_word.get("", ())
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A prefix as read from a line: which texts may follow, what it says, and where it ends."""
-
-    bucket: Bucket
-    columns: Mapping[str, Any]
-    at: int
-
-
-Reading = tuple[Pattern, dict[str, Any]]
 
 
 class Catalogue:
@@ -136,7 +56,7 @@ class Catalogue:
         self.prefixes: dict[str, Prefix] = {}
         for each in source["prefixes"]:
             texts = tuple(compile_template(text, self._types) for text in each["texts"])
-            self.prefixes[each["name"]] = Prefix(each["name"], each.get("inside", ""), texts)
+            self.prefixes[each["name"]] = Prefix(each["name"], each.get("inside", ""), each.get("instead_of", ""), texts)
         self.messages: dict[str, Message] = {}
         self.patterns: list[Pattern] = []
         self._coordinator_loggers: set[str] = set()
@@ -187,6 +107,8 @@ class Catalogue:
         for patterns in bucket.by_word.values():
             patterns.sort(key=lambda each: (each.generic, -each.template.fixed_length))
         bucket.inner = [prefix for prefix in self.prefixes.values() if prefix.inside == name]
+        own = self.prefixes.get(name)
+        bucket.open_ended = own is not None and any(slot.type.tight not in _CLOSED for form in own.texts for slot in form.slots)
         self._buckets[name] = bucket
         for prefix in bucket.inner:
             self._build(prefix.name)
@@ -213,50 +135,57 @@ class Catalogue:
         if head[0] in "CP" and head.startswith(("Completed request:", "Processor ")):
             return self._request(head)
         segment = self._segment(logger) if logger else ""
-        found = self._quick(head, segment)
-        if found is None:
-            return self._thorough(head, segment, message, offsets_partitions)
-        pattern, values = found
-        return self._result(pattern, values, message)
+        found = self._quick(head, segment, message)
+        return self._thorough(head, segment, message, offsets_partitions) if found is None else found
 
-    def _quick(self, head: str, segment: str) -> Reading | None:
-        """The reading of an ordinary line: one prefix fits, and no id holds a space."""
-        bucket, at, columns = self._plain, 0, None
-        if head[0] == "[":
-            while head.startswith("[", at):
-                openings = self._openings(bucket, head, at)
-                if len(openings) != 1:
-                    if openings:
-                        return None
-                    break
-                opening = openings[0]
-                if columns is not None and opening.columns:
-                    columns = {**columns, **opening.columns}
-                elif columns is None:
-                    columns = opening.columns
-                bucket, at = opening.bucket, opening.at
-            if bucket.name.startswith("client") and head.find("] ", at) >= 0:
-                return None
+    def _quick(self, head: str, segment: str, message: str) -> Match | None:
+        """The reading of an ordinary line: one prefix fits, and the fixed words stand in one way only."""
+        bucket, at = self._plain, 0
+        columns: dict[str, Any] = {}
+        while head.startswith("[", at):
+            openings = self._openings(bucket, head, at)
+            if len(openings) != 1:
+                if openings:
+                    return None
+                break
+            bucket, read, at = openings[0]
+            columns.update(read)
+        if bucket.open_ended and head.find("] ", at) >= 0:
+            return None
         space = head.find(" ", at)
         for pattern in bucket.by_word.get(head[at:] if space < 0 else head[at:space], ()):
-            if not head.endswith(pattern.template.tail):
+            template = pattern.template
+            if not head.endswith(template.tail):
                 continue
-            values = pattern.template.quick(head, at)
-            if values is not None and self._allows(pattern.message, segment):
-                return pattern, {**columns, **values} if columns else values
+            pieces = template.pieces(head, at)
+            if pieces is None:
+                if template.could(head, at):
+                    return None
+                continue
+            if not self._allows(pattern.message, segment):
+                continue
+            fields = pattern.constants.copy()
+            if fill(template.plan, pieces, columns, fields):
+                entry = pattern.message
+                if entry.block is not None:
+                    entry.block.add(message, columns, fields)
+                return Match(entry.id, entry.emits, entry.system, entry.witness, columns, fields)
+            return None
         return None
 
     def _openings(self, bucket: Bucket, head: str, at: int) -> tuple[Opening, ...]:
         """Prefixes that end at the first closing bracket, with their end; cached by their text."""
         close = head.find("]", at)
-        while close >= 0 and head.startswith("[", close + 1):
-            close = head.find("]", close + 1)
         if close < 0:
             return ()
-        stop = close + 3 if head.startswith(": ", close + 1) else close + 2
-        key = head[:stop]
+        while head.startswith("[", close + 1):
+            close = head.find("]", close + 1)
+            if close < 0:
+                return ()
+        key = head[: close + 2]
         found = self._cache.get(key)
         if found is None:
+            stop = close + 3 if head.startswith(": ", close + 1) else close + 2
             found = tuple(self._read_prefixes(bucket, head, at, stop))
             if len(self._cache) >= MAX_PREFIXES_CACHED:
                 self._cache.clear()
@@ -265,26 +194,29 @@ class Catalogue:
 
     def _read_prefixes(self, bucket: Bucket, head: str, at: int, stop: int) -> Iterator[Opening]:
         piece = head[at:stop]
+        found = {prefix.name: [values for template in prefix.texts for values in template.readings(piece, 0)] for prefix in bucket.inner}
         for prefix in bucket.inner:
-            for template in prefix.texts:
-                for values in template.readings(piece, 0):
-                    yield Opening(self._buckets[prefix.name], values, stop)
+            if found[prefix.name]:
+                found.pop(prefix.instead_of, None)
+        for name, readings in found.items():
+            for values in readings:
+                yield Opening(self._buckets[name], values, stop)
 
     def _all_openings(self, bucket: Bucket, head: str, at: int) -> Iterator[Opening]:
         """Prefixes of any length: an id in them may hold a closing bracket."""
         yield Opening(bucket, {}, at)
-        if not head.startswith("[", at):
+        begun = [prefix for prefix in bucket.inner if any(head.startswith(form.literals[0], at) for form in prefix.texts)]
+        if not begun:
             return
-        close, seen = head.find("]", at), 0
-        while close >= 0:
-            stop = close + 3 if head.startswith(": ", close + 1) else close + 2
-            for opening in self._read_prefixes(bucket, head, at, stop):
-                seen += 1
-                if seen > MAX_OPENINGS:
-                    raise TooManyReadings
+        open_ended = any(self._buckets[prefix.name].open_ended for prefix in begun)
+        for number, close in enumerate(_CLOSING.finditer(head, at)):
+            if number >= MAX_OPENINGS:
+                raise TooManyReadings
+            for opening in self._read_prefixes(bucket, head, at, close.end()):
                 for inner in self._all_openings(opening.bucket, head, opening.at):
                     yield Opening(inner.bucket, {**opening.columns, **inner.columns}, inner.at)
-            close = head.find("]", close + 1)
+            if not open_ended:
+                return
 
     def _thorough(self, head: str, segment: str, message: str, offsets_partitions: int | None) -> Match | None:
         found: list[Reading] = []
@@ -295,38 +227,11 @@ class Catalogue:
                         for values in pattern.template.readings(head, opening.at):
                             found.append((pattern, {**opening.columns, **values}))
         except TooManyReadings:
-            return self._ambiguous(found) if found else None
-        readings = distinct(found)
-        for keep in (self._specific, self._whole_ids, lambda each: self._home_agrees(each, offsets_partitions)):
-            if len(readings) > 1:
-                readings = [each for each in readings if keep(each)] or readings
+            return ambiguous(found) if found else None
+        readings = choose(found, offsets_partitions)
         if len(readings) == 1:
             return self._result(*readings[0], message)
-        return self._ambiguous(readings) if readings else None
-
-    @staticmethod
-    def _specific(reading: Reading) -> bool:
-        return not reading[0].generic
-
-    @staticmethod
-    def _whole_ids(reading: Reading) -> bool:
-        """Whether member ids are whole: the coordinator ends those of classic groups with a UUID, after client or instance id."""
-        values = reading[1]
-        member = values.get("member_id")
-        if not isinstance(member, str):
-            return True
-        if not ends_like_member_id(member):
-            return False
-        owners = [owner for owner in (values.get("client_id"), values.get("instance_id")) if owner]
-        return not owners or member[:-37] in owners
-
-    @staticmethod
-    def _home_agrees(reading: Reading, offsets_partitions: int | None) -> bool:
-        """Whether the group hashes to the offsets partition that the line names (GroupMetadataManager.partitionFor)."""
-        group, partition = reading[1].get("group"), reading[1].get("partition")
-        if offsets_partitions is None or group is None or partition is None or reading[0].message.witness != "coordinator":
-            return True
-        return bool((java_hash(group) & 0x7FFFFFFF) % offsets_partitions == partition)
+        return ambiguous(readings) if readings else None
 
     def _allows(self, message: Message, segment: str) -> bool:
         """Whether a record of this logger may be this message; a logger that no entry names says nothing."""
@@ -346,20 +251,8 @@ class Catalogue:
             elif name[0] != "_":
                 fields[name] = value
         if entry.block is not None:
-            for name, value in entry.block.read(message).items():
-                (columns if name in COLUMNS else fields)[name] = value
+            entry.block.add(message, columns, fields)
         return Match(entry.id, entry.emits, entry.system, entry.witness, columns, fields)
-
-    @staticmethod
-    def _ambiguous(readings: list[Reading]) -> Match:
-        first = readings[0][0].message
-        shared = {
-            name: value
-            for name, value in readings[0][1].items()
-            if name in COLUMNS and all(values.get(name, NO) == value for _, values in readings)
-        }
-        ids = sorted({pattern.message.id for pattern, _ in readings})
-        return Match(ids[0], None, first.system, first.witness, shared, {"readings": len(readings), "messages": ids}, ambiguous=True)
 
     def _request(self, head: str) -> Match | None:
         found = self._requests.read(head)
@@ -437,65 +330,10 @@ class Catalogue:
         return all(fields.get(name, value) == value for name, value in pattern.constants.items())
 
 
-class Reasons:
-    """The grammar inside `(reason: …)` of "Preparing to rebalance"."""
-
-    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        self._by_word: dict[str, list[tuple[str, Template]]] = {}
-        self.templates: list[tuple[str, Template]] = []
-        for entry in entries:
-            for pattern in entry["patterns"]:
-                template = compile_template(pattern["text"])
-                self.templates.append((entry["id"], template))
-                self._by_word.setdefault(template.literals[0].split(" ")[0], []).append((entry["id"], template))
-        for known in self._by_word.values():
-            known.sort(key=lambda each: -each[1].fixed_length)
-
-    def slot_type(self) -> SlotType:
-        names = frozenset({"reason", "reason_id"}).union(*(template.names() for _, template in self.templates))
-        return SlotType(r".*", self.parse, str, spaced=True, several=tuple(sorted(names)), needs=("reason",))
-
-    def parse(self, text: str) -> dict[str, Any]:
-        """The reason's id and what it names. Where it can be read in several ways only what they share is given."""
-        known = self._by_word.get(text.split(" ", 1)[0], ())
-        for reason_id, template in known:
-            values = template.quick(text, 0)
-            if values is not None:
-                return {"reason": text, "reason_id": reason_id, **values}
-        found: list[dict[str, Any]] = []
-        try:
-            for reason_id, template in known:
-                found.extend({"reason_id": reason_id, **values} for values in template.readings(text, 0))
-        except TooManyReadings:
-            found = []
-        whole = [each for each in found if ends_like_member_id(each.get("reason_member_id") or "")] or found
-        if not whole:
-            return {"reason": text, "reason_id": None}
-        return {"reason": text, **{name: value for name, value in whole[0].items() if all(other.get(name, NO) == value for other in whole)}}
-
-
 def _block(entry: Mapping[str, Any]) -> Block | None:
     if "block" in entry:
         return Block(entry["block"], SETTING)
     return Block(entry["lines"], HEADED) if "lines" in entry else None
-
-
-def distinct(readings: list[Reading]) -> list[Reading]:
-    """Readings that differ in message or values."""
-    kept: list[Reading] = []
-    for pattern, values in readings:
-        if not any(pattern.message.id == other.message.id and values == known for other, known in kept):
-            kept.append((pattern, values))
-    return kept
-
-
-def java_hash(text: str) -> int:
-    """String.hashCode of Java, over UTF-16 code units, as an unsigned 32-bit number."""
-    value = 0
-    encoded = text.encode("utf-16-be", "surrogatepass")
-    for index in range(0, len(encoded), 2):
-        value = (31 * value + (encoded[index] << 8 | encoded[index + 1])) & 0xFFFFFFFF
-    return value
 
 
 def last_segment(logger: str) -> str:

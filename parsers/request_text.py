@@ -60,13 +60,17 @@ def decode_base64(text: Any) -> bytes:
 
 
 def _bytes(numbers: str) -> bytes:
-    return bytes(int(number) & 0xFF for number in numbers.split(", ")) if numbers else b""
+    """Bytes that Java prints as signed numbers."""
+    try:
+        return bytes([int(number) & 0xFF for number in numbers.split(", ")])
+    except ValueError:
+        return b""
 
 
 def parse_protocols(text: str) -> list[dict[str, Any]]:
     """Names of the protocols that a member offers, with their metadata where the text shows bytes."""
-    named = [{"name": name, "metadata": _bytes(numbers)} for name, numbers in _CLASS_PROTOCOL.findall(text)]
-    return named or [{"name": name, "metadata": b""} for name in _STRUCT_PROTOCOL.findall(text)]
+    named = [{"name": name, "numbers": numbers} for name, numbers in _CLASS_PROTOCOL.findall(text)]
+    return named or [{"name": name} for name in _STRUCT_PROTOCOL.findall(text)]
 
 
 def _parse_member_ids(text: str) -> list[str]:
@@ -147,10 +151,9 @@ class Bodies:
             templates = sorted(forms, key=lambda template: -template.fixed_length)
             self._templates[api, side] = templates
         for template in templates:
-            if text.startswith(template.literals[0]) and text.endswith(template.tail):
-                values = template.quick(text, 0)
-                if values is not None:
-                    return values
+            values = template.quick(text, 0)
+            if values is not None:
+                return values
         try:
             for template in templates:
                 found = list(template.readings(text, 0))
@@ -164,11 +167,8 @@ class Bodies:
 def subscribed_topics(protocols: Iterable[Mapping[str, Any]]) -> list[str] | None:
     """Topics that a member subscribes to, from the metadata of the protocols that it offers; None where they don't show."""
     for protocol in protocols:
-        metadata = protocol.get("metadata")
-        raw = metadata if isinstance(metadata, bytes) else decode_base64(metadata)
+        raw = _bytes(protocol["numbers"]) if "numbers" in protocol else decode_base64(protocol.get("metadata"))
         topics = decode_subscription(raw)
         if topics is not None:
             return topics
     return None
-
-

@@ -31,6 +31,8 @@ class SlotType:
     """One type: `tight` is the regular expression of its common form, `spaced` says that spaces are common in it.
 
     A type with `several` parses to a mapping of these fields, and renders from the fields that it `needs`.
+    `quick` parses what the tight form has matched, where that needs less checking. `filler` is written where
+    a slot that is not reported has no value.
     """
 
     tight: str
@@ -39,6 +41,8 @@ class SlotType:
     spaced: bool = False
     several: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    quick: Callable[[str], Any] | None = None
+    filler: str = "0"
 
 
 def parse_int(text: str) -> Any:
@@ -151,6 +155,14 @@ def parse_list(text: str) -> list[str]:
     return inside.split(", ") if inside else []
 
 
+def _parse_bracketed(text: str) -> Any:
+    """`[a, b]`, of items without brackets."""
+    inside = text[1:-1]
+    if len(text) < 2 or text[0] != "[" or text[-1] != "]" or "[" in inside or "]" in inside:
+        return NO
+    return inside.split(", ") if inside else []
+
+
 def parse_members(text: str) -> list[str]:
     """Member ids of a collection. Ids may hold ", ", but all end with a UUID if the first one does."""
     pieces = parse_list(text)
@@ -195,9 +207,9 @@ _PLACE = ("topic", "partition")
 TYPES: dict[str, SlotType] = {
     "text": SlotType(r"[^ ]+", None, str),
     "free": SlotType(r".*", None, str, spaced=True),
-    "word": SlotType(r"[^ ]+", _parse_word, str),
-    "int": SlotType(r"-?\d{1,19}", parse_int, str),
-    "digits": SlotType(r"-?\d{1,10}", lambda text: NO if parse_int(text) is NO else text, str),
+    "word": SlotType(r"[^ ]+", _parse_word, str, quick=str),
+    "int": SlotType(r"-?\d{1,18}", parse_int, str, quick=int),
+    "digits": SlotType(r"-?\d{1,10}", lambda text: NO if parse_int(text) is NO else text, str, quick=str),
     "gen": SlotType(r"-?\d{1,19}", _parse_generation, lambda value: "-1" if value is None else str(value)),
     "blank": SlotType(r"[^ ]*", lambda text: text or None, lambda value: value or ""),
     "nullable": SlotType(r"[^ ]+", lambda text: None if text == "null" else text, _or_null),
@@ -207,7 +219,9 @@ TYPES: dict[str, SlotType] = {
     "option": SlotType(r"[^ ]+", _parse_option, _or_null),
     "optional": SlotType(r"[^ ]+", _parse_optional, lambda value: "Optional.empty" if value is None else f"Optional[{value}]"),
     "epoch": SlotType(r"[A-Za-z]*[\[(]?[-\w.]+[\])]?", _parse_epoch, lambda value: "OptionalInt.empty" if value is None else str(value)),
-    "flag": SlotType(r"true|false", lambda text: {"true": True, "false": False}.get(text, NO), lambda value: str(value).lower()),
+    "flag": SlotType(
+        r"true|false", lambda text: {"true": True, "false": False}.get(text, NO), lambda value: str(value).lower(), filler="true"
+    ),
     "coordinator_node": SlotType(r"-?\d{1,10}", _parse_coordinator_node, lambda value: str(COORDINATOR_ID_TOP - int(value))),
     "topic_partition": SlotType(r"[^ ]+", _parse_topic_partition, _topic_partition, several=_PLACE, needs=_PLACE),
     "replica": SlotType(r"[^ ]+", _parse_replica_folder, _topic_partition, several=_PLACE, needs=_PLACE),
@@ -217,7 +231,7 @@ TYPES: dict[str, SlotType] = {
     "topic_map": SlotType(
         r".*", _parse_topic_map, _topic_map, spaced=True, several=("topic", "partition_count"), needs=("topic", "partition_count")
     ),
-    "list": SlotType(r".*", parse_list, _bracketed, spaced=True),
+    "list": SlotType(r".*", _parse_bracketed, _bracketed, spaced=True, filler="[]"),
     "bare_list": SlotType(r".*", parse_list, _bare, spaced=True),
     "members": SlotType(r".*", parse_members, _bracketed, spaced=True),
     "bare_members": SlotType(r".*", parse_members, _bare, spaced=True),

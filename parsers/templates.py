@@ -5,17 +5,19 @@ takes the text up to the next fixed words. Ids are arbitrary text and may hold t
 one line can fit in several ways; `readings` gives all of them and leaves the choice to the caller.
 
 Cost: `quick` is one anchored regular expression whose slots can't trade characters: each is free of spaces and
-the fixed words between them hold one, except for at most one slot. `readings` finds the fixed words from the
+the fixed words between them hold one, except for at most one slot; a text with more such slots is found as
+below. `readings` finds the fixed words from the
 left and from the right; only where the two disagree are the ways between them enumerated, up to a limit.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from parsers.schema import COMMON_FIELDS
 from parsers.slots import NO, TYPES, SlotType
 
 MAX_READINGS = 64
@@ -24,7 +26,13 @@ MAX_READINGS = 64
 MAX_STEPS = 2048
 """Searches for fixed words that one enumeration may do; keeps hostile ids from costing more than linear time."""
 
+COLUMNS = frozenset(COMMON_FIELDS)
+_NEVER_EMPTY = frozenset({"text", "word"})
 _SLOT = re.compile(r"\{(\w+)(?::(\w+))?\}")
+
+
+Plan = tuple[tuple[int, str, Any, bool], ...]
+"""For each slot that is reported: its index, its name (none where it gives several fields), its parser, and whether it is a column."""
 
 
 class TooManyReadings(Exception):
@@ -60,37 +68,50 @@ class Template:
     _tight: re.Pattern[str] | None = field(default=None, repr=False)
     _spaced: int = -1
     _quick: bool = True
-    _plan: tuple[tuple[int, str, Any], ...] = ()
+    plan: Plan = ()
 
     # -- reading -------------------------------------------------------------------------------------------
 
     def quick(self, text: str, start: int) -> dict[str, Any] | None:
-        """The only reading of a line whose slots hold no spaces; None where that form doesn't apply."""
+        """The reading of an ordinary line, of which there is only one; None where that can't be told quickly."""
+        pieces = self.pieces(text, start)
+        values: dict[str, Any] = {}
+        return values if pieces is not None and fill(self.plan, pieces, values, values) else None
+
+    def pieces(self, text: str, start: int) -> Sequence[str] | None:
+        """What stands in the slots of an ordinary line, not yet parsed; None where that can't be told quickly."""
         if not self._quick:
-            return None
+            return self._sole(text, start)
         tight = self._tight
         if tight is None:
             tight = self._compile()
         found = tight.match(text, start)
-        if found is None:
+        if found is None or (self._spaced >= 0 and not self._alone(text, found, self._spaced)):
             return None
-        spaced = self._spaced
-        if spaced >= 0 and not self._alone(text, found, spaced):
+        return found.groups()
+
+    def could(self, text: str, start: int) -> bool:
+        """Whether the fixed words stand in the line in their order, whatever is between them."""
+        head = self.literals[0]
+        if not text.startswith(head, start) or not text.endswith(self.tail):
+            return False
+        return self._leftmost(text, self.literals[1:-1], start + len(head), len(text) - len(self.tail)) is not None
+
+    def _sole(self, text: str, start: int) -> list[str] | None:
+        """Pieces of a line in which the fixed words stand in one way only."""
+        head, tail = self.literals[0], self.literals[-1]
+        begin, end = start + len(head), len(text) - len(tail)
+        if not text.startswith(head, start) or not text.endswith(tail) or begin > end:
             return None
-        values: dict[str, Any] = {}
-        groups = found.groups()
-        for index, name, parse in self._plan:
-            if parse is None:
-                values[name] = groups[index]
-            else:
-                value = parse(groups[index])
-                if value is NO:
-                    return None
-                if name:
-                    values[name] = value
-                else:
-                    values.update(value)
-        return values
+        middles = self.literals[1:-1]
+        first = self._leftmost(text, middles, begin, end)
+        if first is None or self._rightmost(text, middles, begin, end) != first:
+            return None
+        pieces = [text[low:high] for low, high in self._spans(middles, first, begin, end)]
+        for slot, piece in zip(self.slots, pieces, strict=True):
+            if (not piece and slot.kind in _NEVER_EMPTY) or (slot.type.parse is not None and slot.type.parse(piece) is NO):
+                return None
+        return pieces
 
     def _alone(self, text: str, found: re.Match[str], spaced: int) -> bool:
         """Whether the slot that may hold spaces can't begin later or end earlier."""
@@ -118,9 +139,9 @@ class Template:
         values: dict[str, Any] = {}
         for slot, (begin, end) in zip(self.slots, spans, strict=True):
             piece = text[begin:end]
-            if not piece and slot.kind in {"text", "word"}:
+            if not piece and slot.kind in _NEVER_EMPTY:
                 return None
-            value = piece if slot.type.parse is None else slot.type.parse(piece)
+            value: Any = piece if slot.type.parse is None else slot.type.parse(piece)
             if value is NO:
                 return None
             if slot.type.several:
@@ -132,12 +153,12 @@ class Template:
     def _embeddings(self, text: str, start: int) -> Iterator[list[tuple[int, int]]]:
         """Spans of the slots, for each way to place the fixed words."""
         head, tail = self.literals[0], self.literals[-1]
+        if not self.slots:
+            if text.startswith(head, start) and len(text) == start + len(head):
+                yield []
+            return
         begin, end = start + len(head), len(text) - len(tail)
         if not text.startswith(head, start) or not text.endswith(tail) or begin > end:
-            return
-        if not self.slots:
-            if begin == end:
-                yield []
             return
         middles = self.literals[1:-1]
         first = self._leftmost(text, middles, begin, end)
@@ -205,7 +226,7 @@ class Template:
     # -- writing -------------------------------------------------------------------------------------------
 
     def render(self, fields: Mapping[str, Any]) -> str:
-        """The line that holds these values. Slots that are not reported print `0`, or their value where it is given."""
+        """The line that holds these values. Slots that are not reported print a filler where no value is given."""
         parts = [self.literals[0]]
         for slot, literal in zip(self.slots, self.literals[1:], strict=True):
             if slot.type.several:
@@ -213,7 +234,7 @@ class Template:
             elif slot.kept or slot.name in fields:
                 parts.append(slot.type.render(fields[slot.name]))
             else:
-                parts.append("0")
+                parts.append(slot.type.filler)
             parts.append(literal)
         return "".join(parts)
 
@@ -228,7 +249,7 @@ class Template:
         return frozenset(kept.union(*(slot.type.needs for slot in self.slots)))
 
 
-def compile_template(text: str, types: Mapping[str, SlotType] = TYPES) -> Template:
+def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: frozenset[str] = COLUMNS) -> Template:
     """Compile a text with slots. Raises BadTemplate."""
     literals: list[str] = []
     slots: list[Slot] = []
@@ -247,9 +268,34 @@ def compile_template(text: str, types: Mapping[str, SlotType] = TYPES) -> Templa
     spaced = [index for index, slot in enumerate(slots) if slot.type.spaced]
     template._spaced = spaced[0] if spaced else -1
     template._quick = len(spaced) <= 1 and all(" " in literal for literal in literals[1:-1])
-    template._plan = tuple(
-        (index, "" if slot.type.several else slot.name, slot.type.parse)
+    template.plan = tuple(
+        (index, "" if slot.type.several else slot.name, _quick_parser(slot.type), slot.name in columns)
         for index, slot in enumerate(slots)
         if slot.kept or slot.type.several
     )
     return template
+
+
+def _quick_parser(slot_type: SlotType) -> Any:
+    """What turns tightly matched text into a value; None where the text is the value."""
+    parse = slot_type.quick or slot_type.parse
+    return None if parse is str else parse
+
+
+def fill(plan: Plan, pieces: Sequence[str], columns: dict[str, Any], fields: dict[str, Any]) -> bool:
+    """Parse pieces into columns and fields; False where one of them is not of its type."""
+    for index, name, parse, is_column in plan:
+        if parse is None:
+            value: Any = pieces[index]
+        else:
+            value = parse(pieces[index])
+            if value is NO:
+                return False
+        if is_column:
+            columns[name] = value
+        elif name:
+            fields[name] = value
+        else:
+            for each in value:
+                (columns if each in COLUMNS else fields)[each] = value[each]
+    return True

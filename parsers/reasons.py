@@ -1,0 +1,49 @@
+"""The grammar inside `(reason: …)` of "Preparing to rebalance"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from parsers.slots import NO, SlotType, ends_like_member_id
+from parsers.templates import Template, TooManyReadings, compile_template
+
+
+class Reasons:
+    """All reasons that coordinators name."""
+
+    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        self._by_word: dict[str, list[tuple[str, Template]]] = {}
+        self.templates: list[tuple[str, Template]] = []
+        for entry in entries:
+            for pattern in entry["patterns"]:
+                template = compile_template(pattern["text"])
+                self.templates.append((entry["id"], template))
+                self._by_word.setdefault(template.literals[0].split(" ")[0], []).append((entry["id"], template))
+        for known in self._by_word.values():
+            known.sort(key=lambda each: -each[1].fixed_length)
+
+    def slot_type(self) -> SlotType:
+        """The type of the slot that a reason stands in."""
+        names = frozenset({"reason", "reason_id"}).union(*(template.names() for _, template in self.templates))
+        return SlotType(
+            r".*", self.parse, lambda fields: str(fields["reason"]), spaced=True, several=tuple(sorted(names)), needs=("reason",)
+        )
+
+    def parse(self, text: str) -> dict[str, Any]:
+        """The reason's id and what it names. Where it can be read in several ways only what they share is given."""
+        known = self._by_word.get(text.split(" ", 1)[0], ())
+        for reason_id, template in known:
+            values = template.quick(text, 0)
+            if values is not None:
+                return {"reason": text, "reason_id": reason_id, **values}
+        found: list[dict[str, Any]] = []
+        try:
+            for reason_id, template in known:
+                found.extend({"reason_id": reason_id, **values} for values in template.readings(text, 0))
+        except TooManyReadings:
+            found = []
+        whole = [each for each in found if ends_like_member_id(each.get("reason_member_id") or "")] or found
+        if not whole:
+            return {"reason": text, "reason_id": None}
+        return {"reason": text, **{name: value for name, value in whole[0].items() if all(other.get(name, NO) == value for other in whole)}}

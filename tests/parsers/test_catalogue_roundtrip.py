@@ -1,0 +1,218 @@
+"""What the catalogue writes it reads back, whatever the ids hold; and reading costs no more than the line is long."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from parsers.catalogue import Catalogue, Pattern, catalogue
+from parsers.templates import COLUMNS, MAX_STEPS, Template, TooManyReadings
+
+CATALOGUE: Catalogue = catalogue()
+BODIES = {"join_body", "join_answer", "sync_body"}
+PATTERNS = [pattern for pattern in CATALOGUE.patterns if not BODIES & {slot.kind for slot in pattern.template.slots}]
+IDS = [f"{pattern.message.id}-{pattern.prefix or 'plain'}-{pattern.seen_in[0]}-{number}" for number, pattern in enumerate(PATTERNS)]
+OWNED = {"member_id", "old_member_id"}
+"""Ids that a coordinator makes of the instance id or, where there is none, of the client id."""
+LIMITS = settings(max_examples=8, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+
+_ODD = "aZ09_- .,;:()[]{}<>'\"`/\\|=+*%$#@!?&~^éßя中文😀\u00a0\u202e"
+_ABSENT = {"None", "null", "Optional.empty"}
+plain_ids = st.text(st.sampled_from(_ODD), min_size=1, max_size=30).filter(lambda text: text not in _ABSENT)
+uuids = st.uuids(version=4).map(str)
+topics = st.from_regex(re.compile(r"[a-zA-Z0-9._]{1,12}", re.ASCII), fullmatch=True)
+words = st.sampled_from(["Stable", "Empty", "PreparingRebalance", "consumer", "UNKNOWN_MEMBER_ID", "2.8.2", "JOINING"])
+
+
+def id_with(words_of_messages: list[str]) -> st.SearchStrategy[str]:
+    """Ids that hold fixed words of messages."""
+    pieces = st.lists(st.one_of(plain_ids, st.sampled_from(words_of_messages)), min_size=1, max_size=4)
+    return pieces.map("".join).filter(lambda text: text not in _ABSENT)
+
+
+def fixed_words(pattern: Pattern) -> list[str]:
+    found = [literal for literal in pattern.template.literals if literal]
+    prefix = pattern.prefix
+    while prefix:
+        for template in CATALOGUE.prefixes[prefix].texts:
+            found.extend(literal for literal in template.literals if literal)
+        prefix = CATALOGUE.prefixes[prefix].inside
+    return [*found, " in group ", " for group ", "] ", " due to: "]
+
+
+def value_of(name: str, kind: str, ids: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+    """Values that may stand in a slot."""
+    members = st.builds(lambda owner, end: f"{owner}-{end}", ids, uuids)
+    if name in {"member_id", "old_member_id", "new_leader", "leader_id"}:
+        ids = members
+    by_kind: dict[str, st.SearchStrategy[Any]] = {
+        "word": words,
+        "int": st.integers(0, 10**12),
+        "gen": st.none() | st.integers(0, 2**31 - 1),
+        "epoch": st.none() | st.integers(0, 2**31 - 1),
+        "digits": st.integers(0, 10**6).map(str),
+        "coordinator_node": st.integers(0, 10**6).map(str),
+        "flag": st.booleans(),
+        "list": st.lists(topics.map(lambda topic: f"{topic}-3"), max_size=3),
+        "bare_list": st.lists(topics, max_size=3),
+        "scala_list": st.lists(topics, max_size=3),
+        "protocols": st.lists(topics, min_size=1, max_size=2),
+    }
+    if kind in by_kind:
+        return by_kind[kind]
+    if kind in {"members", "bare_members", "scala_members"}:
+        return st.lists(members, max_size=3)
+    if kind in {"some", "option", "optional", "nullable", "quoted", "blank", "blank_or_null"}:
+        return st.none() | ids
+    return ids
+
+
+@st.composite
+def events_of(draw: st.DrawFn, pattern: Pattern, nasty: bool) -> dict[str, Any]:
+    """Fields of an event that a wording can say."""
+    ids = id_with(fixed_words(pattern)) if nasty else plain_ids
+    fields: dict[str, Any] = {}
+    templates = [pattern.template]
+    prefix = pattern.prefix
+    while prefix:
+        texts = CATALOGUE.prefixes[prefix].texts
+        templates.append(draw(st.sampled_from(texts)))
+        prefix = CATALOGUE.prefixes[prefix].inside
+    for template in templates:
+        for slot in template.slots:
+            if slot.type.several:
+                fields.update(draw(several(slot.kind)))
+            elif slot.kept:
+                fields[slot.name] = draw(value_of(slot.name, slot.kind, ids))
+    owners = [owner for owner in (fields.get("instance_id"), fields.get("client_id")) if owner is not None]
+    if owners:
+        for name in OWNED & fields.keys():
+            fields[name] = f"{owners[0]}-{draw(uuids)}"
+    return fields
+
+
+def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Fields of slots that give several."""
+    if kind == "reason":
+        return st.sampled_from(CATALOGUE._reasons.templates).flatmap(lambda known: reason(known[1]))
+    fields: dict[str, st.SearchStrategy[Any]] = {"topic": topics, "partition": st.integers(0, 9999), "partition_count": st.integers(1, 30)}
+    wanted = {"topic_partition": ("topic", "partition"), "replica": ("topic", "partition"), "partition_map": ("partition_count",)}
+    return st.fixed_dictionaries({name: fields[name] for name in wanted.get(kind, ("topic", "partition_count"))})
+
+
+def reason(template: Template) -> st.SearchStrategy[dict[str, Any]]:
+    """A reason with what it names."""
+    values = {
+        slot.name: value_of(slot.name, slot.kind, member_like if slot.name == "reason_member_id" else plain_ids) for slot in template.slots
+    }
+    return st.fixed_dictionaries(values).map(
+        lambda drawn: {"reason": template.render(drawn), **{name: value for name, value in drawn.items() if name[0] != "_"}}
+    )
+
+
+member_like = st.builds(lambda owner, end: f"{owner}-{end}", plain_ids, uuids)
+
+
+def read_back(pattern: Pattern, fields: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    line = CATALOGUE.write(pattern, fields)
+    found = CATALOGUE.match(min(pattern.message.loggers), pattern.level, line)
+    assert found is not None, line
+    expected = {**pattern.constants, **fields}
+    return found, expected
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
+@LIMITS
+@given(data=st.data())
+def test_what_is_written_is_read_back(pattern: Pattern, data: st.DataObject) -> None:
+    """Ids of any characters, as long as they don't hold the words of the message."""
+    found, expected = read_back(pattern, data.draw(events_of(pattern, nasty=False)))
+    read = {**found.columns, **found.fields}
+    read.pop("reason_id", None)
+    assert (found.message_id, found.ambiguous, read) == (pattern.message.id, False, expected)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
+@LIMITS
+@given(data=st.data())
+def test_ids_with_the_words_of_messages_are_read_right_or_called_ambiguous(pattern: Pattern, data: st.DataObject) -> None:
+    found, expected = read_back(pattern, data.draw(events_of(pattern, nasty=True)))
+    if found.ambiguous:
+        assert found.event is None
+        assert {name: expected.get(name) for name in found.columns} == found.columns
+    else:
+        read = {**found.columns, **found.fields}
+        read.pop("reason_id", None)
+        assert (found.message_id, read) == (pattern.message.id, expected)
+
+
+# -- cost -------------------------------------------------------------------------------------------------------
+
+
+class Counted(str):
+    """A line that counts the searches in it."""
+
+    __slots__ = ("searches",)
+
+    def __new__(cls, text: str) -> Counted:
+        line = super().__new__(cls, text)
+        line.searches = 0
+        return line
+
+    def find(self, *args: Any) -> int:
+        self.searches += 1
+        return super().find(*args)
+
+    def rfind(self, *args: Any) -> int:
+        self.searches += 1
+        return super().rfind(*args)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
+@pytest.mark.parametrize("shape", ["words repeated", "words interleaved", "near miss"])
+def test_hostile_lines_cost_a_bounded_number_of_searches(pattern: Pattern, shape: str) -> None:
+    """Each search passes the line once, so a bound on their number is a bound in the length of the line."""
+    literals = pattern.template.literals
+    middle = "".join(literals[1:-1])
+    interleaved = "".join(each * 500 for each in literals[1:-1])
+    body = {"words repeated": middle * 2000, "words interleaved": interleaved, "near miss": middle[:-1] * 2000}[shape]
+    line = Counted(literals[0] + body + "x" + literals[-1])
+    try:
+        for number, _ in enumerate(pattern.template.readings(line, 0)):
+            assert number < 100
+    except TooManyReadings:
+        pass
+    pattern.template.pieces(line, 0)
+    assert line.searches <= 2 * MAX_STEPS + 8 * len(literals) + 8
+
+
+def test_regular_expressions_have_no_part_that_can_trade_characters_with_another() -> None:
+    """At most one `.*`, no group inside a repeated group, and words with a space between slots that exclude spaces."""
+    for pattern in CATALOGUE.patterns:
+        template = pattern.template
+        if not template._quick:
+            continue
+        source = template._compile().pattern
+        assert source.count(".*") <= 1
+        assert not re.search(r"\)[*+{]", source)
+        assert all(" " in literal for literal in template.literals[1:-1])
+
+
+@pytest.mark.parametrize("size", [1_000, 100_000])
+def test_a_prefix_that_never_closes_or_closes_everywhere(size: int) -> None:
+    assert CATALOGUE.match(None, None, "[Consumer clientId=" + "]" * size) is None
+    found = CATALOGUE.match(None, None, "[Consumer clientId=a, groupId=" + "] " * size + "(Re-)joining group")
+    assert found is None or found.ambiguous or found.columns["client_id"] == "a"
+
+
+def test_columns_of_a_match_are_columns() -> None:
+    line = f"[GroupCoordinator 1]: Member a-{uuid.UUID(int=1)} in group g has failed, removing it from the group"
+    found = CATALOGUE.match(None, None, line)
+    assert found is not None
+    assert found.columns.keys() <= COLUMNS
+    assert not found.fields.keys() & COLUMNS
