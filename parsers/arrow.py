@@ -31,6 +31,7 @@ def optional_numbers(values: Sequence[int | None], kind: pa.DataType = _INT64) -
 
 
 def flags(values: npt.NDArray[np.bool_] | Sequence[bool]) -> pa.Array:
+    """Booleans, none of them unknown."""
     found = np.asarray(values, dtype=bool)
     return pa.Array.from_buffers(pa.bool_(), len(found), [None, pa.py_buffer(np.packbits(found, bitorder="little"))])
 
@@ -56,6 +57,7 @@ def strings(values: Sequence[str | None]) -> pa.Array:
 
 
 def repeated(value: str, count: int) -> pa.Array:
+    """One text `count` times."""
     data = value.encode("utf-8", "replace")
     return _text(np.full(count, len(data), dtype=np.int64), data * count, None)
 

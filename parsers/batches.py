@@ -28,6 +28,7 @@ def _visible(found: re.Match[str]) -> str:
 
 
 def canonical_json(fields: dict[str, Any]) -> str:
+    """JSON text of fields with sorted keys, so that equal fields are equal texts."""
     return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS).decode() if fields else "{}"
 
 

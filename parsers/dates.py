@@ -115,6 +115,7 @@ def _iso_second(text: str) -> int | None:
 
 
 def read_iso(stamp: str) -> Stamp:
+    """Read `yyyy-MM-dd HH:mm:ss`, with or without a fraction and an offset."""
     second = _iso_second(stamp[:19])
     if second is None or len(stamp) == 19:
         return Stamp(second, None)

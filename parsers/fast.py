@@ -8,6 +8,7 @@ test holds the two to equal answers.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -20,7 +21,7 @@ import pyarrow as pa
 from parsers.arrow import numbers, strings
 from parsers.dates import civil_us
 from parsers.layouts import LEVELS, load_yaml
-from parsers.lines import Flags, Ints, Lines, words_of
+from parsers.lines import Buffer, Flags, Ints, Lines, words_of
 from parsers.zones import Clock
 
 Words = npt.NDArray[np.uint64]
@@ -83,7 +84,7 @@ class Tails:
             codes[~enough] = 0
         quiet = self._quiet[codes]
         # The first bytes of the tail too, so that a logger whose name merely ends alike is not passed over.
-        quiet &= words[safe - self._lengths[codes]] == self._firsts[codes]
+        quiet &= words[np.maximum(safe - self._lengths[codes], 0)] == self._firsts[codes]
         return codes, quiet
 
     def _look_up(self, key: int, data: memoryview, start: int, end: int) -> int:
@@ -126,7 +127,7 @@ class Tails:
             text = self.known[code].text
             where = np.flatnonzero(codes == code)
             same = np.ones(len(where), dtype=bool)
-            begins = ends[where] - len(text)
+            begins = np.maximum(ends[where] - len(text), 0)
             for at in [*range(0, len(text) - 8, 8), len(text) - 8]:
                 same &= words[begins + at] == np.uint64(int.from_bytes(text[at : at + 8], "little"))
             flags[where] &= same
@@ -135,7 +136,26 @@ class Tails:
 
 @lru_cache(maxsize=1)
 def tails() -> Tails:
+    """The one table of a process: loggers are few, and are met in every chunk."""
     return Tails()
+
+
+def torn(data: Buffer, words: Words, starts: Ints) -> Ints:
+    """Records inside which a second header may begin: a line of one logger can end as that of another.
+
+    Looks for the year and month that the first or the last record begins with.
+    """
+    found: list[int] = []
+    if len(words) < _LONG_ENOUGH:
+        return np.zeros(0, dtype=np.int64)
+    data = bytes(data)
+    months = words[np.minimum(starts + 1, len(words) - 1)]
+    for month in {int(months[0]), int(months[-1])}:
+        header = b"[" + month.to_bytes(8, "little")
+        if data.count(header) != np.count_nonzero(months == month):
+            found += [each.start() for each in re.finditer(re.escape(header), data)]
+    places = np.setdiff1d(np.array(found, dtype=np.int64), starts)
+    return np.unique(np.searchsorted(starts, places, side="right") - 1)
 
 
 def _level_word(name: str) -> tuple[str, np.uint64, np.uint64]:

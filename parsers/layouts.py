@@ -51,9 +51,7 @@ BROKEN_STAMP = re.compile(r"\[[^\]\[]{6,40}\] +(?:TRACE|DEBUG|INFO|WARN|ERROR|FA
 
 
 # A header inside a line: two threads or a crash have torn it.
-TORN_HEADER = re.compile(
-    r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}\]? +\[?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.ASCII
-)
+TORN_HEADER = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}\]? +\[?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.ASCII)
 
 
 class Header(NamedTuple):
@@ -229,6 +227,7 @@ def layouts() -> tuple[Layout, ...]:
 
 @lru_cache(maxsize=128)
 def layout_named(name: str) -> AnyLayout:
+    """The layout that a name stands for."""
     return next((layout for layout in layouts() if layout.name == name), None) or json_layout()
 
 
@@ -318,11 +317,13 @@ AnyLayout = Layout | JsonLayout
 
 
 def load_yaml(text: str) -> Any:
+    """Data of a YAML text, by the fast loader where libyaml is there."""
     return yaml.load(text, Loader=_LOADER)  # noqa: S506 - it is the safe loader
 
 
 @lru_cache(maxsize=1)
 def json_layout() -> JsonLayout:
+    """Records that are JSON documents, with the names that their parts have (`layouts/json_records.yaml`)."""
     data = load_yaml(files("parsers").joinpath("layouts", "json_records.yaml").read_text(encoding="utf-8"))
     return JsonLayout("json", {name: data[name] for name in data if name != "samples"}, tuple(data["samples"]))
 

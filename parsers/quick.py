@@ -77,7 +77,7 @@ class QuickReader:
                     opened = cache[key]
                 else:
                     opened, final = self._open(message)
-                    if final:
+                    if final and key[-1] != "[":
                         cache[key] = opened
             elif message.startswith(_REQUESTS):
                 opened = None
@@ -98,7 +98,12 @@ class QuickReader:
                 else:
                     found = match(message, at)
                     pieces = None if found is None else found.groups()
-                if pieces is None or not (loggers[row] in pattern.message.loggers or allows(pattern.message, loggers[row])):
+                if pieces is None:
+                    if pattern.template.could(message, at):
+                        left.append(row)
+                        break
+                    continue
+                if not (loggers[row] in pattern.message.loggers or allows(pattern.message, loggers[row])):
                     continue
                 if pattern.message.block is not None:
                     left.append(row)

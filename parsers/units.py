@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from parsers.arrow import flags, numbers, optional_numbers, repeated, strings
 from parsers.arrow import picked as picked_names
-from parsers.fast import Candidates, Heads, candidates, tails
+from parsers.fast import Candidates, Heads, candidates, tails, torn
 from parsers.lines import Buffer, Flags, Ints, Lines, words_of
 from parsers.quick import QuickReader
 from parsers.records import Place, RecordReader
@@ -120,6 +120,7 @@ def _read_fast(
     data = memoryview(lines.data)
     words = words_of(data)
     codes, quiet = tails().of(data, words, starts, lines.end[units.first])
+    quiet[torn(lines.data, words, starts)] = False
     named = _named(records.catalogue)[codes]
     other = np.flatnonzero(~quiet & ~named)
     wanted = named.copy()
@@ -158,7 +159,7 @@ def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> F
         pieces = pa.Array.from_buffers(pa.large_binary(), len(edges) - 1, [None, pa.py_buffer(edges), pa.py_buffer(data)])
         joined = pieces.take(numbers(np.arange(0, len(edges) - 1, 2)))
         begins = np.frombuffer(joined.buffers()[1], dtype=np.int64)[: len(starts) + 1]
-        places = prefilter.places(memoryview(np.frombuffer(joined.buffers()[2], dtype=np.uint8)))
+        places = prefilter.places(memoryview(joined.buffers()[2]).cast("B"))
         found[np.searchsorted(begins, places, side="right") - 1] = True
     return found
 

@@ -134,6 +134,7 @@ def envelope_fields(kind: str, part: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def regex_wrappers() -> tuple[RegexWrapper, ...]:
+    """Envelopes that are told by a regular expression (`layouts/envelopes.yaml`)."""
     return tuple(
         RegexWrapper(
             each["name"],
