@@ -70,7 +70,7 @@ _BRONZE = [
             CLUSTER,
             Column("system", TEXT, "Product that wrote the file; null where that could not be told.", values=words.SYSTEMS),
             required("path", TEXT, "Path of the file, as the user would open it."),
-            required("file_id", TEXT, "Identity of the file: hash of its first 4 KiB, decompressed."),
+            Column("file_id", TEXT, "Identity of the file: hash of its first 4 KiB, decompressed; null where it could not be read."),
             Column("size_bytes", COUNT, "Size on disk."),
             Column("bytes_read", COUNT, "Bytes read, after decompression."),
             Column("kind", TEXT, "What kind of log it is.", values=words.FILE_KINDS),

@@ -17,11 +17,21 @@ from models.cluster import CLUSTER_EVENTS
 from models.events import Event
 from models.ids import make_id
 from models.incidents import Limits
+from parsers.arrow import strings
 from parsers.files import SourceFile
-from parsers.reader import FileReport, ReadOptions, find_files, read_file, unmatched_globs
-from pipelines.clusters import ClusterHint, ClusterNames, name_clusters
+from parsers.reader import ReadOptions, find_files, read_file, unmatched_globs
+from pipelines.clusters import ClusterNames
 from pipelines.rows import events_of, micros
-from pipelines.stages import HISTORY_TABLES, cluster_facts, group_histories, incidents_of, log_file_row, logs_end_of
+from pipelines.stages import (
+    HISTORY_TABLES,
+    cluster_facts,
+    group_histories,
+    incidents_of,
+    log_file_row,
+    logs_end_of,
+    name_files,
+    refused_row,
+)
 from pipelines.store import EventStore, RowStore
 
 REJECTED_HELD_MAX = 10_000
@@ -50,7 +60,6 @@ class Analysis:
 
     log_files: list[dict[str, Any]] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
-    skipped: list[dict[str, str]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     rebalances: RowStore = field(default_factory=lambda: RowStore("rebalances"))
@@ -99,14 +108,12 @@ _SEVERITY_ORDER = {"critical": 0, "warning": 1, "info": 2}
 
 @dataclass(slots=True)
 class _Reading:
-    """One pass over the files: events to the store, cluster-wide events and reports to memory."""
+    """One pass over the files: events to the store, cluster-wide events and what files are like to memory."""
 
     options: AnalyzeOptions
     store: EventStore
     analysis: Analysis
-    reports: list[FileReport] = field(default_factory=list)
     names: ClusterNames = field(default_factory=ClusterNames)
-    hints: list[ClusterHint] = field(default_factory=list)
     cluster_events: list[Event] = field(default_factory=list)
     unknown: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     unknown_files: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
@@ -116,13 +123,13 @@ class _Reading:
         options = self.options.read
         found = find_files(paths, options)
         self.analysis.missing = list(found.missing)
-        self.analysis.skipped = [{"path": skip.name, "reason": skip.reason} for skip in found.skipped]
         self.analysis.warnings += [f"no file matches {glob}" for glob in unmatched_globs(found, options)]
         total = sum(source.size_bytes for source in found.files)
         done = 0
         for source in found.files:
             self._read_one(source, done, total, progress)
             done += source.size_bytes
+        self.analysis.log_files += map(refused_row, found.skipped)
         self._finish()
 
     def _read_one(self, source: SourceFile, done: int, total: int, progress: Progress | None) -> None:
@@ -133,8 +140,7 @@ class _Reading:
             self._rejected(chunk.rejected)
             if progress is not None:
                 progress(source.name, done + chunk.counts.bytes, total)
-        self.reports.append(reader.report)
-        self.hints.append(ClusterHint(source.name, self.options.read.cluster_of(source.relative), reader.report.cluster_ids))
+        self.analysis.log_files.append(log_file_row(reader.report, source, self.options.read))
 
     def _events(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
@@ -143,7 +149,7 @@ class _Reading:
         self.cluster_events.extend(events_of(batch.filter(wanted)))
         grouped = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
         if self.options.groups:
-            grouped = pc.and_(grouped, pc.is_in(batch["group"], value_set=pa.array(list(self.options.groups))))
+            grouped = pc.and_(grouped, pc.is_in(batch["group"], value_set=strings(list(self.options.groups))))
         self.store.add(batch.filter(grouped))
 
     def _unknown(self, batch: pa.RecordBatch) -> None:
@@ -176,8 +182,8 @@ class _Reading:
             self.analysis.rejected.extend(batch.slice(0, room).to_pylist())
 
     def _finish(self) -> None:
-        """Name clusters, then write down what the files were like."""
-        self.names = name_clusters(self.hints)
+        """Name clusters, then write down what rests on their names."""
+        self.names = name_files(self.analysis.log_files)
         for row in self.unknown.values():
             row["cluster"] = self.names.of(row["file"])
             row["unknown_message_id"] = make_id("unknown", row["cluster"], row["logger"], row["version"], row["template"])
@@ -185,14 +191,13 @@ class _Reading:
         for row in self.analysis.rejected:
             row["cluster"] = self.names.of(row["file"])
             row["rejected_record_id"] = make_id("rejected", row["cluster"], row["file"], row["byte_offset"])
-        self.analysis.log_files = [log_file_row(report, self.names.of(report.path)) for report in self.reports]
         self.analysis.totals = totals_of(self.analysis.log_files)
         for kind, count in sorted(self.dropped.items()):
             if count:
                 self.analysis.warnings.append(f"{count} more {kind} records are counted and not listed one by one")
 
 
-_CLUSTER_EVENT_NAMES = pa.array(sorted(CLUSTER_EVENTS))
+_CLUSTER_EVENT_NAMES = strings(sorted(CLUSTER_EVENTS))
 
 
 def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -203,7 +208,7 @@ def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> None:
-    nodes = {report.path: report.node for report in reading.reports if report.node}
+    nodes = {row["path"]: row["node"] for row in analysis.log_files if row["node"]}
     cluster_of = reading.names.of
     facts = cluster_facts(reading.cluster_events, cluster_of, logs_end_of(analysis.log_files), options.assume)
     for group, batches in reading.store.groups():

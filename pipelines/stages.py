@@ -15,8 +15,12 @@ from models.events import Event
 from models.incidents import Limits, find_incidents
 from models.replay import GroupHistory, GroupStage
 from models.rows import Incident
-from parsers.reader import FileReport
+from parsers.files import Skipped, SourceFile
+from parsers.reader import FileReport, ReadOptions
+from pipelines.clusters import ClusterHint, ClusterNames, name_clusters
 from pipelines.rows import events_of
+from pipelines.schemas import TABLES
+from pipelines.versions import catalogue_version, fingerprint_of
 
 HISTORY_TABLES = (
     "rebalances",
@@ -29,12 +33,21 @@ HISTORY_TABLES = (
 )
 """Tables that the group stage fills; attributes of `GroupHistory` have the same names."""
 
+_COUNTS = ("lines", "records", "recognised", "unknown", "rejected")
+NOT_A_LOG = "not_a_log"
 
-def log_file_row(report: FileReport, cluster: str) -> dict[str, Any]:
-    """A report on a file as a row of `log_files`, without what a run adds."""
+
+def options_id(source: SourceFile, options: ReadOptions) -> str:
+    """Fingerprint of all that the records of a file depend on beside its bytes."""
+    zone = options.zone_of(source.relative)
+    return fingerprint_of([catalogue_version(), zone, options.version_of(source.relative), options.max_record_bytes])
+
+
+def log_file_row(report: FileReport, source: SourceFile, options: ReadOptions) -> dict[str, Any]:
+    """A report on a file as a row of `log_files`, but for the name of its cluster, which its neighbours may tell."""
     counts = report.counts
     return {
-        "cluster": cluster,
+        "cluster": None,
         "system": "kafka" if counts.recognised else None,
         "path": report.path,
         "file_id": report.file_id,
@@ -56,8 +69,33 @@ def log_file_row(report: FileReport, cluster: str) -> dict[str, Any]:
         "rejected": counts.rejected,
         "status": report.status,
         "reason": report.reason,
-        "options_id": None,
+        "cluster_named": options.cluster_of(source.relative),
+        "cluster_ids": list(report.cluster_ids),
+        "options_id": options_id(source, options),
     }
+
+
+def refused_row(skipped: Skipped) -> dict[str, Any]:
+    """A row of `log_files` for a file that is no log, or could not be opened."""
+    empty = dict.fromkeys(name for name in TABLES["log_files"].column_names if name != "run_id")
+    status = "empty" if skipped.reason == "empty" else "rejected" if skipped.named else "skipped"
+    return empty | dict.fromkeys(_COUNTS, 0) | {
+        "path": skipped.name,
+        "size_bytes": skipped.size_bytes,
+        "kind": NOT_A_LOG,
+        "cluster_ids": [],
+        "reason": skipped.reason,
+        "status": status,
+    }  # fmt: skip
+
+
+def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:
+    """Name the clusters of files that are analysed together, and write the names into their rows."""
+    files = list(rows)
+    names = name_clusters(ClusterHint(row["path"], row["cluster_named"], tuple(row["cluster_ids"] or ())) for row in files)
+    for row in files:
+        row["cluster"] = names.of(row["path"])
+    return names
 
 
 def logs_end_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:

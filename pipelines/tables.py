@@ -7,12 +7,10 @@ a Delta transaction of the run's application id, so the same write is never appl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
-from pathlib import Path
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,6 +20,7 @@ from pyspark.sql.types import MapType, StructType
 from pipelines.columns import INSTANT
 from pipelines.errors import TableMismatch
 from pipelines.schemas import SCHEMA_VERSION, TABLES, Table
+from pipelines.uris import warehouse_uri
 
 RUN_ID = "run_id"
 _ACTION = "_action"
@@ -31,8 +30,6 @@ _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 _METADATA_THREADS = 4
 """Opening tables is waiting for small metadata jobs, so a few of them may wait at once."""
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +51,6 @@ class Change:
 
     def __bool__(self) -> bool:
         return bool(self.inserted or self.updated or self.deleted)
-
-
-def warehouse_uri(place: str) -> str:
-    """A warehouse as a URI or an absolute path, without a slash at its end. URIs are opaque: they are only added to."""
-    return place.rstrip("/") if _SCHEME.match(place) else str(Path(place).absolute())
 
 
 def in_slices(table: Table, slices: Iterable[tuple[str | None, ...]]) -> Column:

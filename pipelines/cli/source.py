@@ -119,14 +119,11 @@ def _analysis(asked: Asked, settings: Settings, talk: Talk) -> tuple[Any, list[i
 def input_codes(analysis: Any, paths: Sequence[str]) -> list[int]:
     """3 where nothing could be read; 4 where part of what is a log, or was named, could not."""
     files = analysis.inputs["log_files"]
-    if not any(row["status"] in ("ok", "empty", "truncated") for row in files):
+    if not any(row["kind"] != "not_a_log" and row["status"] in ("ok", "empty", "truncated") for row in files):
         reasons = [f"{row['path']}: {row['reason'] or row['status']}" for row in files]
-        reasons += [f"{row['path']}: {row['reason']}" for row in analysis.skipped]
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         raise NothingReadable(f"no log could be read; {reasons[0]}{more}" if reasons else f"no log file in {', '.join(paths)}")
     named = set(paths)
     broken = any(row["status"] in ("rejected", "truncated") for row in files)
-    refused = any(row["path"] in named and row["status"] == "skipped" for row in files) or any(
-        row["path"] in named for row in analysis.skipped
-    )
+    refused = any(row["path"] in named and row["kind"] == "not_a_log" for row in files)
     return [codes.SOME_REJECTED] if broken or refused or analysis.rejected else []

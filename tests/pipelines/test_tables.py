@@ -176,7 +176,7 @@ def test_descriptions_reach_the_tables(warehouse: Callable[..., Warehouse]) -> N
 
 
 def test_uris_are_only_added_to() -> None:
-    from pipelines.tables import warehouse_uri
+    from pipelines.uris import warehouse_uri
 
     assert warehouse_uri("s3a://bucket/a b/") == "s3a://bucket/a b"
     assert warehouse_uri("file:/x/") == "file:/x"

@@ -1,0 +1,1 @@
+"""Jobs: read, transform, check, write. `run` is the whole of it."""

@@ -1,0 +1,278 @@
+"""The whole job: files in, published tables out. One run at a time holds a warehouse.
+
+A run's entry in `ops.runs` is written first and closed last. Between them it ingests, checks, replays, checks again
+and writes. Readers open the tables at the versions of the last published run, so they never see half of one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from models.incidents import Limits
+from parsers.reader import Discovery, ReadOptions, find_files, unmatched_globs
+from pipelines.errors import CannotWrite, GateFailed, JobError, NothingReadable
+from pipelines.versions import catalogue_version, fingerprint_of, model_version, product_version
+
+if TYPE_CHECKING:
+    from pipelines.jobs.ingest import Ingested
+    from pipelines.jobs.replay import Replayed
+    from pipelines.jobs.runs import Published, Run, Runs
+    from pipelines.quality.gate import Result
+    from pipelines.tables import Change, Stamp, Warehouse
+
+GOOD, SOME_REJECTED, OUR_BUG, INTERRUPTED = 0, 4, 70, 130
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class RunOptions:
+    """What a run is told. `assume`, `limits` and `thresholds` are settings by name; `spark` goes to the session unchanged."""
+
+    inputs: Sequence[str]
+    warehouse: str
+    read: ReadOptions = field(default_factory=ReadOptions)
+    assume: Mapping[str, int] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    spark: Mapping[str, str] = field(default_factory=dict)
+    stale_after: timedelta = timedelta(hours=12)
+    """A run of another host that was not seen for so long is taken for dead."""
+
+
+@dataclass(slots=True)
+class RunOutcome:
+    """What a run did."""
+
+    run_id: str
+    exit_code: int = GOOD
+    changes: dict[str, Change] = field(default_factory=dict)
+    table_versions: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict)
+    files: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        return any(self.changes.values())
+
+
+def run(options: RunOptions) -> RunOutcome:
+    """Run the job. Errors that the user can mend are JobErrors, each with its exit code; the run's entry names them too."""
+    read = dataclasses.replace(options.read, fold_runs=True)
+    found = find_files(list(options.inputs), read)
+    if found.missing:
+        raise NothingReadable(f"{found.missing[0]}: no such file or folder")
+    if not found.files:
+        raise NothingReadable(_nothing(options.inputs, found))
+    _writable(options.warehouse)
+    outcome = RunOutcome(run_id=uuid.uuid4().hex, warnings=[f"no file matches {glob}" for glob in unmatched_globs(found, read)])
+    with _timed(outcome, "session"):
+        warehouse, register = _open(options)
+    entry = _entry(options, read, outcome.run_id)
+    register.start(entry)
+    with _closed_on_error(register, entry, outcome):
+        _Job(options, read, warehouse, register, entry, outcome).work(found)
+    return outcome
+
+
+def _nothing(inputs: Sequence[str], found: Discovery) -> str:
+    reasons = [f"{skip.name}: {skip.reason}" for skip in found.skipped]
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return f"no log could be read; {reasons[0]}{more}" if reasons else f"no log file in {', '.join(inputs)}"
+
+
+def _writable(place: str) -> None:
+    """Say before a JVM is started that a local warehouse can't be written."""
+    from pipelines.uris import is_uri
+
+    if is_uri(place):
+        return
+    try:
+        Path(place).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotWrite(f"{place}: the warehouse can't be made: {error.strerror or error}") from error
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise CannotWrite(f"{place}: the warehouse can't be written")
+
+
+def _open(options: RunOptions) -> tuple[Warehouse, Runs]:
+    from pipelines.jobs.runs import Runs
+    from pipelines.session import get_session
+    from pipelines.tables import Warehouse
+
+    warehouse = Warehouse(get_session(options.spark), options.warehouse)
+    warehouse.open_one("runs")
+    return warehouse, Runs(warehouse, options.stale_after)
+
+
+def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> Run:
+    from pipelines.jobs.runs import Run
+
+    told = {
+        "read": dataclasses.asdict(read),
+        "assume": dict(options.assume),
+        "limits": dataclasses.asdict(options.limits),
+        "thresholds": dict(options.thresholds),
+    }
+    return Run(run_id, list(options.inputs), told, product_version(), catalogue_version(), model_version())
+
+
+@contextmanager
+def _timed(outcome: RunOutcome, stage: str) -> Iterator[None]:
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        outcome.timings[stage] = round(time.monotonic() - began, 3)
+
+
+@contextmanager
+def _closed_on_error(register: Runs, entry: Run, outcome: RunOutcome) -> Iterator[None]:
+    """Close the entry of a run that fails, and give the disk's errors their name."""
+    from pipelines.jobs.runs import FAILED
+
+    try:
+        yield
+    except BaseException as error:
+        failure = _named(error)
+        code = getattr(failure, "exit_code", INTERRUPTED if isinstance(error, KeyboardInterrupt) else OUR_BUG)
+        try:
+            register.finish(entry, FAILED, code, counts=outcome.counts, timings=outcome.timings, error=str(failure)[:4000])
+        except Exception:
+            _log.exception("the entry of run %s could not be closed", entry.run_id)
+        if failure is error:
+            raise
+        raise failure from error
+
+
+def _named(error: BaseException) -> BaseException:
+    text = str(error)
+    if not isinstance(error, JobError) and ("No space left on device" in text or "Permission denied" in text):
+        reason = "no space left" if "No space" in text else "permission denied"
+        return CannotWrite(f"the warehouse can't be written: {reason}")
+    return error
+
+
+@dataclass(slots=True)
+class _Job:
+    options: RunOptions
+    read: ReadOptions
+    warehouse: Warehouse
+    register: Runs
+    entry: Run
+    outcome: RunOutcome
+
+    def work(self, found: Discovery) -> None:
+        from pipelines.jobs.ingest import ingest, stored_files
+
+        stamp = self._stamp()
+        with _timed(self.outcome, "open"):
+            self.warehouse.open()
+            before = self.register.last_published()
+        settled = before is not None and self._settled(before)
+        with _timed(self.outcome, "ingest"):
+            ingested = ingest(self.warehouse, found, self.read, stamp)
+        self._note(ingested)
+        if settled and not any(ingested.changes.values()):
+            self._publish()
+            return
+        files = stored_files(self.warehouse)
+        clusters = ingested.touched if settled else {row["cluster"] for row in files}
+        results: list[Result] = []
+        try:
+            with _timed(self.outcome, "check_silver"):
+                self._check_silver(results, None if not settled else ingested.read)
+            self._replay_and_write(files, clusters, stamp, results)
+        finally:
+            self._record(results, stamp)
+        self._publish()
+
+    def _stamp(self) -> Stamp:
+        from pipelines.tables import Stamp
+
+        return Stamp(self.entry.run_id, self.entry.run_number, f"groupscope/{catalogue_version()}/{model_version()}")
+
+    def _settled(self, before: Published) -> bool:
+        """Nothing but the files can have changed since the last published run."""
+        verdicts = ("assume", "limits", "thresholds")
+        same = fingerprint_of([before.options.get(name) for name in verdicts]) == fingerprint_of(
+            [self.entry.options[name] for name in verdicts]
+        )
+        now = {name: version for name, version in self.warehouse.versions().items() if name != "runs"}
+        return same and before.model_version == self.entry.model_version and dict(before.table_versions) == now
+
+    def _note(self, ingested: Ingested) -> None:
+        outcome = self.outcome
+        outcome.files = ingested.files
+        outcome.changes |= ingested.changes
+        outcome.counts |= {"files": len(ingested.files), "files_read": len(ingested.read)}
+        for name in ("records", "recognised", "unknown", "rejected"):
+            outcome.counts[name] = sum(row[name] for row in ingested.files)
+        refused = any(row["status"] in ("rejected", "truncated") or row["rejected"] for row in ingested.files)
+        named = set(self.options.inputs)
+        if refused or any(row["status"] != "ok" and row["path"] in named for row in ingested.files):
+            outcome.exit_code = SOME_REJECTED
+
+    def _check_silver(self, results: list[Result], read: list[str] | None) -> None:
+        """The gate between silver and gold: the rows of the files that were read, or all of them (None)."""
+        from pyspark.sql import functions as F
+
+        from pipelines.quality.gate import run_gate, stop_if_failed
+
+        frames, counts = {}, {}
+        for name, column in {"log_files": "path", "rejected_records": "file", "unknown_in_files": "file", "events": "file"}.items():
+            rows = self.warehouse.read(name)
+            frames[name] = rows if read is None else rows.where(F.col(column).isin(read))
+            counts[name] = frames[name].count()
+        results += run_gate("silver", frames, counts, self.options.thresholds)
+        stop_if_failed(results)
+
+    def _replay_and_write(self, files: list[dict[str, Any]], clusters: set[str], stamp: Stamp, results: list[Result]) -> None:
+        from pipelines.jobs.publish import publish
+        from pipelines.jobs.replay import ReplayOptions, replay
+
+        began = time.monotonic()
+        with replay(self.warehouse, files, clusters, ReplayOptions(self.options.assume, self.options.limits)) as rows:
+            self.outcome.timings["replay"] = round(time.monotonic() - began, 3)
+            self.outcome.counts |= rows.counts
+            with _timed(self.outcome, "check_gold"):
+                self._check_gold(rows, results)
+            with _timed(self.outcome, "write"):
+                self.outcome.changes |= publish(self.warehouse, rows.frames, clusters, stamp)
+
+    def _check_gold(self, rows: Replayed, results: list[Result]) -> None:
+        """The gate before publication: what is about to be written."""
+        from pipelines.quality.gate import run_gate, stop_if_failed
+
+        results += run_gate("gold", rows.frames, rows.counts, self.options.thresholds)
+        stop_if_failed(results)
+
+    def _record(self, results: list[Result], stamp: Stamp) -> None:
+        from pipelines.jobs.publish import record_results
+
+        if results:
+            with _timed(self.outcome, "record"):
+                self.outcome.changes["quality_results"] = record_results(self.warehouse, results, stamp)
+
+    def _publish(self) -> None:
+        from pipelines.jobs.runs import PUBLISHED
+
+        outcome = self.outcome
+        outcome.table_versions = {name: version for name, version in self.warehouse.versions().items() if name != "runs"}
+        self.register.finish(
+            self.entry, PUBLISHED, outcome.exit_code, table_versions=outcome.table_versions, counts=outcome.counts, timings=outcome.timings
+        )
+
+
+__all__ = ["GateFailed", "RunOptions", "RunOutcome", "run"]
