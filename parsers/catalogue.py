@@ -50,9 +50,9 @@ class Catalogue:
 
     def __init__(self, source: Mapping[str, Any]) -> None:
         self.version: str = source["version"]
-        self._reasons = Reasons(source["reasons"])
+        self.reasons = Reasons(source["reasons"])
         self._requests = Requests(Bodies(source["bodies"]))
-        self._types: dict[str, SlotType] = {**TYPES, "reason": self._reasons.slot_type(), **self._requests.slot_types()}
+        self._types: dict[str, SlotType] = {**TYPES, "reason": self.reasons.slot_type(), **self._requests.slot_types()}
         self.prefixes: dict[str, Prefix] = {}
         for each in source["prefixes"]:
             texts = tuple(compile_template(text, self._types) for text in each["texts"])
@@ -64,7 +64,7 @@ class Catalogue:
         for area in source["areas"]:
             self._add_area(area)
         self._buckets: dict[str, Bucket] = {}
-        self._plain = self._build("")
+        self.plain = self._build("")
         self._cache: dict[str, tuple[Opening, ...]] = {}
         self._segments: dict[str, str] = {}
         self.literals: list[bytes] = [literal.encode() for literal in source["literals"]]
@@ -134,16 +134,16 @@ class Catalogue:
             return None
         if head[0] in "CP" and head.startswith(("Completed request:", "Processor ")):
             return self._request(head)
-        segment = self._segment(logger) if logger else ""
+        segment = self.segment(logger) if logger else ""
         found = self._quick(head, segment, message)
         return self._thorough(head, segment, message, offsets_partitions) if found is None else found
 
     def _quick(self, head: str, segment: str, message: str) -> Match | None:
         """The reading of an ordinary line: one prefix fits, and the fixed words stand in one way only."""
-        bucket, at = self._plain, 0
+        bucket, at = self.plain, 0
         columns: dict[str, Any] = {}
         while head.startswith("[", at):
-            openings = self._openings(bucket, head, at)
+            openings = self.openings(bucket, head, at)
             if len(openings) != 1:
                 if openings:
                     return None
@@ -162,7 +162,7 @@ class Catalogue:
                 if template.could(head, at):
                     return None
                 continue
-            if not self._allows(pattern.message, segment):
+            if not self.allows(pattern.message, segment):
                 continue
             fields = pattern.constants.copy()
             if fill(template.plan, pieces, columns, fields):
@@ -173,7 +173,7 @@ class Catalogue:
             return None
         return None
 
-    def _openings(self, bucket: Bucket, head: str, at: int) -> tuple[Opening, ...]:
+    def openings(self, bucket: Bucket, head: str, at: int) -> tuple[Opening, ...]:
         """Prefixes that end at the first closing bracket, with their end; cached by their text."""
         close = head.find("]", at)
         if close < 0:
@@ -202,7 +202,7 @@ class Catalogue:
             for values in readings:
                 yield Opening(self._buckets[name], values, stop)
 
-    def _all_openings(self, bucket: Bucket, head: str, at: int) -> Iterator[Opening]:
+    def all_openings(self, bucket: Bucket, head: str, at: int) -> Iterator[Opening]:
         """Prefixes of any length: an id in them may hold a closing bracket."""
         yield Opening(bucket, {}, at)
         begun = [prefix for prefix in bucket.inner if any(head.startswith(form.literals[0], at) for form in prefix.texts)]
@@ -213,7 +213,7 @@ class Catalogue:
             if number >= MAX_OPENINGS:
                 raise TooManyReadings
             for opening in self._read_prefixes(bucket, head, at, close.end()):
-                for inner in self._all_openings(opening.bucket, head, opening.at):
+                for inner in self.all_openings(opening.bucket, head, opening.at):
                     yield Opening(inner.bucket, {**opening.columns, **inner.columns}, inner.at)
             if not open_ended:
                 return
@@ -221,9 +221,9 @@ class Catalogue:
     def _thorough(self, head: str, segment: str, message: str, offsets_partitions: int | None) -> Match | None:
         found: list[Reading] = []
         try:
-            for opening in self._all_openings(self._plain, head, 0):
+            for opening in self.all_openings(self.plain, head, 0):
                 for pattern in opening.bucket.patterns(head, opening.at):
-                    if head.endswith(pattern.template.tail) and self._allows(pattern.message, segment):
+                    if head.endswith(pattern.template.tail) and self.allows(pattern.message, segment):
                         for values in pattern.template.readings(head, opening.at):
                             found.append((pattern, {**opening.columns, **values}))
         except TooManyReadings:
@@ -233,7 +233,7 @@ class Catalogue:
             return self._result(*readings[0], message)
         return ambiguous(readings) if readings else None
 
-    def _allows(self, message: Message, segment: str) -> bool:
+    def allows(self, message: Message, segment: str) -> bool:
         """Whether a record of this logger may be this message; a logger that no entry names says nothing."""
         if segment in message.loggers:
             return True
@@ -265,7 +265,8 @@ class Catalogue:
 
     # -- loggers -------------------------------------------------------------------------------------------
 
-    def _segment(self, logger: str) -> str:
+    def segment(self, logger: str) -> str:
+        """The last part of a logger's name: what shortened names keep."""
         segment = self._segments.get(logger)
         if segment is None:
             if len(self._segments) >= MAX_PREFIXES_CACHED:
@@ -273,9 +274,13 @@ class Catalogue:
             segment = self._segments[logger] = last_segment(logger)
         return segment
 
+    def names_logger(self, logger: str) -> bool:
+        """Whether some entry of the catalogue is printed by this logger."""
+        return self.segment(logger) in self._logger_names
+
     def is_coordinator_logger(self, logger: str | None) -> bool:
         """Whether lines of this logger that nothing matches must be shown as unknown."""
-        return bool(logger) and self._segment(logger or "") in self._coordinator_loggers
+        return bool(logger) and self.segment(logger or "") in self._coordinator_loggers
 
     @staticmethod
     def mask(message: str) -> str:

@@ -61,11 +61,11 @@ class QuickReader:
         self._catalogue = catalogue
         self._wordings: dict[int, Wording] = {}
         self._forms: dict[str, dict[str, list[_Form]]] = {}
-        self._plain = _Opened(self._forms_of(catalogue._plain), {}, 0, catalogue._plain)
+        self._plain = _Opened(self._forms_of(catalogue.plain), {}, 0, catalogue.plain)
 
     def read(self, messages: Sequence[str], loggers: Sequence[str]) -> list[int]:
         """Take all messages that have a quick form; gives the numbers of the others."""
-        allows = self._catalogue._allows
+        allows = self._catalogue.allows
         plain = self._plain
         cache: dict[str, _Opened | None] = {}
         left: list[int] = []
@@ -118,10 +118,10 @@ class QuickReader:
 
     def _open(self, message: str) -> tuple[_Opened | None, bool]:
         """The prefix of a message, as `Catalogue.match` finds it, and whether all messages with the same first bracket have it."""
-        bucket, at, count = self._catalogue._plain, 0, 0
+        bucket, at, count = self._catalogue.plain, 0, 0
         prefix: dict[str, Any] = {}
         while message.startswith("[", at):
-            openings = self._catalogue._openings(bucket, message, at)
+            openings = self._catalogue.openings(bucket, message, at)
             if len(openings) > 1:
                 return None, False
             if not openings:
@@ -146,7 +146,7 @@ class QuickReader:
     def _form(self, pattern: Pattern) -> _Form:
         wording = self._wordings.setdefault(id(pattern), Wording(pattern))
         template = pattern.template
-        tight = template._tight or template._compile() if template._quick and template._spaced < 0 else None
+        tight = template.sole_expression()
         return _Form(template.tail, tight.match if tight is not None else None, pattern, wording)
 
     def columns(self) -> tuple[list[int], dict[str, list[Any]], list[int]]:
@@ -245,7 +245,7 @@ def _values(wording: Wording, failed: list[int]) -> _Values:
 
 def _torn(wording: Wording) -> set[int]:
     """Records with a slot that may hold spaces and has swallowed the header of another record."""
-    spaced = wording.pattern.template._spaced
+    spaced = wording.pattern.template.spaced
     if spaced < 0 or not wording.pieces or TORN_HEADER.search("\n".join(pieces[spaced] for pieces in wording.pieces)) is None:
         return set()
     return {row for row, pieces in enumerate(wording.pieces) if TORN_HEADER.search(pieces[spaced])}

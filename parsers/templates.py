@@ -66,8 +66,8 @@ class Template:
     fixed_length: int
     tail: str
     _tight: re.Pattern[str] | None = field(default=None, repr=False)
-    _spaced: int = -1
-    _quick: bool = True
+    spaced: int = -1
+    is_regular: bool = True
     plan: Plan = ()
 
     # -- reading -------------------------------------------------------------------------------------------
@@ -80,13 +80,10 @@ class Template:
 
     def pieces(self, text: str, start: int) -> Sequence[str] | None:
         """What stands in the slots of an ordinary line, not yet parsed; None where that can't be told quickly."""
-        if not self._quick:
+        if not self.is_regular:
             return self._sole(text, start)
-        tight = self._tight
-        if tight is None:
-            tight = self._compile()
-        found = tight.match(text, start)
-        if found is None or (self._spaced >= 0 and not self._alone(text, found, self._spaced)):
+        found = self.expression().match(text, start)
+        if found is None or (self.spaced >= 0 and not self._alone(text, found, self.spaced)):
             return None
         return found.groups()
 
@@ -121,7 +118,14 @@ class Template:
             return False
         return spaced == len(self.slots) - 1 or text.find(after, begin) == end
 
-    def _compile(self) -> re.Pattern[str]:
+    def sole_expression(self) -> re.Pattern[str] | None:
+        """The regular expression that tells the pieces alone; None where `pieces` has more to look at."""
+        return self.expression() if self.is_regular and self.spaced < 0 else None
+
+    def expression(self) -> re.Pattern[str]:
+        """The regular expression of the text's common form."""
+        if self._tight is not None:
+            return self._tight
         parts = [re.escape(self.literals[0])]
         for slot, literal in zip(self.slots, self.literals[1:], strict=True):
             parts.append(f"({slot.type.tight}){re.escape(literal)}")
@@ -266,8 +270,8 @@ def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: 
         raise BadTemplate(f"two slots without words between them in {text!r}")
     template = Template(text, tuple(literals), tuple(slots), sum(map(len, literals)), literals[-1])
     spaced = [index for index, slot in enumerate(slots) if slot.type.spaced]
-    template._spaced = spaced[0] if spaced else -1
-    template._quick = len(spaced) <= 1 and all(" " in literal for literal in literals[1:-1])
+    template.spaced = spaced[0] if spaced else -1
+    template.is_regular = len(spaced) <= 1 and all(" " in literal for literal in literals[1:-1])
     template.plan = tuple(
         (index, "" if slot.type.several else slot.name, _quick_parser(slot.type), slot.name in columns)
         for index, slot in enumerate(slots)

@@ -147,7 +147,7 @@ def _column(name: str, items: list[Any]) -> pa.Array:
 
 def _named(catalogue: Catalogue) -> Flags:
     """Which loggers met so far the catalogue names, by their codes."""
-    return np.array([catalogue._segment(each.logger) in catalogue._logger_names for each in tails().known], dtype=bool)
+    return np.array([catalogue.names_logger(each.logger) for each in tails().known], dtype=bool)
 
 
 def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:
@@ -169,7 +169,7 @@ def _read_messages(units: Units, found: Candidates, records: RecordReader) -> li
     catalogue = records.catalogue
     known = tails().known
     loggers = {code: known[code].logger for code in np.unique(found.tail).tolist()}
-    segments = {code: catalogue._segment(logger) for code, logger in loggers.items()}
+    segments = {code: catalogue.segment(logger) for code, logger in loggers.items()}
     reader = QuickReader(catalogue)
     reader.read(found.messages, [segments[code] for code in found.tail.tolist()])
     rows, columns, _ = reader.columns()

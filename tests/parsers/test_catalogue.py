@@ -33,10 +33,10 @@ def patterns_that_fit(line: str, logger: str) -> list[Pattern]:
     head = line.split("\n", 1)[0]
     return [
         pattern
-        for opening in CATALOGUE._all_openings(CATALOGUE._plain, head, 0)
+        for opening in CATALOGUE.all_openings(CATALOGUE.plain, head, 0)
         for pattern in CATALOGUE.patterns
         if pattern.prefix == opening.bucket.name
-        and CATALOGUE._allows(pattern.message, logger)
+        and CATALOGUE.allows(pattern.message, logger)
         and next(pattern.template.readings(head, opening.at), None) is not None
     ]
 
@@ -90,13 +90,13 @@ def test_each_message_emits_an_event_that_may_carry_its_fields(message_id: str) 
 
 @pytest.mark.parametrize(("reason_id", "line", "fields"), REASONS, ids=lambda value: value[:50] if isinstance(value, str) else "")
 def test_each_reason_is_told_apart(reason_id: str, line: str, fields: dict[str, Any]) -> None:
-    assert CATALOGUE._reasons.parse(line) == {"reason": line, **fields}
-    fitting = {known for known, template in CATALOGUE._reasons.templates if next(template.readings(line, 0), None) is not None}
+    assert CATALOGUE.reasons.parse(line) == {"reason": line, **fields}
+    fitting = {known for known, template in CATALOGUE.reasons.templates if next(template.readings(line, 0), None) is not None}
     assert fitting == {reason_id}
 
 
 def test_each_wording_of_a_reason_has_a_sample() -> None:
-    for reason_id, template in CATALOGUE._reasons.templates:
+    for reason_id, template in CATALOGUE.reasons.templates:
         assert any(reason_id == known and next(template.readings(line, 0), None) is not None for known, line, _ in REASONS), template.text
 
 

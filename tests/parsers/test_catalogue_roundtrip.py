@@ -29,6 +29,9 @@ topics = st.from_regex(re.compile(r"[a-zA-Z0-9._]{1,12}", re.ASCII), fullmatch=T
 words = st.sampled_from(["Stable", "Empty", "PreparingRebalance", "consumer", "UNKNOWN_MEMBER_ID", "2.8.2", "JOINING"])
 
 
+nodes = st.lists(st.integers(0, 10**6).map(str), max_size=4)
+
+
 def id_with(words_of_messages: list[str]) -> st.SearchStrategy[str]:
     """Ids that hold fixed words of messages."""
     pieces = st.lists(st.one_of(plain_ids, st.sampled_from(words_of_messages)), min_size=1, max_size=4)
@@ -58,6 +61,8 @@ def value_of(name: str, kind: str, ids: st.SearchStrategy[str]) -> st.SearchStra
         "digits": st.integers(0, 10**6).map(str),
         "coordinator_node": st.integers(0, 10**6).map(str),
         "flag": st.booleans(),
+        "nodes": nodes,
+        "dense_nodes": nodes,
         "list": st.lists(topics.map(lambda topic: f"{topic}-3"), max_size=3),
         "bare_list": st.lists(topics, max_size=3),
         "scala_list": st.lists(topics, max_size=3),
@@ -99,10 +104,32 @@ def events_of(draw: st.DrawFn, pattern: Pattern, nasty: bool) -> dict[str, Any]:
 def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
     """Fields of slots that give several."""
     if kind == "reason":
-        return st.sampled_from(CATALOGUE._reasons.templates).flatmap(lambda known: reason(known[1]))
-    fields: dict[str, st.SearchStrategy[Any]] = {"topic": topics, "partition": st.integers(0, 9999), "partition_count": st.integers(1, 30)}
-    wanted = {"topic_partition": ("topic", "partition"), "replica": ("topic", "partition"), "partition_map": ("partition_count",)}
-    return st.fixed_dictionaries({name: fields[name] for name in wanted.get(kind, ("topic", "partition_count"))})
+        return st.sampled_from(CATALOGUE.reasons.templates).flatmap(lambda known: reason(known[1]))
+    fields: dict[str, st.SearchStrategy[Any]] = {
+        "topic": topics,
+        "partition": st.integers(0, 9999),
+        "leader": st.integers(-1, 10**6).map(str),
+        "leader_before": st.integers(-1, 10**6).map(str),
+        "leader_epoch": st.integers(0, 10**6),
+        "partition_epoch": st.integers(0, 10**6),
+        "isr": nodes,
+        "isr_before": nodes,
+        "replicas": nodes,
+    }
+    if kind in {"partition_assignment", "topic_assignment"}:
+        made = st.dictionaries(st.integers(0, 99).map(str), nodes.filter(bool), min_size=1, max_size=5).map(
+            lambda drawn: {"assignment": drawn, "partition_count": max(map(int, drawn)) + 1}
+        )
+        return made if kind == "partition_assignment" else st.builds(lambda topic, rest: {"topic": topic, **rest}, topics, made)
+    leadership = ("leader", "leader_epoch", "isr", "partition_epoch")
+    wanted = {
+        "topic_partition": ("topic", "partition"),
+        "replica": ("topic", "partition"),
+        "leader_and_isr": leadership,
+        "leader_isr": leadership,
+        "change": (*leadership, "leader_before", "isr_before"),
+    }
+    return st.fixed_dictionaries({name: fields[name] for name in wanted.get(kind, (*leadership, "replicas"))})
 
 
 def reason(template: Template) -> st.SearchStrategy[dict[str, Any]]:
@@ -195,9 +222,9 @@ def test_regular_expressions_have_no_part_that_can_trade_characters_with_another
     """At most one `.*`, no group inside a repeated group, and words with a space between slots that exclude spaces."""
     for pattern in CATALOGUE.patterns:
         template = pattern.template
-        if not template._quick:
+        if not template.is_regular:
             continue
-        source = template._compile().pattern
+        source = template.expression().pattern
         assert source.count(".*") <= 1
         assert not re.search(r"\)[*+{]", source)
         assert all(" " in literal for literal in template.literals[1:-1])
