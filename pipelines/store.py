@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
+from parsers.arrow import optional_numbers
 from pipelines.rows import from_batch, to_batch
 
 HELD_BYTES_MAX = 96 << 20
@@ -69,7 +70,7 @@ class EventStore:
     def _sorted(self) -> pa.Table:
         table = pa.Table.from_batches(self._held)
         keys = table.select([name for name, _ in _SORT])
-        known = pc.fill_null(keys["order_at"], _NO_TIME)
+        known = pc.fill_null(keys["order_at"], optional_numbers([0], keys["order_at"].type)[0])  # _NO_TIME
         return table.take(pc.sort_indices(keys.set_column(1, "order_at", known), sort_keys=_SORT))
 
     def groups(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:

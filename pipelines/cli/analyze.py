@@ -19,7 +19,8 @@ Severity = Literal["warning", "critical"]
 
 
 def analyze(
-    paths: o.Paths,
+    paths: o.MaybePaths = None,
+    warehouse: o.WarehouseUri = None,
     log_tz: o.LogZones = None,
     cluster: o.Clusters = None,
     kafka_version: o.KafkaVersions = None,
@@ -45,12 +46,12 @@ def analyze(
     """Say which groups rebalanced, when, for how long, why, and through whom; worst first."""
     talk = Talk(quiet=quiet, verbose=verbose)
     asked = Asked(
-        paths=paths, log_zones=log_tz, clusters=cluster, kafka_versions=kafka_version, assumptions=assume, groups=group,
-        since=since, until=until, zone=tz, settings_file=settings,
+        paths=paths, warehouse=warehouse, log_zones=log_tz, clusters=cluster, kafka_versions=kafka_version, assumptions=assume,
+        groups=group, since=since, until=until, zone=tz, settings_file=settings,
     )  # fmt: skip
     source = open_source(asked, talk)
     if report is not None:
-        write_report(source, report, title=_title(paths), talk=talk)
+        write_report(source, report, title=_title(paths or [warehouse or source.settings.warehouse.uri]), talk=talk)
     if as_json:
         from pipelines.cli.answers import write_contract
 

@@ -60,15 +60,18 @@ class Output:
 def _named() -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError as error:
-        # Python flushes standard output once more when it ends, and would complain then.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise ReaderGone from error
     except OSError as error:
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise CannotWrite(f"standard output can't be written: {error.strerror or error}") from error
+        raise output_error(error) from error
+
+
+def output_error(error: OSError) -> ReaderGone | CannotWrite:
+    """The name of what went wrong with standard output, which takes nothing more from here on."""
+    # Python flushes standard output once more when it ends, and would complain then.
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return ReaderGone()
+    return CannotWrite(f"standard output can't be written: {error.strerror or error}")
 
 
 def screen() -> Console:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from pipelines.cli import analyze, codes, doctor, events, explain, run_job, schema, tables
-from pipelines.cli.console import Output, ReaderGone, Talk
+from pipelines.cli.console import Output, ReaderGone, Talk, output_error
 from pipelines.cli.options import PANELS
 
 SECTIONS = ("Arguments", *PANELS, "Options")
@@ -22,7 +23,7 @@ EPILOG = (
 
 
 class Command(TyperCommand):
-    """A command that lists its options by purpose, and does not take a closed pipe for a failure.
+    """A command that lists its options by purpose.
 
     Rich's own help takes longer to import than the rest of the program to start, so help is plain text.
     """
@@ -41,18 +42,11 @@ class Command(TyperCommand):
             with formatter.section(title):
                 formatter.write_dl(records)
 
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise ReaderGone from error
-
 
 app = typer.Typer(
     name="groupscope",
     help="Tells from log files alone which consumer groups rebalanced, when, for how long, why, and through whom.",
     epilog=EPILOG,
-    no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -78,11 +72,18 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)] = False,
+    context: typer.Context,
+    _version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)] = False,
 ) -> None:
     """Tells from log files alone which consumer groups rebalanced, when, for how long, why, and through whom."""
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(codes.USAGE)
+
+
+_OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,7 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.Abort:
         return _say("interrupted", codes.INTERRUPTED)
     except typer.TyperException as error:
-        return _say(error.format_message(), error.exit_code or codes.USAGE)
+        return _say(_told(error), error.exit_code or codes.USAGE)
+    except OSError as error:
+        # Help is written without `Output`. Other errors of files name one.
+        return _failed(output_error(error) if error.filename is None and error.errno in _OF_OUTPUT else error)
     except Exception as error:
         return _failed(error)
     if result == codes.INTERRUPTED:
@@ -106,8 +110,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return result if isinstance(result, int) else codes.GOOD
 
 
+def _told(error: Any) -> str:
+    """A usage error in one sentence, and where the right usage is written."""
+    text = error.format_message().replace("Value error, ", "").rstrip(".")
+    context = getattr(error, "ctx", None)
+    return f"{text}; see {context.command_path} --help" if context is not None else text
+
+
 def _failed(error: Exception) -> int:
     """An error that knows its exit code is one the user can mend; any other is ours."""
+    if isinstance(error, ReaderGone):
+        return codes.GOOD
     code = getattr(error, "exit_code", None)
     if isinstance(code, int) and code != codes.OUR_BUG:
         return _say(str(error), code)
