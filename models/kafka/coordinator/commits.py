@@ -1,17 +1,20 @@
-"""Offsets: OffsetCommit, their expiry, and the end of groups that have neither members nor offsets."""
+"""Offsets: OffsetCommit and TxnOffsetCommit, OffsetFetch, expiry, and the end of groups that have neither members nor offsets."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.membership import member_error
-from models.kafka.coordinator.offsets import Committed, TopicPartition
+from models.kafka.coordinator.offsets import Committed, Offsets, TopicPartition
 from models.kafka.coordinator.policy import Retention
-from models.kafka.coordinator.requests import Commit, Delete
+from models.kafka.coordinator.requests import Commit, Delete, Fetch
+from models.kafka.coordinator.responses import FetchResponse
 from models.kafka.coordinator.shard import Shard
 from models.kafka.coordinator.subscription import CONSUMER
+from models.kafka.coordinator.timers import TimerKind
 from models.kafka.group import State
 
 GROUP_ERROR_VERSION = 9
@@ -20,20 +23,22 @@ GROUP_ERROR_VERSION = 9
 
 def commit(shard: Shard, request: Commit) -> None:
     """Store offsets, of members or of simple consumers (handleCommitOffsets, OffsetMetadataManager.commitOffset)."""
+    transactional = request.producer_id is not None
     group = shard.groups.get(request.group)
     if group is None:
-        if request.generation >= 0:
-            newer = request.api_version >= GROUP_ERROR_VERSION
+        if request.generation >= 0 and not (transactional and shard.policy.transaction_makes_group):
+            newer = request.api_version >= GROUP_ERROR_VERSION and not transactional
             shard.refuse(request.request_id, shard.policy.commit_to_unknown_group if newer else Error.ILLEGAL_GENERATION)
             return
         group = shard.create(request.group)
         shard.tell("SimpleGroupCreated", group)
-    error = commit_error(shard, group, request)
-    if error is Error.NONE:
-        if group.state in (State.STABLE, State.PREPARING_REBALANCE):
-            shard.renew(group, group.members[request.member])
-        store(shard, group, request)
-    shard.refuse(request.request_id, error)
+    error = transactional_error(shard, group, request) if transactional else commit_error(shard, group, request)
+    if error is not Error.NONE:
+        shard.refuse(request.request_id, error)
+        return
+    if group.state in (State.STABLE, State.PREPARING_REBALANCE) and not transactional:
+        shard.renew(group, group.members[request.member])
+    store(shard, group, request)
 
 
 def commit_error(shard: Shard, group: Group, request: Commit) -> Error:
@@ -49,14 +54,46 @@ def commit_error(shard: Shard, group: Group, request: Commit) -> Error:
     return Error.REBALANCE_IN_PROGRESS if error is Error.NONE and completing else error
 
 
+def transactional_error(shard: Shard, group: Group, request: Commit) -> Error:
+    """Check a TxnOffsetCommit; before KIP-447 producers name no member (doTxnCommitOffsets, validateOffsetCommit)."""
+    names_member = request.generation >= 0 or bool(request.member) or request.instance is not None
+    if not shard.policy.checks_transactional_member or not names_member:
+        return Error.NONE
+    error = member_error(shard, group, request.member, request.instance)
+    return Error.ILLEGAL_GENERATION if error is Error.NONE and request.generation != group.generation else error
+
+
 def store(shard: Shard, group: Group, request: Commit) -> None:
-    """Take the offsets over."""
+    """Write the offsets and take them over, for good or until their transaction ends; then answer (storeOffsets)."""
     keep_ms = request.retention_ms
     if keep_ms is None and shard.policy.retention is Retention.PER_OFFSET:
         keep_ms = shard.settings.retention_ms
     expires_ms = None if keep_ms is None else shard.now_ms + keep_ms
-    for place, offset in request.offsets.items():
-        group.offsets.committed[place] = Committed(offset, shard.now_ms, expires_ms)
+    values = {place: Committed(offset, shard.now_ms, expires_ms) for place, offset in request.offsets.items()}
+    offsets, producer_id = group.offsets, request.producer_id
+    offsets.begin(values, producer_id)
+
+    def written(error: Error) -> None:
+        offsets.end(values, producer_id)
+        if error is Error.NONE:
+            shard.log.end += 1
+            offsets.put({place: replace(value, written=shard.log.end) for place, value in values.items()}, producer_id)
+        shard.refuse(request.request_id, shard.policy.write_errors.offsets.get(error, error))
+
+    shard.writes.append(written)
+
+
+def fetch(shard: Shard, request: Fetch) -> None:
+    """Tell the offsets of a group, whatever its state; of one that is not there, none (handleFetchOffsets)."""
+    group = shard.groups.get(request.group)
+    offsets = Offsets() if group is None else group.offsets
+    stable = request.require_stable and shard.policy.knows_stable_offsets
+    found: dict[TopicPartition, int | Error | None] = {}
+    for place in tuple(offsets.committed) if request.places is None else request.places:
+        committed = offsets.committed.get(place)
+        told = None if committed is None else committed.offset
+        found[place] = Error.UNSTABLE_OFFSET_COMMIT if stable and offsets.is_unstable(place) else told
+    shard.answer(request.request_id, FetchResponse(Error.NONE, found))
 
 
 def delete(shard: Shard, request: Delete) -> None:
@@ -77,12 +114,16 @@ def clean_up(shard: Shard) -> None:
     dropped = 0
     for group in list(shard.groups.values()):
         dropped += len(group.offsets.drop(partial(is_expired, shard, group)))
-        if group.state is State.EMPTY and not group.offsets.committed:
+        if group.state is State.EMPTY and not group.offsets:
             shard.remove_group(group)
+    if dropped:
+        shard.announce("OffsetsExpired", offsets_count=dropped)
 
 
 def is_expired(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> bool:
     """Whether an offset is to go (GroupMetadata.removeExpiredOffsets, ClassicGroup.offsetExpirationCondition)."""
+    if shard.policy.transactions_hold_expiry and group.offsets.is_in_transaction(place):
+        return False
     since_ms = expires_since(shard, group, place, committed)
     if since_ms is None:
         return False
@@ -105,3 +146,27 @@ def expires_since(shard: Shard, group: Group, place: TopicPartition, committed: 
     if knows and applies and group.subscribed is not None and place[0] not in group.subscribed:
         return committed.at_ms
     return None
+
+
+def gone_after_ms(shard: Shard, group: Group) -> int | None:
+    """When the group will be removed if nobody comes or commits any more; None if that can't be said.
+
+    The clean-up that comes first after the last offset's retention does it. Only Empty groups end so.
+    """
+    if group.state is not State.EMPTY or group.offsets.unwritten or group.offsets.unwritten_transactional or group.offsets.transactions:
+        return None
+    ends = [end_of(shard, group, place, committed) for place, committed in group.offsets.committed.items()]
+    due_ms = shard.timers.due_ms(TimerKind.CLEANUP, "", "")
+    last_ms = max(ends, default=shard.now_ms)
+    interval_ms = shard.settings.retention_check_interval_ms
+    if due_ms is None or last_ms <= due_ms:
+        return due_ms
+    return due_ms + -(-(last_ms - due_ms) // interval_ms) * interval_ms
+
+
+def end_of(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> int:
+    """The first moment at which an offset of an Empty group can be removed."""
+    if committed.expires_ms is not None:
+        return committed.expires_ms + (shard.policy.retention is Retention.PER_OFFSET)
+    since_ms = expires_since(shard, group, place, committed)
+    return (shard.now_ms if since_ms is None else since_ms) + shard.settings.retention_ms

@@ -12,15 +12,17 @@ from typing import Any
 
 from models.kafka.coordinator.changes import Fired, Outcome
 from models.kafka.coordinator.choices import Choices, FirstChoice
-from models.kafka.coordinator.commits import clean_up, commit, delete
+from models.kafka.coordinator.commits import clean_up, commit, delete, fetch, gone_after_ms
 from models.kafka.coordinator.errors import Error, Fault
 from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.joining import join
+from models.kafka.coordinator.log import Log
 from models.kafka.coordinator.membership import leave
+from models.kafka.coordinator.ownership import Ownership, load, refusal, unload
 from models.kafka.coordinator.phases import end_join_step, end_sync_wait, expire_session
 from models.kafka.coordinator.policy import Policy, Settings, default_settings
-from models.kafka.coordinator.requests import Commit, Delete, Heartbeat, Join, Leave, Request, Sync
-from models.kafka.coordinator.responses import JoinResponse, LeaveResponse, Response, SyncResponse
+from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
+from models.kafka.coordinator.responses import FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
 from models.kafka.coordinator.shard import Shard, numbered_ids
 from models.kafka.coordinator.syncing import heartbeat, sync
 from models.kafka.coordinator.timers import Timer, TimerKind, Timers
@@ -32,6 +34,7 @@ HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = 
     Sync: (sync, SyncResponse),
     Leave: (leave, LeaveResponse),
     Commit: (commit, Response),
+    Fetch: (fetch, FetchResponse),
     Delete: (delete, Response),
 }
 """Who handles a request, and what answers it if it is refused as a whole."""
@@ -43,7 +46,8 @@ NEED_GROUP_ID = (Join, Sync, Heartbeat, Leave)
 class Coordinator:
     """A coordinator of one version, with its groups.
 
-    `make_member_id` is called with the prefix of a new id; `order` puts members' timers of one deadline in order.
+    `make_member_id` is called with the prefix of a new id; `order` puts members' timers of one deadline in order. With a `log`
+    the groups that it holds are loaded at `now_ms`; `loaded` False leaves that to `load`.
     """
 
     def __init__(
@@ -54,6 +58,9 @@ class Coordinator:
         choices: Choices | None = None,
         make_member_id: Callable[[str], str] | None = None,
         order: Callable[[str], Any] = str,
+        log: Log | None = None,
+        now_ms: int = 0,
+        loaded: bool = True,
     ) -> None:
         self._shard = Shard(
             policy,
@@ -61,8 +68,13 @@ class Coordinator:
             choices or FirstChoice(),
             make_member_id or numbered_ids(),
             Timers(order),
+            now_ms,
+            log=log or Log(),
         )
+        self._ownership = Ownership.LOADING
         self._schedule_clean_up()
+        if loaded:
+            self.load()
 
     @property
     def now_ms(self) -> int:
@@ -75,6 +87,11 @@ class Coordinator:
         return self._shard.groups
 
     @property
+    def log(self) -> Log:
+        """What is written; another coordinator can take the groups over from it once this one has been unloaded."""
+        return self._shard.log
+
+    @property
     def timers(self) -> Timers:
         """The timers that wait; to be looked at only."""
         return self._shard.timers
@@ -82,14 +99,16 @@ class Coordinator:
     def handle(self, request: Request) -> Outcome:
         """Handle a request at the present time, and timers that are due at once because of it."""
         shard = self._shard
-        handler, refusal = HANDLERS[type(request)]
+        handler, refused = HANDLERS[type(request)]
         if not request.group and isinstance(request, NEED_GROUP_ID):
-            shard.answer(request.request_id, refusal(Error.INVALID_GROUP_ID))
+            shard.answer(request.request_id, refused(Error.INVALID_GROUP_ID))
+        elif (unreached := refusal(shard, self._ownership, request)) is not None:
+            shard.answer(request.request_id, refused(unreached))
         else:
             try:
                 handler(shard, request)
             except Fault:
-                shard.answer(request.request_id, refusal(Error.UNKNOWN_SERVER_ERROR))
+                shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
         self._fire_until(shard.now_ms)
         return shard.outcome()
 
@@ -99,6 +118,49 @@ class Coordinator:
         self._fire_until(target_ms)
         self._shard.now_ms = target_ms
         return self._shard.outcome()
+
+    def load(self) -> Outcome:
+        """Finish loading: take over the groups of the log (onGroupLoaded, onLoaded)."""
+        self._ownership = Ownership.OWNED
+        load(self._shard)
+        return self._shard.outcome()
+
+    def unload(self) -> Outcome:
+        """Give the groups up: another broker leads the partition now (onGroupUnloaded, onUnloaded)."""
+        unload(self._shard)
+        self._ownership = Ownership.FOREIGN
+        return self._shard.outcome()
+
+    def stop(self) -> None:
+        """Shut the service down; requests find no coordinator at all any more."""
+        self._ownership = Ownership.STOPPED
+
+    def fail_writes(self, error: Error) -> None:
+        """Let writes to the log end with an error from now on, or well again (NONE)."""
+        self._shard.writes.error = error
+
+    def hold_writes(self) -> None:
+        """Let writes wait from now on, until `settle_writes`."""
+        self._shard.writes.held = True
+
+    def settle_writes(self, error: Error = Error.NONE) -> Outcome:
+        """End the writes that wait, and wait no more."""
+        writes = self._shard.writes
+        writes.held = False
+        writes.settle(error)
+        self._fire_until(self._shard.now_ms)
+        return self._shard.outcome()
+
+    def complete_transaction(self, producer_id: int, *, commit: bool) -> Outcome:
+        """End a producer's transaction for all groups (handleTxnCompletion, replayEndTransactionMarker)."""
+        self._shard.log.end += 1
+        for group in self._shard.groups.values():
+            group.offsets.complete(producer_id, commit=commit)
+        return self._shard.outcome()
+
+    def gone_after_ms(self, group: str) -> int | None:
+        """When an Empty group will be removed unless somebody joins or commits; None if that can't be said."""
+        return gone_after_ms(self._shard, self._shard.groups[group])
 
     def _fire_until(self, target_ms: int) -> None:
         shard = self._shard

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from models.kafka.coordinator.errors import Error, Fault
 from models.kafka.coordinator.group import Group, Member
 from models.kafka.coordinator.membership import member_error
 from models.kafka.coordinator.phases import current_members, joined, rebalance, rebalance_if_possible, try_complete
 from models.kafka.coordinator.policy import Extension, SizeLimit, Swap
-from models.kafka.coordinator.requests import Join
+from models.kafka.coordinator.requests import Join, Protocol
 from models.kafka.coordinator.responses import JoinResponse, SyncResponse
 from models.kafka.coordinator.shard import Shard
 from models.kafka.coordinator.timers import TimerKind
@@ -156,7 +158,7 @@ def replace_static(shard: Shard, group: Group, request: Join, member: Member, me
 
     What the old id had parked is fenced. The new id's session begins with the old timeout; the old id's timer stays queued.
     """
-    old_id, leader_before = member.id, group.leader
+    old_id, before = member.id, Before.of(group, member)
     shard.answer_join(group, member, JoinResponse(Error.FENCED_INSTANCE_ID, old_id))
     shard.answer_sync(member, SyncResponse(Error.FENCED_INSTANCE_ID))
     group.rename(member, member_id)
@@ -167,13 +169,49 @@ def replace_static(shard: Shard, group: Group, request: Join, member: Member, me
     swap = {State.STABLE: shard.policy.swap_in_stable, State.COMPLETING_REBALANCE: shard.policy.swap_in_completing}.get(group.state)
     if swap is Swap.ANSWER or (swap is Swap.VOTE and protocol_stays(shard, group)):
         shard.tell("StaticMemberKept", group, state=group.state.value)
-        shard.answer_join(group, member, swapped(shard, group, request, member, leader_before))
+        answer_swap(shard, group, request, member, before)
     elif swap is None:
         try_complete(shard, group)
     else:
         reason_id = "static_protocol_change" if swap is Swap.VOTE else "static_update"
         reason = {"reason_member_id": member.id, "reason_instance_id": member.instance, "client_reason": request.reason}
         rebalance_if_possible(shard, group, reason_id, **reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A static member and its group's leader as they were before it came back."""
+
+    leader: str | None
+    member_id: str
+    protocols: tuple[Protocol, ...]
+    timeouts: tuple[int, int]
+
+    @classmethod
+    def of(cls, group: Group, member: Member) -> Before:
+        """As they are now."""
+        return cls(group.leader, member.id, member.protocols, (member.session_ms, member.rebalance_ms))
+
+
+def answer_swap(shard: Shard, group: Group, request: Join, member: Member, before: Before) -> None:
+    """Tell a returning static member that nothing changes, once that is written; if it can't be, the old id stays the member's."""
+
+    def written(error: Error) -> None:
+        if error is Error.NONE:
+            shard.answer_join(group, member, swapped(shard, group, request, member, before.leader))
+            return
+        shard.answer_join(group, member, JoinResponse(error))
+        if group.members.get(member.id) is not member:
+            return  # it is gone meanwhile
+        group.update(member, before.protocols, before.timeouts, None)
+        group.rename(member, before.member_id)
+        shard.renew(group, member)
+
+    if shard.policy.stores_static_swap and group.state is State.STABLE:
+        assignments = {each.id: each.assignment for each in group.members.values()}
+        shard.store(group, assignments, written)
+    else:
+        written(Error.NONE)
 
 
 def protocol_stays(shard: Shard, group: Group) -> bool:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.log import JAVA_ERRORS, SCALA_ERRORS, WriteErrors
 
 
 class Extension(Enum):
@@ -115,19 +116,37 @@ class Policy:
     # Offsets.
     commit_to_unknown_group: Error = Error.ILLEGAL_GENERATION
     """OffsetCommit v9 with a generation; older requests always get ILLEGAL_GENERATION."""
+    transaction_makes_group: bool = True
+    """Whether TxnOffsetCommit makes a group that is not there even if it names a generation (getOrMaybeCreateGroup)."""
     checks_transactional_member: bool = False
+    """Whether offsets in a transaction are taken from present members only (KIP-447)."""
+    knows_stable_offsets: bool = False
+    """Whether OffsetFetch can ask for stable offsets (KIP-447)."""
+    transactions_hold_expiry: bool = False
+    """Whether an offset that a transaction may replace can't expire meanwhile (cleanupExpiredOffsets)."""
     retention: Retention = Retention.PER_OFFSET
     retention_ms: int = 86_400_000
     """Default of offsets.retention.minutes."""
 
-    # Timers and loading.
+    # Writing and loading.
+    write_errors: WriteErrors = SCALA_ERRORS
+    stores_new_groups: bool = False
+    """Whether a group is written as soon as it exists (newEmptyGroupMetadataRecord)."""
+    stores_static_swap: bool = False
+    """Whether the return of a static member is written before it is answered (KAFKA-9801)."""
+    stores_state_time: bool = False
+    """Whether the moment since when a group is in its state is written (KIP-211)."""
+    is_owned_while_loading: bool = False
+    """Whether requests of that time are told to wait, not to look elsewhere (validateGroupStatus)."""
+
+    # Timers.
     excused_have_no_timer: bool = True
     """Whether renewing the session of a member with a parked request queues nothing (tryCompleteElseWatch)."""
 
 
 _SINCE: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("2.0", {"absentees_keep_timers": False, "retention_ms": 604_800_000}),
-    ("2.1", {"retention": Retention.PER_GROUP}),
+    ("2.0", {"absentees_keep_timers": False, "retention_ms": 604_800_000, "is_owned_while_loading": True}),
+    ("2.1", {"retention": Retention.PER_GROUP, "stores_state_time": True}),
     ("2.1.1", {"limits_first_join": True}),
     ("2.2", {"hands_out_member_ids": True, "size_limit": SizeLimit.BY_MEMBERS}),
     (
@@ -140,9 +159,17 @@ _SINCE: tuple[tuple[str, dict[str, Any]], ...] = (
         },
     ),
     ("2.4", {"retention": Retention.PER_SUBSCRIPTION, "instance_decides_leaver": True}),
-    ("2.5", {"swap_in_completing": Swap.REBALANCE, "checks_sync_protocol": True, "checks_transactional_member": True}),
+    (
+        "2.5",
+        {
+            "swap_in_completing": Swap.REBALANCE,
+            "checks_sync_protocol": True,
+            "checks_transactional_member": True,
+            "knows_stable_offsets": True,
+        },
+    ),
     ("2.6", {"size_limit": SizeLimit.BY_WAITING}),
-    ("2.6.1", {"swap_in_stable": Swap.VOTE, "accepts_heartbeat_while_completing": True}),
+    ("2.6.1", {"swap_in_stable": Swap.VOTE, "accepts_heartbeat_while_completing": True, "stores_static_swap": True}),
     ("2.8", {"retention": Retention.PER_STABLE_SUBSCRIPTION}),
     ("2.8.1", {"limits_sync": True, "sync_needs_members": True}),
     (
@@ -171,6 +198,10 @@ _JAVA: dict[str, Any] = {
     "pending_leave_ends_timer": True,
     "commit_to_unknown_group": Error.GROUP_ID_NOT_FOUND,
     "excused_have_no_timer": False,
+    "transaction_makes_group": False,
+    "transactions_hold_expiry": True,
+    "write_errors": JAVA_ERRORS,
+    "stores_new_groups": True,
 }
 JAVA_SINCE = (4, 0)
 

@@ -93,6 +93,17 @@ class Commit(Request):
     retention_ms: int | None = None
     """Retention that the client asks for itself (v2 to v4)."""
     api_version: int = 9
+    producer_id: int | None = None
+    """TxnOffsetCommit: the offsets count once this producer's transaction is committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch(Request):
+    """OffsetFetch. Without `places` all offsets of the group are asked for."""
+
+    places: tuple[tuple[str, int], ...] | None = None
+    require_stable: bool = False
+    """Offsets that a transaction may still replace are not wanted (KIP-447)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from models.kafka.coordinator.errors import Error
 
@@ -59,6 +60,13 @@ class LeaveResponse(Response):
     """LeaveGroup's answer, members in the order of the request."""
 
     members: tuple[MemberLeft, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResponse(Response):
+    """OffsetFetch's answer: the offset of each partition, None where there is none, or why it can't be told."""
+
+    offsets: Mapping[tuple[str, int], int | Error | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -11,6 +11,7 @@ from models.kafka.coordinator.changes import Deed, Fired, Moved, Outcome
 from models.kafka.coordinator.choices import Choices, FirstChoice
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group, Member
+from models.kafka.coordinator.log import Log, StoredGroup, StoredMember, Writes, Written
 from models.kafka.coordinator.policy import Policy, Settings
 from models.kafka.coordinator.responses import RESPONSES, Answer, JoinResponse, Response, SyncResponse
 from models.kafka.coordinator.timers import TimerKind, Timers
@@ -21,6 +22,24 @@ def numbered_ids() -> Callable[[str], str]:
     """Make member ids by counting; real ones end in a random UUID (generateMemberId)."""
     numbers = count(1)
     return lambda prefix: f"{prefix}-{next(numbers)}"
+
+
+def stored(group: Group, assignments: Mapping[str, bytes], since_ms: int | None) -> StoredGroup:
+    """The record of a group as it is now (groupMetadataValue)."""
+    members = tuple(
+        StoredMember(
+            member.id,
+            member.instance,
+            member.client_id,
+            member.client_host,
+            member.session_ms,
+            member.rebalance_ms,
+            member.metadata(group.protocol),
+            assignments.get(member.id, b""),
+        )
+        for member in (group.members.values() if group.protocol is not None else ())
+    )
+    return StoredGroup(group.generation, group.protocol_type, group.protocol, group.leader, members, since_ms)
 
 
 @dataclass(slots=True)
@@ -34,6 +53,8 @@ class Shard:
     timers: Timers = field(default_factory=Timers)
     now_ms: int = 0
     groups: dict[str, Group] = field(default_factory=dict)
+    log: Log = field(default_factory=Log)
+    writes: Writes = field(default_factory=Writes)
     answers: list[Answer] = field(default_factory=list)
     fired: list[Fired] = field(default_factory=list)
     changes: list[Moved | Deed] = field(default_factory=list)
@@ -59,6 +80,10 @@ class Shard:
         member_id, instance = (None, None) if member is None else (member.id, member.instance)
         self.changes.append(Deed(event, self.now_ms, group.id, group.generation, member_id, instance, fields))
 
+    def announce(self, event: str, **fields: Any) -> None:
+        """Note a deed that is no single group's."""
+        self.changes.append(Deed(event, self.now_ms, "", 0, fields=fields))
+
     def move(self, group: Group, after: State) -> None:
         """Set a group's state."""
         before = group.move(after, self.now_ms)
@@ -67,13 +92,30 @@ class Shard:
     def create(self, group_id: str) -> Group:
         """Make an empty group."""
         group = self.groups[group_id] = Group(group_id, self.now_ms)
+        if self.policy.stores_new_groups:
+            self.store(group, {}, lambda _: None)
         return group
+
+    def store(self, group: Group, assignments: Mapping[str, bytes], then: Written) -> None:
+        """Write a group's record with these assignments, then go on with what clients are told of the error (storeGroup)."""
+        record = stored(group, assignments, group.state_since_ms if self.policy.stores_state_time else None)
+
+        def written(error: Error) -> None:
+            if error is Error.NONE:
+                self.log.end += 1
+                self.log.groups[group.id] = record
+            else:
+                self.tell("GroupStoreFailed", group, error=error.value)
+            then(self.policy.write_errors.group.get(error, error))
+
+        self.writes.append(written)
 
     def remove_group(self, group: Group) -> None:
         """Let a group die. Its timers stay queued and will find nothing (KIP-211; removeGroup)."""
         self.move(group, State.DEAD)
         self.tell("GroupDied", group)
         del self.groups[group.id]
+        self.log.groups.pop(group.id, None)
 
     def answer_join(self, group: Group, member: Member, response: JoinResponse) -> None:
         """Answer a member's parked join, if there is one (maybeInvokeJoinCallback)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group, Member
 from models.kafka.coordinator.membership import member_error
-from models.kafka.coordinator.phases import propagate
+from models.kafka.coordinator.phases import propagate, rebalance
 from models.kafka.coordinator.requests import Heartbeat, Sync
 from models.kafka.coordinator.responses import SyncResponse
 from models.kafka.coordinator.shard import Shard
@@ -66,8 +66,19 @@ def assign(shard: Shard, group: Group, request: Sync, leader: Member) -> None:
     shard.tell("AssignmentReceived", group, leader, member_count=len(group.members), static_count=len(group.static))
     if missing:
         shard.tell("EmptyAssignmentsSet", group, members=missing)
-    propagate(shard, group, assignments)
-    shard.move(group, State.STABLE)
+    generation = group.generation
+
+    def written(error: Error) -> None:
+        if group.state is not State.COMPLETING_REBALANCE or group.generation != generation:
+            return  # another rebalance has begun while the write was under way
+        if error is Error.NONE:
+            propagate(shard, group, assignments)
+            shard.move(group, State.STABLE)
+        else:
+            propagate(shard, group, {}, error)
+            rebalance(shard, group, "sync_store_error", reason_member_id=leader.id)
+
+    shard.store(group, assignments, written)
 
 
 def heartbeat(shard: Shard, request: Heartbeat) -> None:

@@ -88,6 +88,16 @@ class Timers:
         if timer is not None:
             timer.place = -1
 
+    def clear(self) -> None:
+        """Drop all timers."""
+        self._heap.clear()
+        self._live.clear()
+
+    def due_ms(self, kind: TimerKind, group: str, member: str) -> int | None:
+        """The deadline of one timer, None if there is none such."""
+        timer = self._live.get((kind, group, member))
+        return None if timer is None else timer.at_ms
+
     def next_ms(self) -> int | None:
         """The earliest deadline, None without timers."""
         top = self._settled()

@@ -1,0 +1,297 @@
+"""Scripts of what clients and operators do to a coordinator, and what must come of it; `scenarios/coordinator/*.txt`.
+
+    # What it is about.
+    versions 1.1 2.8.2 4.0.0
+    settings initial_delay_ms=0
+    join a session=10000      -> a join NONE 1           : CompletingRebalance 1 a*     | GroupCoordinator.doUnknownJoinGroup
+    [>=2.2] join a            -> a join MEMBER_ID_REQUIRED : Empty 0                      | GroupCoordinator.doUnknownJoinGroup
+
+After the arrow stand all answers of the step, after the colon the group's state, generation and members in order of their
+names (the leader with a star), after the bar which class and method of Kafka's says so. A condition in brackets chooses versions.
+A client remembers its member id and generation from what it was last told, as a real one does.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from models.kafka.coordinator.changes import Outcome
+from models.kafka.coordinator.coordinator import Coordinator
+from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.policy import Settings, default_settings, parse_version, policy_for
+from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
+from models.kafka.coordinator.responses import FetchResponse, JoinResponse, LeaveResponse
+
+GROUP = "g"
+LINE = re.compile(
+    r"(?:\[(?P<version>[^\]]+)\]\s*)?(?P<act>.*?)\s*->\s*(?P<answers>[^:|]*?)\s*(?::\s*(?P<state>[^|]*?)\s*)?\|\s*(?P<source>.+)"
+)
+SOURCE = re.compile(r"[A-Z]\w+\.\w+(, [A-Z]\w+\.\w+)*")
+COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "=": operator.eq}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of a script."""
+
+    number: int
+    condition: str | None
+    act: list[str]
+    answers: list[str]
+    state: str | None
+    source: str
+
+    def is_for(self, version: str) -> bool:
+        """Whether the line counts for a version."""
+        found = re.fullmatch(r"(<=|>=|<|>|=)(\S+)", self.condition or ">=0")
+        assert found, self.condition
+        bound = parse_version(found[2])
+        return COMPARE[found[1]](parse_version(version)[: len(bound)], bound)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A whole file."""
+
+    versions: list[str]
+    settings: dict[str, int]
+    steps: list[Step]
+
+
+def read(path: Path) -> Script:
+    """Read a script; a line that isn't understood is an error."""
+    versions: list[str] = []
+    settings: dict[str, int] = {}
+    steps: list[Step] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if words[0] == "versions":
+            versions = words[1:]
+        elif words[0] == "settings":
+            settings = {name: int(value) for name, value in (word.split("=") for word in words[1:])}
+        else:
+            found = LINE.fullmatch(line.strip())
+            assert found, f"{path.name}:{number}: {line}"
+            assert SOURCE.fullmatch(found["source"].strip()), f"{path.name}:{number}: names no class and method"
+            answers = sorted(answer.strip() for answer in found["answers"].split(",") if answer.strip())
+            steps.append(Step(number, found["version"], found["act"].split(), answers, found["state"], found["source"]))
+    return Script(versions, settings, steps)
+
+
+@dataclass
+class Client:
+    """What a client knows of itself."""
+
+    name: str
+    member: str = ""
+    generation: int = -1
+    instance: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+class Stage:
+    """A coordinator, its clients, and a coordinator that takes over where a script says so."""
+
+    def __init__(self, version: str, settings: dict[str, int]) -> None:
+        policy = policy_for(version)
+        self.policy = policy
+        self.settings: Settings = replace(default_settings(policy), **settings)
+        self.coordinator = Coordinator(policy, self.settings)
+        self.clients: dict[str, Client] = {}
+        self.requests: dict[int, tuple[Client, str]] = {}
+
+    def act(self, words: list[str]) -> list[str]:
+        """Do what a line says; all answers that follow."""
+        name, *rest = words
+        options = dict(word.split("=", 1) for word in rest if "=" in word)
+        plain = [word for word in rest if "=" not in word]
+        outcome = self._operate(name, plain) if name in OPERATIONS else self.coordinator.handle(self._request(name, plain, options))
+        return sorted(self._answers(outcome))
+
+    def state(self) -> str:
+        """The group as a line shows it."""
+        group = self.coordinator.groups.get(GROUP)
+        if group is None:
+            return "Absent"
+        names = {client.member: client.name for client in self.clients.values()}
+        shown = sorted(names.get(member, member) + ("*" if member == group.leader else "") for member in group.members)
+        offsets = [f"{topic}-{number}={kept.offset}" for (topic, number), kept in sorted(group.offsets.committed.items())]
+        return " ".join(word for word in (group.state.value, str(group.generation), ",".join(shown), *offsets) if word)
+
+    def _operate(self, name: str, words: list[str]) -> Outcome:
+        return OPERATIONS[name](self, *words)
+
+    def _request(self, api: str, words: list[str], options: dict[str, str]) -> Request:
+        client = self.clients.setdefault(words[0], Client(words[0]))
+        if api == "join":
+            client.settings |= options
+            client.instance = options.get("instance", client.instance)
+        number = len(self.requests) + 1
+        self.requests[number] = (client, api)
+        if "anew" in words:
+            client.member = ""
+        return REQUESTS[api](self, client, number, options)
+
+    def take_over(self) -> Outcome:
+        """Another broker begins to read what this one has written."""
+        before = self.coordinator
+        self.coordinator = Coordinator(self.policy, self.settings, log=before.log, now_ms=before.now_ms, loaded=False)
+        return Outcome()
+
+    def resize(self, size: str) -> Outcome:
+        """Another broker with another group.max.size takes over."""
+        self.settings = replace(self.settings, max_size=int(size))
+        self.coordinator.unload()
+        self.take_over()
+        return Outcome() if size == "1" else self.coordinator.load()
+
+    def keep_id(self, name: str) -> Outcome:
+        """Let a client remember its present id beside the next one."""
+        self.clients[name].settings["old_id"] = self.clients[name].member
+        return Outcome()
+
+    def old_id(self, name: str) -> Outcome:
+        """Let a client go back to the id that it has kept."""
+        self.clients[name].member = self.clients[name].settings["old_id"]
+        return Outcome()
+
+    def _answers(self, outcome: Outcome) -> Iterator[str]:
+        for answer in outcome.answers:
+            client, api = self.requests[answer.request_id]
+            response = answer.response
+            words = [client.name, api, response.error.value]
+            if isinstance(response, JoinResponse):
+                words += self._joined(client, response)
+            elif isinstance(response, FetchResponse):
+                words += [f"{topic}-{n}={shown(offset)}" for (topic, n), offset in sorted(response.offsets.items())]
+            elif isinstance(response, LeaveResponse):
+                words += [left.error.value for left in response.members]
+            yield " ".join(words)
+
+    @staticmethod
+    def _joined(client: Client, response: JoinResponse) -> list[str]:
+        if response.error in (Error.NONE, Error.MEMBER_ID_REQUIRED):
+            client.member = response.member
+        if response.error is not Error.NONE:
+            return []
+        client.generation = response.generation
+        return [str(response.generation)]
+
+
+def shown(offset: int | Error | None) -> str:
+    """An offset of OffsetFetch's answer."""
+    if isinstance(offset, Error):
+        return offset.value
+    return "none" if offset is None else str(offset)
+
+
+def offsets_of(options: dict[str, str]) -> dict[tuple[str, int], int]:
+    """Options such as t-0=5."""
+    return {(key.split("-")[0], int(key.split("-")[1])): int(value) for key, value in options.items() if "-" in key}
+
+
+def subscription(topics: str) -> bytes:
+    """A consumer's subscription, version 0."""
+    names = [name.encode() for name in topics.split("+")]
+    packed = b"".join(len(name).to_bytes(2, "big") + name for name in names)
+    return b"\0\0" + len(names).to_bytes(4, "big") + packed + b"\xff\xff\xff\xff"
+
+
+def _join(stage: Stage, client: Client, number: int, options: dict[str, str]) -> Join:
+    known = client.settings
+    metadata = subscription(known.get("topics", "t"))
+    return Join(
+        number,
+        GROUP,
+        client.member,
+        "consumer",
+        tuple(Protocol(name, metadata) for name in known.get("protocols", "range").split("+")),
+        int(known.get("session", 10_000)),
+        int(known.get("rebalance", 60_000)),
+        client.instance,
+        client.name,
+        require_known_member_id=True,
+        supports_skip_assignment="skip" in options,
+    )
+
+
+def _sync(stage: Stage, client: Client, number: int, _: dict[str, str]) -> Sync:
+    group = stage.coordinator.groups.get(GROUP)
+    members = group.members if group is not None and group.leader == client.member else ()
+    return Sync(number, GROUP, client.member, client.generation, {member: member.encode() for member in members}, client.instance)
+
+
+def _commit(stage: Stage, client: Client, number: int, options: dict[str, str]) -> Commit:
+    alone = "alone" in options
+    producer = options.get("producer")
+    return Commit(
+        number,
+        GROUP,
+        offsets_of(options),
+        "" if alone else client.member,
+        -1 if alone else int(options.get("generation", client.generation)),
+        None if alone else client.instance,
+        int(options["retention"]) if "retention" in options else None,
+        int(options.get("api", 9)),
+        None if producer is None else int(producer),
+    )
+
+
+REQUESTS: dict[str, Callable[[Stage, Client, int, dict[str, str]], Request]] = {
+    "join": _join,
+    "sync": _sync,
+    "heartbeat": lambda _, client, number, options: Heartbeat(
+        number, GROUP, client.member, int(options.get("generation", client.generation)), client.instance
+    ),
+    "leave": lambda _, client, number, __: Leave(number, GROUP, (Leaver(client.member, client.instance),)),
+    "commit": _commit,
+    "fetch": lambda _, __, number, options: Fetch(
+        number, GROUP, None if "all" in options else (("t", 0),), require_stable="stable" in options
+    ),
+    "delete": lambda _, __, number, ___: Delete(number, GROUP),
+}
+
+
+def _outcome(action: Callable[[Stage], Any]) -> Callable[..., Outcome]:
+    def act(stage: Stage, *words: str) -> Outcome:
+        done = action(stage, *words)
+        return done if isinstance(done, Outcome) else Outcome()
+
+    return act
+
+
+OPERATIONS: dict[str, Callable[..., Outcome]] = {
+    "wait": lambda stage, ms: stage.coordinator.advance(int(ms)),
+    "unload": lambda stage: stage.coordinator.unload(),
+    "load": lambda stage: stage.coordinator.load(),
+    "take_over": Stage.take_over,
+    "resize": Stage.resize,
+    "keep_id": Stage.keep_id,
+    "old_id": Stage.old_id,
+    "stop": _outcome(lambda stage: stage.coordinator.stop()),
+    "fail_writes": _outcome(lambda stage, error: stage.coordinator.fail_writes(Error[error])),
+    "hold_writes": _outcome(lambda stage: stage.coordinator.hold_writes()),
+    "settle_writes": lambda stage, error="NONE": stage.coordinator.settle_writes(Error[error]),
+    "end_transaction": lambda stage, producer, how: stage.coordinator.complete_transaction(int(producer), commit=how == "commit"),
+}
+
+
+def check(path: Path, version: str) -> None:
+    """Run a script by the policy of a version; the first step that comes out otherwise fails."""
+    script = read(path)
+    stage = Stage(version, script.settings)
+    for step in script.steps:
+        if not step.is_for(version):
+            continue
+        answers = stage.act(step.act)
+        where = f"{path.name}:{step.number} by {version}: {' '.join(step.act)}"
+        assert answers == step.answers, where
+        if step.state is not None:
+            assert stage.state() == " ".join(step.state.split()), where
