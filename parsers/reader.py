@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,8 @@ import pyarrow as pa
 from parsers.arrow import integers_of, known_of, numbers
 from parsers.files import Discovery, SourceFile, discover, read_places
 from parsers.folding import FOLD_BLOCK_BYTES
-from parsers.kernel import MAX_RECORD_BYTES, ChunkContext, Counts, OpenRecord, ParsedChunk, parse_chunk
+from parsers.kernel import MAX_RECORD_BYTES, ChunkContext, OpenRecord, ParsedChunk, parse_chunk
+from parsers.reports import FileReport
 from parsers.schema import EVENT_SCHEMA, TIME
 from parsers.streams import Stream
 from parsers.zones import Clock, Rules, check_zones
@@ -29,7 +30,6 @@ CHUNK_BYTES = FOLD_BLOCK_BYTES
 _LOOKAHEAD_BYTES = 1 << 16
 _NEVER = -(1 << 62)
 _TELLING = frozenset({"KafkaVersion", "ClientStarted", "ClusterId"})
-_WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,31 +58,6 @@ class ReadOptions:
         return rule.value if rule else None
 
 
-@dataclass(slots=True)
-class FileReport:
-    """What reading a file has taught: the part of a `log_files` row that the parser knows."""
-
-    path: str
-    file_id: str
-    size_bytes: int
-    bytes_read: int = 0
-    kind: str = "other"
-    layout: str | None = None
-    encoding: str | None = None
-    wrappers: tuple[str, ...] = ()
-    compression: str | None = None
-    node: str | None = None
-    node_from: str | None = None  # `lines` or `folder`
-    versions: tuple[str, ...] = ()
-    cluster_ids: tuple[str, ...] = ()
-    time_zone: str = "UTC"
-    first_at: int | None = None
-    last_at: int | None = None
-    counts: Counts = field(default_factory=Counts)
-    status: str = "ok"  # ok | empty | rejected | truncated | skipped
-    reason: str | None = None
-
-
 def find_files(paths: Sequence[str], options: ReadOptions | None = None) -> Discovery:
     """Look at all paths: what can be read, what is skipped and why, which paths do not exist."""
     options = options or ReadOptions()
@@ -108,7 +83,10 @@ def read_file(source: SourceFile, options: ReadOptions | None = None, catalogue:
 
 
 class FileReader:
-    """Reads one file from start to end, or the records that begin in a range of a plain file."""
+    """Reads one file from start to end, or the records that begin in a range of a plain file.
+
+    `line` is the number of the line that holds the byte before `start`.
+    """
 
     def __init__(
         self,
@@ -126,7 +104,8 @@ class FileReader:
         self._range = (start, stop)
         zone, named = options.zone_of(source.relative)
         told = source.format
-        begin = told.bom_bytes if start is None else start
+        # A range begins one byte early: that byte says whether a line begins where the range does.
+        begin = told.bom_bytes if not start else start - 1
         self._context = ChunkContext(
             file=source.name,
             file_id=source.file_id,
@@ -138,7 +117,7 @@ class FileReader:
             max_record_bytes=options.max_record_bytes,
             fold_runs=options.fold_runs,
             stop_offset=stop,
-            open_record=OpenRecord(b"", line, begin, begins=False, mid_line=False, discard=True) if start else None,
+            open_record=OpenRecord(b"", line, begin, begins=False, mid_line=True, discard=True) if start else None,
         )
         self.report = FileReport(
             path=source.name,
@@ -151,8 +130,6 @@ class FileReader:
             time_zone=zone,
         )
         self._newest: int | None = None
-        self._nodes: Counter[str] = Counter()
-        self._witnesses: Counter[str] = Counter()
         self._versions: dict[str, None] = {}
         self._cluster_ids: dict[str, None] = {}
 
@@ -168,7 +145,8 @@ class FileReader:
                 report.status, report.reason = "truncated", "the file is shorter than when it was found"
                 return
             yield from self._chunks(stream)
-            report.bytes_read = stream.position
+            start, stop = self._range
+            report.bytes_read = (stream.position if stop is None else min(stop, stream.position)) - (start or 0)
             if stream.problem:
                 report.status, report.reason = "truncated", f"{stream.problem} after byte {stream.position}"
         finally:
@@ -201,7 +179,8 @@ class FileReader:
         if not events.num_rows:
             return
         parsed.events = self._ordered(events)
-        for name, counter in (("node", self._nodes), ("witness", self._witnesses), ("event", Counter[str]())):
+        report = self.report
+        for name, counter in (("node", report.nodes), ("witness", report.witnesses), ("system", report.systems), ("event", Counter[str]())):
             for pair in events.column(name).value_counts().to_pylist():
                 if pair["values"] is not None:
                     counter[pair["values"]] += pair["counts"]
@@ -234,11 +213,7 @@ class FileReader:
     def _conclude(self) -> None:
         report = self.report
         report.versions, report.cluster_ids = tuple(self._versions), tuple(self._cluster_ids)
-        if self._nodes:
-            # Other brokers are named in a broker's log too, so the majority decides, ties by the smaller name.
-            report.node, report.node_from = min(self._nodes, key=lambda each: (-self._nodes[each], each)), "lines"
-        if self._witnesses:
-            report.kind = _WITNESS_KINDS.get(min(self._witnesses, key=lambda each: (-self._witnesses[each], each)), "other")
+        report.conclude()
 
 
 def _fill(stream: Stream, target: memoryview) -> int:

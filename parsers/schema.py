@@ -73,6 +73,54 @@ REJECTED_SCHEMA: pa.Schema = pa.schema(
 )
 """One row per record that could not be read, with the first 500 characters, control characters escaped."""
 
+_TALLY = pa.map_(pa.string(), pa.int64())
+
+FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
+    [
+        pa.field("system", pa.string()),
+        pa.field("path", pa.string()),
+        pa.field("file_id", pa.string()),
+        pa.field("size_bytes", pa.int64()),
+        pa.field("bytes_read", pa.int64()),
+        pa.field("kind", pa.string()),
+        pa.field("layout", pa.string()),
+        pa.field("node", pa.string()),
+        pa.field("version", pa.string()),
+        pa.field("time_zone", pa.string()),
+        pa.field("first_at", TIME),
+        pa.field("last_at", TIME),
+        pa.field("lines", pa.int64()),
+        pa.field("records", pa.int64()),
+        pa.field("recognised", pa.int64()),
+        pa.field("unknown", pa.int64()),
+        pa.field("rejected", pa.int64()),
+        pa.field("status", pa.string()),
+        pa.field("reason", pa.string()),
+        pa.field("cluster_ids", pa.list_(pa.string())),
+        pa.field("part_offset", pa.int64()),
+        pa.field("nodes", _TALLY),
+        pa.field("witnesses", _TALLY),
+        pa.field("systems", _TALLY),
+    ]
+)
+"""One row per file, or per part of a file that is read in parts.
+
+`part_offset` is where the part begins; `nodes`, `witnesses` and `systems` count events, so that parts can be
+put together (`parsers.reports.merge_reports`).
+"""
+
+RECORD_KINDS: dict[str, pa.Schema] = {
+    "events": EVENT_SCHEMA,
+    "unknown": UNKNOWN_SCHEMA,
+    "rejected": REJECTED_SCHEMA,
+    "files": FILE_REPORT_SCHEMA,
+}
+
+RECORD_SCHEMA: pa.Schema = pa.schema(
+    [pa.field("kind", pa.string()), *(pa.field(kind, pa.struct(list(schema))) for kind, schema in RECORD_KINDS.items())]
+)
+"""Rows of all kinds in one stream: the name of the kind, and the row in the column of that name."""
+
 COMMON_FIELDS: tuple[str, ...] = (
     "node",
     "group",

@@ -1,0 +1,93 @@
+"""How the work of reading many files is shared out: small files together, large plain files in ranges.
+
+Only files whose records can be told from any place on are cut: plain UTF-8 without envelopes and zero bytes, in a
+layout with dates. Ranges begin at multiples of a block, so that runs of heartbeats are folded as in one piece.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from parsers.files import SourceFile
+from parsers.folding import FOLD_BLOCK_BYTES
+
+# A compressed log is so much larger when it is read.
+_PACKED = 10
+_READ = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A file, or the records that begin in `[start, stop)` of it. `line` is the number of the line that holds the byte before."""
+
+    source: SourceFile
+    start: int = 0
+    stop: int | None = None
+    line: int = 1
+
+    @property
+    def weight(self) -> int:
+        """How much there is to read, in bytes."""
+        if self.source.compression:
+            return self.source.size_bytes * _PACKED
+        return (self.source.size_bytes if self.stop is None else self.stop) - self.start
+
+
+def share_out(sources: Sequence[SourceFile], shares: int, share_bytes: int) -> list[list[Range]]:
+    """Ranges of all files in at least `shares` parts (if there is enough to read) of `share_bytes` at most, as files allow."""
+    ranges = [part for source in sources for part in cut(source, share_bytes)]
+    total = sum(part.weight for part in ranges)
+    count = max(1, min(len(ranges), max(shares, -(-total // share_bytes))))
+    parts: list[list[Range]] = [[] for _ in range(count)]
+    heap = [(0, number) for number in range(count)]
+    # The largest first, each to whoever has the least to do.
+    for part in sorted(ranges, key=lambda each: (-each.weight, each.source.name, each.start)):
+        weight, number = heapq.heappop(heap)
+        parts[number].append(part)
+        heapq.heappush(heap, (weight + part.weight, number))
+    return [part for part in parts if part]
+
+
+def cut(source: SourceFile, share_bytes: int) -> list[Range]:
+    """The file in ranges of about `share_bytes`, or as a whole."""
+    step = max(FOLD_BLOCK_BYTES, share_bytes // FOLD_BLOCK_BYTES * FOLD_BLOCK_BYTES)
+    told = source.format
+    date = told.layout.date
+    dated = told.layout_name == "json" or (date is not None and date.dated)
+    if source.compression or told.wrappers or told.encoding != "utf-8" or not dated or source.size_bytes <= step:
+        return [Range(source)]
+    starts = list(range(step, source.size_bytes, step))
+    lines = _lines_before(source, starts)
+    if lines is None:
+        return [Range(source)]
+    edges = [(0, 1), *zip(starts, lines, strict=True)]
+    stops: list[int | None] = [*starts, None]
+    return [Range(source, start, stop, line) for (start, line), stop in zip(edges, stops, strict=True)]
+
+
+def _lines_before(source: SourceFile, starts: Sequence[int]) -> list[int] | None:
+    """For each start the number of the line that holds the byte before it; None when the file holds zero bytes."""
+    found: list[int] = []
+    count = 0
+    with open(source.path, "rb") as file:
+        before = 0
+        for start in starts:
+            for block in _blocks(file.fileno(), before, start - 1):
+                if b"\x00" in block:
+                    return None
+                count += block.count(b"\n")
+            before = start - 1
+            found.append(count + 1)
+    return found
+
+
+def _blocks(descriptor: int, begin: int, end: int) -> Iterator[bytes]:
+    while begin < end:
+        block = os.pread(descriptor, min(_READ, end - begin), begin)
+        if not block:
+            return
+        yield block
+        begin += len(block)
