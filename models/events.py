@@ -249,8 +249,8 @@ EVENTS: dict[str, EventKind] = {
     "BrokerStopped": _kind(_BROKER, "A broker has shut down.", "node"),
     "KafkaVersion": _kind(_BROKER, "The version of the Kafka library in this process.", "version"),
     "ClusterId": _kind(_BROKER, "The cluster's id.", "cluster_id group client_id instance_id"),
-    "TopicCreated": _kind(_BROKER, "A topic was created.", "node topic partition_count"),
-    "PartitionsAdded": _kind(_BROKER, "A topic got more partitions.", "node topic partition_count"),
+    "TopicCreated": _kind(_BROKER, "A topic was created.", "node topic partition_count assignment"),
+    "PartitionsAdded": _kind(_BROKER, "A topic got more partitions.", "node topic partition_count assignment"),
     "TopicDeleted": _kind(_BROKER, "A topic was deleted.", "node topic"),
     "PartitionCreated": _kind(
         _BROKER,
@@ -263,7 +263,7 @@ EVENTS: dict[str, EventKind] = {
     "BrokerStateChanged": _kind(_BROKER, "A KRaft broker's state: STARTING, RECOVERY, RUNNING and so on.", "node state broker incarnation"),
     "BrokerHeartbeatFailed": _kind(_BROKER, "A KRaft broker could not tell the controller that it is alive.", "node broker error"),
     "SessionExpired": _kind(_BROKER, "A ZooKeeper session is lost.", "node session"),
-    "LogDirFailed": _kind(_BROKER, "A log directory failed.", "node broker folder"),
+    "LogDirFailed": _kind(_BROKER, "A log directory failed.", "node broker brokers folder controller_epoch"),
     "LeaderStarted": _kind(_BROKER, "A broker leads a partition.", f"node topic partition {_REGISTRATION} previous_leader previous_epoch"),
     "FollowerStarted": _kind(
         _BROKER, "A broker follows a partition.", f"node topic partition {_REGISTRATION} previous_leader previous_epoch"

@@ -19,6 +19,7 @@ from typing import Any
 from parsers.blocks import HEADED, SETTING, Block
 from parsers.catalogue_source import load
 from parsers.entries import Bucket, Match, Message, Opening, Pattern, Prefix, Reading
+from parsers.partition_slots import slot_types
 from parsers.readings import ambiguous, choose
 from parsers.reasons import Reasons
 from parsers.request_text import Bodies
@@ -52,7 +53,7 @@ class Catalogue:
         self.version: str = source["version"]
         self.reasons = Reasons(source["reasons"])
         self._requests = Requests(Bodies(source["bodies"]))
-        self._types: dict[str, SlotType] = {**TYPES, "reason": self.reasons.slot_type(), **self._requests.slot_types()}
+        self._types: dict[str, SlotType] = {**TYPES, "reason": self.reasons.slot_type(), **self._requests.slot_types(), **slot_types()}
         self.prefixes: dict[str, Prefix] = {}
         for each in source["prefixes"]:
             texts = tuple(compile_template(text, self._types) for text in each["texts"])
@@ -71,12 +72,13 @@ class Catalogue:
 
     def _add_area(self, area: Mapping[str, Any]) -> None:
         loggers = frozenset(map(last_segment, area["loggers"]))
-        self._logger_names |= loggers
+        searched = area.get("searched", False)  # few of its loggers' lines are of use: only those with a literal are read
+        self._logger_names |= loggers if not searched else frozenset()
         if area.get("coordinator"):
             self._coordinator_loggers |= loggers
         for entry in area["messages"]:
             own = frozenset(map(last_segment, entry["loggers"])) if "loggers" in entry else loggers
-            self._logger_names |= own
+            self._logger_names |= own if not searched else frozenset()
             message = Message(
                 entry["id"],
                 entry["emits"],
@@ -342,8 +344,12 @@ def _block(entry: Mapping[str, Any]) -> Block | None:
 
 
 def last_segment(logger: str) -> str:
-    """`GroupMetadata` of `kafka.coordinator.group.GroupMetadata$`: what shortened logger names keep."""
-    return logger.rstrip("$").rpartition(".")[2].rpartition("$")[2]
+    """`GroupMetadata` of `kafka.coordinator.group.GroupMetadata$`: what shortened logger names keep.
+
+    Kafka's special loggers (`kafka.request.logger`, `state.change.logger`) differ in the word before the last.
+    """
+    rest, _, last = logger.rstrip("$").rpartition(".")
+    return f"{rest.rpartition('.')[2]}.logger" if last == "logger" else last.rpartition("$")[2]
 
 
 def version_key(version: str) -> tuple[int, ...]:

@@ -22,7 +22,8 @@ COORDINATOR_ID_TOP = 2_147_483_647
 _INT = re.compile(r"-?\d{1,19}")
 _EPOCH = re.compile(r"(?:Some\(|OptionalInt\[)?(-?\d{1,10})[)\]]?")
 _UUID_END = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_MAP_KEY = re.compile(r"[(,] ?(\d{1,9}) -> ")
+_ROLES = ("active", "standby", "warmup")
+_TASKS = re.compile(r"\(active=\[([^\[\]]*)\], standby=\[([^\[\]]*)\], warmup=\[([^\[\]]*)\]\)")
 _COLLECTION = re.compile(r"(?:[A-Z][A-Za-z]*\((.*)\)|\[(.*)\])", re.DOTALL)
 
 
@@ -117,32 +118,6 @@ def _parse_replica_folder(text: str) -> Any:
     return _parse_topic_partition(text)
 
 
-def _parse_partition_map(text: str) -> Any:
-    """`HashMap(3 -> ArrayBuffer(1), 4 -> ...)`: keys are partitions, so the greatest tells how many there are now."""
-    numbers = [int(number) for number in _MAP_KEY.findall(text)]
-    return {"partition_count": max(numbers) + 1} if numbers else {}
-
-
-def _parse_topic_map(text: str) -> Any:
-    """`Map(topic-2 -> ArrayBuffer(1), topic-0 -> ...)`: keys are partitions of one topic."""
-    inside = text[text.find("(") + 1 :]
-    first = _parse_topic_partition(inside.partition(" -> ")[0])
-    if first is NO:
-        return NO
-    topic = first["topic"]
-    numbers = [int(number) for number in re.findall(rf"(?:^|, ){re.escape(topic)}-(\d{{1,9}}) -> ", inside)]
-    return {"topic": topic, "partition_count": max(numbers) + 1}
-
-
-def _partition_map(fields: Mapping[str, Any]) -> str:
-    return f"Map({', '.join(f'{number} -> ArrayBuffer(1)' for number in range(fields['partition_count']))})"
-
-
-def _topic_map(fields: Mapping[str, Any]) -> str:
-    topic = fields["topic"]
-    return f"Map({', '.join(f'{topic}-{number} -> ArrayBuffer(1)' for number in range(fields['partition_count']))})"
-
-
 def unwrap(text: str) -> str:
     """The inside of `[a, b]`, `Set(a, b)`, `ArrayBuffer(a, b)`; other text as it is."""
     found = _COLLECTION.fullmatch(text)
@@ -161,6 +136,19 @@ def _parse_bracketed(text: str) -> Any:
     if len(text) < 2 or text[0] != "[" or text[-1] != "]" or "[" in inside or "]" in inside:
         return NO
     return inside.split(", ") if inside else []
+
+
+def _parse_tasks(text: str) -> Any:
+    """Tasks of a streams member, `(active=[0-1, 0-2], standby=[], warmup=[])`, as `active 0-1` (TasksTuple.java, toString)."""
+    found = _TASKS.fullmatch(text)
+    if found is None:
+        return NO
+    return [f"{role} {task}" for role, tasks in zip(_ROLES, found.groups(), strict=True) if tasks for task in tasks.split(", ")]
+
+
+def _tasks(items: Sequence[str]) -> str:
+    by_role = {role: [item.removeprefix(f"{role} ") for item in items if item.startswith(f"{role} ")] for role in _ROLES}
+    return "(" + ", ".join(f"{role}=[{', '.join(tasks)}]" for role, tasks in by_role.items()) + ")"
 
 
 def parse_members(text: str) -> list[str]:
@@ -225,13 +213,8 @@ TYPES: dict[str, SlotType] = {
     "coordinator_node": SlotType(r"-?\d{1,10}", _parse_coordinator_node, lambda value: str(COORDINATOR_ID_TOP - int(value))),
     "topic_partition": SlotType(r"[^ ]+", _parse_topic_partition, _topic_partition, several=_PLACE, needs=_PLACE),
     "replica": SlotType(r"[^ ]+", _parse_replica_folder, _topic_partition, several=_PLACE, needs=_PLACE),
-    "partition_map": SlotType(
-        r".*", _parse_partition_map, _partition_map, spaced=True, several=("partition_count",), needs=("partition_count",)
-    ),
-    "topic_map": SlotType(
-        r".*", _parse_topic_map, _topic_map, spaced=True, several=("topic", "partition_count"), needs=("topic", "partition_count")
-    ),
     "list": SlotType(r".*", _parse_bracketed, _bracketed, spaced=True, filler="[]"),
+    "tasks": SlotType(r".*", _parse_tasks, _tasks, spaced=True),
     "bare_list": SlotType(r".*", parse_list, _bare, spaced=True),
     "members": SlotType(r".*", parse_members, _bracketed, spaced=True),
     "bare_members": SlotType(r".*", parse_members, _bare, spaced=True),

@@ -171,6 +171,7 @@ def test_lines_of_coordinators_must_not_be_missed(logger: str | None, known: boo
 def test_last_segment_of_a_logger() -> None:
     assert last_segment("kafka.coordinator.group.GroupMetadata$") == "GroupMetadata"
     assert last_segment("a.b.Outer$Inner") == "Inner"
+    assert last_segment("kafka.request.logger") != last_segment("state.change.logger")
 
 
 # -- ids that are hard to read ----------------------------------------------------------------------------------
