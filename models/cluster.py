@@ -91,6 +91,8 @@ class ClusterFacts:
 
     cluster: str = "default"
     loads: list[Load] = field(default_factory=list)
+    takeovers: list[Load] = field(default_factory=list)
+    """Loads of partitions that their former node never gave up: it was lost."""
     topic_changes: list[TopicChange] = field(default_factory=list)
     node_changes: list[NodeChange] = field(default_factory=list)
     deletions: list[tuple[int, str, Event]] = field(default_factory=list)
@@ -123,6 +125,12 @@ class ClusterFacts:
         low = bisect_left(self.node_changes, start, key=lambda change: change.at)
         high = bisect_right(self.node_changes, end, key=lambda change: change.at)
         return self.node_changes[low:high]
+
+    def taken_over_between(self, start: int, end: int) -> list[Load]:
+        """Offsets partitions that changed hands in the closed interval because a broker was lost."""
+        low = bisect_left(self.takeovers, start, key=lambda load: load.at)
+        high = bisect_right(self.takeovers, end, key=lambda load: load.at)
+        return self.takeovers[low:high]
 
     def partition_of(self, group: str) -> int | None:
         """The offsets partition that a group hashes to; None while the partition count is unknown."""
@@ -170,6 +178,7 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     for event in events:
         _learn_one(facts, event)
     facts.loads.sort(key=lambda load: (load.at, _order(load.event.place)))
+    facts.takeovers = _takeovers(facts.loads)
     facts.topic_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
@@ -180,6 +189,21 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
 
 def _order(place: Place) -> tuple[str, int]:
     return place.file, place.byte_offset
+
+
+def _takeovers(loads: Iterable[Load]) -> list[Load]:
+    holders: dict[int, str | None] = {}
+    found = []
+    for load in loads:
+        holder = holders.get(load.partition)
+        if not load.loaded:
+            if load.node == holder:
+                holders.pop(load.partition, None)
+            continue
+        if holder is not None and load.node is not None and load.node != holder:
+            found.append(load)
+        holders[load.partition] = load.node
+    return found
 
 
 def _learn_one(facts: ClusterFacts, event: Event) -> None:

@@ -56,6 +56,9 @@ DEED_REASONS = {
     Deed.WANTS_REJOIN: "rejoined",
 }
 
+TAKEOVER_US = 10 * US_PER_SECOND
+"""A lost broker's partitions have new leaders within this time: 6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms."""
+
 NO_OFFENDER = frozenset({Cause.COORDINATOR_FAILOVER, Cause.ASSIGNMENT_STORE_FAILED, Cause.GROUP_DELETED})
 
 
@@ -413,7 +416,7 @@ def root_cause(case: Case, cause: Cause, acts: list[Act]) -> str | None:
     previous = case.previous
     if previous is not None and previous.outcome == "coordinator_lost" and previous.generation_before == case.draft.generation_before:
         return RootCause.COORDINATOR_FAILOVER.value  # begun again where it broke off
-    if cause in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART} and _expired_after_load(case, acts):
+    if cause in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART} and (_expired_after_load(case, acts) or _lost_with_a_broker(case, acts)):
         return RootCause.COORDINATOR_FAILOVER.value
     return None
 
@@ -432,4 +435,18 @@ def _expired_after_load(case: Case, acts: list[Act]) -> bool:
             for timeout_ms in ([known] if known else USUAL_SESSION_TIMEOUTS_MS)
         ):
             return True
+    return False
+
+
+def _lost_with_a_broker(case: Case, acts: list[Act]) -> bool:
+    """The member fell silent when a broker was lost, whose partitions others then took over: one event stands behind both."""
+    for act in acts:
+        member = case.roster.members.get(act.member_id or "")
+        timeout_ms = (member.session_timeout_ms if member else None) or case.facts.session_timeout_ms or USUAL_SESSION_TIMEOUTS_MS[1]
+        if act.deed is Deed.EXPIRE:
+            silent_since = act.at - timeout_ms * MICROSECONDS_PER_MS
+            if case.facts.taken_over_between(
+                silent_since - US_PER_SECOND, silent_since + timeout_ms * MICROSECONDS_PER_MS // 3 + TAKEOVER_US
+            ):
+                return True
     return False
