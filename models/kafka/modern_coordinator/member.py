@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -17,6 +18,26 @@ class MemberState(StrEnum):
     """It has yet to say that it owns no more what it loses."""
     UNRELEASED_PARTITIONS = "UNRELEASED_PARTITIONS"
     """Others hold what it gains."""
+
+
+STEPS: Mapping[MemberState, Mapping[MemberState, str]] = {
+    MemberState.STABLE: {
+        MemberState.STABLE: "the new target takes nothing away and all of it is free",
+        MemberState.UNREVOKED_PARTITIONS: "the new target takes partitions away",
+        MemberState.UNRELEASED_PARTITIONS: "the new target adds what others hold",
+    },
+    MemberState.UNREVOKED_PARTITIONS: {
+        MemberState.STABLE: "it has revoked, and all of its target is free",
+        MemberState.UNREVOKED_PARTITIONS: "it has revoked, and a newer target takes more away",
+        MemberState.UNRELEASED_PARTITIONS: "it has revoked, and others hold what it gains",
+    },
+    MemberState.UNRELEASED_PARTITIONS: {
+        MemberState.STABLE: "others have released all that it gains",
+        MemberState.UNREVOKED_PARTITIONS: "a newer target takes partitions away",
+        MemberState.UNRELEASED_PARTITIONS: "others have released some of what it gains, or none",
+    },
+}
+"""Why a member goes from one state to the next (CurrentAssignmentBuilder.java, build)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,110 @@
+"""The ZooKeeper controller's view of partitions and replicas: their states, the legal steps, and who may give orders.
+
+PartitionStateMachine.scala and ReplicaStateMachine.scala (0.8 to 3.9): validPreviousStates, checkInvalidPartitionStateChange,
+checkInvalidReplicaStateChange. An illegal step is logged and not taken; the others of the same call are. KRaft has no such
+states: there a partition without a leader has leader -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+
+class PartitionState(StrEnum):
+    """States of a partition, by the names that state-change.log prints."""
+
+    NON_EXISTENT = "NonExistentPartition"
+    NEW = "NewPartition"
+    ONLINE = "OnlinePartition"
+    OFFLINE = "OfflinePartition"
+
+
+class ReplicaState(StrEnum):
+    """States of a replica."""
+
+    NON_EXISTENT = "NonExistentReplica"
+    NEW = "NewReplica"
+    ONLINE = "OnlineReplica"
+    OFFLINE = "OfflineReplica"
+    DELETION_STARTED = "ReplicaDeletionStarted"
+    DELETION_SUCCESSFUL = "ReplicaDeletionSuccessful"
+    DELETION_INELIGIBLE = "ReplicaDeletionIneligible"
+
+
+_LIVES = frozenset({PartitionState.NEW, PartitionState.ONLINE, PartitionState.OFFLINE})
+PARTITION_PREVIOUS: Mapping[PartitionState, frozenset[PartitionState]] = {
+    PartitionState.NEW: frozenset({PartitionState.NON_EXISTENT}),
+    PartitionState.ONLINE: _LIVES,
+    PartitionState.OFFLINE: _LIVES,
+    PartitionState.NON_EXISTENT: frozenset({PartitionState.OFFLINE}),
+}
+
+_STAYS = frozenset({ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE, ReplicaState.DELETION_INELIGIBLE})
+REPLICA_PREVIOUS: Mapping[ReplicaState, frozenset[ReplicaState]] = {
+    ReplicaState.NEW: frozenset({ReplicaState.NON_EXISTENT}),
+    ReplicaState.ONLINE: _STAYS,
+    ReplicaState.OFFLINE: _STAYS,
+    ReplicaState.DELETION_STARTED: frozenset({ReplicaState.OFFLINE}),
+    ReplicaState.DELETION_SUCCESSFUL: frozenset({ReplicaState.DELETION_STARTED}),
+    # Since 2.4 also from Offline: a replica on a failed log directory can't be deleted.
+    ReplicaState.DELETION_INELIGIBLE: frozenset({ReplicaState.OFFLINE, ReplicaState.DELETION_STARTED}),
+    ReplicaState.NON_EXISTENT: frozenset({ReplicaState.DELETION_SUCCESSFUL}),
+}
+
+K = TypeVar("K", bound=Hashable)
+S = TypeVar("S", PartitionState, ReplicaState)
+
+
+@dataclass(slots=True)
+class StateMachine(Generic[K, S]):
+    """States of many partitions, or of many replicas; whoever has none does not exist."""
+
+    previous: Mapping[S, frozenset[S]]
+    missing: S
+    states: dict[K, S] = field(default_factory=dict)
+
+    def state(self, key: K) -> S:
+        """The state of one."""
+        return self.states.get(key, self.missing)
+
+    def move(self, keys: Iterable[K], after: S) -> list[K]:
+        """Put all into a state that may be; return those that may not, which keep theirs (doHandleStateChanges)."""
+        refused = []
+        for key in keys:
+            if self.state(key) not in self.previous[after]:
+                refused.append(key)
+            elif after is self.missing:
+                del self.states[key]
+            else:
+                self.states[key] = after
+        return refused
+
+
+def partitions() -> StateMachine[tuple[str, int], PartitionState]:
+    """A machine of partitions by topic and number."""
+    return StateMachine(PARTITION_PREVIOUS, PartitionState.NON_EXISTENT)
+
+
+def replicas() -> StateMachine[tuple[str, int, int], ReplicaState]:
+    """A machine of replicas by topic, number and broker."""
+    return StateMachine(REPLICA_PREVIOUS, ReplicaState.NON_EXISTENT)
+
+
+@dataclass(slots=True)
+class EpochFence:
+    """What keeps an old controller from giving orders: brokers obey the highest controller epoch that they have seen.
+
+    ReplicaManager.scala, becomeLeaderOrFollower and stopReplicas: an older epoch is answered STALE_CONTROLLER_EPOCH.
+    """
+
+    epoch: int = 0
+
+    def obeys(self, controller_epoch: int) -> bool:
+        """Whether an order of this epoch is followed; from then on older ones are not."""
+        if controller_epoch < self.epoch:
+            return False
+        self.epoch = controller_epoch
+        return True
