@@ -112,12 +112,19 @@ class GroupStage:
         self._now = max(self._now, event.order_us)
         self._meet(event)
         self._learn(event)
+        if event.name == "GroupConverted" and text_field(event, "to_type") != "classic":
+            self.modern.converted_from(self._members_now())
         if not self.classic.feed(event):
             self.modern.feed(event)
         for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared)):
             insort(self.acts, act, key=lambda a: a.at)
             self._end_session(act)
         self._settle()
+
+    def _members_now(self) -> dict[str, str | None]:
+        """Members of the classic generation that is in force, as far as anything named them."""
+        members = self.knowledge.generations.get(self.classic.group.generation or 0, {})
+        return {member_id: self.roster.client_of(member_id) for member_id in members.values() if member_id}
 
     def _end_session(self, act: Act) -> None:
         member = self.roster.members.get(act.member_id or "")

@@ -6,18 +6,20 @@ and each member moves to it on its own. One row per epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from models.causes import Cause
 from models.events import Event
 from models.kafka.acts import text_field
 from models.kafka.classic import when
 from models.kafka.members import Roster
+from models.kafka.reconciling import Reconciliations, reached_at, slow_members
 from models.rows import Person
 
 SAME_CHANGE_US = 1_500_000
-"""Lines of one heartbeat stand together; the target assignment follows with the next heartbeats of the members."""
+"""What raises an epoch is logged with it, by the same request. A member that only confirms its place raises none."""
 
 
 @dataclass(slots=True)
@@ -46,6 +48,8 @@ class EpochDraft:
     members_after: int | None = None
     assignor: str | None = None
     protocol: str = "consumer"
+    members: frozenset[str] = frozenset()
+    blockers: list[Person] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -58,12 +62,15 @@ class ModernReplay:
     epoch: int | None = None
     seen: bool = False
     protocol: str = "consumer"
+    reconciliations: Reconciliations = field(default_factory=Reconciliations)
     _pending: list[Change] = field(default_factory=list)
     _members_known: bool = False
     _count_before: int = 0
 
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of these coordinators."""
+        if event.name == "ClientMemberState":
+            self.reconciliations.feed(event)
         handler = _HANDLERS.get(event.name)
         if handler is None:
             return False
@@ -71,6 +78,13 @@ class ModernReplay:
         self.protocol = text_field(event, "group_type") or self.protocol
         handler(self, event)
         return True
+
+    def converted_from(self, members: Mapping[str, str | None]) -> None:
+        """A classic group becomes one of these and keeps its members (id -> client id)."""
+        if not self.members:
+            self.members = dict(members)
+            self._members_known = bool(members)
+            self._count_before = len(self.members)
 
     # -- changes -------------------------------------------------------------------------------------------
 
@@ -134,21 +148,29 @@ class ModernReplay:
     # -- epochs --------------------------------------------------------------------------------------------
 
     def _open(self, event: Event, epoch: int | None) -> EpochDraft:
-        acting = [change for change in self._pending if change.cause is not Cause.METADATA_CHANGE] or self._pending
+        fresh = self._fresh(event)
+        acting = [change for change in fresh if change.cause is not Cause.METADATA_CHANGE] or fresh
         first = acting[0].event if acting else event
         self._members_known = self._members_known or epoch == 1 or not self._count_before
         draft = EpochDraft(epoch, self.epoch if self.epoch is not None else (epoch - 1 if epoch else None), first, acting)
         draft.was_empty = not self._count_before and (epoch == 1 or self._members_known)
         draft.members_before = self._count_before if self._members_known else None
         draft.members_after = len(self.members) if self._members_known else None
-        draft.events = [change.event for change in self._pending] + [event]
+        draft.events = [change.event for change in fresh] + [event]
+        draft.members = frozenset(self.members)
         draft.protocol = self.protocol
-        if self.drafts and self.drafts[-1].outcome == "open" and self.drafts[-1].reached_at is None:
-            self.drafts[-1].outcome = "superseded" if self.drafts[-1].targeted is None else "open"
+        if self.drafts and self.drafts[-1].outcome == "open" and self.drafts[-1].targeted is None:
+            self.drafts[-1].outcome = "superseded"
         self.drafts.append(draft)
         self._pending = []
         self._count_before = len(self.members)
         return draft
+
+    def _fresh(self, event: Event) -> list[Change]:
+        """Changes that stand with this line; times that are unknown count as now."""
+        now = when(event)
+        times = [(change, when(change.event)) for change in self._pending]
+        return [change for change, at in times if at is None or now is None or now - at <= SAME_CHANGE_US]
 
     def _bumped(self, event: Event) -> None:
         if event.generation is None or (self.epoch is not None and event.generation <= self.epoch):
@@ -176,13 +198,20 @@ class ModernReplay:
         """Members whose act of the cause's kind raised the epoch; none for changes of topics."""
         if cause in {Cause.METADATA_CHANGE, Cause.UNKNOWN}:
             return []
-        kinds = {Cause.MEMBER_JOIN} if cause is Cause.NEW_GROUP else {cause, Cause.MEMBER_LEAVE} if cause is Cause.POLL_TIMEOUT else {cause}
-        acting = [change for change in draft.changes if change.cause in kinds]
+        kinds = _ACTS_OF.get(cause, frozenset()) | {cause}
+        acting = [change for change in draft.changes if change.cause in kinds and change.event.member_id]
         return [
             self.roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, first=index == 0)
             for index, change in enumerate(acting)
         ]
 
+
+_ACTS_OF: dict[Cause, frozenset[Cause]] = {
+    Cause.NEW_GROUP: frozenset({Cause.MEMBER_JOIN}),
+    Cause.POLL_TIMEOUT: frozenset({Cause.MEMBER_LEAVE}),
+    Cause.PROTOCOL_MIGRATION: frozenset({Cause.MEMBER_JOIN, Cause.MEMBER_LEAVE}),
+}
+"""Acts whose members are the offenders of a cause, beside acts of its own name."""
 
 _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
     "ModernMemberJoined": ModernReplay._joined,
@@ -195,3 +224,18 @@ _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
     "ModernMemberMoved": ModernReplay._moved,
     "GroupConverted": ModernReplay._converted,
 }
+
+
+def settle_epochs(modern: ModernReplay) -> None:
+    """Say of each epoch when its members had arrived and who kept the others waiting, where the members' own logs tell it."""
+    for draft, following in zip_longest(modern.drafts, modern.drafts[1:]):
+        began = when(draft.started)
+        if began is None or draft.outcome == "empty":
+            continue
+        spans = modern.reconciliations.within(began, when(following.started) if following else None)
+        draft.blockers = slow_members(spans, modern.roster)
+        draft.reached_at = reached_at(spans, draft.members, modern.reconciliations.witnessed)
+        if draft.reached_at is not None:
+            draft.outcome = "stable"
+        elif following is not None and any(span.ended is None for span in spans):
+            draft.outcome = "superseded"

@@ -17,7 +17,7 @@ from models.kafka.classic import ClassicReplay, when
 from models.kafka.diagnosis import judge, trigger_text
 from models.kafka.group import State
 from models.kafka.members import Roster
-from models.kafka.modern import EpochDraft, ModernReplay
+from models.kafka.modern import EpochDraft, ModernReplay, settle_epochs
 from models.kafka.modern_diagnosis import judge_epoch
 from models.kafka.opinions import Judgement
 from models.rows import (
@@ -223,6 +223,7 @@ class HistoryWriter:
         for row in history.rebalances:
             if row.outcome == "open":
                 row.at_least_seconds = seconds(row.started_at, self.logs_end)
+        settle_epochs(modern)
         for ordinal, draft in enumerate(modern.drafts):
             history.rebalances.append(self._epoch_row(modern, draft, ordinal, known))
         history.rebalances.sort(key=lambda row: (row.started_at or row.joined_at or row.ended_at or 0, row.generation_before or 0))
@@ -275,7 +276,7 @@ class HistoryWriter:
             alternatives=verdict.alternatives,
             settled_by=verdict.settled_by,
             offenders=modern.offenders(draft, verdict.cause),
-            blockers=[],
+            blockers=draft.blockers,
             members_before=draft.members_before,
             members_after=draft.members_after,
             member_seconds_stopped=None,
