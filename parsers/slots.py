@@ -73,15 +73,18 @@ def _parse_word(text: str) -> Any:
 
 
 def _parse_some(text: str) -> Any:
-    """Scala's Option: `None` or `Some(x)`. Versions that unwrap the value print it bare."""
+    """Scala's Option: `None` or `Some(x)`."""
     if text == "None":
         return None
-    return text[5:-1] if text.startswith("Some(") and text.endswith(")") else text
+    return text[5:-1] if text.startswith("Some(") and text.endswith(")") else NO
 
 
 def _parse_option(text: str) -> Any:
     """A wording that Scala and Java share: `None`, `Some(x)`, `null` or the bare value."""
-    return None if text == "null" else _parse_some(text)
+    if text == "null":
+        return None
+    value = _parse_some(text)
+    return text if value is NO else value
 
 
 def _parse_optional(text: str) -> Any:
@@ -157,13 +160,13 @@ def parse_members(text: str) -> list[str]:
     if not any(_UUID_END.search(piece[-36:]) for piece in pieces):
         return pieces
     members: list[str] = []
-    pending = ""
+    pending: list[str] = []
     for piece in pieces:
-        pending = f"{pending}, {piece}" if pending else piece
-        if _UUID_END.fullmatch(pending[-36:]):
-            members.append(pending)
-            pending = ""
-    return [*members, pending] if pending else members
+        pending.append(piece)
+        if _UUID_END.fullmatch(piece[-36:]):
+            members.append(", ".join(pending))
+            pending = []
+    return [*members, ", ".join(pending)] if pending else members
 
 
 def ends_like_member_id(text: str) -> bool:

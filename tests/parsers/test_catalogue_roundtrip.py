@@ -19,6 +19,7 @@ PATTERNS = [pattern for pattern in CATALOGUE.patterns if not BODIES & {slot.kind
 IDS = [f"{pattern.message.id}-{pattern.prefix or 'plain'}-{pattern.seen_in[0]}-{number}" for number, pattern in enumerate(PATTERNS)]
 OWNED = {"member_id", "old_member_id"}
 """Ids that a coordinator makes of the instance id or, where there is none, of the client id."""
+NAMED_IN_REASONS = frozenset().union(*(template.names() for _, template in CATALOGUE.reasons.templates))
 LIMITS = settings(max_examples=8, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 
 _ODD = "aZ09_- .,;:()[]{}<>'\"`/\\|=+*%$#@!?&~^éßя中文😀\u00a0\u202e"
@@ -64,6 +65,9 @@ def value_of(name: str, kind: str, ids: st.SearchStrategy[str]) -> st.SearchStra
         "nodes": nodes,
         "dense_nodes": nodes,
         "list": st.lists(topics.map(lambda topic: f"{topic}-3"), max_size=3),
+        "tasks": st.lists(
+            st.builds("{} {}-{}".format, st.sampled_from(["active", "standby", "warmup"]), topics, st.integers(0, 99)), max_size=4
+        ).map(sorted),
         "bare_list": st.lists(topics, max_size=3),
         "scala_list": st.lists(topics, max_size=3),
         "protocols": st.lists(topics, min_size=1, max_size=2),
@@ -175,7 +179,9 @@ def test_ids_with_the_words_of_messages_are_read_right_or_called_ambiguous(patte
     else:
         read = {**found.columns, **found.fields}
         read.pop("reason_id", None)
-        assert (found.message_id, read) == (pattern.message.id, expected)
+        # What a reason names is left out where that can't be told.
+        told = {name: value for name, value in expected.items() if name in read or name not in NAMED_IN_REASONS}
+        assert (found.message_id, read) == (pattern.message.id, told)
 
 
 # -- cost -------------------------------------------------------------------------------------------------------
