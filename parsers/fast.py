@@ -107,7 +107,7 @@ class Tails:
         mark = end.rfind(b" (")
         text = end[mark:]
         logger = text[2:-1].decode("ascii", "replace")
-        if mark < 0 or not text.endswith(b")") or len(text) < 8 or not logger.replace(".", "").replace("$", "").replace("-", "").isalnum():
+        if mark < 0 or not text.endswith(b")") or len(text) < 8 or not logger.replace(".", "").replace("$", "").isalnum():
             return 0
         code = self._by_text.get(text)
         if code is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from parsers.layouts import AnyLayout, Vote, layout_named, vote
-from parsers.wrappers import Peeled, candidates, wrapper_named
+from parsers.layouts import AnyLayout, Vote, begins_record, layout_named, vote
+from parsers.wrappers import Peeled, Wrapper, candidates, wrapper_named
 
 _SAMPLE_LINES = 50
 _SAMPLE_LINE_BYTES = 1 << 16
@@ -39,6 +39,8 @@ def tell_format(sample: bytes, *, complete: bool) -> FileFormat | str:
         return "binary"
     lines = _sample_lines(body.decode(encoding, "replace"), complete=complete)
     names, best = _unwrapped(lines)
+    if not best.sure and (joined := _joined(lines)) and (wrapped := vote(joined)).sure:
+        names, best = (), wrapped
     if best.layout is None:
         best = vote(_documents(lines))
     if best.layout is None:
@@ -62,11 +64,11 @@ def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vot
     best = vote(line.decode("utf-8", "replace") for line in lines)
     names: tuple[str, ...] = ()
     plain = best.layout is None or best.layout.name != "json"
-    if plain and (depth >= _MAX_ENVELOPES or best.headers > _ENOUGH * len(lines)):
+    if plain and (depth >= _MAX_ENVELOPES or (best.headers > _ENOUGH * len(lines) and best.sure)):
         return names, best
     for name in candidates(lines):
         wrapper = wrapper_named(name)
-        inner = [(wrapper.peel(line) or Peeled(line)).line for line in lines]
+        inner = _peeled(wrapper, lines)
         if inner == lines or depth >= _MAX_ENVELOPES:
             continue
         split = [part for line in inner for part in line.split(b"\n")]
@@ -75,6 +77,32 @@ def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vot
         if found.score > best.score or (not plain and 2 * found.headers > best.headers):
             names, best = (name, *deeper), found
     return names, best
+
+
+def _joined(lines: list[bytes]) -> list[str]:
+    """Lines that a terminal may have wrapped, each from one header to the next; none when no line follows a header."""
+    joined: list[str] = []
+    for line in lines:
+        text = line.decode("utf-8", "replace")
+        if begins_record(text):
+            joined.append(text)
+        elif joined:
+            joined[-1] += text
+    return joined if len(joined) < len(lines) else []
+
+
+def _peeled(wrapper: Wrapper, lines: list[bytes]) -> list[bytes]:
+    """Lines without an envelope; a line that goes on in the next envelope is joined with it."""
+    inner: list[bytes] = []
+    goes_on = False
+    for line in lines:
+        peeled = wrapper.peel(line) or Peeled(line)
+        if goes_on:
+            inner[-1] += peeled.line
+        else:
+            inner.append(peeled.line)
+        goes_on = peeled.partial
+    return inner
 
 
 def _documents(lines: list[bytes]) -> list[str]:

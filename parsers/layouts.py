@@ -46,6 +46,8 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 HEADER_BYTES = 4096
 
 
+# What any header has: a level within the first few hundred characters.
+_SHAPED = re.compile(r"^.{0,300}?\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)", re.ASCII)
 # A header whose time is no time at all.
 BROKEN_STAMP = re.compile(r"\[[^\]\[]{6,40}\] +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", re.ASCII)
 
@@ -178,7 +180,7 @@ class _Compiler:
         regex = {
             "d": f"(?P<stamp>{self.date.regex if self.date else ''})",
             "p": f" *(?P<level>{_LEVEL}) *",
-            "c": r"(?P<logger>[\w.$/-]+)",
+            "c": r"(?P<logger>[\w.$/]+)",
             "t": f"(?P<thread>{_before_message(following, rest)})",
             "C": r"(?P<logger>[\w.$/]+)" if "%c" not in self.pattern and "%logger" not in self.pattern else r"[\w.$/]+",
             "L": r"[\d?]+",
@@ -223,6 +225,14 @@ def layouts() -> tuple[Layout, ...]:
             data = load_yaml(path.read_text(encoding="utf-8"))
             found += [compile_layout(each["name"], each["pattern"], data["product"], each["samples"]) for each in data["layouts"]]
     return tuple(found)
+
+
+def begins_record(line: str) -> bool:
+    """Whether a line begins with the header of any layout with a date, or with one whose time is broken."""
+    if _SHAPED.search(line) is None:
+        return False
+    dated = (each for each in layouts() if each.date is not None and each.date.dated)
+    return BROKEN_STAMP.match(line) is not None or any(each.head.match(line) for each in dated)
 
 
 @lru_cache(maxsize=128)
@@ -329,6 +339,12 @@ def json_layout() -> JsonLayout:
 
 
 _UNDATED_SHARE = 0.2
+ANY_PRODUCT = "any"
+"""Product of layouts that name no logger: they fit whatever has a time and a level."""
+# What a header counts in a layout without loggers, against 1 for one that lacks its end: so a log of wrapped or cut
+# lines is told by the few that are whole, and a log without loggers not by a message that happens to end like one.
+_ANY_SCORE = 1.2
+_JAVA_NAME = re.compile(r"(?:[\w$]+\.)+[\w$/]+|[A-Z][\w$]*", re.ASCII)
 
 
 class Vote(NamedTuple):
@@ -336,7 +352,12 @@ class Vote(NamedTuple):
 
     layout: AnyLayout | None
     headers: int
-    score: int
+    score: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether the layout reads all parts of most headers."""
+        return self.layout is not None and self.layout.product != ANY_PRODUCT and 2 * self.score > self.headers * self.layout.fields
 
 
 def vote(lines: Iterable[str]) -> Vote:
@@ -345,14 +366,17 @@ def vote(lines: Iterable[str]) -> Vote:
     best = Vote(None, 0, 0)
     every: tuple[AnyLayout, ...] = (*layouts(), json_layout())
     for layout in every:
-        headers = score = 0
-        for line in kept:
-            header = layout.read(line)
-            if header is not None:
-                headers += 1
-                score += layout.fields if header.whole else 1
-        if layout.date is None and layout.name != "json" and headers < _UNDATED_SHARE * len(kept):
+        read = [header for line in kept if (header := layout.read(line)) is not None]
+        if layout.date is None and layout.name != "json" and len(read) < _UNDATED_SHARE * len(kept):
             continue  # a level at the start of a line is too little to make a log of a text
+        score = sum(map(_worth, read, [layout] * len(read)))
         if score > best.score:
-            best = Vote(layout, headers, score)
+            best = Vote(layout, len(read), score)
     return best
+
+
+def _worth(header: Header, layout: AnyLayout) -> float:
+    if layout.product == ANY_PRODUCT:
+        return _ANY_SCORE
+    plausible = header.logger is None or _JAVA_NAME.fullmatch(header.logger) is not None
+    return layout.fields if header.whole and plausible else 1

@@ -6,14 +6,13 @@ or in an envelope: `start` and `end` are places in `data`, `offset`, `stop` and 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from parsers.layouts import BROKEN_STAMP, HEADER_BYTES, AnyLayout, layouts
+from parsers.layouts import HEADER_BYTES, AnyLayout, begins_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -183,16 +182,6 @@ def _may_begin(lines: Lines, values: npt.NDArray[np.uint8]) -> Flags:
     return flags
 
 
-# What any header has: a level within the first few hundred characters.
-_SHAPED = re.compile(r"^.{0,300}?\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)", re.ASCII)
-
-
 def _begins(line: bytes, layout: AnyLayout) -> bool:
     text = line[:HEADER_BYTES].decode("utf-8", "replace")
-    if layout.head.match(text):
-        return True
-    if _SHAPED.search(text) is None:
-        return False
-    if BROKEN_STAMP.match(text):
-        return True
-    return any(other.head.match(text) for other in layouts() if other.date is not None and other.date.dated)
+    return layout.head.match(text) is not None or begins_record(text)

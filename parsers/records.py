@@ -23,7 +23,7 @@ _STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.
 
 # The date that a record begins with.
 _DAY = re.compile(r"\[?(\d{4}-\d\d-\d\d)[ T]")
-_MAX_FOLDS = 12
+MAX_FOLDS = 12
 BAD_TIME = "bad timestamp"
 TORN = "torn line"
 CUT = "cut line"
@@ -98,6 +98,10 @@ class RecordReader:
         first_end = len(text) if first_end < 0 else first_end
         header = self.layout.read(text, first_end)
         found = self._match(header)
+        if header is not None and (not header.whole or "\n" in header.message) and _may_be_wrapped(text, first_end):
+            joined, meant = self._unfolded(text, header)
+            if meant is not None:
+                return joined, meant
         if found is not None and header is not None:
             return header, found
         if header is None or not header.whole:
@@ -133,7 +137,7 @@ class RecordReader:
 
     def _unfolded(self, text: str, header: Header) -> tuple[Header, Match | None]:
         """Join lines that a terminal has wrapped: the catalogue knows the whole and did not know the first line."""
-        pieces = text.split("\n", _MAX_FOLDS)
+        pieces = text.split("\n", MAX_FOLDS)
         for glue in ("", " "):
             for count in range(2, len(pieces) + 1):
                 joined = self.layout.read(glue.join(pieces[:count]))
@@ -264,6 +268,11 @@ class RecordReader:
         self.counts.rejected += 1
         self.counts.bytes_rejected += place.length - place.shared
         self.rejected.add(place.line, place.offset, place.length, reason, text)
+
+
+def _may_be_wrapped(text: str, first_end: int) -> bool:
+    """Whether a second line may be the rest of the first: those of settings and stack traces begin with a tab."""
+    return first_end + 1 < len(text) and text[first_end + 1] != "\t"
 
 
 def whole_characters(raw: bytes) -> bytes:

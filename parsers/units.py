@@ -12,9 +12,10 @@ import pyarrow as pa
 from parsers.arrow import flags, numbers, optional_numbers, repeated, strings
 from parsers.arrow import picked as picked_names
 from parsers.fast import Candidates, Heads, candidates, tails, torn
+from parsers.layouts import HEADER_BYTES
 from parsers.lines import Buffer, Flags, Ints, Lines, words_of
 from parsers.quick import QuickReader
-from parsers.records import Place, RecordReader
+from parsers.records import MAX_FOLDS, Place, RecordReader
 from parsers.schema import EVENT_SCHEMA, TIME
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def read_units(units: Units, records: RecordReader, prefilter: Prefilter) -> Non
         taken, left = _read_fast(units, starts, ends, long, records, prefilter)
     else:
         taken, left = [], _searched(units, starts, ends, records, prefilter) | long
+    left |= _folded(units, left, prefilter)
     ahead = 0
     data = units.lines.data
     stamps = units.lines.stamps
@@ -106,6 +108,24 @@ def _searched(units: Units, starts: Ints, ends: Ints, records: RecordReader, pre
         return np.ones(len(starts), dtype=bool)  # a literal may be hidden in escapes
     found = np.zeros(len(starts), dtype=bool)
     found[np.searchsorted(starts, prefilter.places(data) + int(starts[0]), side="right") - 1] = True
+    return found
+
+
+def _folded(units: Units, left: Flags, prefilter: Prefilter) -> Flags:
+    """Records whose first lines hold a literal once they are joined: a terminal may have wrapped them in the middle of one."""
+    lines = units.lines
+    found = np.zeros(len(units), dtype=bool)
+    several = np.flatnonzero(~left & (units.after - units.first > 1))
+    if len(several):
+        values = np.frombuffer(lines.data, dtype=np.uint8)
+        end, second = lines.end[units.first[several]], lines.start[units.first[several] + 1]
+        # Not after a closing bracket, with which lines of Kafka end, nor before a blank, with which traces and settings begin.
+        open_end = (values[np.maximum(end - 1, 0)] != ord(")")) & (values[np.minimum(second, len(values) - 1)] > ord(" "))
+        for unit in several[open_end].tolist():
+            line = int(units.first[unit])
+            last = min(int(units.after[unit]), line + MAX_FOLDS)
+            pieces = [lines.text(each)[:HEADER_BYTES] for each in range(line, last)]
+            found[unit] = any(prefilter.hit(glue.join(pieces)) for glue in (b"", b" "))
     return found
 
 
