@@ -33,7 +33,10 @@ def storm(rebalances: int) -> Iterator[Event]:
             ("RebalanceStarted", {"generation": generation, "reason_id": "leave", "reason_member_id": member}),
             ("GenerationStarted", {"generation": generation + 1, "member_count": 5}),
             ("AssignmentReceived", {"generation": generation + 1, "member_count": 5}),
-            ("RebalanceStarted", {"generation": generation + 1, "reason_id": "new_member", "reason_member_id": f"a-{UUID.format(turn + 1)}"}),
+            (
+                "RebalanceStarted",
+                {"generation": generation + 1, "reason_id": "new_member", "reason_member_id": f"a-{UUID.format(turn + 1)}"},
+            ),
             ("GenerationStarted", {"generation": generation + 2, "member_count": 6}),
             ("AssignmentReceived", {"generation": generation + 2, "member_count": 6}),
         ]
@@ -48,7 +51,9 @@ def crowd(members: int, rebalances: int) -> Iterator[Event]:
     """A large group whose members all rejoin each time."""
     at, number = 0, 0
     for generation in range(1, rebalances + 1):
-        yield _event(number, at, "RebalanceStarted", generation=generation, reason_id="leader_rejoin", reason_member_id=f"c0-{UUID.format(0)}")
+        yield _event(
+            number, at, "RebalanceStarted", generation=generation, reason_id="leader_rejoin", reason_member_id=f"c0-{UUID.format(0)}"
+        )
         for index in range(members):
             at += 10
             number += 1
