@@ -365,6 +365,27 @@ _RECEIVED_FIELDS = frozenset(
 )
 
 
+_NUMBERS = frozenset(
+    {"generation", "response_generation", "member_epoch", "response_epoch", "error_code", "api_version", "correlation_id"}
+    | {"session_timeout_ms", "rebalance_timeout_ms"}
+)
+_DURATIONS = frozenset(_TIMES)
+_LISTS = frozenset({"protocols", "topics", "members", "assigned_members", "groups"})
+
+
+def _of_its_type(name: str, value: Any) -> bool:
+    """Whether a value is one that the protocol can hold. JSON that was no request at all may hold anything."""
+    if value is None or name == "by_leader":
+        return True
+    if name in _NUMBERS:
+        return type(value) is int and -(2**31) <= value < 2**31
+    if name in _DURATIONS:
+        return type(value) in {int, float} and 0 <= value < 2**53
+    if name in _LISTS:
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, str)
+
+
 def understand(api: str, request: Body, response: Body, values: dict[str, Any], received: bool) -> Found | None:
     """Fields of an event from request and answer, whichever form they were printed in. Absent ones are left out."""
     message_id, reader = READERS[api]
@@ -373,6 +394,8 @@ def understand(api: str, request: Body, response: Body, values: dict[str, Any], 
     except (AttributeError, KeyError, TypeError, ValueError):
         return None  # JSON of another shape: nothing that a broker prints
     if read is None:
+        return None
+    if not all(_of_its_type(name, value) for each in (values, read) for name, value in each.items()):
         return None
     code = read.get("error_code")
     if code:
