@@ -14,6 +14,8 @@ _MAX_ENVELOPES = 3
 # Of the lines of a log without envelopes at least this part are headers; with less it is worth trying to find one.
 _ENOUGH = 0.5
 _DOCUMENT = re.compile(r"\n(?=\{)")
+# What a power cut or a copied sparse file leaves in a text.
+_HOLE = re.compile(rb"\x00{64,}")
 _TEXT_CONTROLS = frozenset(b"\t\n\r\x0b\x0c\x08\x1b\x00")
 
 
@@ -127,9 +129,9 @@ def _encoding(sample: bytes) -> tuple[str, int]:
 
 
 def _looks_binary(body: bytes) -> bool:
-    head = body[:8192]
+    head = _HOLE.sub(b"", body[: 1 << 16])[:8192]
     odd = sum(count for byte, count in _histogram(head) if byte < 32 and byte not in _TEXT_CONTROLS)
-    return bool(head) and (odd > 0.02 * len(head) or head.count(0) > 0.3 * len(head))
+    return not head or (odd > 0.02 * len(head) or head.count(0) > 0.3 * len(head))
 
 
 def _histogram(data: bytes) -> list[tuple[int, int]]:
