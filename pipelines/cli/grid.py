@@ -49,29 +49,22 @@ def grid(columns: Sequence[Column], width: int, *, indent: int = 0, heading: boo
 
 
 def _fitted(columns: list[Column], width: int, heading: bool) -> tuple[list[Column], list[int]]:
+    """The columns that fit, and how wide each is."""
     from rich.cells import cell_len
 
-    def natural(column: Column) -> int:
-        return max([cell_len(value) for value in column.values] + ([cell_len(column.title)] if heading else []), default=1)
-
-    def least(column: Column) -> int:
-        return (
-            min(natural(column), max(column.least, cell_len(column.title) if heading else 0))
-            if column.least is not None
-            else natural(column)
-        )
-
-    shown = list(columns)
-    while len(shown) > 1 and sum(map(least, shown)) + GAP * (len(shown) - 1) > width and max(column.rank for column in shown) > 0:
-        shown.remove(max(shown, key=lambda column: (column.rank, shown.index(column))))
-    sizes = [natural(column) for column in shown]
-    excess = sum(sizes) + GAP * (len(shown) - 1) - width
-    while excess > 0:
-        # The widest of those that may still be narrowed gives one column at a time.
-        narrowable = [position for position, column in enumerate(shown) if sizes[position] > least(column)]
-        if not narrowable:
-            break
-        widest = max(narrowable, key=lambda position: sizes[position])
-        sizes[widest] -= 1
+    titles = [cell_len(column.title) if heading else 0 for column in columns]
+    natural = [max([title, *map(cell_len, column.values)], default=1) for column, title in zip(columns, titles, strict=True)]
+    least = [
+        size if column.least is None else min(size, max(column.least, title))
+        for column, size, title in zip(columns, natural, titles, strict=True)
+    ]
+    shown = list(range(len(columns)))
+    while len(shown) > 1 and sum(least[i] for i in shown) + GAP * (len(shown) - 1) > width and max(columns[i].rank for i in shown) > 0:
+        shown.remove(max(shown, key=lambda i: (columns[i].rank, i)))
+    sizes = {i: natural[i] for i in shown}
+    excess = sum(sizes.values()) + GAP * (len(shown) - 1) - width
+    while excess > 0 and (narrowable := [i for i in shown if sizes[i] > least[i]]):
+        # The widest of those that may still be narrowed gives one cell at a time.
+        sizes[max(narrowable, key=lambda i: sizes[i])] -= 1
         excess -= 1
-    return shown, sizes
+    return [columns[i] for i in shown], list(sizes.values())

@@ -100,6 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say("interrupted", codes.INTERRUPTED)
     except typer.TyperException as error:
         return _say(_told(error), error.exit_code or codes.USAGE)
+    except SystemExit:
+        # How Typer ends where nobody reads its help.
+        return codes.GOOD
     except OSError as error:
         # Help is written without `Output`. Other errors of files name one.
         return _failed(output_error(error) if error.filename is None and error.errno in _OF_OUTPUT else error)

@@ -320,6 +320,7 @@ def small_story() -> Made:
         rejected=[
             {
                 "cluster": "default",
+                "rejected_record_id": "r1",
                 "file": "broker-2/server.log",
                 "file_id": "f",
                 "line": 90,

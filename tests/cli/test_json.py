@@ -1,0 +1,110 @@
+"""JSON of every command against the schema that `groupscope schema` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from pipelines.cli.schema import COMMANDS
+from tests.cli.conftest import POLL_TIMEOUT, ROOT, Cli
+
+SAMPLES = sorted(path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("data_samples/kafka/*/*/*") if path.is_dir())
+SCENARIOS = [
+    "1.1.1-zk/e_poll_timeout",
+    "2.8.2-zk/f_static",
+    "3.9.1-kraft-newcoord/n1_consumer_protocol",
+    "4.1.1-kraft/r_partition_incidents",
+]
+LISTINGS = ["rebalances", "offenders", "timeline", "outages"]
+
+
+@pytest.fixture
+def check(cli: Cli) -> Any:
+    """Validates against the schema of a command."""
+
+    def valid(command: str, value: Any) -> None:
+        schema = json.loads(cli("schema", command).out)
+        Draft202012Validator.check_schema(schema)
+        errors = Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(value)
+        assert [f"{error.json_path}: {error.message[:200]}" for error in errors] == []
+
+    return valid
+
+
+def lines(text: str) -> Iterator[Any]:
+    return map(json.loads, text.splitlines())
+
+
+def test_a_schema_without_a_name_is_that_of_analyze(cli: Cli) -> None:
+    assert cli("schema").out == cli("schema", "analyze").out
+
+
+@pytest.mark.parametrize("folder", sorted({str(Path(path).parent) if Path(path).name == "clients" else path for path in SAMPLES}))
+def test_each_sample(cli: Cli, check: Any, folder: str) -> None:
+    done = cli("analyze", folder, "--json")
+    assert done.code == 0
+    answer = json.loads(done.out)
+    check("analyze", answer)
+    assert answer["inputs"]["totals"]["files"] == len(answer["inputs"]["log_files"])
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_scenarios_of_the_corpus(cli: Cli, check: Any, kafka_corpus: Path, scenario: str) -> None:
+    folder = kafka_corpus / scenario
+    truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
+    logs = [path for path in sorted(folder.iterdir()) if path.is_dir()]
+    zones = ["--log-tz", truth["log_timezone"], "--log-tz", f"clients/*={truth['client_log_timezone']}"]
+    done = cli("analyze", *logs, *zones, "--json")
+    assert done.code in (0, 4), done.err
+    answer = json.loads(done.out)
+    check("analyze", answer)
+    assert answer["rebalances"]
+
+
+@pytest.mark.parametrize("command", LISTINGS)
+def test_listings(cli: Cli, check: Any, story_warehouse: Path, command: str) -> None:
+    asked = (command, "--warehouse", story_warehouse)
+    answer = json.loads(cli(*asked, "--json").out)
+    check(command, answer)
+    assert answer[command]
+    assert list(lines(cli(*asked, "--jsonl").out)) == answer[command]
+    assert json.loads(cli(*asked, "--json", "--limit", 1).out) == answer
+
+
+def test_explain(cli: Cli, check: Any, story_warehouse: Path) -> None:
+    answer = json.loads(cli("explain", "billing/1", "--warehouse", story_warehouse, "--json").out)
+    check("explain", answer)
+    assert answer["rebalance"]["cause"] == "new_group"
+    assert answer["story"]
+
+
+def test_events(cli: Cli, check: Any) -> None:
+    schema = json.loads(cli("schema", "events").out)
+    found = list(lines(cli("events", POLL_TIMEOUT, "--jsonl").out))
+    assert found
+    assert all(item.keys() == schema["properties"].keys() for item in found)
+    check("events", found[0])
+    validator = Draft202012Validator(schema)
+    assert all(validator.is_valid(item) for item in found)
+
+
+def test_the_answer_to_hostile_text_is_json_with_exactly_that_text(cli: Cli, check: Any, hostile_warehouse: Path) -> None:
+    done = cli("analyze", "--warehouse", hostile_warehouse, "--json")
+    answer = json.loads(done.out)
+    check("analyze", answer)
+    from tests.dashboards.hostile import PAYLOADS
+
+    assert set(PAYLOADS) <= {row["group"] for row in answer["rebalances"]}
+
+
+def test_every_command_with_json_has_a_schema(cli: Cli) -> None:
+    from tests.cli.test_help import COMMANDS as ALL
+
+    offering = {command for command in ALL if " --json" in cli(command, "--help").out}
+    assert offering - set(COMMANDS) <= {"run", "doctor"}
