@@ -159,7 +159,8 @@ class Incident:
 
     @property
     def kind_title(self) -> str:
-        return self.kind.replace("_", " ")
+        """The kind in words; an episode that is no more than one fault is called by its cause."""
+        return self.cause_title.lower() if self.kind == "single" else self.kind.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
     first = rows[0]
     kind = _kind(rows, limits)
     stopped = stopped_seconds(rows)
-    worst = _worst_offender(rows)
+    worst = _worst_offender([row for row in rows if row.outcome != "empty"] or rows, _WENT if kind == "flapping_member" else FAILURES)
     is_open = rows[-1].outcome == "open"
     return Incident(
         cluster=first.cluster,
@@ -101,7 +101,7 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
         stopped_seconds=stopped,
         root_cause=_most_common([row.root_cause for row in rows if row.root_cause]),
         worst_offender=worst,
-        headline=_headline(rows, stopped, worst),
+        headline=_headline(rows, kind, stopped, worst),
         rebalance_ids=[row.rebalance_id for row in rows],
         outage_ids=[],
     )
@@ -115,9 +115,9 @@ def _actor(person: Person) -> str:
     return person.client_id or person.instance_id or person.member_id or "?"
 
 
-def _worst_offender(rows: Sequence[Rebalance]) -> Person | None:
+def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Person | None:
     """The member behind most of the unplanned rebalances; of the planned ones if there is nothing else."""
-    for causes in (FAILURES, None):
+    for causes in (unplanned, None):
         people = [person for row in rows if causes is None or row.cause in causes for person in row.offenders]
         blocking = [person for row in rows for person in row.blockers] if causes is not None else []
         counted = Counter(_actor(person) for person in [*people, *blocking])
@@ -146,6 +146,8 @@ def _kind(rows: Sequence[Rebalance], limits: Limits) -> str:
         return "flapping_member"
     if _restarted_in_turn(rows):
         return "rolling_restart"
+    if _flapping(rows, limits, _WENT):
+        return "flapping_member"
     if any(row.blockers and (row.join_seconds or 0) >= limits.slow_join_seconds for row in rows):
         return "slow_member"
     if all(row.cause in {"member_join", "new_group"} for row in rows) or all(row.cause == "member_leave" for row in rows):
@@ -154,9 +156,12 @@ def _kind(rows: Sequence[Rebalance], limits: Limits) -> str:
     return "storm" if len(rows) >= limits.storm_count and unplanned else "single"
 
 
-def _flapping(rows: Sequence[Rebalance], limits: Limits) -> bool:
-    """One and the same member behind failures again and again."""
-    counted = Counter(_actor(person) for row in rows if row.cause in FAILURES for person in row.offenders[:1])
+_WENT = FAILURES | {"member_leave", "member_restart"}
+
+
+def _flapping(rows: Sequence[Rebalance], limits: Limits, causes: frozenset[str] = FAILURES) -> bool:
+    """One and the same member behind failures, or going and coming back, again and again."""
+    counted = Counter(_actor(row.offenders[0]) for row in rows if row.cause in causes and row.offenders and row.outcome != "empty")
     return bool(counted) and max(counted.values()) >= limits.flapping_count
 
 
@@ -209,29 +214,51 @@ _DEED_TOLD = {
 }
 
 
-def _headline(rows: Sequence[Rebalance], stopped: float, worst: Person | None) -> str:
-    """One sentence: how many rebalances in what time, how long the group stood, and through whom."""
+def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> str:
+    """One sentence: how many rebalances in what time, how long the group stood, and what happened through whom."""
     span = (_over(rows[-1]) - _began(rows[0])) / US_PER_SECOND
     count = f"{len(rows)} rebalances in {_spell(span)}" if len(rows) > 1 else "1 rebalance"
     told = f"{rows[0].group}: {count}, {_spell(stopped)} stopped"
+    if stopped < SHORTEST_SECONDS:
+        told = f"{rows[0].group}: {count}, nobody stopped"
+    before = "after its coordinator moved, " if kind == "coordinator_move" else ""
+    return f"{told}; {before}{_deeds(rows, kind, worst)}"
+
+
+def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
+    """What happened, as a clause."""
+    if kind == "rolling_restart":
+        restarted = {_actor(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders}
+        return f"{len(restarted)} members were restarted in turn" if len(restarted) > 1 else "its members were restarted in turn"
     if worst is None:
-        cause = _most_common([row.cause for row in rows])
-        return f"{told}; {(cause or 'unknown').replace('_', ' ')}"
+        return (_most_common([row.cause for row in rows]) or "unknown").replace("_", " ")
     name = _actor(worst)
+    who = name + (f" on {worst.host.lstrip('/')}" if worst.host else "")
     causes = [row.cause for row in rows if any(_actor(person) == name for person in row.offenders)]
     waited = [row for row in rows if any(_actor(person) == name for person in row.blockers)]
-    host = f" on {worst.host.lstrip('/')}" if worst.host else ""
     if waited and not FAILURES.intersection(causes):
-        held = sum(row.join_seconds or 0.0 for row in waited)
-        return f"{told}; {name}{host} held the others up for {_spell(held)}"
+        return f"{who} held the others up for {_spell(sum(row.join_seconds or 0.0 for row in waited))}"
+    if kind == "flapping_member":
+        acts = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
+        went = Counter(cause for cause in acts if cause in _WENT)
+        return f"{who} " + " and ".join(_times(cause, times) for cause, times in went.most_common(2))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
-    times = causes.count(cause)
+    return f"{who} {_times(cause, causes.count(cause))}"
+
+
+def _times(cause: str, times: int) -> str:
     deed = _DEED_TOLD.get(cause, cause.replace("_", " "))
-    return f"{told}; {name}{host} {deed}" + (f" {times} times" if times > 1 else "")
+    return f"{deed} {times} times" if times > 1 else deed
+
+
+SHORTEST_SECONDS = 0.0005
+"""A shorter standstill is none."""
 
 
 def _spell(value: float) -> str:
-    """A length of time for people: 0.6 s, 42 s, 3.5 min, 2.1 h."""
+    """A length of time for people: 37 ms, 0.6 s, 42 s, 3.5 min, 2.1 h."""
+    if value < 0.095:
+        return f"{value * 1000:.0f} ms"
     if value < 10:
         return f"{value:.1f} s"
     if value < 120:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -76,3 +77,24 @@ def test_a_rebalance_that_never_ends_is_stuck() -> None:
 def test_long_standstill_is_critical(join: float, severity: str) -> None:
     story = "\n".join([START, STABLE, turn(10, 1, "heartbeat_expiration", "b#1", join)])
     assert incidents_of(story)[0].severity == severity
+
+
+def test_a_member_that_goes_and_comes_back_again_and_again_is_flapping() -> None:
+    turns = [turn(10 + 10 * n, 1 + n, "new_member" if n % 2 else "leave", f"b#{1 + n // 2}") for n in range(6)]
+    (incident,) = incidents_of("\n".join([START, STABLE, *turns]))
+    assert (incident.kind, incident.severity) == ("flapping_member", "warning")
+    assert re.search(r"; b (left|restarted) 3 times$", incident.headline)
+
+
+def test_a_rolling_restart_is_told_as_one() -> None:
+    turns = []
+    for number, client in enumerate("abc"):
+        turns.append(turn(10 + 20 * number, 1 + 2 * number, "leave", f"{client}#1"))
+        turns.append(turn(15 + 20 * number, 2 + 2 * number, "new_member", f"{client}#2"))
+    (incident,) = incidents_of("\n".join([START, STABLE, *turns]))
+    assert incident.headline == "orders: 7 rebalances in 55 s, 3.3 s stopped; 3 members were restarted in turn"
+
+
+def test_short_times_are_told_in_milliseconds() -> None:
+    incident = incidents_of("\n".join([START, STABLE, turn(1_000, 1, "heartbeat_expiration", "b#1", 0.02)]))[0]
+    assert incident.headline == "orders: 1 rebalance, 30 ms stopped; b missed its session timeout"
