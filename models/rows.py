@@ -154,6 +154,58 @@ class Incident:
 
 
 @dataclass(slots=True)
+class PartitionOutage:
+    """A time in which a partition had no leader."""
+
+    cluster: str
+    system: str
+    outage_id: str
+    topic: str
+    partition: int
+    offline_at: int | None
+    online_at: int | None
+    cause: str
+    ended_by: str
+    lost_brokers: list[str]
+    replicas: list[str]
+    isr: list[str]
+    leader_epoch_before: int | None
+    leader_before: str | None
+    leader_after: str | None
+    at_risk: bool | None
+    groups: list[str]
+    evidence: list[Evidence]
+
+
+@dataclass(slots=True)
+class LeaderMove:
+    cluster: str
+    system: str
+    leader_move_id: str
+    topic: str
+    partition: int
+    from_node: str | None
+    to_node: str | None
+    moved_at: int | None
+    leader_epoch: int | None
+    reason: str | None
+    clean: bool | None
+    evidence: list[Evidence]
+
+
+@dataclass(slots=True)
+class BrokerOutage:
+    cluster: str
+    system: str
+    broker_outage_id: str
+    node: str
+    down_at: int | None
+    up_at: int | None
+    how: str  # controlled, killed, session_expired, fenced, log_dir_failed
+    evidence: list[Evidence]
+
+
+@dataclass(slots=True)
 class CoordinatorMove:
     cluster: str
     system: str

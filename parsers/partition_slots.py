@@ -109,6 +109,10 @@ def _dense(nodes: Sequence[str]) -> str:
     return ",".join(nodes)
 
 
+def _node_set(nodes: Sequence[str]) -> str:
+    return f"Set({_spaced(nodes)})" if len(nodes) < 5 else f"HashSet({_spaced(nodes)})"
+
+
 def _list(fields: Mapping[str, Any], name: str) -> str:
     return f"[{_spaced(fields.get(name) or ())}]"
 
@@ -181,6 +185,7 @@ def slot_types() -> dict[str, SlotType]:
     return {
         "nodes": SlotType(r"[\d, -]*", parse_nodes, _spaced, spaced=True, filler=""),
         "dense_nodes": SlotType(r"[\d,-]*", parse_nodes, _dense, filler=""),
+        "node_set": SlotType(r".*", parse_nodes, _node_set, spaced=True, filler="Set()"),
         "registration": SlotType(r".*", parse_registration, _registration, spaced=True, several=registration, needs=_HELD),
         "told": SlotType(r".*", parse_registration, _told, spaced=True, several=registration, needs=_HELD),
         "zookeeper_told": SlotType(r".*", parse_registration, _zookeeper_told, spaced=True, several=_HELD, needs=_HELD),

@@ -17,6 +17,7 @@ from models.cluster import CLUSTER_EVENTS
 from models.events import Event
 from models.ids import make_id
 from models.incidents import Limits
+from models.kafka.partitions_events import PARTITION_EVENTS
 from parsers.arrow import strings
 from parsers.files import SourceFile
 from parsers.reader import ReadOptions, find_files, read_file, unmatched_globs
@@ -24,7 +25,9 @@ from pipelines.clusters import ClusterNames
 from pipelines.rows import events_of, micros
 from pipelines.stages import (
     HISTORY_TABLES,
+    OUTAGE_TABLES,
     cluster_facts,
+    cluster_outages,
     group_histories,
     incidents_of,
     log_file_row,
@@ -67,9 +70,9 @@ class Analysis:
     timeline: RowStore = field(default_factory=lambda: RowStore("group_transitions"))
     members: RowStore = field(default_factory=lambda: RowStore("member_sessions"))
     incidents: list[Any] = field(default_factory=list)
-    outages: list[Any] = field(default_factory=list)
-    leader_moves: list[Any] = field(default_factory=list)
-    broker_outages: list[Any] = field(default_factory=list)
+    outages: RowStore = field(default_factory=lambda: RowStore("partition_outages"))
+    leader_moves: RowStore = field(default_factory=lambda: RowStore("leader_moves"))
+    broker_outages: RowStore = field(default_factory=lambda: RowStore("broker_outages"))
     coordinator_moves: RowStore = field(default_factory=lambda: RowStore("coordinator_moves"))
     offsets_at_risk: RowStore = field(default_factory=lambda: RowStore("offset_expirations"))
     allocation_changes: list[Any] = field(default_factory=list)
@@ -84,7 +87,12 @@ class Analysis:
         return {"log_files": self.log_files, "totals": self.totals}
 
 
-_ATTRIBUTES = {"group_transitions": "timeline", "member_sessions": "members", "offset_expirations": "offsets_at_risk"}
+_ATTRIBUTES = {
+    "group_transitions": "timeline",
+    "member_sessions": "members",
+    "offset_expirations": "offsets_at_risk",
+    "partition_outages": "outages",
+}
 """Attributes of `Analysis` that are not named as their table: the JSON contract has its own words."""
 
 
@@ -95,8 +103,8 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
     """
     options = options or AnalyzeOptions()
     analysis = Analysis()
-    with EventStore() as store:
-        reading = _Reading(options, store, analysis)
+    with EventStore() as store, EventStore() as partitions:
+        reading = _Reading(options, store, partitions, analysis)
         reading.read(paths, progress)
         _replay(reading, options, analysis)
     analysis.incidents.sort(key=lambda incident: _SEVERITY_ORDER[incident.severity])
@@ -112,6 +120,7 @@ class _Reading:
 
     options: AnalyzeOptions
     store: EventStore
+    partitions: EventStore
     analysis: Analysis
     names: ClusterNames = field(default_factory=ClusterNames)
     cluster_events: list[Event] = field(default_factory=list)
@@ -147,6 +156,7 @@ class _Reading:
             return
         wanted = pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES)
         self.cluster_events.extend(events_of(batch.filter(wanted)))
+        self.partitions.add(batch.filter(pc.is_in(batch["event"], value_set=_PARTITION_EVENT_NAMES)))
         grouped = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
         if self.options.groups:
             grouped = pc.and_(grouped, pc.is_in(batch["group"], value_set=strings(list(self.options.groups))))
@@ -198,6 +208,7 @@ class _Reading:
 
 
 _CLUSTER_EVENT_NAMES = strings(sorted(CLUSTER_EVENTS))
+_PARTITION_EVENT_NAMES = strings(sorted(PARTITION_EVENTS))
 
 
 def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -216,3 +227,7 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
             for table in HISTORY_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
             analysis.incidents.extend(incidents_of(history, options.limits))
+    for _, batches in reading.partitions.groups():
+        for outages in cluster_outages(batches, nodes, cluster_of).values():
+            for table in OUTAGE_TABLES:
+                getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))

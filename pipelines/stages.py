@@ -13,6 +13,8 @@ import pyarrow as pa
 from models.cluster import ClusterFacts, learn
 from models.events import Event
 from models.incidents import Limits, find_incidents
+from models.kafka.outages import Outages, outages_of
+from models.kafka.partitions_replay import PartitionStage
 from models.replay import GroupHistory, GroupStage
 from models.rows import Incident
 from parsers.files import Skipped, SourceFile
@@ -32,6 +34,9 @@ HISTORY_TABLES = (
     "divergences",
 )
 """Tables that the group stage fills; attributes of `GroupHistory` have the same names."""
+
+OUTAGE_TABLES = ("partition_outages", "leader_moves", "broker_outages")
+"""Tables that the partition stage fills; attributes of `Outages` have the same names."""
 
 _COUNTS = ("lines", "records", "recognised", "unknown", "rejected")
 NOT_A_LOG = "not_a_log"
@@ -143,6 +148,19 @@ def group_histories(
                 stage = stages[cluster] = GroupStage(cluster, group, facts.get(cluster) or ClusterFacts(cluster))
             stage.feed(event)
     return [stages[cluster].finish() for cluster in sorted(stages)]
+
+
+def cluster_outages(batches: Iterable[pa.RecordBatch], node_of: Mapping[str, str], cluster_of: Callable[[str], str]) -> dict[str, Outages]:
+    """The partition stage for every cluster among the events of PARTITION_EVENTS. Batches hold them in order of time, file and place."""
+    stages: dict[str, PartitionStage] = {}
+    for batch in batches:
+        for event in events_of(batch, node_of):
+            cluster = cluster_of(event.place.file)
+            stage = stages.get(cluster)
+            if stage is None:
+                stage = stages[cluster] = PartitionStage(node_of)
+            stage.feed(event)
+    return {cluster: outages_of(cluster, stages[cluster]) for cluster in sorted(stages)}
 
 
 def incidents_of(history: GroupHistory, limits: Limits) -> list[Incident]:

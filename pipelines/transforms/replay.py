@@ -19,10 +19,11 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from models.cluster import ClusterFacts
 from models.incidents import Limits
+from models.kafka.partitions_events import PARTITION_EVENTS
 from parsers.schema import EVENT_SCHEMA
 from pipelines.rows import to_batch
 from pipelines.schemas import TABLES
-from pipelines.stages import HISTORY_TABLES, group_histories, incidents_of
+from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, cluster_outages, group_histories, incidents_of
 
 GROUP_TABLES = (*HISTORY_TABLES, "incidents")
 """Tables whose rows come from replaying groups."""
@@ -30,7 +31,6 @@ GROUP_TABLES = (*HISTORY_TABLES, "incidents")
 ROWS_AT_ONCE = 500
 """Rows of an output batch: evidence makes them wide."""
 
-Key = tuple[str, str]
 Rows = Mapping[str, Sequence[object]]
 Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Rows]
 """Told cluster, group and the group's events in order, as batches; gives rows by table."""
@@ -70,9 +70,33 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
         for (cluster, group), parts in cut_at_keys(batches):
             for table, rows in replay(cluster, group, parts).items():
                 for start in range(0, len(rows), ROWS_AT_ONCE):
-                    yield _tagged(table, rows[start : start + ROWS_AT_ONCE])
+                    yield _tagged(table, rows[start : start + ROWS_AT_ONCE], GROUP_TABLES)
 
-    return ordered.mapInArrow(run, _tagged_schema())
+    return ordered.mapInArrow(run, _tagged_schema(GROUP_TABLES))
+
+
+def outages_replayed(events: DataFrame, node_of: Mapping[str, str], partitions: int) -> DataFrame:
+    """Rows of all of OUTAGE_TABLES, tagged as those of groups are.
+
+    A cluster's events are replayed in one stream, in order of time: what one broker's loss means for a partition rests
+    on all that was said of it before.
+    """
+    ordered = (
+        events.where(F.col("event").isin(sorted(PARTITION_EVENTS)))
+        .select("cluster", *EVENT_SCHEMA.names)
+        .repartition(partitions, "cluster")
+        .sortWithinPartitions("cluster", F.col("order_at").asc_nulls_first(), "file", "byte_offset")
+    )
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
+            for outages in cluster_outages(parts, node_of, lambda _, name=cluster: name).values():  # type: ignore[misc]
+                for table in OUTAGE_TABLES:
+                    rows = getattr(outages, table)
+                    for start in range(0, len(rows), ROWS_AT_ONCE):
+                        yield _tagged(table, rows[start : start + ROWS_AT_ONCE], OUTAGE_TABLES)
+
+    return ordered.mapInArrow(run, _tagged_schema(OUTAGE_TABLES))
 
 
 def rows_of(table: str, tagged: DataFrame) -> DataFrame:
@@ -80,21 +104,23 @@ def rows_of(table: str, tagged: DataFrame) -> DataFrame:
     return tagged.where(F.col("table") == table).select(f"{table}.*")
 
 
-def cut_at_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Key, Iterator[pa.RecordBatch]]]:
-    """Each (cluster, group) with its rows, from batches sorted by these. Read one to its end before the next."""
-    for key, parts in groupby(_uniform(batches), key=itemgetter(0)):
+def cut_at_keys(
+    batches: Iterator[pa.RecordBatch], names: Sequence[str] = ("cluster", "group")
+) -> Iterator[tuple[tuple[str, ...], Iterator[pa.RecordBatch]]]:
+    """Each key with its rows, from batches sorted by these columns. Read one to its end before the next."""
+    for key, parts in groupby(_uniform(batches, names), key=itemgetter(0)):
         yield key, (part for _, part in parts)
 
 
-def _uniform(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Key, pa.RecordBatch]]:
+def _uniform(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], pa.RecordBatch]]:
     """Slices of batches in which the key does not change."""
     for batch in batches:
         ends: set[int] = set()
-        for name in ("cluster", "group"):
+        for name in names:
             ends.update(pc.run_end_encode(batch[name]).run_ends.to_pylist())
         start = 0
         for end in sorted(ends):
-            yield (batch["cluster"][start].as_py(), batch["group"][start].as_py()), batch.slice(start, end - start)
+            yield tuple(batch[name][start].as_py() for name in names), batch.slice(start, end - start)
             start = end
 
 
@@ -102,18 +128,18 @@ def _struct(table: str) -> pa.StructType:
     return pa.struct([each.remove_metadata() for each in TABLES[table].arrow_schema() if each.name != "run_id"])
 
 
-def _tagged(table: str, rows: Sequence[object]) -> pa.RecordBatch:
+def _tagged(table: str, rows: Sequence[object], tables: Sequence[str]) -> pa.RecordBatch:
     batch = to_batch(table, rows)
     columns: dict[str, pa.Array] = {"table": pa.repeat(pa.scalar(table, pa.string()), batch.num_rows)}
-    for name in GROUP_TABLES:
+    for name in tables:
         kind = _struct(name)
         columns[name] = pa.StructArray.from_arrays(batch.columns, fields=list(kind)) if name == table else pa.nulls(batch.num_rows, kind)
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _tagged_schema() -> StructType:
+def _tagged_schema(tables: Sequence[str]) -> StructType:
     structs = []
-    for name in GROUP_TABLES:
+    for name in tables:
         fields = [StructField(each.name, each.dataType) for each in TABLES[name].spark_schema() if each.name != "run_id"]
         structs.append(StructField(name, StructType(fields)))
     return StructType([StructField("table", StringType()), *structs])

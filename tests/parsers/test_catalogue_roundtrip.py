@@ -49,31 +49,35 @@ def fixed_words(pattern: Pattern) -> list[str]:
     return [*found, " in group ", " for group ", "] ", " due to: "]
 
 
+BY_KIND: dict[str, st.SearchStrategy[Any]] = {
+    "word": words,
+    "int": st.integers(0, 10**12),
+    "gen": st.none() | st.integers(0, 2**31 - 1),
+    "epoch": st.none() | st.integers(0, 2**31 - 1),
+    "digits": st.integers(0, 10**6).map(str),
+    "coordinator_node": st.integers(0, 10**6).map(str),
+    "flag": st.booleans(),
+    "nodes": nodes,
+    "dense_nodes": nodes,
+    "node_set": nodes,
+    "list": st.lists(topics.map(lambda topic: f"{topic}-3"), max_size=3),
+    "tasks": st.lists(
+        st.builds("{} {}-{}".format, st.sampled_from(["active", "standby", "warmup"]), topics, st.integers(0, 99)), max_size=4
+    ).map(sorted),
+    "bare_list": st.lists(topics, max_size=3),
+    "scala_list": st.lists(topics, max_size=3),
+    "protocols": st.lists(topics, min_size=1, max_size=2),
+}
+"""What may stand in slots that hold no ids."""
+
+
 def value_of(name: str, kind: str, ids: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     """Values that may stand in a slot."""
     members = st.builds(lambda owner, end: f"{owner}-{end}", ids, uuids)
     if name in {"member_id", "old_member_id", "new_leader", "leader_id"}:
         ids = members
-    by_kind: dict[str, st.SearchStrategy[Any]] = {
-        "word": words,
-        "int": st.integers(0, 10**12),
-        "gen": st.none() | st.integers(0, 2**31 - 1),
-        "epoch": st.none() | st.integers(0, 2**31 - 1),
-        "digits": st.integers(0, 10**6).map(str),
-        "coordinator_node": st.integers(0, 10**6).map(str),
-        "flag": st.booleans(),
-        "nodes": nodes,
-        "dense_nodes": nodes,
-        "list": st.lists(topics.map(lambda topic: f"{topic}-3"), max_size=3),
-        "tasks": st.lists(
-            st.builds("{} {}-{}".format, st.sampled_from(["active", "standby", "warmup"]), topics, st.integers(0, 99)), max_size=4
-        ).map(sorted),
-        "bare_list": st.lists(topics, max_size=3),
-        "scala_list": st.lists(topics, max_size=3),
-        "protocols": st.lists(topics, min_size=1, max_size=2),
-    }
-    if kind in by_kind:
-        return by_kind[kind]
+    if kind in BY_KIND:
+        return BY_KIND[kind]
     if kind in {"members", "bare_members", "scala_members"}:
         return st.lists(members, max_size=3)
     if kind in {"some", "option", "optional", "nullable", "quoted", "blank", "blank_or_null"}:

@@ -20,6 +20,7 @@ SHAPES: dict[Any, pa.DataType] = {
     str: pa.string(),
     str | None: pa.string(),
     bool: pa.bool_(),
+    bool | None: pa.bool_(),
     float: pa.float64(),
     float | None: pa.float64(),
     int: pa.int64(),

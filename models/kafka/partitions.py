@@ -1,0 +1,208 @@
+"""What is known of one partition over time: who held it, who led it from which leader epoch on, and who was in sync.
+
+Leader epochs order what several files say, whatever their clocks: each change of a leader raises the epoch by one
+(Partition.scala, PartitionRegistration.java). A leadership may be told by the controller, be told by the broker that
+takes it up, or follow from the loss or return of a broker by the rules of election.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from models.events import Event
+
+NO_LEADER = "-1"
+"""How a leader is printed that is none."""
+
+MOMENT_US = 1_000_000
+"""A partition that the controller calls offline and gives a leader within this time never was without one for its clients."""
+
+EVENTS_HELD_MAX = 4
+"""Lines kept per leadership: the first ones, which decide."""
+
+Nodes = tuple[str, ...]
+
+
+class Told(IntEnum):
+    """How a leadership is known; a greater one corrects a lesser one."""
+
+    IMPLIED = 0  # by the rules of election, from what happened to a broker
+    SEEN = 1  # by a broker that was told of it, some time after
+    DECIDED = 2  # by the controller
+
+
+@dataclass(slots=True)
+class Leadership:
+    """A partition from one leader epoch on. Times are microseconds; `leader` is NO_LEADER where there is none.
+
+    `isr` is the one it began with, None where no line tells. `guessed` epochs are the last one and one more.
+    """
+
+    epoch: int | None
+    leader: str
+    at: int
+    told: Told
+    isr: Nodes | None = None
+    guessed: bool = False
+    unclean: bool = False
+    timed: bool = True  # `at` is when it was decided, not merely when somebody saw it
+    events: list[Event] = field(default_factory=list)
+
+    def add(self, event: Event | None) -> None:
+        """Keep a line that tells of it."""
+        if event is not None and len(self.events) < EVENTS_HELD_MAX:
+            self.events.append(event)
+
+
+@dataclass(frozen=True, slots=True)
+class IsrChange:
+    """The ISR from a time on."""
+
+    at: int
+    isr: Nodes
+    event: Event | None
+
+
+@dataclass(slots=True)
+class PartitionHistory:
+    """One life of a partition: from its creation (or the logs' beginning) to its deletion (or their end)."""
+
+    topic: str
+    partition: int
+    replicas: Nodes = ()
+    leaderships: list[Leadership] = field(default_factory=list)
+    isr: Nodes | None = None
+    isr_changes: list[IsrChange] = field(default_factory=list)
+    elr: Nodes = ()
+    seen: Nodes = ()
+    preferred: list[int] = field(default_factory=list)  # when preferred replicas were to be elected
+    deleted_at: int | None = None
+
+    @property
+    def current(self) -> Leadership | None:
+        """The leadership of the highest epoch."""
+        return self.leaderships[-1] if self.leaderships else None
+
+    @property
+    def leader(self) -> str | None:
+        """Who leads, NO_LEADER for nobody, None where it isn't known."""
+        return self.leaderships[-1].leader if self.leaderships else None
+
+    @property
+    def candidates(self) -> Nodes:
+        """Replicas in the order of assignment; where no line names them, all brokers that were seen to hold it."""
+        return self.replicas or self.seen
+
+    def note(self, nodes: Iterable[str]) -> None:
+        """Brokers that hold it."""
+        new = tuple(node for node in dict.fromkeys(nodes) if node != NO_LEADER and node not in self.seen)
+        self.seen += new
+
+    def take_isr(self, isr: Sequence[str] | None, at: int, event: Event | None) -> None:
+        """The in-sync replicas are these from now on."""
+        if isr is None:
+            return
+        new = tuple(isr)
+        if self.isr is None or set(new) != set(self.isr):
+            self.isr_changes.append(IsrChange(at, new, event))
+        self.isr = new
+
+    def tell(self, new: Leadership) -> Leadership:
+        """Enter a leadership; one of the same epoch that is known already is completed or corrected. Gives what now stands."""
+        place = self._place(new)
+        if place is None:
+            return self._append(new)
+        index, same = place
+        if not same:
+            self.leaderships.insert(index, new)
+            return new
+        return self._merge(index, new)
+
+    def _place(self, new: Leadership) -> tuple[int, bool] | None:
+        """Where an epoch belongs, and whether it is there already; None for the end."""
+        if new.epoch is None or not self.leaderships:
+            return None
+        last = self.leaderships[-1].epoch
+        if last is None or new.epoch > last:
+            return None
+        index = bisect_left(self.leaderships, new.epoch, key=lambda each: -1 if each.epoch is None else each.epoch)
+        return index, index < len(self.leaderships) and self.leaderships[index].epoch == new.epoch
+
+    def _append(self, new: Leadership) -> Leadership:
+        self.leaderships.append(new)
+        return new
+
+    def _merge(self, index: int, new: Leadership) -> Leadership:
+        old = self.leaderships[index]
+        if old.leader != new.leader:
+            if old.leader == NO_LEADER and old.guessed and new.at - old.at >= MOMENT_US:
+                old.epoch = None if new.epoch is None or new.epoch == 0 else new.epoch - 1
+                self.leaderships.insert(index + 1, new)
+                return new
+            if new.told > old.told or (old.guessed and not new.guessed):
+                self.leaderships[index] = new
+                return new
+            return old
+        if new.isr is not None and (old.isr is None or new.told > old.told):
+            old.isr = new.isr
+        if new.timed and (not old.timed or new.at < old.at):
+            old.at, old.timed = new.at, True
+        elif not new.timed and not old.timed:
+            old.at = min(old.at, new.at)
+        old.told = max(old.told, new.told)
+        old.unclean = old.unclean or new.unclean
+        old.guessed = old.guessed and new.guessed
+        for event in new.events:
+            old.add(event)
+        return old
+
+
+@dataclass(slots=True)
+class Partitions:
+    """All partitions of a cluster, with an index by broker."""
+
+    by_name: dict[tuple[str, int], PartitionHistory] = field(default_factory=dict)
+    ended: list[PartitionHistory] = field(default_factory=list)
+    _held_by: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
+
+    def of(self, topic: str, partition: int) -> PartitionHistory:
+        """The partition's present life."""
+        key = (topic, partition)
+        known = self.by_name.get(key)
+        if known is None:
+            known = self.by_name[key] = PartitionHistory(topic, partition)
+        return known
+
+    def note_nodes(self, history: PartitionHistory, nodes: Iterable[str]) -> None:
+        """Keep which brokers may hold a partition."""
+        key = (history.topic, history.partition)
+        for node in nodes:
+            self._held_by.setdefault(node, set()).add(key)
+
+    def at(self, node: str) -> Iterator[PartitionHistory]:
+        """Partitions that a broker may hold, by name."""
+        for key in sorted(self._held_by.get(node, ())):
+            history = self.by_name.get(key)
+            if history is not None:
+                yield history
+
+    def end(self, topic: str, partition: int, at: int) -> None:
+        """A life is over: the topic was deleted, or begins anew."""
+        history = self.by_name.pop((topic, partition), None)
+        if history is not None and any(each.told is not Told.IMPLIED for each in history.leaderships):
+            history.deleted_at = at
+            self.ended.append(history)
+
+    def topic_deleted(self, topic: str, at: int) -> None:
+        """All partitions of a topic are gone."""
+        for key in [key for key in self.by_name if key[0] == topic]:
+            self.end(*key, at)
+
+    def all(self) -> Iterator[PartitionHistory]:
+        """Every life, in an order that no file decides."""
+        lives = [*self.ended, *self.by_name.values()]
+        lives.sort(key=lambda each: (each.topic, each.partition, each.deleted_at is None, each.deleted_at or 0))
+        return iter(lives)

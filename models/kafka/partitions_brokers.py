@@ -1,0 +1,183 @@
+"""Brokers over time: when each went and came back, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from models.events import Event
+
+SAME_GOING_US = 120_000_000
+"""Signs of one and the same going lie within this time: a controlled shutdown, and the end of its broker's session."""
+
+
+@dataclass(slots=True)
+class Absence:
+    """A broker is gone from `down_at` to `up_at` (microseconds; None: not known, or not back)."""
+
+    node: str
+    down_at: int | None
+    up_at: int | None = None
+    fenced: bool = False
+    controlled: bool = False
+    session_lost: bool = False
+    log_dir: bool = False
+    restarted: bool = False
+    witness: Event | None = None  # the controller's line; without one the broker's own lines tell
+    events: list[Event] = field(default_factory=list)
+    ends: list[Event] = field(default_factory=list)
+
+    @property
+    def how(self) -> str:
+        """How it went: controlled, log_dir_failed, session_expired, killed or fenced.
+
+        A process that begins anew without having stopped was killed. Where its own files are missing, only
+        what its controller saw is known: it was fenced, or its ZooKeeper session was over.
+        """
+        if self.controlled:
+            return "controlled"
+        if self.log_dir:
+            return "log_dir_failed"
+        if self.restarted:
+            return "killed"
+        if self.session_lost:
+            return "session_expired"
+        return "fenced" if self.fenced else "session_expired"
+
+
+@dataclass(slots=True)
+class Brokers:
+    """All brokers of a cluster. A broker that nothing is said of counts as there."""
+
+    absences: dict[str, list[Absence]] = field(default_factory=dict)
+    _granted: dict[str, list[int]] = field(default_factory=dict)
+    _signs: dict[str, dict[str, Event]] = field(default_factory=dict)
+    _alive_before: set[str] = field(default_factory=set)
+
+    def is_down(self, node: str) -> bool:
+        """Whether a broker is gone now."""
+        open_one = self._open(node)
+        return open_one is not None
+
+    def working(self) -> frozenset[str]:
+        """Brokers that showed themselves and are not gone."""
+        return frozenset(node for node in self._alive_before if not self.is_down(node))
+
+    def down(self) -> frozenset[str]:
+        """Brokers that are gone now."""
+        return frozenset(node for node in self.absences if self.is_down(node))
+
+    def absent_at(self, node: str, at: int) -> Absence | None:
+        """The absence of a broker at a time."""
+        for absence in reversed(self.absences.get(node, ())):
+            if (absence.down_at is None or absence.down_at <= at) and (absence.up_at is None or absence.up_at >= at):
+                return absence
+        return None
+
+    def last_going(self, node: str, before: int, after: int | None = None) -> Absence | None:
+        """The latest absence that began in the interval (after, before]."""
+        for absence in reversed(self.absences.get(node, ())):
+            if absence.down_at is not None and absence.down_at <= before and (after is None or absence.down_at > after):
+                return absence
+        return None
+
+    def last_return(self, node: str, after: int, before: int) -> int | None:
+        """When a broker came back, if it did in the interval [after, before]."""
+        returns = [absence.up_at for absence in self.absences.get(node, ()) if absence.up_at is not None]
+        return max((at for at in returns if after <= at <= before), default=None)
+
+    def was_leaving(self, node: str, after: int, before: int) -> bool:
+        """Whether a controlled shutdown of a broker was granted in the interval [after, before]."""
+        return any(after <= at <= before for at in self._granted.get(node, ()))
+
+    def all(self) -> Iterator[Absence]:
+        """Every absence, by broker and time."""
+        for node in sorted(self.absences):
+            yield from self.absences[node]
+
+    # -- what is told ----------------------------------------------------------------------------------------
+
+    def gone(self, node: str, at: int, event: Event, *, fenced: bool = False, controlled: bool = False) -> bool:
+        """A controller lost a broker; whether that is news."""
+        known = self._open(node)
+        if known is not None:
+            known.fenced = known.fenced or fenced
+            known.controlled = known.controlled or controlled
+            known.events.append(event)
+            if known.witness is not None:
+                return False
+            known.down_at, known.witness = at, event
+            return True
+        controlled = controlled or self._recent(node, "leaving", at)
+        absence = Absence(node, at, fenced=fenced, controlled=controlled, witness=event, events=[event])
+        absence.session_lost = self._recent(node, "session", at)
+        absence.log_dir = self._recent(node, "log_dir", at)
+        leaving = self._signs.get(node, {}).get("leaving")
+        if absence.controlled and leaving is not None:
+            absence.events.insert(0, leaving)
+        self.absences.setdefault(node, []).append(absence)
+        return True
+
+    def back(self, node: str, at: int, event: Event) -> bool:
+        """A controller has a broker again; whether that is news."""
+        self._signs.get(node, {}).pop("leaving", None)
+        known = self._open(node)
+        if known is None:
+            return False
+        known.up_at = at
+        known.ends.append(event)
+        return True
+
+    def sign(self, node: str, kind: str, event: Event) -> None:
+        """Something that tells how a broker goes: `leaving`, `session` or `log_dir`."""
+        self._signs.setdefault(node, {})[kind] = event
+        if kind == "leaving":
+            self._granted.setdefault(node, []).append(event.order_us)
+        known = self._open(node)
+        if known is None:
+            return
+        known.controlled = known.controlled or kind == "leaving"
+        known.session_lost = known.session_lost or kind == "session"
+        known.log_dir = known.log_dir or kind == "log_dir"
+        known.events.append(event)
+
+    def stopping(self, node: str, at: int, event: Event) -> None:
+        """The broker's own line says that it shuts down."""
+        self.sign(node, "leaving", event)
+        if self._open(node) is None:
+            self.absences.setdefault(node, []).append(Absence(node, at, controlled=True, events=[event]))
+
+    def starting(self, node: str, at: int, event: Event) -> None:
+        """A broker process begins. If it had been alive and nobody saw it go, it was killed at a time that no line tells."""
+        known = self._open(node)
+        if known is not None:
+            known.restarted = True
+            known.events.append(event)
+        elif node in self._alive_before and not self._came_just_now(node, at):
+            self.absences.setdefault(node, []).append(Absence(node, None, restarted=True, events=[event]))
+
+    def started(self, node: str, at: int, event: Event) -> None:
+        """A broker process serves."""
+        self._alive_before.add(node)
+        known = self._open(node)
+        if known is not None and known.witness is None:
+            known.up_at = at
+            known.ends.append(event)
+
+    def alive(self, node: str) -> None:
+        """A broker shows itself at work."""
+        self._alive_before.add(node)
+
+    # -- looking up ------------------------------------------------------------------------------------------
+
+    def _open(self, node: str) -> Absence | None:
+        known = self.absences.get(node)
+        return known[-1] if known and known[-1].up_at is None else None
+
+    def _recent(self, node: str, kind: str, at: int) -> bool:
+        event = self._signs.get(node, {}).get(kind)
+        return event is not None and at - event.order_us <= SAME_GOING_US
+
+    def _came_just_now(self, node: str, at: int) -> bool:
+        known = self.absences.get(node)
+        return bool(known) and known is not None and known[-1].up_at is not None and abs(at - known[-1].up_at) <= SAME_GOING_US

@@ -1,0 +1,72 @@
+"""Which events the partition stage reads, and how it reads their fields."""
+
+from __future__ import annotations
+
+from models.events import Event
+from models.kafka.partitions import Nodes
+
+PARTITION_EVENTS = frozenset(
+    {
+        "BrokerAnnounced",
+        "BrokerConfigured",
+        "BrokerFenced",
+        "BrokerLeaving",
+        "BrokerLeft",
+        "BrokerRegistered",
+        "BrokerShutdownTried",
+        "BrokerStarted",
+        "BrokerStarting",
+        "BrokerStateChanged",
+        "BrokerStopped",
+        "BrokerStopping",
+        "BrokerUnfenced",
+        "BrokersCame",
+        "BrokersChanged",
+        "BrokersFailed",
+        "ControllerElected",
+        "ControllerReady",
+        "ControllerResigned",
+        "ElectionFailed",
+        "ElectionStarted",
+        "FollowerStarted",
+        "IsrChanged",
+        "LeaderMissing",
+        "LeaderStarted",
+        "LeaderUnreachable",
+        "LogDirFailed",
+        "PartitionCreated",
+        "PartitionKept",
+        "PartitionStateChanged",
+        "PartitionTold",
+        "PartitionsAdded",
+        "PartitionsMoved",
+        "SessionExpired",
+        "TopicCreated",
+        "TopicDeleted",
+        "UncleanElectionEnabled",
+    }
+)
+"""Events that the partition stage reads."""
+
+
+def nodes_field(event: Event, name: str) -> Nodes | None:
+    """A field that lists nodes; None where the event has none."""
+    value = event.fields.get(name)
+    return tuple(str(node) for node in value) if isinstance(value, (list, tuple)) else None
+
+
+def number_field(event: Event, name: str) -> int | None:
+    """A field that holds a number."""
+    value = event.fields.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def word_field(event: Event, name: str) -> str | None:
+    """A field that holds a word."""
+    value = event.fields.get(name)
+    return str(value) if isinstance(value, (str, int)) else None
+
+
+def time_of(event: Event) -> int:
+    """When it was logged, as far as that is known."""
+    return event.at_us if event.at_us is not None else event.order_us

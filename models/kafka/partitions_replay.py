@@ -1,0 +1,415 @@
+"""The partition stage: what controllers and brokers of one cluster log, replayed into lives of partitions and brokers.
+
+Events come in order of time. What a controller states is taken over. What it doesn't state (a KRaft controller logs no
+clean change of a partition at INFO, and its file may be missing) follows from the rules of election: when a broker is
+lost, each partition that it led gets the leader that the controller would elect, or none; lines of the brokers that
+take a leadership up confirm it or correct it by its leader epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Partitions, Told
+from models.kafka.partitions_brokers import Brokers
+from models.kafka.partitions_elections import kraft_election, zookeeper_election
+from models.kafka.partitions_events import nodes_field, number_field, time_of, word_field
+
+OFFLINE = "OfflinePartition"
+NEW = "NewPartition"
+
+
+@dataclass(slots=True)
+class PartitionStage:
+    """Feeds on one cluster's events of PARTITION_EVENTS, ordered by (`order_us`, file, byte offset)."""
+
+    node_of: Mapping[str, str] = field(default_factory=dict)
+    partitions: Partitions = field(default_factory=Partitions)
+    brokers: Brokers = field(default_factory=Brokers)
+    kraft: bool = False
+    unclean_topics: dict[str, bool] = field(default_factory=dict)
+    unclean_default: bool = False
+    controllers: list[Event] = field(default_factory=list)
+
+    def feed(self, event: Event) -> None:
+        """Take the next event."""
+        handler = _HANDLERS.get(event.name)
+        if handler is not None:
+            handler(self, event)
+
+    # -- partitions ------------------------------------------------------------------------------------------
+
+    def _history(self, event: Event) -> PartitionHistory | None:
+        if event.topic is None or event.partition is None:
+            return None
+        history = self.partitions.of(event.topic, event.partition)
+        replicas = nodes_field(event, "replicas")
+        if replicas:
+            history.replicas = replicas
+            self.partitions.note_nodes(history, replicas)
+        return history
+
+    def _tell(self, history: PartitionHistory, event: Event, leader: str, told: Told, *, timed: bool, isr: Nodes | None = None) -> None:
+        epoch = number_field(event, "leader_epoch")
+        at = time_of(event)
+        history.note((*(isr or ()), leader))
+        new = Leadership(epoch, leader, at, told, isr, unclean=bool(event.fields.get("unclean")), timed=timed, events=[event])
+        is_last = history.current is None or epoch is None or history.current.epoch is None or epoch >= history.current.epoch
+        history.tell(new)
+        self.partitions.note_nodes(history, (*(isr or ()), *(() if leader == NO_LEADER else (leader,))))
+        if is_last:
+            history.take_isr(isr, at, event)
+
+    def _state_changed(self, event: Event) -> None:
+        to_state = word_field(event, "to_state")
+        if to_state == NEW and event.topic is not None and event.partition is not None:
+            self.partitions.end(event.topic, event.partition, time_of(event))
+        history = self._history(event)
+        if history is None:
+            return
+        leader = word_field(event, "leader")
+        isr = nodes_field(event, "isr")
+        elr = nodes_field(event, "elr")
+        if elr is not None:
+            history.elr = elr
+        if leader is not None:
+            self._tell_what_was(history, event)
+            self._tell(history, event, leader, Told.DECIDED, timed=True, isr=isr)
+        elif to_state == OFFLINE:
+            self._went_offline(history, event)
+        elif isr is not None:
+            history.take_isr(isr, time_of(event), event)
+
+    def _tell_what_was(self, history: PartitionHistory, event: Event) -> None:
+        """A change that names what it changes tells who led before the logs begin."""
+        leader, epoch, isr = word_field(event, "leader_before"), number_field(event, "leader_epoch"), nodes_field(event, "isr_before")
+        if history.current is None and leader not in {None, NO_LEADER} and epoch is not None and epoch > 0:
+            history.tell(Leadership(epoch - 1, leader or NO_LEADER, time_of(event), Told.SEEN, isr, timed=False))
+            history.take_isr(isr, time_of(event), None)
+
+    def _leaderless(self, history: PartitionHistory, event: Event, told: Told = Told.DECIDED) -> None:
+        """No leader from now on, by a line that names no epoch: it is taken to be the next one."""
+        current = history.current
+        if current is not None and current.leader == NO_LEADER:
+            current.add(event)
+            return
+        epoch = None if current is None or current.epoch is None else current.epoch + 1
+        if current is not None and current.told is Told.IMPLIED and current.guessed:
+            epoch = current.epoch  # this line tells what was only expected
+        history.tell(
+            Leadership(epoch, NO_LEADER, time_of(event), told, history.isr, guessed=True, timed=told is Told.DECIDED, events=[event])
+        )
+
+    def _went_offline(self, history: PartitionHistory, event: Event) -> None:
+        """An election follows at once; where its result is expected already, this says nothing new."""
+        current = history.current
+        if current is None or current.told is not Told.IMPLIED or not current.guessed or time_of(event) - current.at > MOMENT_US:
+            self._leaderless(history, event)
+
+    def _election_failed(self, event: Event) -> None:
+        history = self._history(event)
+        if history is not None and word_field(event, "from_state") in {OFFLINE, NEW}:
+            self._leaderless(history, event)
+
+    def _told(self, event: Event) -> None:
+        history, leader = self._history(event), word_field(event, "leader")
+        if history is not None and leader is not None:
+            self._tell(history, event, leader, Told.DECIDED, timed=True, isr=nodes_field(event, "isr"))
+
+    def _leader_missing(self, event: Event) -> None:
+        history = self._history(event)
+        if history is None or word_field(event, "leader") != NO_LEADER:
+            return
+        if number_field(event, "leader_epoch") is not None:
+            self._tell(history, event, NO_LEADER, Told.SEEN, timed=False, isr=nodes_field(event, "isr"))
+        elif history.leader in {None, NO_LEADER} or self.brokers.is_down(history.leader or ""):
+            self._leaderless(history, event, Told.SEEN)  # else the broker is told late of what is over
+
+    def _leader_started(self, event: Event) -> None:
+        history = self._history(event)
+        if history is None or event.node is None:
+            return
+        self.brokers.alive(event.node)
+        epoch, previous = number_field(event, "leader_epoch"), number_field(event, "previous_epoch")
+        if word_field(event, "previous_leader") == NO_LEADER and previous is not None and epoch is not None and previous < epoch:
+            history.tell(Leadership(previous, NO_LEADER, time_of(event), Told.SEEN, timed=False, events=[event]))
+        self._tell(history, event, event.node, Told.SEEN, timed=False, isr=nodes_field(event, "isr"))
+
+    def _follower_started(self, event: Event) -> None:
+        history, leader = self._history(event), word_field(event, "leader")
+        if event.node is not None:
+            self.brokers.alive(event.node)
+            if history is not None:
+                self.partitions.note_nodes(history, (event.node,))
+        if history is not None and leader is not None:
+            self._tell(history, event, leader, Told.SEEN, timed=False)
+
+    def _kept(self, event: Event) -> None:
+        history, leader = self._history(event), word_field(event, "leader")
+        if event.node is not None:
+            self.brokers.alive(event.node)
+        if history is not None and leader is not None:
+            self._tell(history, event, leader, Told.SEEN, timed=False, isr=nodes_field(event, "isr"))
+
+    def _isr_changed(self, event: Event) -> None:
+        history = self._history(event)
+        isr = nodes_field(event, "isr")
+        if history is None or isr is None:
+            return
+        if event.node is not None:
+            self.brokers.alive(event.node)
+            self.partitions.note_nodes(history, (event.node, *isr))
+            if history.current is None:
+                history.tell(Leadership(None, event.node, time_of(event), Told.SEEN, isr, timed=False, events=[event]))
+        history.take_isr(isr, time_of(event), event)
+
+    def _created(self, event: Event) -> None:
+        leader = word_field(event, "leader")
+        if leader is None or event.topic is None or event.partition is None:
+            return  # a broker's log of a partition, which says nothing of its leader
+        self.kraft = True
+        known = self.partitions.by_name.get((event.topic, event.partition))
+        epoch = number_field(event, "leader_epoch")
+        if known is not None and known.current is not None and (known.current.epoch or 0) > (epoch or 0):
+            self.partitions.end(event.topic, event.partition, time_of(event))
+        history = self._history(event)
+        if history is not None:
+            self._tell(history, event, leader, Told.DECIDED, timed=True, isr=nodes_field(event, "isr"))
+
+    def _assigned(self, event: Event) -> None:
+        """A topic's creation names its replicas; a new partition is led by the first of them that lives."""
+        assignment = event.fields.get("assignment")
+        if event.topic is None or not isinstance(assignment, Mapping):
+            return
+        for number, nodes in assignment.items():
+            history = self.partitions.of(event.topic, int(number))
+            replicas = tuple(str(node) for node in nodes)
+            if not replicas or history.replicas:
+                continue
+            history.replicas = replicas
+            self.partitions.note_nodes(history, replicas)
+            if history.current is None:
+                isr = tuple(node for node in replicas if not self.brokers.is_down(node))
+                leader = isr[0] if isr else NO_LEADER
+                history.tell(Leadership(0, leader, time_of(event), Told.IMPLIED, isr, guessed=True, events=[event]))
+                history.take_isr(isr, time_of(event), event)
+
+    def _topic_deleted(self, event: Event) -> None:
+        if event.topic is not None:
+            self.partitions.topic_deleted(event.topic, time_of(event))
+
+    def _unclean_enabled(self, event: Event) -> None:
+        if event.topic is not None:
+            self.unclean_topics[event.topic] = bool(event.fields.get("allowed"))
+
+    def _configured(self, event: Event) -> None:
+        if event.fields.get("unclean_election") is not None:
+            self.unclean_default = bool(event.fields["unclean_election"])
+
+    # -- brokers ---------------------------------------------------------------------------------------------
+
+    def _brokers_changed(self, event: Event) -> None:
+        for node in nodes_field(event, "bounced") or ():
+            self._lost(node, event)
+            self._came(node, event)
+        for node in nodes_field(event, "removed") or ():
+            self._lost(node, event)
+        for node in nodes_field(event, "added") or ():
+            self._came(node, event)
+        live = nodes_field(event, "live")
+        if live is not None:
+            for node in sorted(self.brokers.working() - set(live)):
+                self._lost(node, event)
+            for node in live:
+                self._came(node, event)
+
+    def _brokers_failed(self, event: Event) -> None:
+        for node in nodes_field(event, "brokers") or ():
+            self._lost(node, event)
+
+    def _brokers_came(self, event: Event) -> None:
+        for node in nodes_field(event, "brokers") or ():
+            self._came(node, event)
+
+    def _fenced(self, event: Event) -> None:
+        self.kraft = True
+        node = word_field(event, "broker")
+        if node is not None:
+            self._lost(node, event, fenced=True)
+
+    def _unfenced(self, event: Event) -> None:
+        self.kraft = True
+        node = word_field(event, "broker")
+        if node is not None:
+            self._came(node, event)
+
+    def _registered(self, event: Event) -> None:
+        self.kraft = True
+        node = word_field(event, "broker")
+        if node is not None and word_field(event, "previous_incarnation") is not None:
+            self.brokers.starting(node, time_of(event), event)
+
+    def _leaves(self, event: Event) -> None:
+        """A controlled shutdown is granted. In KRaft mode its broker leads nothing from here on."""
+        node = word_field(event, "broker")
+        if node is not None:
+            self.brokers.sign(node, "leaving", event)
+
+    def _moved(self, event: Event) -> None:
+        """What one event of a KRaft controller moved; a controlled shutdown takes its broker out of service."""
+        self.kraft = True
+        node = word_field(event, "broker")
+        if node is not None and word_field(event, "why") == "enterControlledShutdown":
+            self._lost(node, event, controlled=True)
+
+    def _left(self, event: Event) -> None:
+        for node in (*(nodes_field(event, "brokers") or ()), *filter(None, (word_field(event, "broker"),))):
+            self.brokers.sign(node, "leaving", event)
+
+    def _own_line(self, event: Event) -> str | None:
+        return event.node or self.node_of.get(event.place.file)
+
+    def _starting(self, event: Event) -> None:
+        node = self._own_line(event)
+        if node is not None:
+            self.brokers.starting(node, time_of(event), event)
+
+    def _started(self, event: Event) -> None:
+        node = self._own_line(event)
+        if node is not None:
+            self.brokers.started(node, time_of(event), event)
+
+    def _stopping(self, event: Event) -> None:
+        node = self._own_line(event)
+        if node is not None:
+            self.brokers.stopping(node, time_of(event), event)
+
+    def _shutdown_tried(self, event: Event) -> None:
+        node = self._own_line(event)
+        if node is not None and word_field(event, "phase") != "failed":
+            self.brokers.sign(node, "leaving", event)
+
+    def _session_expired(self, event: Event) -> None:
+        node = self._own_line(event)
+        if node is not None:
+            self.brokers.sign(node, "session", event)
+
+    def _log_dir_failed(self, event: Event) -> None:
+        own = self._own_line(event) if word_field(event, "folder") else None
+        for node in (*(nodes_field(event, "brokers") or ()), *filter(None, (word_field(event, "broker"), own))):
+            self.brokers.sign(node, "log_dir", event)
+
+    def _election_started(self, event: Event) -> None:
+        """Preferred leaders are to be elected for the partitions named, which their names separate by commas."""
+        if word_field(event, "election") != "PREFERRED":
+            return
+        for name in (word_field(event, "partitions") or "").split(","):
+            topic, dash, partition = name.strip().rpartition("-")
+            known = self.partitions.by_name.get((topic, int(partition))) if dash and partition.isdecimal() else None
+            if known is not None:
+                known.preferred.append(time_of(event))
+
+    def _state(self, _: Event) -> None:
+        self.kraft = True
+
+    def _controller(self, event: Event) -> None:
+        self.controllers.append(event)
+
+    # -- what follows by the rules of election -----------------------------------------------------------------
+
+    def _lost(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False) -> None:
+        if not self.brokers.gone(node, time_of(event), event, fenced=fenced, controlled=controlled):
+            return
+        for history in self.partitions.at(node):
+            self._without(history, node, event)
+
+    def _without(self, history: PartitionHistory, node: str, event: Event) -> None:
+        """A partition loses a broker: the controller takes it out of the ISR and, if it led, elects another leader."""
+        if history.isr is None or node not in history.isr:
+            if history.leader == node and len(history.replicas) == 1:
+                self._imply(history, NO_LEADER, history.replicas, event)
+            return
+        if history.leader == node:
+            leader, isr = self._elected(history)
+            if leader is not None:
+                self._imply(history, leader, isr, event)
+        elif history.leader != NO_LEADER and len(history.isr) > 1:
+            history.take_isr(tuple(each for each in history.isr if each != node), time_of(event), event)
+
+    def _came(self, node: str, event: Event) -> None:
+        self.brokers.alive(node)
+        self.brokers.back(node, time_of(event), event)
+        for history in self.partitions.at(node):
+            if history.leader == NO_LEADER and node in history.candidates:
+                leader, isr = self._elected(history)
+                if leader not in {None, NO_LEADER}:
+                    self._imply(history, leader or NO_LEADER, isr, event)
+
+    def _imply(self, history: PartitionHistory, leader: str, isr: Nodes, event: Event) -> None:
+        current = history.current
+        epoch = None if current is None or current.epoch is None else current.epoch + 1
+        unclean = leader != NO_LEADER and history.isr is not None and leader not in history.isr
+        history.tell(Leadership(epoch, leader, time_of(event), Told.IMPLIED, isr, guessed=True, unclean=unclean, events=[event]))
+        if leader != NO_LEADER:
+            history.take_isr(isr, time_of(event), event)
+
+    def _elected(self, history: PartitionHistory) -> tuple[str | None, Nodes]:
+        """Whom the controller elects now, and the ISR then; None where it can't be told."""
+        candidates = history.candidates
+        isr = history.isr
+        if isr is None or not candidates or not all(node.isdecimal() for node in (*candidates, *isr)):
+            return None, ()
+        unclean = self.unclean_topics.get(history.topic, self.unclean_default)
+        alive = frozenset(int(node) for node in {*candidates, *isr} if not self.brokers.is_down(node))
+        elect = kraft_election if self.kraft else zookeeper_election
+        leader, left = elect(tuple(map(int, candidates)), tuple(map(int, isr)), alive, unclean)
+        return str(leader), tuple(map(str, left))
+
+
+_HANDLERS: dict[str, Callable[[PartitionStage, Event], None]] = {
+    "PartitionStateChanged": PartitionStage._state_changed,
+    "ElectionStarted": PartitionStage._election_started,
+    "ElectionFailed": PartitionStage._election_failed,
+    "PartitionTold": PartitionStage._told,
+    "LeaderMissing": PartitionStage._leader_missing,
+    "LeaderStarted": PartitionStage._leader_started,
+    "FollowerStarted": PartitionStage._follower_started,
+    "PartitionKept": PartitionStage._kept,
+    "IsrChanged": PartitionStage._isr_changed,
+    "PartitionCreated": PartitionStage._created,
+    "TopicCreated": PartitionStage._assigned,
+    "PartitionsAdded": PartitionStage._assigned,
+    "TopicDeleted": PartitionStage._topic_deleted,
+    "UncleanElectionEnabled": PartitionStage._unclean_enabled,
+    "BrokerConfigured": PartitionStage._configured,
+    "BrokersChanged": PartitionStage._brokers_changed,
+    "BrokersFailed": PartitionStage._brokers_failed,
+    "BrokersCame": PartitionStage._brokers_came,
+    "BrokerFenced": PartitionStage._fenced,
+    "BrokerUnfenced": PartitionStage._unfenced,
+    "BrokerRegistered": PartitionStage._registered,
+    "BrokerLeaving": PartitionStage._leaves,
+    "BrokerLeft": PartitionStage._left,
+    "PartitionsMoved": PartitionStage._moved,
+    "BrokerStarting": PartitionStage._starting,
+    "BrokerStarted": PartitionStage._started,
+    "BrokerStopping": PartitionStage._stopping,
+    "BrokerStopped": PartitionStage._stopping,
+    "BrokerShutdownTried": PartitionStage._shutdown_tried,
+    "BrokerStateChanged": PartitionStage._state,
+    "SessionExpired": PartitionStage._session_expired,
+    "LogDirFailed": PartitionStage._log_dir_failed,
+    "ControllerElected": PartitionStage._controller,
+    "ControllerReady": PartitionStage._controller,
+    "ControllerResigned": PartitionStage._controller,
+}
+
+
+def replay_partitions(events: Iterable[Event], node_of: Mapping[str, str] | None = None) -> PartitionStage:
+    """Replay the events of one cluster, ordered by (`order_us`, file, byte offset)."""
+    stage = PartitionStage(node_of or {})
+    for event in events:
+        stage.feed(event)
+    return stage

@@ -1,0 +1,98 @@
+"""Stories of brokers and partitions, told in the lines that controllers and brokers log, each with all that must come out.
+
+A story holds lines, `TIME FILE MESSAGE` (TIME in seconds, FILE as `NODE/NAME`), then `----`, then what was found.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from models.events import Event, Place, Witness
+from models.kafka.outages import Outages, outages_of
+from models.kafka.partitions_replay import replay_partitions
+from parsers.catalogue import catalogue
+
+STORIES = sorted((Path(__file__).parent.parent / "scenarios" / "outages").glob("*.txt"))
+CATALOGUE = catalogue()
+
+
+def event_of(line: str, number: int) -> Event:
+    """One line of a story, read by the catalogue."""
+    seconds, file, message = line.split(" ", 2)
+    at = round(float(seconds) * 1_000_000)
+    found = CATALOGUE.match("kafka.server.KafkaServer" if message in {"starting"} else None, None, message)
+    assert found is not None, f"line {number}: no message is like {message!r}"
+    assert found.event is not None, f"line {number} can be read in several ways"
+    columns = {name: value for name, value in found.columns.items() if name in Event.__slots__}
+    place = Place(file, number, number)
+    return Event(found.event, at, at, place, Witness(found.witness), found.message_id, message, fields=found.fields, **columns)
+
+
+def events_of(text: str) -> list[Event]:
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
+    events = [event_of(line, number) for number, line in lines]
+    return sorted(events, key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
+
+
+def find(events: list[Event]) -> Outages:
+    nodes = {event.place.file: event.place.file.partition("/")[0] for event in events}
+    return outages_of("test", replay_partitions(events, nodes))
+
+
+def seconds(at: int | None) -> str:
+    return "?" if at is None else f"{at / 1_000_000:g}"
+
+
+def show(found: Outages) -> Iterator[str]:
+    """What came out, a line each."""
+    for down in found.broker_outages:
+        yield f"broker {down.node} {seconds(down.down_at)}..{seconds(down.up_at)} {down.how}"
+    for row in found.partition_outages:
+        risk = {True: " at risk", False: "", None: ""}[row.at_risk]
+        yield (
+            f"outage {row.topic}-{row.partition} {seconds(row.offline_at)}..{seconds(row.online_at)} {row.cause} {row.ended_by}{risk}"
+            f" leader {row.leader_before} -> {row.leader_after} epoch {row.leader_epoch_before}"
+            f" replicas {','.join(row.replicas)} isr {','.join(row.isr)} lost {','.join(row.lost_brokers)}"
+            f" lines {','.join(str(each.line) + ('~' if each.inferred else '') for each in row.evidence)}"
+        )
+    for move in found.leader_moves:
+        clean = {True: "clean", False: "unclean", None: "?"}[move.clean]
+        yield f"move {move.topic}-{move.partition} {seconds(move.moved_at)} {move.from_node} -> {move.to_node} {clean}, {move.reason}"
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_story(path: Path, request: pytest.FixtureRequest) -> None:
+    given, _, expected = path.read_text(encoding="utf-8").partition("----\n")
+    found = "".join(f"{line}\n" for line in show(find(events_of(given))))
+    if request.config.getoption("--rewrite"):
+        path.write_text(f"{given}----\n{found}", encoding="utf-8")
+        return
+    assert found == expected
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_lines_said_twice_change_nothing(path: Path) -> None:
+    """A node's lines may stand in two files; the second telling is no second outage."""
+    events = events_of(path.read_text(encoding="utf-8").partition("----\n")[0])
+    twice = [event for event in events for _ in range(2)]
+
+    def told(outages: Outages) -> list[str]:
+        return [line.partition(" lines ")[0] for line in show(outages)]
+
+    assert told(find(twice)) == told(find(events))
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_any_lines_may_be_missing(path: Path) -> None:
+    """Files are partial: whatever is left out, replay says something and never raises."""
+    events = events_of(path.read_text(encoding="utf-8").partition("----\n")[0])
+    chance = random.Random(path.stem)  # noqa: S311  (which lines are left out must be the same each time)
+    for _ in range(50):
+        kept = [event for event in events if chance.random() < 0.7]
+        for row in find(kept).partition_outages:
+            assert row.online_at is None or row.offline_at is None or row.offline_at <= row.online_at
+            assert (row.ended_by == "open") == (row.online_at is None)
