@@ -309,10 +309,10 @@ class Catalogue:
         Raises KeyError where the version has no wording of the message for which all fields are given.
         """
         given = frozenset(fields)
-        fitting = [each for each in self.wordings(message_id, version) if self._needs(each, given) <= given and self._fits(each, fields)]
+        fitting = [each for each in self.wordings(message_id, version) if self.needs(each, given) <= given and self.fits(each, fields)]
         if not fitting:
             raise KeyError(f"{message_id} has no wording in {version} for these fields: {', '.join(sorted(fields))}")
-        return self.write(max(fitting, key=lambda each: len(self._needs(each, given))), fields)
+        return self.write(max(fitting, key=lambda each: len(self.needs(each, given))), fields)
 
     def write(self, pattern: Pattern, fields: Mapping[str, Any]) -> str:
         """The line of one wording."""
@@ -329,11 +329,13 @@ class Catalogue:
             yield max(forms, key=lambda template: len(template.needs()))
             name = prefix.inside
 
-    def _needs(self, pattern: Pattern, given: frozenset[str]) -> frozenset[str]:
+    def needs(self, pattern: Pattern, given: frozenset[str]) -> frozenset[str]:
+        """The fields without which a wording can't be written, its prefixes' included."""
         return pattern.template.needs().union(*(template.needs() for template in self._before(pattern, given)))
 
     @staticmethod
-    def _fits(pattern: Pattern, fields: Mapping[str, Any]) -> bool:
+    def fits(pattern: Pattern, fields: Mapping[str, Any]) -> bool:
+        """Whether a wording says what the fields do: its fixed values are theirs."""
         return all(fields.get(name, value) == value for name, value in pattern.constants.items())
 
 

@@ -15,10 +15,13 @@ class Reasons:
     def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
         self._by_word: dict[str, list[tuple[str, Template]]] = {}
         self.templates: list[tuple[str, Template]] = []
+        self.wordings: dict[str, list[tuple[tuple[str, ...], Template]]] = {}
+        """Of each reason the wordings, with the first and the last version that have them."""
         for entry in entries:
             for pattern in entry["patterns"]:
                 template = compile_template(pattern["text"])
                 self.templates.append((entry["id"], template))
+                self.wordings.setdefault(entry["id"], []).append((tuple(pattern["seen_in"]), template))
                 self._by_word.setdefault(template.literals[0].split(" ")[0], []).append((entry["id"], template))
         for known in self._by_word.values():
             known.sort(key=lambda each: -each[1].fixed_length)
@@ -44,6 +47,13 @@ class Reasons:
         except TooManyReadings:
             found = []
         whole = [each for each in found if ends_like_member_id(each.get("reason_member_id") or "")] or found
+        whole = [each for each in whole if _says_its_id_again(each)] or whole
         if not whole:
             return {"reason": text, "reason_id": None}
         return {"reason": text, **{name: value for name, value in whole[0].items() if all(other.get(name, NO) == value for other in whole)}}
+
+
+def _says_its_id_again(values: Mapping[str, Any]) -> bool:
+    """The member's own reason repeats the id that the coordinator names (KIP-394: "… the given member-id: X"): both are read right."""
+    member_id = values.get("reason_member_id")
+    return bool(member_id) and str(values.get("client_reason") or "").endswith(f" {member_id}")
