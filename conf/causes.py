@@ -70,6 +70,13 @@ def outage_causes() -> Mapping[str, Cause]:
     return {entry.id: entry for entry in map(_cause, entries)}
 
 
+@cache
+def incident_kinds() -> Mapping[str, Cause]:
+    """Kinds of incidents that call for other words and advice than their causes."""
+    entries = ({"system": "kafka", "family": "timeout", **raw} for raw in _document()["kinds"])
+    return {entry.id: entry for entry in map(_cause, entries)}
+
+
 def cause(system: str, cause_id: str | None) -> Cause:
     """The entry of a cause; that of `unknown` for a name without one, so that tables of a newer version can be read."""
     known = causes()

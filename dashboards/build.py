@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from conf.causes import cause as cause_entry
-from conf.causes import outage_cause
+from conf.causes import incident_kinds, outage_cause
 from dashboards import data
 from dashboards.tally import Tally, Verdicts, counted, first, heaviest
 from dashboards.units import MICROSECONDS
@@ -182,6 +182,8 @@ def _incident(number: int, row: Row, verdicts: Verdicts, outages: Mapping[str, d
     broken = [outages[each] for each in column(row, "outage_ids") or () if each in outages]
     system, root, leading = column(row, "system"), column(row, "root_cause"), verdicts.leading
     entry = cause_entry(system, root or leading) if root or leading else outage_cause(broken[0].cause if broken else None)
+    if root is None and system == "kafka":
+        entry = incident_kinds().get(column(row, "kind"), entry)
     worst = column(row, "worst_offender")
     return data.Incident(
         number=number,

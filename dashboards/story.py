@@ -45,8 +45,12 @@ def own_words(item: Rebalance) -> str:
 def certainty(item: Rebalance) -> list[str]:
     """How sure the cause is, what else it may be, and what would settle it."""
     rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.alternatives if value >= 0.01]
-    words = "The cause is sure" if item.sure else "The cause is likely" if item.confidence >= 0.6 else "The cause is one of several"
-    sentences = [f"{words} ({share(item.confidence)})" + (f"; it may also be {listed(rivals)}." if rivals else ".")]
+    sure = share(item.confidence)
+    if item.sure:
+        sentences = [f"The cause is nearly certain ({sure})" + (f"; what else would fit: {listed(rivals)}." if rivals else ".")]
+    else:
+        words = "The cause is likely" if item.confidence >= 0.6 else "The cause is one of several"
+        sentences = [f"{words} ({sure})" + (f"; it may also be {listed(rivals)}." if rivals else ".")]
     if item.settled_by:
         sentences.append(f"What would settle it: {item.settled_by}.")
     if item.inferred_steps or item.unexplained_lines:

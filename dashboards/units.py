@@ -115,5 +115,7 @@ class Clock:
             return self.full(known) if known is not None else "at unknown times"
         same_day = self.day(start) == self.day(end)
         first = f"{self.at(start):%Y-%m-%d %H:%M:%S}"
-        last = f"{self.at(end):%H:%M:%S}" if same_day else f"{self.at(end):%Y-%m-%d %H:%M:%S}"
-        return f"{first} to {last} {self.zone(end)}"
+        last = f"{self.at(end):%Y-%m-%d %H:%M:%S}"
+        if first == last:
+            return f"{first} {self.zone(end)}"
+        return f"{first} to {last.partition(' ')[2] if same_day else last} {self.zone(end)}"

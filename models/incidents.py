@@ -6,7 +6,7 @@ is an incident of kind `single`. Episodes that one broker's end or one deploymen
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -118,12 +118,17 @@ def _actor(person: Person) -> str:
 def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Person | None:
     """The member behind most of the unplanned rebalances; of the planned ones if there is nothing else."""
     for causes in (unplanned, None):
-        people = [person for row in rows if causes is None or row.cause in causes for person in row.offenders]
-        blocking = [person for row in rows for person in row.blockers] if causes is not None else []
-        counted = Counter(_actor(person) for person in [*people, *blocking])
-        if counted:
-            name = min(counted.items(), key=lambda item: (-item[1], item[0]))[0]
-            return next(person for person in [*people, *blocking] if _actor(person) == name)
+        counted: dict[str, int] = defaultdict(int)
+        seconds: dict[str, float] = defaultdict(float)
+        people: dict[str, Person] = {}
+        for row in rows:
+            acted = row.offenders if causes is None or row.cause in causes else []
+            for person in [*acted, *(row.blockers if causes is not None else [])]:
+                people.setdefault(_actor(person), person)
+                counted[_actor(person)] += 1
+                seconds[_actor(person)] += row.duration_seconds or row.at_least_seconds or 0.0
+        if people:
+            return people[min(people, key=lambda name: (-counted[name], -seconds[name], name))]
     return None
 
 
@@ -237,13 +242,18 @@ def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
     causes = [row.cause for row in rows if any(_actor(person) == name for person in row.offenders)]
     waited = [row for row in rows if any(_actor(person) == name for person in row.blockers)]
     if waited and not FAILURES.intersection(causes):
-        return f"{who} held the others up for {_spell(sum(row.join_seconds or 0.0 for row in waited))}"
+        return f"{who} held the others up for {_spell(sum(map(_waited_seconds, waited)))}"
     if kind == "flapping_member":
         acts = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
         went = Counter(cause for cause in acts if cause in _WENT)
         return f"{who} " + " and ".join(_times(cause, times) for cause, times in went.most_common(2))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
     return f"{who} {_times(cause, causes.count(cause))}"
+
+
+def _waited_seconds(row: Rebalance) -> float:
+    """How long those who were ready waited for the others."""
+    return (row.join_seconds if row.reconcile_seconds is None else row.reconcile_seconds) or 0.0
 
 
 def _times(cause: str, times: int) -> str:

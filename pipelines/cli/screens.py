@@ -74,11 +74,24 @@ def _opening(console: Console, answer: Answer, clock: Clock) -> None:
     if not totals.rebalances and not totals.outages:
         say(console, _why_nothing(answer), style="bold")
         return
+    if answer.outages:
+        say(console, _leaderless(answer.outages), style="bold")
     if totals.attention:
         text = f"{totals.attention} of {counted(totals.incidents, 'incident')} {'needs' if totals.attention == 1 else 'need'} attention"
         say(console, f"{text}; groups stood still for {duration(totals.stopped_seconds)} in all.", style="bold")
     else:
-        say(console, f"Nothing needs attention: {counted(totals.incidents, 'incident')}, all of them expected.", style="bold")
+        expected = f"{counted(totals.incidents, 'incident')}, {'which was' if totals.incidents == 1 else 'all of them'} expected"
+        say(console, f"No group needs attention: {expected}." if answer.outages else f"Nothing needs attention: {expected}.", style="bold")
+
+
+def _leaderless(items: Sequence[Outage]) -> str:
+    """How many partitions had no leader, and how long at most."""
+    partitions = {(item.cluster, item.topic, item.partition) for item in items}
+    still = {(item.cluster, item.topic, item.partition) for item in items if item.online_at is None}
+    longest = max((item.seconds for item in items if item.seconds is not None), default=None)
+    text = f"{counted(len(partitions), 'partition')} had no leader"
+    text += f", for up to {duration(longest)}" if longest is not None else ""
+    return text + (f"; {len(still)} of them still {'has' if len(still) == 1 else 'have'} none when the logs end." if still else ".")
 
 
 def _why_nothing(answer: Answer) -> str:
@@ -139,7 +152,9 @@ def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> No
 def advise(console: Console, advice: Iterable[Advice], *, indent: int) -> None:
     for item in advice:
         settings = ", ".join(f"{setting.name} ({setting.at}, since {setting.since})" for setting in item.settings)
-        say(console, f"- {item.do}" + (f" {settings}" if settings else ""), indent=indent, hang=2)
+        say(console, f"- {item.do}", indent=indent, hang=2)
+        if settings:
+            say(console, settings, indent=indent + 2, hang=2, style="cyan")
 
 
 def _certainty(console: Console, answer: Answer, *, verbose: bool) -> None:
@@ -171,11 +186,11 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
     columns = [
         Column(f"start ({clock.zone_name})", starts if console.width >= PRECISE_WIDTH else [start.partition(".")[0] for start in starts]),
         Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=16),
-        Column("group", [item.group + (f" ({item.topic})" if item.topic else "") for item in items], least=14),
+        Column("group", [item.group + (f" ({item.topic})" if item.topic else "") for item in items], least=16),
         Column("gen", [item.generations.replace(" ", "") for item in items], rank=2),
         Column("cause", [item.cause.replace("_", " ") for item in items], least=15),
         Column("behind it", [(item.root_cause or "").replace("_", " ") for item in items], rank=4, least=15),
-        Column("who", [_names(item.offenders) for item in items], rank=1, least=18),
+        Column("who", [_names(item.offenders) for item in items], rank=1, least=24),
         Column("lasted", [lasted(item.duration_seconds, item.at_least_seconds) for item in items], right=True),
         Column("waited for", [_names(item.blockers) if item.blockers else "" for item in items], rank=3, least=21),
         Column("outcome", [item.outcome.replace("_", " ") for item in items], rank=6),
@@ -186,7 +201,9 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
 
 
 def _names(people: Sequence[Who]) -> str:
-    return listed([person.name for person in people], 2)
+    """Who acted first, and how many others did."""
+    ordered = sorted(people, key=lambda person: not person.first)
+    return NOTHING if not ordered else ordered[0].name + (f" +{len(ordered) - 1}" if len(ordered) > 1 else "")
 
 
 def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None:
@@ -209,15 +226,24 @@ def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None
 
 
 def outages(console: Console, items: Sequence[Outage], clock: Clock) -> None:
+    """A table of partitions without leader. Where all times are of one day, the day stands above it only."""
+    times = [time for item in items for time in (item.offline_at, item.online_at) if time is not None]
+    one_day = len({clock.day(time) for time in times}) == 1
+    if one_day:
+        say(console, f"all on {clock.day(times[0])}", indent=1, style="dim")
+    shown = clock.time if one_day else clock.stamp
+    many_clusters = len({item.cluster for item in items}) > 1
     columns = [
-        Column(f"from ({clock.zone_name})", [clock.stamp(item.offline_at) for item in items]),
-        Column("to", [clock.stamp(item.online_at) for item in items], rank=3),
-        Column("partition", [f"{item.topic}-{item.partition}" for item in items], least=12),
-        Column("lasted", ["open" if item.seconds is None else duration(item.seconds) for item in items], right=True),
+        Column(f"from ({clock.zone_name})", [shown(item.offline_at) for item in items]),
+        Column("to", [shown(item.online_at) if item.online_at is not None else "" for item in items], rank=4),
+        Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=7, least=16),
+        Column("partition", [f"{item.topic}-{item.partition}" for item in items], least=20),
+        Column("lasted", ["still open" if item.online_at is None else duration(item.seconds) for item in items], right=True),
         Column("why", [item.cause.replace("_", " ") for item in items], rank=1, least=14),
-        Column("ended by", [item.ended_by.replace("_", " ") for item in items], rank=2),
-        Column("lost", [listed(list(item.lost_brokers)) for item in items], rank=4, least=6),
-        Column("groups", [listed(list(item.groups), 2) for item in items], rank=5, least=8),
+        Column("ended by", [item.ended_by.replace("_", " ") for item in items], rank=2, least=10),
+        Column("lost", [listed(list(item.lost_brokers)) if item.lost_brokers else "" for item in items], rank=5, least=6),
+        Column("at risk", ["records" if item.at_risk else "" for item in items], rank=3),
+        Column("groups", [listed(list(item.groups), 2) if item.groups else "" for item in items], rank=6, least=8),
     ]
     console.print(grid(columns, console.width, indent=1))
 

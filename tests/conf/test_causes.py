@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from conf.causes import FAMILIES, SYSTEMS, Cause, cause, causes, outage_cause, outage_causes
+from conf.causes import FAMILIES, SYSTEMS, Cause, cause, causes, incident_kinds, outage_cause, outage_causes
 from pipelines import vocabulary
 
-EVERY = [*causes().values(), *outage_causes().values()]
+EVERY = [*causes().values(), *outage_causes().values(), *incident_kinds().values()]
 
 
 def test_every_cause_in_use_has_an_entry_and_no_entry_is_left_over() -> None:
@@ -18,6 +18,7 @@ def test_every_cause_in_use_has_an_entry_and_no_entry_is_left_over() -> None:
     assert rocketmq == set(vocabulary.ALLOCATION_CAUSES)
     assert roots == set(vocabulary.ROOT_CAUSES) - set(vocabulary.REBALANCE_CAUSES)
     assert set(outage_causes()) == set(vocabulary.OUTAGE_CAUSES)
+    assert set(incident_kinds()) <= set(vocabulary.INCIDENT_KINDS)
 
 
 @pytest.mark.parametrize("entry", EVERY, ids=lambda entry: f"{entry.system}-{entry.id}")

@@ -74,5 +74,6 @@ def test_a_time_names_its_zone() -> None:
 def test_a_span_says_the_date_once() -> None:
     assert Clock().span(at(0), at(61)) == "2026-03-01 10:00:00 to 10:01:01 UTC"
     assert Clock().span(at(0), at(86_400)) == "2026-03-01 10:00:00 to 2026-03-02 10:00:00 UTC"
+    assert Clock().span(at(0), at(0.4)) == "2026-03-01 10:00:00 UTC"
     assert Clock().span(at(0), None) == "2026-03-01 10:00:00.000 UTC"
     assert Clock().span(None, None) == "at unknown times"
