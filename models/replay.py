@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from models.cluster import ClusterFacts
 from models.events import Event, Witness
@@ -15,9 +15,10 @@ from models.incidents import mark_rolling_restarts
 from models.kafka.acts import Act, Deed, acts_of, assigned_members, int_field, names_field, text_field
 from models.kafka.case import Case, GroupKnowledge
 from models.kafka.classic import ClassicReplay, Draft, when
-from models.kafka.clients import Clients
+from models.kafka.clients import Clients, log_of
 from models.kafka.members import Roster
 from models.kafka.modern import ModernReplay
+from models.kafka.skew import Skews
 from models.kafka.verdicts import HistoryWriter
 from models.rows import (
     CoordinatorMove,
@@ -92,6 +93,8 @@ class GroupStage:
     history: GroupHistory = field(default_factory=GroupHistory)
     acts: list[Act] = field(default_factory=list)
     clients: Clients = field(default_factory=Clients)
+    skews: Skews = field(default_factory=Skews)
+    _skew_of_log: dict[str, int] = field(default_factory=dict)
     _deletions: list[Event] = field(init=False)
     _settled: int = 0
     _now: int = 0
@@ -116,10 +119,26 @@ class GroupStage:
             self.modern.converted_from(self._members_now())
         if not self.classic.feed(event):
             self.modern.feed(event)
+        for log, node in self.skews.feed(event):
+            self._set_clock(log, self.skews.bounds[log, node].skew)
         for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared)):
-            insort(self.acts, act, key=lambda a: a.at)
+            insort(self.acts, self._on_coordinators_clock(act), key=lambda a: a.at)
             self._end_session(act)
         self._settle()
+
+    def _on_coordinators_clock(self, act: Act) -> Act:
+        skew = self._skew_of_log.get(log_of(act.event.place.file), 0) if act.event.witness is Witness.CLIENT else 0
+        return replace(act, at=act.at - skew) if skew else act
+
+    def _set_clock(self, log: str, skew: int) -> None:
+        """Put what was taken from this log onto the coordinator's clock, as far as it is known now."""
+        shift = skew - self._skew_of_log.get(log, 0)
+        self._skew_of_log[log] = skew
+        self.acts = [
+            replace(act, at=act.at - shift) if act.event.witness is Witness.CLIENT and log_of(act.event.place.file) == log else act
+            for act in self.acts
+        ]
+        self.acts.sort(key=lambda act: act.at)
 
     def _members_now(self) -> dict[str, str | None]:
         """Members of the classic generation that is in force, as far as anything named them."""
@@ -143,6 +162,7 @@ class GroupStage:
             self._judge_next()
         self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
         history = self.writer.write(self.history, self.classic, self.modern, self.knowledge)
+        history.divergences.extend(self.writer.clocks(self.skews))
         mark_rolling_restarts(history.rebalances)
         return history
 

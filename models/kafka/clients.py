@@ -6,6 +6,7 @@ and asks for one; any other rejoins under the id that it has (AbstractCoordinato
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from models.events import Event
@@ -14,21 +15,28 @@ from models.kafka.classic import when
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
+_ROTATED = re.compile(r"(?:\.(?:\d{1,5}|\d{4}-?\d\d-?\d\d(?:-\d\d)?|gz|bz2|xz|zst))+$")
+
+
+def log_of(file: str) -> str:
+    """The log that a rotated file is a part of: `app.log.3.gz` is of `app.log`."""
+    return _ROTATED.sub("", file)
+
 
 @dataclass(slots=True)
 class Clients:
-    """Member ids as the clients of one group hold them. Told apart by file and client id."""
+    """Member ids as the clients of one group hold them. Told apart by log and client id."""
 
     _ids: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
     def feed(self, event: Event, shared: set[str]) -> list[Act]:
         """Take one event; a "(Re-)joining group" comes back as the deed that it stands for.
 
-        Of clients that share one id in one file it can't be told whose line it is: they give nothing.
+        Of clients that share one id in one log it can't be told whose line it is: they give nothing.
         """
         if event.client_id is None or event.client_id in shared or not event.name.startswith("Client"):
             return []
-        key = (event.place.file, event.client_id)
+        key = (log_of(event.place.file), event.client_id)
         if event.name == "ClientJoined":
             self._ids[key] = event.member_id or self._ids.get(key) or ""
         elif event.name in _FORGETS or _forgets_id(event):

@@ -63,17 +63,17 @@ def kind_of_leave(case: Case, actor: str | None, act: Act | None) -> Judgement:
         whys.append(act.why)
     for fixed, cause in _LEAVE_WHY:
         if any(fixed in why for why in whys):
-            return Judgement([Opinion(cause, 0.98)])
+            return Judgement([Opinion(cause, 0.99)])
     if act is not None and _noticed_poll_timeout(case, actor, act):
         return Judgement([Opinion(Cause.POLL_TIMEOUT, 0.98)])
     if act is not None and _is_static(case, act):
-        return Judgement([Opinion(Cause.ADMIN_REMOVAL, 0.88), Opinion(Cause.MEMBER_LEAVE, 0.1)])
+        return Judgement([Opinion(Cause.ADMIN_REMOVAL, 0.95), Opinion(Cause.MEMBER_LEAVE, 0.04)])
     if any(why != "not provided" for why in whys):
         return Judgement([Opinion(Cause.ADMIN_REMOVAL, 0.75), Opinion(Cause.MEMBER_LEAVE, 0.2)])
     if case.has_client_log(actor):
         if _rejoins_unasked(case, actor, act):
             return Judgement([Opinion(Cause.POLL_TIMEOUT, 0.93), Opinion(Cause.MEMBER_LEAVE, 0.06)])
-        return Judgement([Opinion(Cause.MEMBER_LEAVE, 0.95), Opinion(Cause.POLL_TIMEOUT, 0.04)])
+        return Judgement([Opinion(Cause.MEMBER_LEAVE, 0.975), Opinion(Cause.POLL_TIMEOUT, 0.02)])
     comes_back = _comes_back(case, actor, act)
     poll = 0.3 if comes_back else 0.08
     return Judgement(
@@ -122,4 +122,4 @@ def expired(case: Case, act: Act | None) -> list[Opinion]:
     first = sorted(expiries.values(), key=lambda a: (case.actor(a) != actor, a.at)) or ([act] if act else [])
     if returned is not None and act is not None and case.draft.outcome != "empty":
         return [Opinion(Cause.MEMBER_RESTART, 0.93, [act, returned]), Opinion(Cause.SESSION_TIMEOUT, 0.07, first)]
-    return [Opinion(Cause.SESSION_TIMEOUT, 0.98, first)]
+    return [Opinion(Cause.SESSION_TIMEOUT, 0.99, first)]

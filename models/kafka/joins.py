@@ -17,14 +17,15 @@ def joined(case: Case, act: Act | None) -> list[Opinion]:
     joiners = case.joiners
     acts = with_first(act, joiners.values(), case)
     if case.was_empty:
-        return [Opinion(Cause.NEW_GROUP, 0.985, acts), Opinion(Cause.MEMBER_JOIN, 0.015, acts)]
+        return [Opinion(Cause.NEW_GROUP, 0.99, acts)]
     actor = case.actor(act) if act else None
     gone = case.gone
     if actor is not None and actor in gone and actor not in case.known.shared:
-        return [Opinion(Cause.MEMBER_RESTART, 0.95, [*acts[:1], gone[actor]]), Opinion(Cause.MEMBER_JOIN, 0.05, acts)]
+        return [Opinion(Cause.MEMBER_RESTART, 0.97, [*acts[:1], gone[actor]]), Opinion(Cause.MEMBER_JOIN, 0.03, acts)]
     if case.draft.state_before is None and not case.members_before:
         return _joined_in_unknown_state(case, acts)
-    basis = 0.97 if case.reason_id or (act and act.at >= case.start - PROMPT_US) else 0.85
+    told = bool(case.reason_id or (act and act.at >= case.start - PROMPT_US))
+    basis = 0.85 if not told else 0.985 if case.known.clients or case.known.requests else 0.97
     return [Opinion(Cause.MEMBER_JOIN, basis, acts), Opinion(Cause.MEMBER_RESTART, (1 - basis) / 2, acts)]
 
 

@@ -35,7 +35,7 @@ def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) 
         return EpochVerdict(Cause.NEW_GROUP, 0.98, {Cause.MEMBER_JOIN.value: 0.02})
     if cause is Cause.MEMBER_LEAVE:
         return _left(modern, draft, known)
-    return EpochVerdict(cause, 0.96, {})
+    return EpochVerdict(cause, 0.985, {})
 
 
 def _left(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> EpochVerdict:
@@ -47,7 +47,7 @@ def _left(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> Epo
     if stale and any(abs(at - noticed) <= STALE_US for noticed in stale):
         return EpochVerdict(Cause.POLL_TIMEOUT, 0.97, {Cause.MEMBER_LEAVE.value: 0.03})
     if client and client in known.clients:
-        return EpochVerdict(Cause.MEMBER_LEAVE, 0.96, {Cause.POLL_TIMEOUT.value: 0.04})
+        return EpochVerdict(Cause.MEMBER_LEAVE, 0.975, {Cause.POLL_TIMEOUT.value: 0.02})
     return EpochVerdict(Cause.MEMBER_LEAVE, 0.85, {Cause.POLL_TIMEOUT.value: 0.13}, _CLIENT_LOG)
 
 

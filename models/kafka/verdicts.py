@@ -20,6 +20,7 @@ from models.kafka.members import Roster
 from models.kafka.modern import EpochDraft, ModernReplay, settle_epochs
 from models.kafka.modern_diagnosis import judge_epoch
 from models.kafka.opinions import Judgement
+from models.kafka.skew import Skews
 from models.rows import (
     Conformance,
     CoordinatorMove,
@@ -245,6 +246,21 @@ class HistoryWriter:
             for index, finding in enumerate(classic.findings)
         )
         return history
+
+    def clocks(self, skews: Skews) -> Iterable[Divergence]:
+        """Clients whose clock is not the coordinator's; what they say was put onto its clock."""
+        for (log, node), bounds in skews.proven():
+            lines = [event for pair in (bounds.lower_lines, bounds.upper_lines) if pair for event in pair]
+            yield Divergence(
+                self.cluster,
+                SYSTEM,
+                make_id("skew", self.cluster, self.group, log, node),
+                self.group,
+                when(lines[0]),
+                f"the clock of node {node}",
+                f"{log} is {abs(bounds.skew) / US_PER_SECOND:.3f} s {'ahead' if bounds.skew > 0 else 'behind'}; its times were corrected",
+                evidence(lines),
+            )
 
     def _epoch_row(self, modern: ModernReplay, draft: EpochDraft, ordinal: int, known: GroupKnowledge) -> Rebalance:
         verdict = judge_epoch(modern, draft, known)

@@ -1,0 +1,71 @@
+"""Clocks that differ are told from threads that write a little later than each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.events import Event, Place, Witness
+from models.kafka.skew import Skews
+
+SECOND = 1_000_000
+KINDS = {
+    "GenerationStarted": Witness.COORDINATOR,
+    "AssignmentReceived": Witness.COORDINATOR,
+    "ClientJoined": Witness.CLIENT,
+    "ClientAssignmentMade": Witness.CLIENT,
+    "ClientSynced": Witness.CLIENT,
+}
+
+
+def line(name: str, at: float, generation: int) -> Event:
+    witness = KINDS[name]
+    at_us = int(at * SECOND)
+    file = "server.log" if witness is Witness.COORDINATOR else "app.log"
+    return Event(
+        name, at_us, at_us, Place(file, 1, at_us), witness, "", "", node="1" if file == "server.log" else None, group="g",
+        generation=generation,
+    )  # fmt: skip
+
+
+def generation(number: int, at: float, ahead: float, *, leader: bool = True) -> list[Event]:
+    """The lines of one generation; the client's clock is `ahead` seconds."""
+    lines = [
+        line("GenerationStarted", at, number),
+        line("ClientJoined", at + 0.01 + ahead, number),
+        line("AssignmentReceived", at + 0.05, number),
+        line("ClientSynced", at + 0.06 + ahead, number),
+    ]
+    return [*lines, line("ClientAssignmentMade", at + 0.03 + ahead, number)] if leader else lines
+
+
+@pytest.mark.parametrize("leader", [True, False], ids=["leader", "follower"])
+@pytest.mark.parametrize("ahead", [-30.0, -2.0, -0.2, 0.0, 0.02, 2.0, 30.0])
+def test_the_difference_is_found_within_a_few_milliseconds(ahead: float, leader: bool) -> None:
+    skews = Skews()
+    lines = [each for number in (1, 2, 3) for each in generation(number, 100.0 * number, ahead, leader=leader)]
+    for each in sorted(lines, key=lambda event: event.order_us):
+        skews.feed(each)
+    found = skews.bounds["app.log", "1"].skew / SECOND
+    assert found == pytest.approx(ahead if abs(ahead) > 0.06 else 0, abs=0.025)
+    assert bool(list(skews.proven())) == (abs(ahead) > 0.06)
+
+
+def test_a_small_difference_is_not_proven_without_the_leaders_log() -> None:
+    skews = Skews()
+    for each in generation(1, 100, 0.5, leader=False):
+        skews.feed(each)
+    assert not list(skews.proven())
+
+
+def test_a_clock_that_was_set_meanwhile_proves_nothing() -> None:
+    skews = Skews()
+    for each in [*generation(1, 100, 2.0), *generation(2, 200, -2.0)]:
+        skews.feed(each)
+    assert skews.bounds["app.log", "1"].skew == 0
+
+
+def test_generations_of_two_lives_are_not_compared() -> None:
+    skews = Skews()
+    for each in [*generation(1, 100, 0.0), line("ClientAssignmentMade", 9_000, 1)]:
+        skews.feed(each)
+    assert not list(skews.proven())
