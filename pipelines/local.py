@@ -17,6 +17,7 @@ from models.cluster import CLUSTER_EVENTS
 from models.events import Event
 from models.ids import make_id
 from models.incidents import Limits
+from models.kafka.outages_whatif import Layout
 from models.kafka.partitions_events import PARTITION_EVENTS
 from parsers.arrow import strings
 from parsers.files import SourceFile
@@ -73,6 +74,7 @@ class Analysis:
     outages: RowStore = field(default_factory=lambda: RowStore("partition_outages"))
     leader_moves: RowStore = field(default_factory=lambda: RowStore("leader_moves"))
     broker_outages: RowStore = field(default_factory=lambda: RowStore("broker_outages"))
+    layouts: list[Layout] = field(default_factory=list)
     coordinator_moves: RowStore = field(default_factory=lambda: RowStore("coordinator_moves"))
     offsets_at_risk: RowStore = field(default_factory=lambda: RowStore("offset_expirations"))
     allocation_changes: list[Any] = field(default_factory=list)
@@ -229,5 +231,6 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
             analysis.incidents.extend(incidents_of(history, options.limits))
     for _, batches in reading.partitions.groups():
         for outages in cluster_outages(batches, nodes, cluster_of).values():
+            analysis.layouts.append(outages.layout)
             for table in OUTAGE_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
+from models.kafka.outages_whatif import Layout, layout_of
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
 from models.kafka.partitions_brokers import Absence, Brokers
 from models.kafka.partitions_replay import PartitionStage
@@ -21,8 +22,9 @@ TAKEN_OVER_US = 30_000_000
 
 @dataclass(slots=True)
 class Outages:
-    """The rows of one cluster, by table."""
+    """The rows of one cluster, by table, and how the cluster stood in the end."""
 
+    layout: Layout
     partition_outages: list[PartitionOutage] = field(default_factory=list)
     leader_moves: list[LeaderMove] = field(default_factory=list)
     broker_outages: list[BrokerOutage] = field(default_factory=list)
@@ -30,7 +32,7 @@ class Outages:
 
 def outages_of(cluster: str, stage: PartitionStage) -> Outages:
     """Rows of what a stage has replayed."""
-    found = Outages()
+    found = Outages(layout_of(cluster, stage))
     for history in stage.partitions.all():
         found.partition_outages += partition_outages(cluster, history, stage.brokers)
         found.leader_moves += leader_moves(cluster, history, stage.brokers)

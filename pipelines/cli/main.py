@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pipelines.cli import analyze, codes, doctor, events, explain, run_job, schema, tables
+from pipelines.cli import analyze, codes, doctor, events, explain, outages, run_job, schema, tables
 from pipelines.cli.console import Output, ReaderGone, Talk, output_error
 from pipelines.cli.options import PANELS
 
@@ -57,7 +57,7 @@ app.command("explain", cls=Command, short_help="One rebalance as a story, with i
 app.command("rebalances", cls=Command, short_help="List rebalances.")(tables.rebalances)
 app.command("offenders", cls=Command, short_help="Rank members by the trouble that they made.")(tables.offenders)
 app.command("timeline", cls=Command, short_help="Show the states of groups over time.")(tables.timeline)
-app.command("outages", cls=Command, short_help="List partitions without leader.")(tables.outages)
+app.command("outages", cls=Command, short_help="List partitions without leader.")(outages.outages)
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
 app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
 app.command("schema", cls=Command, short_help="Print the JSON Schema of a command.")(schema.schema)

@@ -43,6 +43,7 @@ class Source:
     settings: Settings
     codes: list[int]
     skipped: list[dict[str, Any]]
+    layouts: Sequence[Any] = ()
 
 
 def open_source(asked: Asked, talk: Talk) -> Source:
@@ -66,7 +67,7 @@ def open_source(asked: Asked, talk: Talk) -> Source:
     else:
         raise UsageError("nothing to read: give log files or folders, or --warehouse with the tables of groupscope run")
     rows = select(analysis, asked.groups, since, until)
-    return Source(rows, clock, settings, found, getattr(analysis, "skipped", []))
+    return Source(rows, clock, settings, found, getattr(analysis, "skipped", []), getattr(analysis, "layouts", ()))
 
 
 def clock_of(zone: str | None, settings: Settings) -> Clock:

@@ -1,4 +1,4 @@
-"""`groupscope rebalances|offenders|timeline|outages`: one table of an answer, from logs or from a warehouse."""
+"""`groupscope rebalances|offenders|timeline`: one table of an answer, from logs or from a warehouse."""
 
 from __future__ import annotations
 
@@ -89,27 +89,8 @@ def timeline(
     return _answer(source, "timeline", _rows("group_transitions", "timeline"), _timeline, limit=limit, as_json=as_json, jsonl=jsonl)
 
 
-def outages(
-    paths: o.MaybePaths = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
-    group: o.Groups = None,
-    since: o.Since = None,
-    until: o.Until = None,
-    limit: o.Limit = 50,
-    tz: o.Zone = None,
-    as_json: o.AsJson = False,
-    jsonl: o.AsJsonLines = False,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
-) -> int:
-    """List the times in which a partition had no leader."""
-    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings)
-    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+def list_outages(source: Source, *, limit: int, as_json: bool, jsonl: bool) -> int:
+    """The times in which a partition had no leader, in the form that was asked for."""
     return _answer(source, "outages", _rows("partition_outages", "outages"), _outages, limit=limit, as_json=as_json, jsonl=jsonl)
 
 
@@ -198,14 +179,18 @@ def _timeline(console: Console, answer: Answer, source: Source, limit: int) -> N
 
 def _outages(console: Console, answer: Answer, source: Source, limit: int) -> None:
     from pipelines.cli import screens
+    from pipelines.cli.outages_lanes import outage_lanes
 
     if not answer.outages:
         screens.say(
             console, "No partition without leader found. It takes controller.log, or the server.log of KRaft controllers, to see one."
         )
         return
-    screens.outages(console, answer.outages[: limit or None], source.clock)
-    _rest(console, len(answer.outages), limit or len(answer.outages), "outages", "by time")
+    shown = answer.outages[: limit or None]
+    screens.outages(console, shown, source.clock)
+    _rest(console, len(answer.outages), len(shown), "outages", "by time")
+    console.print()
+    outage_lanes(console, shown, source.clock)
 
 
 def _rest(console: Console, count: int, shown: int, what: str, which: str) -> None:

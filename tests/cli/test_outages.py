@@ -1,0 +1,86 @@
+"""`groupscope outages`: what it shows of partitions without a leader, and what it says would happen if a broker stopped."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pipelines.cli import codes
+from tests.cli.conftest import ROOT, Cli
+
+LOGGERS = {"controller": "kafka.controller.KafkaController", "state-change": "state.change.logger", "server": "kafka.server.KafkaServer"}
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """The files of a story: orders-0 has one replica, on broker 1, which is killed; wide-0 has three."""
+    story = (ROOT / "tests" / "scenarios" / "outages" / "zookeeper_single_replica.txt").read_text(encoding="utf-8").partition("----\n")[0]
+    for line in story.splitlines():
+        if line.startswith("#"):
+            continue
+        seconds, file, message = line.split(" ", 2)
+        node, name = file.split("/")
+        stamp = datetime.fromtimestamp(1_800_000_000 + float(seconds), UTC).strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
+        path = tmp_path / f"broker-{node}" / f"{name}.log"
+        path.parent.mkdir(exist_ok=True)
+        with path.open("a", encoding="utf-8") as log:
+            log.write(f"[{stamp}] INFO {message} ({LOGGERS[name]})\n")
+    return tmp_path
+
+
+def test_outages_stand_in_a_table_and_over_time(cli: Cli, logs: Path) -> None:
+    done = cli("outages", logs, columns=100)
+    assert (done.code, done.err) == (0, "")
+    assert "orders-0" in done.out
+    assert "broker down single replica" in done.out
+    lane = next(line for line in done.out.splitlines() if line.startswith("  orders-0"))
+    assert set(lane.split()[1]) == {"█"}
+    assert "wide-0" not in done.out
+    assert "broker 1\n" in done.out
+
+
+def test_time_is_drawn_without_unicode_too(cli: Cli, logs: Path) -> None:
+    assert "####" in cli("outages", logs, encoding="ascii").out
+
+
+def test_what_if_a_broker_stops(cli: Cli, logs: Path) -> None:
+    done = cli("outages", logs, "--if-down", "1")
+    assert (done.code, done.err) == (0, "")
+    assert "If broker 1 stops, 1 of 2 partitions have no leader" in done.out
+    assert '{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2], "log_dirs": ["any"]}]}' in done.out
+
+
+def test_what_if_another_stops(cli: Cli, logs: Path) -> None:
+    assert "each of the 2 partitions seen in the logs keeps a leader" in cli("outages", logs, "--if-down", "3").out
+
+
+def test_what_if_as_json_and_the_reassignment_as_a_file(cli: Cli, logs: Path, tmp_path: Path) -> None:
+    target = tmp_path / "move.json"
+    done = cli("outages", logs, "--if-down", "1", "--json", "--reassignment", target)
+    answer = json.loads(done.out)
+    assert [(row["topic"], row["partition"], row["why"], row["move_to"]) for row in answer["partitions"]] == [
+        ("orders", 0, "single_replica", ["2"])
+    ]
+    assert json.loads(target.read_text(encoding="utf-8")) == answer["reassignment"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--if-down", "9"], "no broker '9' in these logs; there are 1, 2, 3"),
+        (["--reassignment", "x.json"], "--reassignment goes with --if-down BROKER"),
+        (["--if-down", "1", "--jsonl"], "--if-down needs log files"),
+    ],
+)
+def test_what_can_not_be_asked(cli: Cli, logs: Path, more: list[str], said: str) -> None:
+    done = cli("outages", logs, *more)
+    assert done.code == codes.USAGE
+    assert said in done.err
+
+
+def test_a_reassignment_that_can_not_be_written(cli: Cli, logs: Path, tmp_path: Path) -> None:
+    done = cli("outages", logs, "--if-down", "1", "--reassignment", tmp_path / "no" / "such" / "folder.json")
+    assert done.code == codes.CANNOT_WRITE
