@@ -55,6 +55,18 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.databricks.delta.snapshotPartitions": "1",
+    # A run is hundreds of small queries, and the records are read in Python. Optimising each query's code to the last
+    # costs more than all of them take; what is hot after minutes is still optimised.
+    "spark.driver.extraJavaOptions": " ".join(
+        [
+            "-XX:Tier4InvocationThreshold=500000",
+            "-XX:Tier4MinInvocationThreshold=60000",
+            "-XX:Tier4CompileThreshold=1500000",
+            "-XX:Tier4BackEdgeThreshold=4000000",
+        ]
+    ),
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 _MAX_LOCAL_SHUFFLE_PARTITIONS = 8

@@ -12,15 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 
+import pyarrow as pa
 from delta.tables import DeltaTable
+from deltalake import DeltaTable as Log
+from deltalake.exceptions import TableNotFoundError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import MapType, StructType
 
 from pipelines.columns import INSTANT
 from pipelines.errors import TableMismatch
 from pipelines.schemas import SCHEMA_VERSION, TABLES, Table
-from pipelines.uris import warehouse_uri
+from pipelines.uris import is_uri, warehouse_uri
 
 RUN_ID = "run_id"
 _ACTION = "_action"
@@ -72,6 +76,8 @@ class Warehouse:
         self.spark = spark
         self.uri = warehouse_uri(place)
         self._versions: dict[str, int] = {}
+        self._written: set[str] = set()
+        self._local = not is_uri(place)
 
     def path(self, name: str) -> str:
         return f"{self.uri}/{TABLES[name].path}"
@@ -81,6 +87,7 @@ class Warehouse:
 
         Raises TableMismatch where a table has columns that can't be brought up to date.
         """
+        self._written.clear()
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
             self._versions = dict(zip(TABLES, pool.map(self._open_table, TABLES.values()), strict=True))
 
@@ -90,12 +97,21 @@ class Warehouse:
 
     def _open_table(self, table: Table) -> int:
         wanted = table.spark_schema()
-        if not DeltaTable.isDeltaTable(self.spark, self.path(table.name)):
+        found = self._look(table.name)
+        if found is None:
             self._create(table, wanted)
             return 0
-        delta = DeltaTable.forPath(self.spark, self.path(table.name))
-        self._migrate(table, delta.toDF().schema, wanted)
-        return self._latest(table.name)
+        schema, version = found
+        return self._latest(table.name) if self._migrate(table, schema, wanted) else version
+
+    def _look(self, name: str) -> tuple[StructType, int] | None:
+        """Schema and version of a table, if it is there. On this machine's disk its log tells without a Spark query."""
+        if self._local:
+            log = _log_of(self.path(name))
+            return None if log is None else (from_arrow_schema(pa.schema(log.schema().to_arrow())), log.version())
+        if not DeltaTable.isDeltaTable(self.spark, self.path(name)):
+            return None
+        return DeltaTable.forPath(self.spark, self.path(name)).toDF().schema, self._latest(name)
 
     def _create(self, table: Table, schema: StructType) -> None:
         builder = (
@@ -112,8 +128,8 @@ class Warehouse:
             builder = builder.clusterBy(*table.clustering)
         builder.execute()
 
-    def _migrate(self, table: Table, found: StructType, wanted: StructType) -> None:
-        """Add columns that an older version did not have; refuse every other difference."""
+    def _migrate(self, table: Table, found: StructType, wanted: StructType) -> bool:
+        """Add columns that an older version did not have; refuse every other difference. Says whether it wrote."""
         old = {field.name: field.dataType.simpleString() for field in found}
         new = {field.name: field.dataType.simpleString() for field in wanted}
         other = [f"{name}: {old[name]} instead of {new.get(name, 'nothing')}" for name in old if new.get(name) != old[name]]
@@ -123,13 +139,21 @@ class Warehouse:
         if missing:
             empty = self.spark.createDataFrame([], StructType(missing))
             empty.write.format("delta").mode("append").option("mergeSchema", "true").save(self.path(table.name))
+        return bool(missing)
 
     def _latest(self, name: str) -> int:
+        log = _log_of(self.path(name)) if self._local else None
+        if log is not None:
+            return log.version()
         [row] = DeltaTable.forPath(self.spark, self.path(name)).history(1).select("version").collect()
         return int(row[0])
 
     def versions(self) -> dict[str, int]:
         """Latest version of each open table, as of its opening or of this object's last write."""
+        written = sorted(self._written)
+        with ThreadPoolExecutor(_METADATA_THREADS) as pool:
+            self._versions |= dict(zip(written, pool.map(self._latest, written), strict=True))
+        self._written.clear()
         return dict(self._versions)
 
     def read(self, name: str, version: int | None = None) -> DataFrame:
@@ -150,25 +174,20 @@ class Warehouse:
             .option("userMetadata", stamp.run_id)
             .save(self.path(name))
         )
-        self._versions[name] = self._latest(name)
+        self._written.add(name)
 
-    def replace(self, name: str, rows: DataFrame, stamp: Stamp, scope: Column | None = None, part: str = "") -> Change:
+    def replace(
+        self, name: str, rows: DataFrame, stamp: Stamp, scope: Column | None = None, part: str = "", count: int | None = None
+    ) -> Change:
         """Make the table's rows within `scope` (all, where there is none) equal to `rows`, and write only what differs.
 
         `rows` has the table's columns but `run_id`. Rows of equal content keep their `run_id`.
-        A table that is written twice in one run needs two values of `part`.
+        A table that is written twice in one run needs two values of `part`. `count` is the number of `rows`, where it is known.
         """
         table = TABLES[name]
         wanted = rows.to(_without_run(table))
-        if self._versions[name] == 0:  # as created, so empty
-            fresh = wanted.withColumn(RUN_ID, F.lit(stamp.run_id)).persist()
-            try:
-                count = fresh.count()
-                if count:
-                    self.append(name, fresh, stamp, part)
-            finally:
-                fresh.unpersist()
-            return Change(inserted=count)
+        if self._versions[name] == 0 and name not in self._written:  # as created, so empty
+            return Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
         present = self.read(name)
         differing = difference(table, wanted, present if scope is None else present.where(scope)).persist()
         try:
@@ -178,6 +197,18 @@ class Warehouse:
         finally:
             differing.unpersist()
         return change
+
+    def _fill(self, name: str, rows: DataFrame, stamp: Stamp, part: str, count: int | None) -> int:
+        """Append to an empty table; say how many rows."""
+        if count is not None:
+            if count:
+                self.append(name, rows, stamp, part)
+            return count
+        held = rows.persist()
+        try:
+            return self._fill(name, held, stamp, part, held.count())
+        finally:
+            held.unpersist()
 
     def _apply(self, table: Table, differing: DataFrame, change: Change, stamp: Stamp, part: str) -> None:
         changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
@@ -195,7 +226,7 @@ class Warehouse:
             .whenNotMatchedInsert(values=values)
         )
         self._in_transaction(f"{stamp.application}/{table.name}{part}", stamp.run_number, merge.execute)
-        self._versions[table.name] = self._latest(table.name)
+        self._written.add(table.name)
 
     def _in_transaction(self, application: str, number: int, write: Callable[[], object]) -> None:
         """MERGE takes its transaction from the session, and must not leave it there for the next write."""
@@ -234,6 +265,14 @@ def difference(table: Table, wanted: DataFrame, present: DataFrame) -> DataFrame
     )
     row = F.coalesce("new", "old")
     return both.select(row.alias("row"), action.alias(_ACTION)).where(F.col(_ACTION).isNotNull()).select("row.*", _ACTION)
+
+
+def _log_of(path: str) -> Log | None:
+    """The log of a table on this machine's disk, or None where there is no table."""
+    try:
+        return Log(path)
+    except TableNotFoundError:
+        return None
 
 
 def _without_run(table: Table) -> StructType:

@@ -6,6 +6,7 @@ tables may hold by half, and finds there what it would write.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,8 +33,10 @@ FileRow = dict[str, Any]
 
 @dataclass(slots=True)
 class Ingested:
-    """What an ingest did. `files` are the rows of this input's files, `touched` the clusters whose events changed."""
+    """What an ingest did. `known` are all rows of `log_files` after it, `files` those of this input's files, `touched`
+    the clusters whose events changed."""
 
+    known: list[FileRow] = field(default_factory=list)
     files: list[FileRow] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
     read: list[str] = field(default_factory=list)
@@ -82,7 +85,7 @@ def _write(
         row["path"] for row in fresh
     }
     again = {row["path"] for row in fresh} | moved | todo.gone
-    done = Ingested(read=[row["path"] for row in fresh])
+    done = Ingested(known=list(files.values()), read=[row["path"] for row in fresh])
     if again:
         done.changes = _replace_records(warehouse, records, names, stamp, again, moved)
         done.touched = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in again}
@@ -125,11 +128,22 @@ def _replace_records(
         _of_kind(records, "rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")}) if records is not None else None
     )
     rejected = with_cluster(rows("rejected_records", refused), names.names).drop("rejected_record_id")
-    return {
-        "unknown_in_files": warehouse.replace("unknown_in_files", rows("unknown_in_files", unknown), stamp, scope),
-        "rejected_records": warehouse.replace("rejected_records", rejected_records(rejected), stamp, scope),
-        "events": warehouse.replace("events", with_cluster(rows("events", events), names.names), stamp, scope),
+    counts = _known_counts(records, moved)
+    frames = {
+        "unknown_in_files": rows("unknown_in_files", unknown),
+        "rejected_records": rejected_records(rejected),
+        "events": with_cluster(rows("events", events), names.names),
     }
+    return {table: warehouse.replace(table, frame, stamp, scope, count=counts.get(table)) for table, frame in frames.items()}
+
+
+def _known_counts(records: DataFrame | None, moved: set[str]) -> dict[str, int]:
+    """Rows that these tables will get, where that is known without making them."""
+    if records is None or moved:
+        return {}
+    by_kind = Counter({row["kind"]: row["count"] for row in records.groupBy("kind").count().collect()})
+    counts = {"rejected_records": by_kind["rejected"], "events": by_kind["events"]}
+    return counts if by_kind["unknown"] else counts | {"unknown_in_files": 0}
 
 
 def _in(files: set[str]) -> Column:

@@ -12,9 +12,11 @@ import os
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,13 +79,22 @@ def run(options: RunOptions) -> RunOutcome:
         raise NothingReadable(_nothing(options.inputs, found))
     _writable(options.warehouse)
     outcome = RunOutcome(run_id=uuid.uuid4().hex, warnings=[f"no file matches {glob}" for glob in unmatched_globs(found, read)])
-    with _timed(outcome, "session"):
-        warehouse, register = _open(options)
-    entry = _entry(options, read, outcome.run_id)
-    register.start(entry)
-    with _closed_on_error(register, entry, outcome):
-        _Job(options, read, warehouse, register, entry, outcome).work(found)
+    with ThreadPoolExecutor(1) as beside:
+        checker = beside.submit(_load_gates)
+        with _timed(outcome, "session"):
+            warehouse, register = _open(options)
+        entry = _entry(options, read, outcome.run_id)
+        register.start(entry)
+        with _closed_on_error(register, entry, outcome):
+            _Job(options, read, warehouse, register, entry, outcome, checker).work(found)
     return outcome
+
+
+def _load_gates() -> None:
+    """Great Expectations takes seconds to import, which pass while the JVM starts."""
+    from pipelines.quality.gate import prepare
+
+    prepare()
 
 
 def _nothing(inputs: Sequence[str], found: Discovery) -> str:
@@ -172,14 +183,16 @@ class _Job:
     register: Runs
     entry: Run
     outcome: RunOutcome
+    checker: Future[None]
+    """Done when the library of the gates is loaded."""
 
     def work(self, found: Discovery) -> None:
-        from pipelines.jobs.ingest import ingest, stored_files
+        from pipelines.jobs.ingest import ingest
 
         stamp = self._stamp()
         with _timed(self.outcome, "open"):
             self.warehouse.open()
-            before = self.register.last_published()
+        before = self.register.before
         settled = before is not None and self._settled(before)
         with _timed(self.outcome, "ingest"):
             ingested = ingest(self.warehouse, found, self.read, stamp)
@@ -187,13 +200,12 @@ class _Job:
         if settled and not any(ingested.changes.values()):
             self._publish()
             return
-        files = stored_files(self.warehouse)
-        clusters = ingested.touched if settled else {row["cluster"] for row in files}
+        clusters = ingested.touched if settled else {row["cluster"] for row in ingested.known}
         results: list[Result] = []
         try:
             with _timed(self.outcome, "check_silver"):
                 self._check_silver(results, None if not settled else ingested.read)
-            self._replay_and_write(files, clusters, stamp, results)
+            self._replay_and_write(ingested.known, clusters, stamp, results)
         finally:
             self._record(results, stamp)
         self._publish()
@@ -226,15 +238,18 @@ class _Job:
 
     def _check_silver(self, results: list[Result], read: list[str] | None) -> None:
         """The gate between silver and gold: the rows of the files that were read, or all of them (None)."""
+        from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
 
         from pipelines.quality.gate import run_gate, stop_if_failed
 
-        frames, counts = {}, {}
+        frames = {}
         for name, column in {"log_files": "path", "rejected_records": "file", "unknown_in_files": "file", "events": "file"}.items():
             rows = self.warehouse.read(name)
             frames[name] = rows if read is None else rows.where(F.col(column).isin(read))
-            counts[name] = frames[name].count()
+        sizes = [frame.agg(F.lit(name).alias("table"), F.count("*").alias("count")) for name, frame in frames.items()]
+        counts = {row["table"]: row["count"] for row in reduce(DataFrame.unionByName, sizes).collect()}
+        self.checker.result()
         results += run_gate("silver", frames, counts, self.options.thresholds)
         stop_if_failed(results)
 
@@ -249,7 +264,7 @@ class _Job:
             with _timed(self.outcome, "check_gold"):
                 self._check_gold(rows, results)
             with _timed(self.outcome, "write"):
-                self.outcome.changes |= publish(self.warehouse, rows.frames, clusters, stamp)
+                self.outcome.changes |= publish(self.warehouse, rows.frames, rows.counts, clusters, stamp)
 
     def _check_gold(self, rows: Replayed, results: list[Result]) -> None:
         """The gate before publication: what is about to be written."""

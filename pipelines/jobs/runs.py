@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +107,8 @@ class Runs:
     def __init__(self, warehouse: Warehouse, stale_after: timedelta) -> None:
         self._warehouse = warehouse
         self._stale_after = stale_after
-
-    def last_published(self) -> Published | None:
-        """What readers see now."""
-        found = self._rows(F.col("status") == PUBLISHED).orderBy(F.col("run_number").desc()).limit(1).toArrow().to_pylist()
-        return next((_published(row) for row in found), None)
+        self.before: Published | None = None
+        """The last published run, once the warehouse is taken."""
 
     def start(self, run: Run) -> None:
         """Take the warehouse, or raise WarehouseBusy. Runs that ended without a word are closed."""
@@ -118,12 +116,15 @@ class Runs:
         self._refuse_if_held([row for row in rows if row["status"] == RUNNING])
         run.run_number = 1 + max((row["run_number"] for row in rows), default=0)
         self._append(run)
-        others = self._rows((F.col("status") == RUNNING) & (F.col("run_id") != run.run_id)).toArrow().to_pylist()
+        telling = self._rows(F.col("status").isin(RUNNING, PUBLISHED) & (F.col("run_id") != run.run_id)).toArrow().to_pylist()
+        others = [row for row in telling if row["status"] == RUNNING]
         first = self._first_of([run.run_id, *(row["run_id"] for row in others)]) if others else run.run_id
         if first != run.run_id:
             holder = next(row for row in others if row["run_id"] == first)
             self.finish(run, FAILED, WarehouseBusy.exit_code, error="another run was there first")
             raise WarehouseBusy(_held(holder))
+        published = [row for row in telling if row["status"] == PUBLISHED]
+        self.before = _published(max(published, key=itemgetter("run_number"))) if published else None
 
     def finish(
         self,
