@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from models.kafka.coordinator.responses import Answer
 from models.kafka.coordinator.timers import TimerKind
@@ -31,7 +32,7 @@ class Deed:
     generation: int
     member: str | None = None
     instance: str | None = None
-    fields: Mapping[str, object] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,11 +47,29 @@ def leave_one(shard: Shard, group: Group, leaver: Leaver) -> Error:
     if isinstance(found, Error):
         return found
     shard.end_session(group, found.id)
-    shard.tell("MemberLeft", group, found, client_reason=leaver.reason)
+    if not shard.policy.tells_leave_last:
+        tell_left(shard, group, found, leaver)
     remove_joining(shard, group, found)
     if not shard.policy.leaves_in_one_step:
         member_gone(shard, group, "leave", reason_member_id=found.id, client_reason=leaver.reason)
+    if shard.policy.tells_leave_last:
+        tell_left(shard, group, found, leaver)
     return Error.NONE
+
+
+def tell_left(shard: Shard, group: Group, member: Member, leaver: Leaver) -> None:
+    """Announce that a member has left."""
+    shard.tell(
+        "MemberLeft",
+        group,
+        member,
+        client_reason=leaver.reason,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        session_timeout_ms=member.session_ms,
+        rebalance_timeout_ms=member.rebalance_ms,
+        protocols=list(member.preferences),
+    )
 
 
 def fenced_first(shard: Shard, group: Group, leaver: Leaver) -> bool:

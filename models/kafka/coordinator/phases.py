@@ -30,6 +30,7 @@ def rebalance(shard: Shard, group: Group, reason_id: str, **reason: Any) -> None
     the longest rebalance timeout of the present members.
     """
     is_initial = group.state is State.EMPTY
+    reason["reason_state"] = group.state.value
     if group.state is State.COMPLETING_REBALANCE:
         propagate(shard, group, {}, Error.REBALANCE_IN_PROGRESS)
     group.pending_sync.clear()

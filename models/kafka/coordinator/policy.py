@@ -56,6 +56,8 @@ class Policy:
     """One version's coordinator. The defaults are those of 1.1; `_SINCE` says what changed when."""
 
     version: str = "1.1"
+    is_java: bool = False
+    """Whether it is the coordinator written anew in Java."""
 
     # Who may be a member.
     hands_out_member_ids: bool = False
@@ -109,6 +111,8 @@ class Policy:
     """Whether CompletingRebalance is answered before generation (Heartbeat) and membership (OffsetCommit) are looked at."""
     leaves_in_one_step: bool = False
     """Whether a batch of leaves is followed by one rebalance step, not by one for each (classicGroupLeaveToClassicGroup)."""
+    tells_leave_last: bool = False
+    """Whether a leave is announced after the rebalance that it begins."""
     instance_decides_leaver: bool = False
     """Whether a known instance id says who leaves, and one with a pending id is a fault (handleLeaveGroup until 2.8)."""
     pending_leave_ends_timer: bool = False
@@ -179,6 +183,7 @@ _SINCE: tuple[tuple[str, dict[str, Any]], ...] = (
             "size_refusal_forgets_pending": True,
             "instance_decides_leaver": False,
             "sync_needs_members": False,
+            "tells_leave_last": True,
         },
     ),
     ("3.2", {"skips_assignment": True}),
@@ -187,6 +192,8 @@ _SINCE: tuple[tuple[str, dict[str, Any]], ...] = (
 
 # The coordinator written anew in Java: opt-in from 3.7 (KRaft only), the only one since 4.0.
 _JAVA: dict[str, Any] = {
+    "is_java": True,
+    "tells_leave_last": False,
     "extension": Extension.AFTER_EMPTY,
     "expiry_cuts_initial_delay": True,
     "any_join_completes": False,

@@ -1,0 +1,102 @@
+"""What a broker writes of its coordinators' deeds: which message, at which level, with which fields, by version.
+
+The catalogue of messages words it. A deed that a version keeps to itself has no announcement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from models.kafka.coordinator.changes import Deed
+from models.kafka.coordinator.policy import Policy, parse_version
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A line of server.log, before it is worded. `node` and `partition` are where the group's coordinator is."""
+
+    message: str
+    level: str
+    at_ms: int
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A message and its levels, each since a version; None means that it is not written any more, or not yet."""
+
+    message: str
+    scala: tuple[tuple[str, str | None], ...] = (("0.11", "INFO"),)
+    java: tuple[tuple[str, str | None], ...] = (("3.7", "INFO"),)
+
+    def level(self, policy: Policy) -> str | None:
+        """The level in a version, None where it has no such line."""
+        version = parse_version(policy.version)
+        level = None
+        for since, given in self.java if policy.is_java else self.scala:
+            if parse_version(since) <= version:
+                level = given
+        return level
+
+
+SINCE_2_2 = (("2.2", "INFO"),)
+SINCE_2_3 = (("2.3", "INFO"),)
+NOT_WRITTEN: tuple[tuple[str, str | None], ...] = ()
+
+RULES: Mapping[str, Rule] = {
+    "RebalanceStarted": Rule("kafka.group.rebalance_started"),
+    "GenerationStarted": Rule("kafka.group.generation_started"),
+    "AssignmentReceived": Rule("kafka.group.assignment_received"),
+    "EmptyAssignmentsSet": Rule("kafka.group.empty_assignments_set", (("2.6", "WARN"),), (("3.7", "WARN"),)),
+    "GroupEmptied": Rule("kafka.group.emptied"),
+    "MemberFailed": Rule("kafka.group.member_failed"),
+    "MemberLeft": Rule("kafka.group.member_left", (("0.11", "DEBUG"), ("2.2", "INFO"))),
+    "MembersNotRejoined": Rule("kafka.group.members_not_rejoined", (("2.7", "INFO"),)),
+    "NoMemberRejoined": Rule("kafka.group.no_member_rejoined", (("2.3", "ERROR"),), (("3.7", "ERROR"),)),
+    "SyncMissing": Rule("kafka.group.sync_missing", (("2.8.1", "DEBUG"),), (("3.7", "DEBUG"),)),
+    "MemberIdHandedOut": Rule("kafka.group.member_id_handed_out", (("2.4", "DEBUG"), ("3.0", "INFO"))),
+    "MemberAdded": Rule("kafka.group.member_added", (("2.4", "DEBUG"), ("2.5", "INFO"))),
+    "PendingMemberJoined": Rule("kafka.group.pending_member_joined", (("2.5", "DEBUG"),), (("3.7", "DEBUG"), ("4.0", "INFO"))),
+    "PendingMemberLeft": Rule("kafka.group.pending_member_left", SINCE_2_2),
+    "PendingMemberExpired": Rule("kafka.group.pending_member_expired", SINCE_2_2),
+    "StaticMemberReplaced": Rule("kafka.group.static_member_replaced", SINCE_2_3),
+    "StaticMemberKept": Rule("kafka.group.static_member_kept", SINCE_2_3),
+    "LeaderReplaced": Rule("kafka.group.leader_replaced", SINCE_2_3),
+    "UnexpectedRejoin": Rule("kafka.group.unexpected_rejoin", (("2.2", "WARN"),), (("3.7", "WARN"),)),
+    "GroupLoaded": Rule("kafka.group.loaded"),
+    "GroupUnloaded": Rule("kafka.group.unloaded", java=(("3.8", "INFO"),)),
+    "GroupDied": Rule("kafka.group.died", java=NOT_WRITTEN),
+    "OffsetsExpired": Rule("kafka.offsets.expired", java=NOT_WRITTEN),
+}
+
+NO_REASON: Mapping[bool, str] = {False: "", True: "not provided"}
+"""What stands for a client's reason where it gave none, in Scala and in Java (JoinGroupRequest.joinReason)."""
+
+
+def announce(policy: Policy, deed: Deed, node: int, partition: int) -> Announcement | None:
+    """The line that a broker writes of a deed, None where it writes none."""
+    rule = RULES.get(deed.event)
+    level = rule.level(policy) if rule is not None else None
+    if rule is None or level is None:
+        return None
+    fields: dict[str, Any] = {
+        "node": str(node),
+        "partition": partition,
+        "group": deed.group,
+        "generation": deed.generation,
+        "member_id": deed.member,
+        "instance_id": deed.instance,
+    }
+    fields.update(deed.fields)
+    if "client_reason" in fields:
+        fields["client_reason"] = fields["client_reason"] or NO_REASON[policy.is_java]
+    return Announcement(rule.message, level, deed.at_ms, {**fields, **_MORE.get(deed.event, {})})
+
+
+_MORE: Mapping[str, Mapping[str, Any]] = {
+    "RebalanceStarted": {"state": "PreparingRebalance"},  # the line is written after the step
+    "GroupLoaded": {"group_type": "classic"},
+    "OffsetsExpired": {"duration_ms": 0},
+}

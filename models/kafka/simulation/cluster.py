@@ -1,0 +1,231 @@
+"""The brokers of a made-up cluster: each group has its coordinator on one of them, which may fail and be taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from models.cluster import partition_for
+from models.kafka.announcements import announce
+from models.kafka.coordinator.changes import Deed, Moved, Outcome
+from models.kafka.coordinator.coordinator import Coordinator
+from models.kafka.coordinator.policy import Policy, default_settings
+from models.kafka.coordinator.requests import Request
+from models.kafka.coordinator.responses import Response
+from models.kafka.simulation.scenario import Scenario
+from models.kafka.simulation.world import Said, Served, World
+
+OFFSETS_PARTITIONS = 50
+"""offsets.topic.num.partitions"""
+LATENCY_MS = (1, 3)
+"""How long a request or a response is on its way."""
+LOADING_MS = (20, 120)
+
+Receive = Callable[[Response], None]
+
+
+@dataclass(slots=True)
+class Flight:
+    """A request that a broker has not answered yet. `lost` tells its sender that it never will."""
+
+    request: Request
+    client_id: str
+    arrived_ms: int
+    receive: Receive
+    lost: Callable[[], None]
+
+
+@dataclass(slots=True)
+class Seat:
+    """Where a group's coordinator is: its offsets partition, the broker that leads it (None: nobody yet), and the coordinator."""
+
+    group: str
+    partition: int
+    coordinator: Coordinator
+    node: int | None
+    epoch: int = 0
+    flights: dict[int, Flight] = field(default_factory=dict)
+
+
+Watch = Callable[[Moved | Deed], None]
+Arrived = Callable[[Seat, Request, int], None]
+Lost = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Brokers by number from 1, and the seats of the groups."""
+
+    world: World
+    scenario: Scenario
+    policy: Policy
+    watch: Watch
+    arrived: Arrived
+    lost: Lost
+    up: set[int] = field(default_factory=set)
+    seats: dict[str, Seat] = field(default_factory=dict)
+    topics: dict[str, int] = field(default_factory=dict)
+    _requests: int = 0
+
+    def __post_init__(self) -> None:
+        for node in range(1, self.scenario.brokers + 1):
+            self._boot(node)
+        for group in self.scenario.groups:
+            self.topics |= group.topics
+            partition = partition_for(group.name, OFFSETS_PARTITIONS)
+            self.seats[group.name] = Seat(group.name, partition, self._coordinator(), partition % self.scenario.brokers + 1)
+
+    def _coordinator(self, before: Coordinator | None = None) -> Coordinator:
+        settings = replace(default_settings(self.policy), initial_delay_ms=self.scenario.initial_delay_ms, max_size=self.scenario.max_size)
+        return Coordinator(
+            self.policy,
+            settings,
+            make_member_id=lambda prefix: f"{prefix}-{self.world.uuid()}",
+            log=None if before is None else before.log,
+            now_ms=self.world.now_ms,
+            loaded=before is None,
+        )
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    def next_ms(self) -> int | None:
+        """When the first timer of any coordinator is due."""
+        return min((due for seat in self.seats.values() if (due := seat.coordinator.timers.next_ms()) is not None), default=None)
+
+    def advance(self, now_ms: int) -> None:
+        """Let the coordinators' timers fire up to now."""
+        for seat in self.seats.values():
+            due_ms = seat.coordinator.timers.next_ms()
+            if due_ms is not None and due_ms <= now_ms:
+                self._catch_up(seat, now_ms)
+
+    def _catch_up(self, seat: Seat, now_ms: int) -> None:
+        outcome = seat.coordinator.advance(now_ms - seat.coordinator.now_ms)
+        self.settle(seat, outcome)
+
+    def settle(self, seat: Seat, outcome: Outcome) -> None:
+        """Write what a coordinator has done, and send its answers."""
+        node = seat.node
+        if node is None:
+            return
+        for change in outcome.changes:
+            self.watch(change)
+            told = announce(self.policy, change, node, seat.partition) if isinstance(change, Deed) else None
+            if told is not None:
+                self.world.happened.append(Said(told.at_ms, node, told.message, told.level, told.fields))
+        for answer in outcome.answers:
+            flight = seat.flights.pop(answer.request_id)
+            self.world.happened.append(Served(answer.at_ms, flight.arrived_ms, node, flight.client_id, flight.request, answer.response))
+            self._send_back(flight, answer.response)
+
+    def _send_back(self, flight: Flight, response: Response) -> None:
+        self.world.plan(self.world.between(*LATENCY_MS), lambda: flight.receive(response))
+
+    # -- requests ----------------------------------------------------------------------------------------------
+
+    def number(self) -> int:
+        """A number for a request."""
+        self._requests += 1
+        return self._requests
+
+    def coordinator_of(self, group: str) -> int | None:
+        """The broker that FindCoordinator names; None while there is none."""
+        node = self.seats[group].node
+        return node if node in self.up else None
+
+    def send(self, node: int, client_id: str, request: Request, receive: Receive, lost: Callable[[], None]) -> None:
+        """Let a request travel to a broker."""
+        self.world.plan(self.world.between(*LATENCY_MS), lambda: self._arrive(node, client_id, request, receive, lost))
+
+    def _arrive(self, node: int, client_id: str, request: Request, receive: Receive, lost: Callable[[], None]) -> None:
+        if node not in self.up:
+            lost()
+            return
+        seat = self.seats[request.group]
+        if seat.node != node:
+            self._refuse(node, client_id, request, receive)
+            return
+        self._catch_up(seat, self.world.now_ms)
+        self.arrived(seat, request, self.world.now_ms)
+        seat.flights[request.request_id] = Flight(request, client_id, self.world.now_ms, receive, lost)
+        self.settle(seat, seat.coordinator.handle(request))
+
+    def _refuse(self, node: int, client_id: str, request: Request, receive: Receive) -> None:
+        """A broker that is not the coordinator says so: as one does that has no groups at all."""
+        stranger = Coordinator(self.policy)
+        stranger.unload()
+        response = stranger.handle(request).answers[0].response
+        self.world.happened.append(Served(self.world.now_ms, self.world.now_ms, node, client_id, request, response))
+        self.world.plan(self.world.between(*LATENCY_MS), lambda: receive(response))
+
+    # -- brokers -----------------------------------------------------------------------------------------------
+
+    def crash(self, node: int, noticed_after_ms: int) -> None:
+        """A broker dies; others take over once the controller has noticed."""
+        self.up.discard(node)
+        for seat in self._seats_of(node):
+            seat.node = None
+            seat.coordinator.unload()
+            self.lost(seat.group)
+            self._lose_flights(seat)
+        self.world.plan(noticed_after_ms, self._elect)
+
+    def shut_down(self, node: int) -> None:
+        """A broker hands its groups over before it stops."""
+        self.world.say(node, "kafka.broker.stopping", node=str(node))
+        for seat in self._seats_of(node):
+            self._catch_up(seat, self.world.now_ms)
+            self.lost(seat.group)
+            self.settle(seat, seat.coordinator.unload())
+            seat.node = None
+        self.up.discard(node)
+        self.world.say(node, "kafka.broker.stopped", node=str(node))
+        self._elect()
+        for seat in self.seats.values():
+            self._lose_flights(seat)
+
+    def start(self, node: int) -> None:
+        """A broker is back; it leads what nobody leads."""
+        self._boot(node)
+        self._elect()
+
+    def _boot(self, node: int) -> None:
+        self.up.add(node)
+        self.world.say(node, "kafka.broker.version", version=self.policy.version)
+        self.world.say(node, "kafka.broker.started", node=str(node))
+
+    def _seats_of(self, node: int) -> Sequence[Seat]:
+        return [seat for seat in self.seats.values() if seat.node == node]
+
+    @staticmethod
+    def _lose_flights(seat: Seat) -> None:
+        flights = list(seat.flights.values())
+        seat.flights.clear()
+        for flight in flights:
+            flight.lost()
+
+    def _elect(self) -> None:
+        for seat in self.seats.values():
+            if seat.node is None and self.up:
+                self._take_over(seat, min(self.up, key=lambda node: ((node - seat.partition - 1) % self.scenario.brokers, node)))
+
+    def _take_over(self, seat: Seat, node: int) -> None:
+        seat.node = node
+        seat.epoch += 1
+        seat.coordinator = self._coordinator(seat.coordinator)
+        loading_ms, coordinator = self.world.between(*LOADING_MS), seat.coordinator
+        where = {"node": str(node), "partition": seat.partition, "coordinator_epoch": seat.epoch}
+        self.world.say(node, LOAD_STARTED[self.policy.is_java], **where)
+        self.world.plan(loading_ms, lambda: self._loaded(seat, coordinator, where, loading_ms))
+
+    def _loaded(self, seat: Seat, coordinator: Coordinator, where: dict[str, object], loading_ms: int) -> None:
+        if seat.coordinator is not coordinator:
+            return  # lost again meanwhile
+        self._catch_up(seat, self.world.now_ms)
+        self.world.say(seat.node or 0, LOADED[self.policy.is_java], **where, duration_ms=loading_ms)
+        self.settle(seat, coordinator.load())
+
+
+LOAD_STARTED = {False: "kafka.offsets.load_scheduled", True: "kafka.runtime.load_scheduled"}
+LOADED = {False: "kafka.offsets.loaded", True: "kafka.runtime.loaded"}
+"""What Scala's and Java's brokers write when they take a partition of __consumer_offsets over."""

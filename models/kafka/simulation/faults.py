@@ -1,0 +1,141 @@
+"""What befalls clients and brokers of a made-up cluster, by the names that scenarios use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from models.kafka.coordinator.errors import Error
+from models.kafka.simulation.consumer import Consumer
+from models.kafka.simulation.scenario import Fault, GroupPlan
+
+if TYPE_CHECKING:
+    from models.kafka.simulation.simulation import Simulation
+
+CRASH_NOTICED_MS = (9_000, 18_000)
+"""broker.session.timeout.ms and zookeeper.session.timeout.ms: when the controller finds a dead broker."""
+Action = Callable[["Simulation", Fault, GroupPlan], None]
+
+
+def crash(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """A member's process dies."""
+    for member in simulation.pick(fault, group):
+        member.kill()
+        _back(simulation, fault, member)
+
+
+def close(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """A member is closed in good order."""
+    for member in simulation.pick(fault, group):
+        member.close()
+        _back(simulation, fault, member)
+
+
+def slow_poll(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """A member's application works on what it has polled for a long time; beyond max.poll.interval.ms it leaves."""
+    for member in simulation.pick(fault, group):
+        member.poll_slowly(fault.for_ms)
+
+
+def gc_pause(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """A member's process stands still."""
+    for member in simulation.pick(fault, group):
+        member.pause(fault.for_ms)
+
+
+def network_cut(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """A member can't reach the brokers."""
+    for member in simulation.pick(fault, group):
+        member.cut(fault.for_ms)
+
+
+def rolling_restart(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """One member after the other is closed and started again; `for` lies between two of them."""
+    for number, member in enumerate(simulation.running(group)):
+
+        def restart(member: Consumer = member) -> None:
+            if member.runs:
+                member.close()
+                simulation.world.plan(fault.back_ms or 1_000, lambda: _start(member))
+
+        simulation.world.plan(number * fault.for_ms, restart)
+
+
+def scale_out(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """More members come."""
+    for _ in range(fault.count):
+        simulation.world.plan(simulation.world.between(0, group.start_ms), simulation.add_member(group).start)
+
+
+def scale_in(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """Members that came last are closed."""
+    for member in simulation.running(group)[-fault.count :]:
+        simulation.world.plan(simulation.world.between(0, group.start_ms), lambda member=member: member.runs and member.close())  # type: ignore[misc]
+
+
+def subscription_change(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """A member's application subscribes to all topics of its group but the last, or to all of them again."""
+    topics = tuple(group.topics)
+    for member in simulation.pick(fault, group):
+        member.subscribe(topics[:-1] if len(topics) > 1 and set(member.topics) == set(topics) else topics)
+
+
+def partition_increase(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """Each topic of a group gets more partitions, of which members learn when they refresh their metadata."""
+    for topic in group.topics:
+        simulation.cluster.topics[topic] += fault.count
+    for member in simulation.running(group):
+        member.later(simulation.world.between(0, group.metadata_ms), member.see_new_partitions)
+
+
+def coordinator_crash(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """A broker dies and is started again later."""
+    node = fault.broker or simulation.cluster.coordinator_of(group.name)
+    if node in simulation.cluster.up and len(simulation.cluster.up) > 1:
+        simulation.cluster.crash(node, CRASH_NOTICED_MS[not simulation.cluster.policy.is_java])
+        simulation.world.plan(max(fault.for_ms, CRASH_NOTICED_MS[1]), lambda: simulation.cluster.start(node))
+
+
+def coordinator_failover(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """A broker is restarted in good order; others take its groups over."""
+    node = fault.broker or simulation.cluster.coordinator_of(group.name)
+    if node in simulation.cluster.up and len(simulation.cluster.up) > 1:
+        simulation.cluster.shut_down(node)
+        simulation.world.plan(fault.for_ms, lambda: simulation.cluster.start(node))
+
+
+def store_failure(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """Too few replicas are in sync, so that the group can't be written."""
+    simulation.cluster.seats[group.name].coordinator.fail_writes(Error.NOT_ENOUGH_REPLICAS)
+    simulation.world.plan(fault.for_ms, lambda: simulation.cluster.seats[group.name].coordinator.fail_writes(Error.NONE))
+
+
+def _back(simulation: Simulation, fault: Fault, member: Consumer) -> None:
+    if fault.back_ms is not None:
+        simulation.world.plan(fault.back_ms, lambda: _start(member))
+
+
+def _start(member: Consumer) -> None:
+    if not member.runs:
+        member.start()
+
+
+FAULTS: Mapping[str, Action] = {
+    action.__name__: action
+    for action in (
+        crash,
+        close,
+        slow_poll,
+        gc_pause,
+        network_cut,
+        rolling_restart,
+        scale_out,
+        scale_in,
+        subscription_change,
+        partition_increase,
+        coordinator_crash,
+        coordinator_failover,
+        store_failure,
+    )
+}
+"""By name. The docstrings say what each does."""

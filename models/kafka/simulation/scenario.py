@@ -1,0 +1,140 @@
+"""Scenarios: who takes part, and what befalls them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+SECOND_MS = 1_000
+T = TypeVar("T")
+_UNITS = {"ms": 1, "s": SECOND_MS, "m": 60 * SECOND_MS, "h": 3_600 * SECOND_MS}
+
+
+class ScenarioError(Exception):
+    """A scenario says something that makes no sense; the message says what."""
+
+
+def duration_ms(value: object) -> int:
+    """A duration such as "250ms", "30s", "5m" or "1h"."""
+    found = re.fullmatch(r"(\d+)(ms|s|m|h)", value) if isinstance(value, str) else None
+    if found is None:
+        raise ScenarioError(f"{value!r} is no duration such as '250ms', '30s', '5m' or '1h'")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPlan:
+    """A consumer group: its members and their settings."""
+
+    name: str = "orders"
+    members: int = 4
+    topics: Mapping[str, int] = field(default_factory=lambda: {"orders-events": 12})
+    """Partition counts by topic."""
+    static: bool = False
+    """Whether members have group.instance.id."""
+    session_ms: int = 10_000
+    heartbeat_ms: int = 3_000
+    max_poll_ms: int = 300_000
+    poll_ms: int = 400
+    """How long the application is busy between two polls, on average."""
+    commit_ms: int = 5_000
+    """auto.commit.interval.ms"""
+    metadata_ms: int = 60_000
+    """metadata.max.age.ms: how long a change of topics may stay unnoticed."""
+    start_ms: int = 500
+    """The members start within this time."""
+    first_ms: int = 1_000
+    """When the first of them starts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something that befalls a member, a group or a broker, once (`at_ms`) or again and again (`every_ms`, on average)."""
+
+    kind: str
+    group: str | None = None
+    """None: the first group; with `every_ms`, any."""
+    member: int | None = None
+    """Number of the member from 1; None: any that runs."""
+    at_ms: int | None = None
+    every_ms: int | None = None
+    for_ms: int = 20_000
+    """How long it lasts; the time until it is over."""
+    back_ms: int | None = None
+    """After which time a member that has gone is started again; None: never."""
+    count: int = 1
+    """How many members or partitions come."""
+    broker: int | None = None
+    """Number of the broker; None: the group's coordinator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A whole scenario."""
+
+    name: str = "scenario"
+    description: str = ""
+    duration_ms: int = 300_000
+    brokers: int = 1
+    initial_delay_ms: int = 3_000
+    """group.initial.rebalance.delay.ms"""
+    max_size: int = 2**31 - 1
+    """group.max.size"""
+    closes: bool = True
+    """Whether all members are closed in good order at the end."""
+    groups: tuple[GroupPlan, ...] = (GroupPlan(),)
+    faults: tuple[Fault, ...] = ()
+
+    def check(self, kinds: Mapping[str, object]) -> None:
+        """Raise where a fault is unknown, or befalls whom there isn't."""
+        groups = {group.name for group in self.groups}
+        if len(groups) < len(self.groups):
+            raise ScenarioError("two groups have one name")
+        for fault in self.faults:
+            if fault.kind not in kinds:
+                raise ScenarioError(f"no fault is called {fault.kind!r}; known are {', '.join(sorted(kinds))}")
+            if fault.group is not None and fault.group not in groups:
+                raise ScenarioError(f"{fault.kind}: there is no group {fault.group!r}")
+            if (fault.at_ms is None) == (fault.every_ms is None):
+                raise ScenarioError(f"{fault.kind}: either 'at' or 'every' must be given")
+            if fault.broker is not None and not 1 <= fault.broker <= self.brokers:
+                raise ScenarioError(f"{fault.kind}: there is no broker {fault.broker}")
+
+
+def scenario_of(name: str, table: Mapping[str, Any], members: int | None = None) -> Scenario:
+    """A scenario from the table of a file. `members` takes the place of the groups' sizes."""
+    groups = tuple(_read(GroupPlan, each, "group") for each in table.get("group", [{}]))
+    if members is not None:
+        groups = tuple(_sized(group, members) for group in groups)
+    faults = tuple(_read(Fault, each, "fault") for each in table.get("fault", []))
+    rest = {key: value for key, value in table.items() if key not in ("group", "fault")}
+    return _read(Scenario, {"name": name, **rest, "groups": groups, "faults": faults}, "scenario")
+
+
+def _sized(group: GroupPlan, members: int) -> GroupPlan:
+    values = {each.name: getattr(group, each.name) for each in fields(group)}
+    return GroupPlan(**{**values, "members": members})
+
+
+def _read(kind: type[T], table: Mapping[str, Any], what: str) -> T:
+    """A dataclass from a table whose keys lack `_ms`."""
+    known: dict[str, Callable[[Any], Any]] = {
+        each.name.removesuffix("_ms"): duration_ms if each.name.endswith("_ms") else _as_is
+        for each in fields(kind)  # type: ignore[arg-type]
+    }
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            raise ScenarioError(f"a {what} has no {key!r}; it has {', '.join(sorted(known))}")
+        name = key if known[key] is _as_is else f"{key}_ms"
+        values[name] = known[key](value)
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise ScenarioError(f"a {what} lacks something: {error}") from error
+
+
+def _as_is(value: Any) -> Any:
+    return value

@@ -1,0 +1,113 @@
+"""A scenario as it unfolds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from models.kafka.coordinator.policy import policy_for
+from models.kafka.simulation.cluster import Cluster
+from models.kafka.simulation.consumer import Consumer
+from models.kafka.simulation.faults import FAULTS
+from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario, ScenarioError
+from models.kafka.simulation.truth import Truth
+from models.kafka.simulation.world import Happening, World
+
+FIRST_STATIC_VERSION = "2.3"
+SETTLING_MS = 5_000
+"""How long before the end no fault begins any more, and members are closed."""
+
+
+@dataclass(slots=True)
+class Simulation:
+    """Clients, brokers and faults of a scenario, by the policy of a version. `run` lets it happen."""
+
+    scenario: Scenario
+    version: str
+    seed: int = 0
+    world: World = field(init=False)
+    cluster: Cluster = field(init=False)
+    truth: Truth = field(init=False)
+    consumers: dict[str, Consumer] = field(default_factory=dict)
+    """By client id and by instance id."""
+    members: dict[str, list[Consumer]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.scenario.check(FAULTS)
+        policy = policy_for(self.version)
+        if not policy.knows_static_members and any(group.static for group in self.scenario.groups):
+            raise ScenarioError(f"static members came with {FIRST_STATIC_VERSION}, and this is {self.version}")
+        self.world = World(self.seed)
+        self.truth = Truth(self.consumers)
+        self.cluster = Cluster(self.world, self.scenario, policy, self.truth.watch, self.truth.arrived, self.truth.lost)
+        for group in self.scenario.groups:
+            for _ in range(group.members):
+                self.world.plan(group.first_ms + self.world.between(0, group.start_ms), self.add_member(group).start)
+        for fault in self.scenario.faults:
+            self._plan(fault)
+        if self.scenario.closes:
+            self.world.plan(self.scenario.duration_ms - SETTLING_MS, self._close_all)
+
+    def run(self) -> Iterator[Happening]:
+        """All that is written, in order of time, until the scenario is over."""
+        while True:
+            events_ms, timers_ms = self.world.next_ms(), self.cluster.next_ms()
+            due = [at_ms for at_ms in (events_ms, timers_ms) if at_ms is not None]
+            if not due or min(due) > self.scenario.duration_ms:
+                break
+            self.world.now_ms = min(due)
+            if timers_ms == self.world.now_ms:
+                self.cluster.advance(self.world.now_ms)
+            else:
+                self.world.step()
+            yield from self.world.taken()
+        self.truth.finish()
+
+    # -- who takes part ----------------------------------------------------------------------------------------
+
+    def add_member(self, group: GroupPlan) -> Consumer:
+        """One more client of a group, not started yet."""
+        members = self.members.setdefault(group.name, [])
+        name = f"{group.name}-worker-{len(members) + 1}"
+        instance = f"{group.name}-instance-{len(members) + 1}" if group.static else None
+        member = self.consumers[name] = Consumer(self.world, self.cluster, group, name, instance)
+        if instance is not None:
+            self.consumers[instance] = member
+        members.append(member)
+        return member
+
+    def running(self, group: GroupPlan) -> list[Consumer]:
+        """The members of a group that run."""
+        return [member for member in self.members[group.name] if member.runs]
+
+    def pick(self, fault: Fault, group: GroupPlan) -> list[Consumer]:
+        """Whom a fault befalls: the member that it names, or any that runs; nobody if there is none."""
+        running = self.running(group)
+        if fault.member is not None:
+            return [member for member in self.members[group.name][fault.member - 1 : fault.member] if member.runs]
+        return self.world.dice.sample(running, min(fault.count, len(running)))
+
+    # -- what befalls them -------------------------------------------------------------------------------------
+
+    def _plan(self, fault: Fault) -> None:
+        groups = [group for group in self.scenario.groups if fault.group in (None, group.name)]
+        if fault.at_ms is not None:
+            self.world.plan(fault.at_ms, lambda: FAULTS[fault.kind](self, fault, groups[0]))
+            return
+
+        def again() -> None:
+            FAULTS[fault.kind](self, fault, self.world.dice.choice(groups))
+            self._later(fault, again)
+
+        self._later(fault, again)
+
+    def _later(self, fault: Fault, again: object) -> None:
+        wait_ms = round(self.world.dice.expovariate(1 / (fault.every_ms or 1)))
+        if callable(again) and self.world.now_ms + wait_ms < self.scenario.duration_ms - 2 * SETTLING_MS:
+            self.world.plan(wait_ms, again)
+
+    def _close_all(self) -> None:
+        for members in self.members.values():
+            for member in members:
+                if member.runs:
+                    self.world.plan(self.world.between(0, SETTLING_MS // 5), lambda member=member: member.runs and member.close())  # type: ignore[misc]

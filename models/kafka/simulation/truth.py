@@ -1,0 +1,238 @@
+"""The record of what really happened: group by group each step between states, and each rebalance with its cause.
+
+Causes are told from what was done to the clients, as their own intent shows it (`Consumer.act`); a log never enters. They are
+named as in the labelled corpora.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.kafka.coordinator.changes import Deed, Moved
+from models.kafka.coordinator.requests import Join, Request
+from models.kafka.group import State
+from models.kafka.simulation.cluster import Seat
+from models.kafka.simulation.consumer import Consumer
+
+UUID_LENGTH = 37
+"""A dash and a UUID end each member id."""
+NOTICEABLE_MS = 1_500
+"""Who keeps the others waiting for less than this, beyond what its heartbeats and polls take, is not called a blocker."""
+
+LEFT, EXPIRED, EVICTED, JOINED = "left", "expired", "evicted", "joined"
+ACTS = {"MemberLeft": LEFT, "MemberFailed": EXPIRED, "MemberAdded": JOINED, "PendingMemberJoined": JOINED}
+GOODBYES = frozenset({"member_leave_graceful", "poll_timeout", "session_timeout"})
+
+
+@dataclass(slots=True)
+class Row:
+    """A rebalance that is under way. `acts` holds who did what in it, in order."""
+
+    group: str
+    generation_before: int
+    start_ms: int
+    cause: str
+    trigger: str
+    acts: list[tuple[str, str, str]] = field(default_factory=list)
+    rejoined: dict[str, int] = field(default_factory=dict)
+    generation_after: int | None = None
+    join_complete_ms: int | None = None
+    end_ms: int | None = None
+    outcome: str = "interrupted"
+    state_before: str = ""
+
+    def clients(self, *kinds: str) -> list[str]:
+        """Who did one of these things."""
+        return list(dict.fromkeys(client for client, kind, _ in self.acts if kind in kinds))
+
+
+@dataclass(slots=True)
+class Truth:
+    """Told of everything; `taken` hands finished entries on."""
+
+    consumers: Mapping[str, Consumer]
+    """By client id and by instance id."""
+    open: dict[str, Row] = field(default_factory=dict)
+    before: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+    """Deeds of the present step that come before the rebalance that they begin."""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+
+    def taken(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Rebalances and steps that are finished since the last call."""
+        taken = self.rows, self.steps
+        self.rows, self.steps = [], []
+        return taken
+
+    def client_of(self, member_id: str) -> str:
+        """The client id of a member; ids begin with the client's or the instance's."""
+        owner = member_id[:-UUID_LENGTH]
+        return self.consumers[owner].name if owner in self.consumers else owner
+
+    # -- what it is told ---------------------------------------------------------------------------------------
+
+    def watch(self, change: Moved | Deed) -> None:
+        """Something that a coordinator did."""
+        if isinstance(change, Moved):
+            self._step(change)
+        elif change.event in ACTS:
+            self._act(change, self.client_of(change.member or ""), ACTS[change.event], change.member or "")
+        elif change.event == "MembersNotRejoined":
+            for member in change.fields["members"]:
+                self._act(change, self.client_of(member), EVICTED, member)
+        elif change.event == "RebalanceStarted":
+            self._start(change)
+        elif change.event in ("GenerationStarted", "GroupEmptied"):
+            row = self.open.get(change.group)
+            if row is not None:
+                row.generation_after = change.generation
+                row.join_complete_ms = change.at_ms
+
+    def arrived(self, seat: Seat, request: Request, now_ms: int) -> None:
+        """A request has come to its coordinator: of members that rejoin, the last one keeps the others waiting."""
+        row = self.open.get(request.group)
+        group = seat.coordinator.groups.get(request.group)
+        if row is None or group is None or not isinstance(request, Join) or group.state is not State.PREPARING_REBALANCE:
+            return
+        if request.member in group.members:
+            row.rejoined[self.client_of(request.member)] = now_ms
+
+    def lost(self, group: str) -> None:
+        """The group's coordinator is gone, and a rebalance with it."""
+        self._close(group, "coordinator_lost")
+
+    def finish(self) -> None:
+        """All is over; rebalances that are under way stay open."""
+        for group in list(self.open):
+            self._close(group, "open")
+
+    # -- rows --------------------------------------------------------------------------------------------------
+
+    def _step(self, change: Moved) -> None:
+        self.steps.append(
+            {
+                "group": change.group,
+                "ms": change.at_ms,
+                "from": change.before.value,
+                "to": change.after.value,
+                "generation": change.generation,
+            }
+        )
+        if change.after is State.STABLE:
+            self.open[change.group].end_ms = change.at_ms
+            self._close(change.group, "stable")
+        elif change.after is State.PREPARING_REBALANCE:
+            self._close(change.group, "interrupted")
+        elif change.after is State.EMPTY and change.group in self.open:
+            self.open[change.group].end_ms = change.at_ms
+            self.open[change.group].outcome = "empty"
+
+    def _act(self, deed: Deed, client: str, kind: str, member: str) -> None:
+        row = self.open.get(deed.group)
+        if row is not None and (row.outcome != "empty" or row.end_ms == deed.at_ms):
+            row.acts.append((client, kind, member))
+        else:
+            self.before.setdefault(deed.group, []).append((client, kind, member))
+
+    def _start(self, deed: Deed) -> None:
+        self._close(deed.group, "interrupted")
+        members = deed.fields.get("reason_members") or [deed.fields.get("reason_member_id") or ""]
+        cause = self._cause(deed, self.consumers.get(self.client_of(members[0])))
+        row = Row(deed.group, deed.generation, deed.at_ms, cause, self.client_of(members[0]), self.before.pop(deed.group, []))
+        row.state_before = str(deed.fields.get("reason_state"))
+        for member in members:
+            kind = _TRIGGERS.get(str(deed.fields["reason_id"]))
+            if kind and (self.client_of(member), kind, member) not in row.acts:
+                row.acts.append((self.client_of(member), kind, member))
+        self.open[deed.group] = row
+
+    def _cause(self, deed: Deed, consumer: Consumer | None) -> str:
+        reason, act = deed.fields["reason_id"], consumer.act if consumer else None
+        if reason == "new_member":
+            return "new_group" if deed.fields.get("reason_state") == State.EMPTY.value else "member_join"
+        if reason == "leave":
+            return "poll_timeout" if act == "poll_timeout" else "member_leave_graceful"
+        if reason in ("leader_rejoin", "update_metadata"):
+            return act if act in ("metadata_change", "subscription_change") else "unknown"
+        return _CAUSES.get(str(reason), "unknown")
+
+    def _close(self, group: str, outcome: str) -> None:
+        row = self.open.pop(group, None)
+        self.before.pop(group, None)
+        if row is None:
+            return
+        if row.outcome == "interrupted":
+            row.outcome = outcome
+        self.rows.append(self._written(row))
+
+    def _written(self, row: Row) -> dict[str, Any]:
+        cause, offenders = self._settled(row)
+        blockers = row.clients(EVICTED) or self._late(row)
+        return {
+            "group": row.group,
+            "protocol_type": "classic",
+            "generation_before": row.generation_before,
+            "generation_after": row.generation_after,
+            "start_ms": row.start_ms,
+            "start_lo_ms": row.start_ms,
+            "start_hi_ms": row.start_ms,
+            "join_complete_ms": row.join_complete_ms,
+            "end_ms": row.end_ms,
+            "outcome": row.outcome,
+            "cause": cause,
+            "trigger": row.cause,
+            "trigger_client": row.trigger,
+            "offending_clients": offenders,
+            "delayed_by": blockers,
+            "evicted": [[client, "rebalance_timeout_eviction"] for client in row.clients(EVICTED)],
+            "joined_clients": row.clients(JOINED),
+            "left_clients": row.clients(LEFT, EXPIRED),
+        }
+
+    def _settled(self, row: Row) -> tuple[str, list[str]]:
+        """The cause as it looks once the rebalance is over, and who is behind it."""
+        gone = row.clients(LEFT, EXPIRED, EVICTED)
+        if row.outcome == "empty" and row.cause != "new_group":
+            return "group_empty", gone or [row.trigger]
+        if row.cause in {"member_join", *GOODBYES}:
+            returned = self._returned(row)
+            if row.trigger in returned:
+                return "member_restart", [row.trigger]
+        if row.cause in ("new_group", "member_join"):
+            return row.cause, row.clients(JOINED) or [row.trigger]
+        if row.cause in GOODBYES:
+            kind = EXPIRED if row.cause == "session_timeout" else LEFT
+            alike = [client for client in row.clients(kind) if kind == EXPIRED or self._left_as(client) == row.cause]
+            return row.cause, list(dict.fromkeys([row.trigger, *alike]))
+        return row.cause, [] if row.cause in _NOBODYS else [row.trigger]
+
+    def _left_as(self, client: str) -> str:
+        consumer = self.consumers.get(client)
+        return "poll_timeout" if consumer is not None and consumer.act == "poll_timeout" else "member_leave_graceful"
+
+    @staticmethod
+    def _returned(row: Row) -> set[str]:
+        """Clients of which one member went and another came within the rebalance."""
+        return set(row.clients(JOINED)) & set(row.clients(LEFT, EXPIRED))
+
+    def _late(self, row: Row) -> list[str]:
+        if not row.rejoined or row.join_complete_ms is None:
+            return []
+        last = max(row.rejoined, key=lambda client: row.rejoined[client])
+        plan = self.consumers[last].plan
+        waited_ms = row.rejoined[last] - row.start_ms - plan.heartbeat_ms - plan.poll_ms
+        return [last] if waited_ms >= NOTICEABLE_MS and row.join_complete_ms == row.rejoined[last] else []
+
+
+_TRIGGERS: Mapping[str, str] = {"new_member": JOINED, "leave": LEFT, "heartbeat_expiration": EXPIRED}
+_CAUSES: Mapping[str, str] = {
+    "heartbeat_expiration": "session_timeout",
+    "static_update": "static_member_replaced",
+    "static_protocol_change": "assignor_change",
+    "sync_store_error": "assignment_store_failed",
+    "pending_sync_expiration": "sync_timeout",
+    "over_capacity_on_load": "coordinator_failover",
+}
+_NOBODYS = frozenset({"assignment_store_failed", "coordinator_failover", "metadata_change"})

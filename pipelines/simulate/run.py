@@ -1,0 +1,182 @@
+"""Runs a scenario and writes its files: logs of brokers and clients, and the truth.
+
+What is finished is written at once, so a long scenario needs no more memory than a short one.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import orjson
+
+from models.kafka.coordinator.policy import policy_for
+from models.kafka.simulation.scenario import Scenario, ScenarioError, duration_ms, scenario_of
+from models.kafka.simulation.simulation import Simulation
+from models.kafka.simulation.world import Said
+from pipelines.simulate.requests import RequestLines
+from pipelines.simulate.wording import START, Wording
+
+LEVELS = frozenset({"INFO", "WARN", "ERROR"})
+"""What Kafka's default log4j settings let into server.log."""
+PROCESSES = 20
+"""Clients of one group share this many processes at most, so that no more files are open."""
+FOLDER = "scenarios"
+
+
+def bundled() -> Mapping[str, str]:
+    """The scenarios that come with groupscope: description by name."""
+    found = (entry for entry in files("conf").joinpath(FOLDER).iterdir() if entry.name.endswith(".toml"))
+    return {
+        entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8")).get("description", "")
+        for entry in sorted(found, key=lambda entry: entry.name)
+    }
+
+
+def read_scenario(name: str, members: int | None = None, duration: str | None = None) -> Scenario:
+    """A bundled scenario by name, or one of a file. `duration`, such as "30m", takes the place of its own."""
+    known = files("conf").joinpath(FOLDER).joinpath(f"{name}.toml")
+    try:
+        text = known.read_text(encoding="utf-8") if "/" not in name and known.is_file() else Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ScenarioError(f"{name} is neither a file nor one of {', '.join(bundled())}") from error
+    try:
+        scenario = scenario_of(Path(name).stem, tomllib.loads(text), members)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{name}: {error}") from error
+    return scenario if duration is None else replace(scenario, duration_ms=duration_ms(duration))
+
+
+def simulate(scenario: Scenario, version: str, seed: int, out: Path, *, request_log: bool = False) -> dict[str, int]:
+    """Write a scenario's files below `out`; how much was written: lines, bytes and rebalances."""
+    simulation = Simulation(scenario, version, seed)
+    with ExitStack() as stack:
+        logs = _Logs(out, stack)
+        truth = _TruthFile(simulation, stack)
+        wording, requests = Wording(policy_for(version)), RequestLines(policy_for(version))
+        for happening in simulation.run():
+            if isinstance(happening, Said):
+                line = wording.line(happening) if happening.level in LEVELS or not happening.level else None
+                logs.write(_file_of(happening.source), line)
+            elif request_log:
+                logs.write(f"broker-{happening.node}/kafka-request.log", requests.line(happening))
+            truth.take()
+        truth.take()
+        with (out / "truth.json").open("wb") as file:
+            for part in truth.parts(request_log=request_log):
+                file.write(part)
+    return {"lines": logs.lines, "bytes": logs.bytes, "rebalances": truth.rebalances}
+
+
+def _file_of(source: int | str) -> str:
+    """A broker's log, or that of the process that a client runs in; `NAME-worker-7` is the seventh."""
+    if isinstance(source, int):
+        return f"broker-{source}/server.log"
+    group, _, number = source.rpartition("-worker-")
+    return f"clients/{group}-{(int(number) - 1) % PROCESSES + 1}.log"
+
+
+class _Logs:
+    """The open log files."""
+
+    def __init__(self, out: Path, stack: ExitStack) -> None:
+        self._out, self._stack = out, stack
+        self._files: dict[str, IO[bytes]] = {}
+        self.lines = self.bytes = 0
+
+    def write(self, name: str, line: str | None) -> None:
+        """Add a line to a file; None adds nothing."""
+        if line is None:
+            return
+        file = self._files.get(name)
+        if file is None:
+            path = self._out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = self._files[name] = self._stack.enter_context(path.open("wb"))
+        data = line.encode() + b"\n"
+        file.write(data)
+        self.lines += 1
+        self.bytes += len(data)
+
+
+class _TruthFile:
+    """The truth, kept in two files without name until the scenario is over."""
+
+    def __init__(self, simulation: Simulation, stack: ExitStack) -> None:
+        self._simulation = simulation
+        self._rows: IO[bytes] = stack.enter_context(TemporaryFile())  # noqa: SIM115 - the stack closes it
+        self._steps: IO[bytes] = stack.enter_context(TemporaryFile())  # noqa: SIM115
+        self.rebalances = 0
+
+    def take(self) -> None:
+        """Put away what is finished."""
+        if not self._simulation.truth.rows and not self._simulation.truth.steps:
+            return
+        rows, steps = self._simulation.truth.taken()
+        self.rebalances += len(rows)
+        _put(self._rows, ({**row, **_absolute(row, TIMES)} for row in rows))
+        _put(self._steps, ({**step, **_absolute(step, ("ms",))} for step in steps))
+
+    def parts(self, *, request_log: bool) -> Iterator[bytes]:
+        """The whole file, piece by piece."""
+        yield orjson.dumps(self._head(request_log), option=orjson.OPT_INDENT_2)[:-2]
+        for name, held in (("rebalances", self._rows), ("state_timeline", self._steps)):
+            yield f',\n  "{name}": [\n'.encode()
+            held.seek(0)
+            before = b""
+            for line in held:
+                yield before + b"    " + line.rstrip()
+                before = b",\n"
+            yield b"\n  ]"
+        yield b"\n}\n"
+
+    def _head(self, request_log: bool) -> dict[str, Any]:
+        scenario, simulation = self._simulation.scenario, self._simulation
+        members = [
+            {
+                "key": member.name,
+                "group": member.plan.name,
+                "client_id": member.name,
+                "instance_id": member.instance,
+                "topics": sorted(member.plan.topics),
+                "session.timeout.ms": member.plan.session_ms,
+                "heartbeat.interval.ms": member.plan.heartbeat_ms,
+                "max.poll.interval.ms": member.plan.max_poll_ms,
+                "group.protocol": "classic",
+            }
+            for members in simulation.members.values()
+            for member in members
+        ]
+        return {
+            "variant": f"simulated-{simulation.version}",
+            "scenario": scenario.name,
+            "description": scenario.description,
+            "seed": simulation.seed,
+            "kafka_version": simulation.version,
+            "request_logger": "DEBUG" if request_log else "WARN",
+            "log_timezone": "UTC",
+            "client_log_timezone": "UTC",
+            "window_ms": [START_MS, START_MS + scenario.duration_ms],
+            "broker_config": {"group.initial.rebalance.delay.ms": str(scenario.initial_delay_ms), "group.max.size": str(scenario.max_size)},
+            "groups": sorted(simulation.members),
+            "members": members,
+        }
+
+
+START_MS = int(START.timestamp() * 1000)
+TIMES = ("start_ms", "start_lo_ms", "start_hi_ms", "join_complete_ms", "end_ms")
+
+
+def _absolute(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: None if row[name] is None else START_MS + row[name] for name in names}
+
+
+def _put(file: IO[bytes], rows: Iterable[Mapping[str, Any]]) -> None:
+    for row in rows:
+        file.write(orjson.dumps(row) + b"\n")

@@ -1,0 +1,118 @@
+"""What the simulator says, as the lines of a version: the catalogue's words, the logger's name, the layout of log4j."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from models.kafka.coordinator.policy import Policy
+from models.kafka.simulation.world import Said
+from parsers.catalogue import Catalogue, catalogue, version_key
+from parsers.entries import Pattern
+
+JAVA_PREFIXES = frozenset({"shard", "runtime", "group", "group_id", "group_equals", "group_member"})
+SCALA_PREFIXES = frozenset({"scala", "manager"})
+
+LOGGERS = {
+    "scala": "kafka.coordinator.group.GroupCoordinator",
+    "manager": "kafka.coordinator.group.GroupMetadataManager",
+    "runtime": "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime",
+    **dict.fromkeys(("shard", "group", "group_id", "group_equals"), "org.apache.kafka.coordinator.group.GroupMetadataManager"),
+}
+"""By the prefix of a message."""
+CLIENT = "org.apache.kafka.clients.consumer"
+MESSAGE_LOGGERS = {
+    "kafka.broker.version": "org.apache.kafka.common.utils.AppInfoParser",
+    "kafka.broker.started": "kafka.server.KafkaServer",
+    "kafka.broker.stopping": "kafka.server.KafkaServer",
+    "kafka.broker.stopped": "kafka.server.KafkaServer",
+    "kafka.client.subscribed": f"{CLIENT}.KafkaConsumer",
+    "kafka.client.closed": f"{CLIENT}.KafkaConsumer",
+    **dict.fromkeys(
+        (f"kafka.client.{name}" for name in ("assigned", "revoked", "lost", "assignment_made", "generation_reset", "rejoin_requested")),
+        f"{CLIENT}.internals.ConsumerCoordinator",
+    ),
+}
+"""By message where that decides."""
+METADATA = "kafka.coordinator.group.GroupMetadata"
+COORDINATOR = f"{CLIENT}.internals.AbstractCoordinator"
+
+# What lines hold that the model has no use for.
+FILLERS: Mapping[str, Any] = {
+    "_scheduler": 0,
+    "_records": 0,
+    "_bytes": 0,
+    "_summary": "LoadSummary(startTimeMs=0, endTimeMs=0, schedulerQueueTimeMs=0, numRecords=0, numBytes=0)",
+    "_config": "GroupConfig@1",
+    "reason_error": "NOT_ENOUGH_REPLICAS",
+    "operation": "join-group",
+}
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+"""When made-up time begins."""
+
+
+class Wording:
+    """Words lines as one version does."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._catalogue: Catalogue = catalogue()
+        self._patterns: dict[tuple[str, frozenset[str]], list[Pattern]] = {}
+        self._others = SCALA_PREFIXES if policy.is_java else JAVA_PREFIXES
+
+    def line(self, said: Said) -> str | None:
+        """The line, None where the version has no words for it."""
+        fields = {**FILLERS, **self._defaults(said), **said.fields}
+        if "reason_id" in fields:
+            fields["reason"] = self._reason(fields)
+        pattern = self._pattern(said.message, fields)
+        if pattern is None:
+            return None
+        level = said.level or pattern.level
+        text = self._catalogue.write(pattern, fields).replace("[Consumer instanceId=None, ", "[Consumer ", 1)  # a dynamic member's prefix
+        return f"[{stamp(said.at_ms)}] {level} {text} ({self._logger(said.message, pattern)})"
+
+    def _defaults(self, said: Said) -> Mapping[str, Any]:
+        return {"_group": said.fields.get("group"), "_max_size": 0, "_size": 0}
+
+    def _reason(self, fields: Mapping[str, Any]) -> str:
+        """The text of a reason: of the version's wordings the one that says most of what is known."""
+        version, given = version_key(self._policy.version), fields.keys()
+        fitting = [
+            template
+            for seen_in, template in self._catalogue.reasons.wordings.get(REASONS.get(fields["reason_id"], fields["reason_id"]), ())
+            if version_key(seen_in[0]) <= version <= version_key(seen_in[-1] + ".999") and template.needs() <= given
+        ]
+        if not fitting:
+            return ""
+        ends = "." if self._policy.is_java else ""
+        wanted = [template for template in fitting if template.literals[-1].endswith(".") == bool(ends)] or fitting
+        return max(wanted, key=lambda template: len(template.needs())).render(fields)
+
+    def _pattern(self, message: str, fields: Mapping[str, Any]) -> Pattern | None:
+        given = frozenset(fields)
+        known = self._patterns.get((message, given))
+        if known is None:
+            known = [
+                pattern
+                for pattern in self._catalogue.wordings(message, self._policy.version)
+                if pattern.prefix not in self._others and self._catalogue.needs(pattern, given) <= given
+            ]
+            known.sort(key=lambda pattern: -len(self._catalogue.needs(pattern, given)))
+            self._patterns[message, given] = known
+        return next((pattern for pattern in known if self._catalogue.fits(pattern, fields)), None)
+
+    def _logger(self, message: str, pattern: Pattern) -> str:
+        named = MESSAGE_LOGGERS.get(message) or LOGGERS.get(pattern.prefix)
+        return named or (COORDINATOR if message.startswith("kafka.client.") else METADATA)
+
+
+REASONS = {"static_update": "static_member_update", "static_protocol_change": "static_member_protocol_change"}
+"""Names of reasons that the catalogue has otherwise."""
+
+
+def stamp(at_ms: int) -> str:
+    """A time as log4j prints it, in UTC."""
+    return (START + timedelta(milliseconds=at_ms)).strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
