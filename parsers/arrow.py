@@ -7,6 +7,7 @@ hundred megabytes, and a log reader needs none of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,13 @@ def numbers(values: npt.NDArray[Any], kind: pa.DataType = _INT64, known: npt.NDA
 def optional_numbers(values: Sequence[int | None], kind: pa.DataType = _INT64) -> pa.Array:
     """Integers or times of `kind`, of which some may be unknown or out of range."""
     limit = 1 << 31 if kind == pa.int32() else 1 << 63
-    known = np.fromiter((value is not None and -limit <= value < limit for value in values), dtype=bool, count=len(values))
-    filled = (value if keep else 0 for value, keep in zip(values, known.tolist(), strict=True))
-    return numbers(np.fromiter(filled, dtype=np.int64, count=len(values)), kind, None if known.all() else known)
+    with suppress(TypeError, OverflowError):
+        plain = np.array(values, dtype=np.int64)
+        if kind != pa.int32() or not len(plain) or -limit <= plain.min() <= plain.max() < limit:
+            return numbers(plain, kind)
+    known = np.array([value is not None and -limit <= value < limit for value in values], dtype=bool)
+    filled = [value if keep else 0 for value, keep in zip(values, known.tolist(), strict=True)]
+    return numbers(np.array(filled, dtype=np.int64), kind, None if known.all() else known)
 
 
 def flags(values: npt.NDArray[np.bool_] | Sequence[bool]) -> pa.Array:
@@ -43,7 +48,7 @@ def strings(values: Sequence[str | None]) -> pa.Array:
         joined = "".join(values)  # type: ignore[arg-type]
         texts: Sequence[str] = values  # type: ignore[assignment]
     except TypeError:
-        known = np.fromiter((value is not None for value in values), dtype=bool, count=len(values))
+        known = np.array([value is not None for value in values], dtype=bool)
         texts = [value or "" for value in values]
         joined = "".join(texts)
     if joined.isascii():

@@ -8,11 +8,10 @@ test holds the two to equal answers.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +20,11 @@ import pyarrow as pa
 from parsers.arrow import numbers, strings
 from parsers.dates import civil_us
 from parsers.layouts import LEVELS, load_yaml
-from parsers.lines import Buffer, Flags, Ints, Lines, words_of
+from parsers.lines import Flags, Ints, Lines, words_of
 from parsers.zones import Clock
+
+if TYPE_CHECKING:
+    from parsers.catalogue import Catalogue
 
 Words = npt.NDArray[np.uint64]
 # Columns of `[yyyy-MM-dd HH:mm:ss,SSS] LEVEL `, counted from the bracket.
@@ -34,6 +36,7 @@ _STAMP_BYTES = 26
 _MAX_TAIL_BYTES = 120
 _MAX_LOGGERS = 4096
 _LONG_ENOUGH = 24
+REQUESTS = ("Completed request:", "Processor ")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -140,22 +143,44 @@ def tails() -> Tails:
     return Tails()
 
 
-def torn(data: Buffer, words: Words, starts: Ints) -> Ints:
-    """Records inside which a second header may begin: a line of one logger can end as that of another.
+class Beginnings:
+    """Whether a message may be of the catalogue, by its first 16 bytes."""
 
-    Looks for the year and month that the first or the last record begins with.
+    def __init__(self, catalogue: Catalogue) -> None:
+        texts = [text.literals[0] for prefix in catalogue.prefixes.values() for text in prefix.texts]
+        texts += [pattern.template.literals[0] for pattern in catalogue.patterns if not pattern.prefix]
+        # A blank: the level was padded, and the message begins later.
+        self._texts = tuple({text.encode()[:16] for text in (*texts, *REQUESTS, " ") if text})
+        # Open table by 16 bits of a key; a key that finds its place taken is looked up anew each time.
+        self._keys = np.zeros(1 << 16, dtype=np.uint64)
+        self._known = np.zeros(1 << 16, dtype=bool)
+
+    def at(self, words: Words, places: Ints) -> Flags:
+        """For each place whether a text of the catalogue begins as what stands there."""
+        first, second = words[places], words[places + 8]
+        keys = ((first * _MIX) ^ second) * _MIX
+        slots = keys >> np.uint64(48)
+        flags: Flags = self._known[slots]
+        for at in np.flatnonzero(self._keys[slots] != keys).tolist():
+            text = int(first[at]).to_bytes(8, "little") + int(second[at]).to_bytes(8, "little")
+            flags[at] = text.startswith(self._texts)
+            self._keys[slots[at]], self._known[slots[at]] = keys[at], flags[at]
+        return flags
+
+
+def doubtful(words: Words, starts: Ints, beginnings: Beginnings) -> Flags:
+    """Lines that end with a quiet logger and begin as a message of the catalogue does, or not as usual.
+
+    Two threads or a crash may have torn such a line: its logger is that of the second record.
     """
-    found: list[int] = []
-    if len(words) < _LONG_ENOUGH:
-        return np.zeros(0, dtype=np.int64)
-    data = bytes(data)
-    months = words[np.minimum(starts + 1, len(words) - 1)]
-    for month in {int(months[0]), int(months[-1])}:
-        header = b"[" + month.to_bytes(8, "little")
-        if data.count(header) != np.count_nonzero(months == month):
-            found += [each.start() for each in re.finditer(re.escape(header), data)]
-    places = np.setdiff1d(np.array(found, dtype=np.int64), starts)
-    return np.unique(np.searchsorted(starts, places, side="right") - 1)
+    if len(words) < _LONG_ENOUGH + 24:
+        return np.ones(len(starts), dtype=bool)
+    safe = np.clip(starts, 0, len(words) - 41)
+    level = words[safe + 24]  # `] INFO [` or `] ERROR `
+    usual = ((level & np.uint64(0xFFFF)) == np.uint64(0x205D)) & (safe == starts)
+    short = ((level >> np.uint64(48)) & np.uint64(0xFF)) == np.uint64(0x20)  # INFO and WARN
+    flags: Flags = ~usual | beginnings.at(words, safe + 32 - short)
+    return flags
 
 
 def _level_word(name: str) -> tuple[str, np.uint64, np.uint64]:

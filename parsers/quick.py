@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from parsers.fast import REQUESTS
 from parsers.layouts import TORN_HEADER
 from parsers.schema import COMMON_FIELDS
 from parsers.slots import NO
 
 if TYPE_CHECKING:
     from parsers.catalogue import Bucket, Catalogue, Pattern
+    from parsers.entries import Message
 
 # What orjson escapes.
 _SPECIAL = re.compile(r'["\\\x00-\x1f]')
 _COMMON = frozenset(COMMON_FIELDS)
-_REQUESTS = ("Completed request:", "Processor ")
 
 
 @dataclass(slots=True)
@@ -79,7 +80,7 @@ class QuickReader:
                     opened, final = self._open(message)
                     if final and key[-1] != "[":
                         cache[key] = opened
-            elif message.startswith(_REQUESTS):
+            elif message.startswith(REQUESTS):
                 opened = None
             if opened is None:
                 left.append(row)
@@ -149,35 +150,25 @@ class QuickReader:
         tight = template.sole_expression()
         return _Form(template.tail, tight.match if tight is not None else None, pattern, wording)
 
-    def columns(self) -> tuple[list[int], dict[str, list[Any]], list[int]]:
-        """Numbers of the messages taken, their columns, and the numbers of those whose values are not of their types after all."""
-        rows: list[int] = []
-        columns: dict[str, list[Any]] = {name: [] for name in (*COMMON_FIELDS, "system", "message", "event", "witness", "fields")}
-        failed: list[int] = []
-        for wording in self._wordings.values():
-            if not wording.rows:
-                continue
-            values = _values(wording, failed)
-            count = len(wording.rows)
-            rows += wording.rows
-            entry = wording.pattern.message
-            for name in COMMON_FIELDS:
-                columns[name] += values.common.get(name) or [None] * count
-            for name, value in (("system", entry.system), ("message", entry.id), ("event", entry.emits), ("witness", entry.witness)):
-                columns[name] += [value] * count
-            columns["fields"] += values.json()
-        return rows, columns, failed
+    def found(self) -> list[Found]:
+        """What was read, by wording. Messages with a value that is not of its type after all are not in it."""
+        return [_values(wording) for wording in self._wordings.values() if wording.rows]
 
 
 @dataclass(slots=True)
-class _Values:
+class Found:
     """Values of one wording: columns, fields in columns of their own, and fields that differ from record to record."""
 
-    count: int
+    message: Message
+    rows: list[int]  # numbers of the messages
     constants: dict[str, Any]
     common: dict[str, list[Any]] = field(default_factory=dict)
     own: dict[str, list[Any]] = field(default_factory=dict)
     several: list[list[dict[str, Any]]] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return len(self.rows)
 
     def json(self) -> list[str]:
         """Canonical JSON of the fields of each record."""
@@ -214,20 +205,19 @@ def _rendered(values: list[Any]) -> list[str]:
     return list(map(_dumps, values))
 
 
-def _values(wording: Wording, failed: list[int]) -> _Values:
-    """Turn pieces into values. Records with a piece that is not of its type are taken out of the wording."""
+def _values(wording: Wording) -> Found:
+    """Turn pieces into values."""
     plan = wording.pattern.template.plan
     parsed = _parsed(wording, plan)
     bad = {row for values in parsed if values.count(NO) for row, value in enumerate(values) if value is NO}
     bad |= _torn(wording)
     if bad:
-        failed += [wording.rows[row] for row in sorted(bad)]
         keep = [row for row in range(len(wording.rows)) if row not in bad]
         wording.rows = [wording.rows[row] for row in keep]
         wording.prefixes = [wording.prefixes[row] for row in keep]
         wording.pieces = [wording.pieces[row] for row in keep]
         parsed = [[values[row] for row in keep] for values in parsed]
-    result = _Values(len(wording.rows), dict(wording.pattern.constants))
+    result = Found(wording.pattern.message, wording.rows, dict(wording.pattern.constants))
     for name in {name for prefix in _distinct(wording.prefixes) for name in prefix}:
         result.common[name] = [prefix.get(name) for prefix in wording.prefixes]
     for (_, name, _, is_column), values in zip(plan, parsed, strict=True):
@@ -237,7 +227,7 @@ def _values(wording: Wording, failed: list[int]) -> _Values:
             result.own[name] = values
         else:
             result.several.append(values)
-            for column in _COMMON.intersection({key for value in values for key in value}):
+            for column in _COMMON.intersection(set().union(*values)):
                 before = result.common.get(column) or [None] * result.count
                 result.common[column] = [value.get(column, other) for value, other in zip(values, before, strict=True)]
     return result

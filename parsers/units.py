@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import ahocorasick_rs
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from parsers.arrow import flags, numbers, optional_numbers, repeated, strings
 from parsers.arrow import picked as picked_names
-from parsers.fast import Candidates, Heads, candidates, tails, torn
+from parsers.fast import Beginnings, Candidates, Heads, candidates, doubtful, tails
 from parsers.layouts import HEADER_BYTES
 from parsers.lines import Buffer, Flags, Ints, Lines, words_of
-from parsers.quick import QuickReader
+from parsers.quick import Found, QuickReader
 from parsers.records import MAX_FOLDS, Place, RecordReader
-from parsers.schema import EVENT_SCHEMA, TIME
+from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, TIME
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from parsers.catalogue import Catalogue
 
 NO_HEADER = "no header"
@@ -29,6 +32,7 @@ class Prefilter:
     """Literals of the catalogue, looked for in bytes before anything is decoded."""
 
     def __init__(self, catalogue: Catalogue) -> None:
+        self.beginnings = Beginnings(catalogue)
         self._words = ahocorasick_rs.BytesAhoCorasick(catalogue.literals, implementation=ahocorasick_rs.Implementation.DFA)
 
     def places(self, data: Buffer) -> Ints:
@@ -140,11 +144,12 @@ def _read_fast(
     data = memoryview(lines.data)
     words = words_of(data)
     codes, quiet = tails().of(data, words, starts, lines.end[units.first])
-    quiet[torn(lines.data, words, starts)] = False
+    still = np.flatnonzero(quiet)
+    quiet[still] = ~doubtful(words, starts[still], prefilter.beginnings)
     named = _named(records.catalogue)[codes]
     other = np.flatnonzero(~quiet & ~named)
     wanted = named.copy()
-    wanted[other] = _hits(data, starts[other], ends[other], prefilter)
+    wanted[other] = _hits(data, starts[other], ends[other] - _idle_ends(units, other, codes[other], words, prefilter), prefilter)
     left = wanted | long
     ordinary = wanted & ~long & (units.after - units.first == 1)
     for line in units.orphans:
@@ -160,14 +165,43 @@ def _read_fast(
     return taken, left
 
 
-def _column(name: str, items: list[Any]) -> pa.Array:
-    kind = EVENT_SCHEMA.field(name).type
-    return strings(items) if kind == pa.string() else optional_numbers(items, kind)
+def _columns(found: Sequence[Found], order: pa.Array) -> dict[str, pa.Array]:
+    """Columns that come from messages. What one wording gives is the same for all its records, or a list."""
+    codes = np.repeat(np.arange(len(found)), [each.count for each in found])
+    made: dict[str, pa.Array] = {}
+    for name, values in (
+        ("system", [each.message.system for each in found]),
+        ("message", [each.message.id for each in found]),
+        ("event", [each.message.emits for each in found]),
+        ("witness", [each.message.witness for each in found]),
+    ):
+        made[name] = picked_names(values, codes)
+    for name in COMMON_FIELDS:
+        kind = EVENT_SCHEMA.field(name).type
+        parts = [each.common.get(name) for each in found]
+        if not any(parts):
+            made[name] = pa.nulls(len(codes), kind)
+            continue
+        items = [item for each, part in zip(found, parts, strict=True) for item in part or [None] * each.count]
+        made[name] = strings(items) if kind == pa.string() else optional_numbers(items, kind)
+    made["fields"] = strings([text for each in found for text in each.json()])
+    return {name: column.take(order) for name, column in made.items()}
 
 
 def _named(catalogue: Catalogue) -> Flags:
     """Which loggers met so far the catalogue names, by their codes."""
     return np.array([catalogue.names_logger(each.logger) for each in tails().known], dtype=bool)
+
+
+def _idle_ends(units: Units, which: Ints, codes: Ints, words: npt.NDArray[np.uint64], prefilter: Prefilter) -> Ints:
+    """How much of the ends of records need not be searched: loggers in which no literal stands.
+
+    A blank and the bracket stay, with which literals may end.
+    """
+    idle = np.array([0 if prefilter.hit(each.text) else max(len(each.text) - 2, 0) for each in tails().known], dtype=np.int64)
+    one_line = units.after[which] - units.first[which] == 1
+    sure = tails().agree(words, codes, units.ends[which])
+    return np.where(sure & one_line, idle[codes], 0)
 
 
 def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:
@@ -192,18 +226,18 @@ def _read_messages(units: Units, found: Candidates, records: RecordReader) -> li
     segments = {code: catalogue.segment(logger) for code, logger in loggers.items()}
     reader = QuickReader(catalogue)
     reader.read(found.messages, [segments[code] for code in found.tail.tolist()])
-    rows, columns, _ = reader.columns()
-    if not rows:
+    meant = [each for each in reader.found() if each.rows]
+    if not meant:
         return []
-    order = np.argsort(np.array(rows, dtype=np.int64))
-    picked = np.array(rows, dtype=np.int64)[order]
+    rows = np.array([row for each in meant for row in each.rows], dtype=np.int64)
+    order = np.argsort(rows)
+    picked = rows[order]
     unit = found.unit[picked]
     lines, context = units.lines, records.context
     line = units.first[unit]
     offset, stop = lines.offset[line], lines.stop[units.after[unit] - 1]
     count = len(rows)
-    take = numbers(order)
-    values: dict[str, pa.Array] = {name: _column(name, items).take(take) for name, items in columns.items()}
+    values = _columns(meant, numbers(order))
     values |= {
         "file": repeated(context.file, count),
         "file_id": repeated(context.file_id, count),
@@ -223,5 +257,5 @@ def _read_messages(units: Units, found: Candidates, records: RecordReader) -> li
     records.add_batch(
         pa.RecordBatch.from_arrays([values[each.name] for each in EVENT_SCHEMA], schema=EVENT_SCHEMA), int((stop - offset - shared).sum())
     )
-    groups = [columns["group"][at] for at in order.tolist()] if records.folder is not None else [None] * count
+    groups = values["group"].to_pylist() if records.folder is not None else [None] * count
     return list(zip(unit.tolist(), groups, strict=True))

@@ -1,0 +1,202 @@
+"""How fast logs are parsed, beside DuckDB in the same run: `python -m tests.benchmarks.bench_parse [--megabytes 1024]`.
+
+Makes its own input: a mixed server.log of which 5% of the lines concern groups, and one of which all do. Each is
+parsed to events with line numbers and byte offsets in this process on one core, and searched by DuckDB with one
+thread, warm: the mixed one for coordinator lines and their groups, the other one for its header fields. Prints seconds of
+processor time, the best of several rounds, and how often DuckDB's time ours is. Targets: mixed 2.5, all relevant 4.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+
+from parsers.catalogue import catalogue
+from parsers.reader import ReadOptions, find_files, read_file
+
+BLOCK_LINES = 20_000
+RELEVANT_SHARE = 0.05
+SOURCE = "read_csv('{path}', delim='\\x01', quote='', escape='', header=false, columns={{'line':'VARCHAR'}}, auto_detect=false)"
+MIXED_QUERY = (
+    "select count(*), max(regexp_extract(line, 'group (.*) in state', 1)) from " + SOURCE + " where contains(line, 'GroupCoordinator')"
+)
+RELEVANT_QUERY = (
+    "select count(*), max(found.at), max(found.level), max(found.message), max(found.logger) from (select regexp_extract(line, "
+    "'^\\[([^\\]]*)\\] (\\w+) +(.*) \\(([^ ()]+)\\)$', ['at', 'level', 'message', 'logger']) as found from " + SOURCE + ")"
+)
+
+# Lines of brokers 2.8 to 4.1 that say nothing of groups, as busy brokers write them; each with how often.
+_DIR = "/var/lib/kafka/data"
+_SEGMENT = "LogSegment(baseOffset={n}, size=1073741802, lastModifiedTime=1795252075040, largestRecordTimestamp=Some(1795252075040))"
+OTHER = (
+    (20, "[UnifiedLog partition={topic}-{p}, dir=" + _DIR + "] Rolled new log segment at offset {n} in {ms} ms.", "kafka.log.UnifiedLog"),
+    (
+        14,
+        "[ProducerStateManager partition={topic}-{p}] Wrote producer snapshot at offset {n} with 0 producer ids in {ms} ms.",
+        "kafka.log.ProducerStateManager",
+    ),
+    (14, "[LocalLog partition={topic}-{p}, dir=" + _DIR + "] Deleting segment files " + _SEGMENT, "kafka.log.LocalLog$"),
+    (10, "Deleted log " + _DIR + "/{topic}-{p}/000000000000{n}.log.deleted.", "kafka.log.LogSegment"),
+    (10, "Deleted offset index " + _DIR + "/{topic}-{p}/000000000000{n}.index.deleted.", "kafka.log.LogSegment"),
+    (
+        6,
+        "[ReplicaFetcher replicaId=1, leaderId=2, fetcherId=0] Truncating partition {topic}-{p} to local high watermark {n}",
+        "kafka.server.ReplicaFetcherThread",
+    ),
+    (
+        6,
+        "Cleaner 0: Cleaning " + _SEGMENT + " in log {topic}-{p} into {n} with deletion horizon {n}, retaining deletes.",
+        "kafka.log.LogCleaner",
+    ),
+    (
+        5,
+        "[Admin Manager on Broker 1]: Updating topic {topic} with new configuration : cleanup.policy -> compact",
+        "kafka.server.ZkAdminManager",
+    ),
+    (4, "[SocketServer listenerType=BROKER, nodeId=1] Failed authentication with /10.0.3.{ms}", "org.apache.kafka.common.network.Selector"),
+    (4, "[ReplicaFetcherManager on broker 1] Removed fetcher for partitions Set({topic}-{p})", "kafka.server.ReplicaFetcherManager"),
+    (
+        4,
+        "[TransactionCoordinator id=1] Initialized transactionalId {topic}-{n} with producerId {n} and producer epoch {p} "
+        "on partition __transaction_state-{p}",
+        "kafka.coordinator.transaction.TransactionCoordinator",
+    ),
+    (3, "[NodeToControllerChannelManager id=1 name=forwarding] Node {p} disconnected.", "org.apache.kafka.clients.NetworkClient"),
+)
+_PREPARING = "Preparing to rebalance group {group} in state PreparingRebalance with old generation {g} (__consumer_offsets-{p}) (reason: "
+RELEVANT = (
+    (20, _PREPARING + "Adding new member {member} with group instance id None; client reason: not provided)"),
+    (20, "Stabilized group {group} generation {g} (__consumer_offsets-{p}) with {m} members"),
+    (
+        20,
+        "Assignment received from leader {member} for group {group} for generation {g}. The group has {m} members, 0 of which are static.",
+    ),
+    (
+        15,
+        "Dynamic member with unknown member id joins group {group} in Stable state. Created a new member id {member} "
+        "and request the member to rejoin with this id.",
+    ),
+    (10, "Member {member} in group {group} has failed, removing it from the group"),
+    (10, _PREPARING + "removing member {member} on heartbeat expiration)"),
+    (5, "Group {group} with generation {g} is now empty (__consumer_offsets-{p})"),
+)
+COORDINATOR = "kafka.coordinator.group.GroupCoordinator"
+
+
+class Maker:
+    """Writes log lines in the order of time."""
+
+    def __init__(self, relevant_share: float) -> None:
+        self._chance = random.Random(20261121)  # noqa: S311 - the same input each time
+        self._share = relevant_share
+        self._ms = 0
+        self._groups = [f"{name}-{number}" for number in range(60) for name in ("orders", "billing", "email-sender", "fraud-score")]
+        self._members = [f"{group}-worker-{n}-{uuid.UUID(int=self._chance.getrandbits(128))}" for n in range(5) for group in self._groups]
+
+    def _line(self) -> str:
+        chance = self._chance
+        self._ms += chance.randrange(8)
+        seconds, ms = divmod(self._ms, 1000)
+        days, seconds = divmod(seconds, 86_400)
+        head = (
+            f"[2026-{11 + days // 30 % 2}-{1 + days % 30:02d} {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d},{ms:03d}]"
+        )
+        if chance.random() < self._share:
+            text, logger = "[GroupCoordinator 1]: " + chance.choices(RELEVANT, [each[0] for each in RELEVANT])[0][1], COORDINATOR
+        else:
+            _, text, logger = chance.choices(OTHER, [each[0] for each in OTHER])[0]
+        values = {
+            "topic": f"topic-{chance.randrange(300)}",
+            "p": chance.randrange(50),
+            "n": chance.randrange(10**8),
+            "ms": chance.randrange(1, 250),
+            "g": chance.randrange(1, 900),
+            "m": chance.randrange(1, 9),
+            "group": chance.choice(self._groups),
+            "member": chance.choice(self._members),
+        }
+        return f"{head} INFO {text.format(**values)} ({logger})\n"
+
+    def blocks(self, size: int) -> Iterator[bytes]:
+        """Lines up to about `size` bytes."""
+        made = 0
+        while made < size:
+            block = "".join(self._line() for _ in range(BLOCK_LINES)).encode()
+            made += len(block)
+            yield block
+
+
+def make(path: Path, size: int, relevant_share: float) -> int:
+    """Write a log; gives its size. What differs from line to line is repeated after 64 MiB, which no parser can use."""
+    blocks = list(Maker(relevant_share).blocks(min(size, 64 << 20)))
+    written = 0
+    with path.open("wb") as file:
+        while written < size:
+            for block in blocks:
+                written += file.write(block)
+                if written >= size:
+                    break
+    return written
+
+
+def best_of(rounds: int, work: Callable[[], int]) -> tuple[float, float, int]:
+    """Least processor and wall seconds of several rounds, and what the work gave."""
+    times, walls, result = [], [], 0
+    for _ in range(rounds):
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = work()
+        times.append(time.process_time() - cpu)
+        walls.append(time.perf_counter() - wall)
+    return min(times), min(walls), result
+
+
+def parse(path: Path) -> int:
+    """Events of a file."""
+    (source,) = find_files([str(path)]).files
+    return sum(chunk.events.num_rows for chunk in read_file(source, ReadOptions()))
+
+
+def search(query: str, path: Path) -> int:
+    """Rows that DuckDB finds with one thread."""
+    with duckdb.connect(config={"threads": 1}) as database:
+        row = database.execute(query.format(path=path)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def compare(name: str, path: Path, query: str, rounds: int, target: float) -> None:
+    """Print one comparison."""
+    search(query, path)  # the file is in the page cache from here on
+    theirs, their_wall, rows = best_of(rounds, lambda: search(query, path))
+    ours, our_wall, events = best_of(rounds, lambda: parse(path))
+    size = path.stat().st_size / 1e6
+    print(
+        f"{name}: {size:.0f} MB, {events} events in {ours:.2f} s ({size / ours:.0f} MB/s); "
+        f"DuckDB {rows} rows in {theirs:.2f} s: {ours / theirs:.2f} times (target {target}); wall {our_wall:.2f} s and {their_wall:.2f} s"
+    )
+
+
+def main() -> None:
+    """Make the files, compare, remove them."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("--megabytes", type=int, default=1024)
+    options.add_argument("--rounds", type=int, default=2)
+    options.add_argument("--folder", help="where to write the input (default: the system's temporary folder)")
+    given = options.parse_args()
+    catalogue()  # loaded once per process
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        path = Path(folder) / "server.log"
+        make(path, given.megabytes << 20, RELEVANT_SHARE)
+        compare("mixed", path, MIXED_QUERY, given.rounds, 2.5)
+        make(path, given.megabytes << 20, 1.0)
+        compare("all relevant", path, RELEVANT_QUERY, given.rounds, 4.0)
+
+
+if __name__ == "__main__":
+    main()
