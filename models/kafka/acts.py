@@ -34,6 +34,7 @@ class Deed(StrEnum):
     UNSUBSCRIBE = "unsubscribe"
     CLOSE = "close"
     REVOKE = "revoke"
+    LOST_COORDINATOR = "lost_coordinator"  # the client can't reach its coordinator
     START = "start"  # the client asks for its coordinator anew
     WANTS_REJOIN = "wants_rejoin"  # the client says why it will rejoin
     JOINED = "joined"  # JoinGroup answered with a generation
@@ -173,6 +174,7 @@ _ACTS: dict[str, Callable[[Event], list[Act]]] = {
     "ClientGenerationReset": _simple(Deed.FENCED, "why"),
     "ClientRejoinRequested": _simple(Deed.WANTS_REJOIN, "why"),
     "ClientCoordinatorFound": _simple(Deed.START),
+    "ClientCoordinatorLost": _simple(Deed.LOST_COORDINATOR, "why"),
     "ClientRevoked": _simple(Deed.REVOKE),
     "ClientAssigned": _simple(Deed.ASSIGNED),
     "ClientClosed": _simple(Deed.CLOSE),

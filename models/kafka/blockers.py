@@ -30,7 +30,7 @@ def blockers(case: Case) -> list[Person]:
     removed = _removed_at_last(case)
     if removed:
         return removed
-    return _slow_rejoiner(case)
+    return _ghosts(case) or _slow_rejoiner(case)
 
 
 def _person(case: Case, act: Act, reason: str, *, first: bool) -> Person:
@@ -76,6 +76,15 @@ def _removed_at_last(case: Case) -> list[Person]:
     late = [act for act in case.gone.values() if act.at - start >= SLOW_REJOIN_US and abs(end - act.at) <= LAST_MOMENT_US]
     reasons = {Deed.LEAVE: "left while the others waited", Deed.EXPIRE: "expired while the others waited"}
     return [_person(case, act, reasons[act.deed], first=index == 0) for index, act in enumerate(late)]
+
+
+def _ghosts(case: Case) -> list[Person]:
+    """Member ids that were handed out and never used hold the join phase for a session timeout (KIP-394, since 2.2)."""
+    end = case.draft.open_until
+    if end is None or end - case.start < SLOW_REJOIN_US:
+        return []
+    late = [act for act in case.deeds(Deed.ID_EXPIRED) if act.at - case.start >= SLOW_REJOIN_US and abs(end - act.at) <= LAST_MOMENT_US]
+    return [_person(case, act, "was given a member id and never used it", first=index == 0) for index, act in enumerate(late)]
 
 
 def _slow_rejoiner(case: Case) -> list[Person]:

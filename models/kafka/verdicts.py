@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from models.causes import Cause, RootCause
+from models.causes import Cause
 from models.cluster import ClusterFacts
 from models.evidence import evidence
 from models.ids import make_id
-from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
+from models.kafka.acts import Act, Deed
 from models.kafka.blockers import blockers
 from models.kafka.case import Case, GroupKnowledge, evidence_events
 from models.kafka.classic import ClassicReplay, when
@@ -20,6 +20,7 @@ from models.kafka.members import Roster
 from models.kafka.modern import EpochDraft, ModernReplay, settle_epochs
 from models.kafka.modern_diagnosis import judge_epoch
 from models.kafka.opinions import Judgement
+from models.kafka.roots import root_cause
 from models.kafka.skew import Skews
 from models.rows import (
     Conformance,
@@ -57,14 +58,7 @@ DEED_REASONS = {
     Deed.WANTS_REJOIN: "rejoined",
 }
 
-TAKEOVER_US = 10 * US_PER_SECOND
-"""A lost broker's partitions have new leaders within this time: 6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms."""
-
 NO_OFFENDER = frozenset({Cause.COORDINATOR_FAILOVER, Cause.ASSIGNMENT_STORE_FAILED, Cause.GROUP_DELETED})
-
-
-USUAL_SESSION_TIMEOUTS_MS = (6_000, 10_000, 30_000, 45_000)
-"""Least one allowed (group.min.session.timeout.ms), and the clients' defaults: 30 s in 0.10, 10 s to 2.8, 45 s since 3.0 (KIP-735)."""
 
 
 def seconds(start: int | None, end: int | None) -> float | None:
@@ -424,46 +418,3 @@ def _stopped(before: int | None, after: int | None, duration: float | None, dela
         return None
     members = max(before or 0, after or 0)
     return round(members * max(0.0, duration - (delay or 0.0)), 6) if members else 0.0
-
-
-def root_cause(case: Case, cause: Cause, acts: list[Act]) -> str | None:
-    """What stands behind the trigger, where the logs show it."""
-    if cause in {Cause.ASSIGNMENT_STORE_FAILED, Cause.COORDINATOR_FAILOVER}:
-        return RootCause.ASSIGNMENT_STORE_FAILED.value if cause is Cause.ASSIGNMENT_STORE_FAILED else RootCause.COORDINATOR_FAILOVER.value
-    previous = case.previous
-    if previous is not None and previous.outcome == "coordinator_lost" and previous.generation_before == case.draft.generation_before:
-        return RootCause.COORDINATOR_FAILOVER.value  # begun again where it broke off
-    if cause in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART} and (_expired_after_load(case, acts) or _lost_with_a_broker(case, acts)):
-        return RootCause.COORDINATOR_FAILOVER.value
-    return None
-
-
-def _expired_after_load(case: Case, acts: list[Act]) -> bool:
-    """Timers begin anew with the full session timeout when a coordinator loads a group; who vanished before shows one timeout later."""
-    load = case.draft.load_before
-    loaded_at = when(load)
-    if load is None or loaded_at is None:
-        return False
-    for act in acts:
-        member = case.roster.members.get(act.member_id or "")
-        known = (member.session_timeout_ms if member else None) or case.facts.session_timeout_ms
-        if act.deed is Deed.EXPIRE and any(
-            -US_PER_SECOND // 2 <= act.at - loaded_at - timeout_ms * MICROSECONDS_PER_MS <= US_PER_SECOND
-            for timeout_ms in ([known] if known else USUAL_SESSION_TIMEOUTS_MS)
-        ):
-            return True
-    return False
-
-
-def _lost_with_a_broker(case: Case, acts: list[Act]) -> bool:
-    """The member fell silent when a broker was lost, whose partitions others then took over: one event stands behind both."""
-    for act in acts:
-        member = case.roster.members.get(act.member_id or "")
-        timeout_ms = (member.session_timeout_ms if member else None) or case.facts.session_timeout_ms or USUAL_SESSION_TIMEOUTS_MS[1]
-        if act.deed is Deed.EXPIRE:
-            silent_since = act.at - timeout_ms * MICROSECONDS_PER_MS
-            if case.facts.taken_over_between(
-                silent_since - US_PER_SECOND, silent_since + timeout_ms * MICROSECONDS_PER_MS // 3 + TAKEOVER_US
-            ):
-                return True
-    return False
