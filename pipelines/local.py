@@ -17,11 +17,13 @@ from models.cluster import CLUSTER_EVENTS
 from models.events import Event
 from models.ids import make_id
 from models.incidents import Limits
+from models.kafka.outages_readers import Readers
 from models.kafka.outages_whatif import Layout
 from models.kafka.partitions_events import PARTITION_EVENTS
 from parsers.arrow import strings
 from parsers.files import SourceFile
 from parsers.reader import ReadOptions, find_files, read_file, unmatched_globs
+from parsers.reports import merge_reports, report_row
 from pipelines.clusters import ClusterNames
 from pipelines.rows import events_of, micros
 from pipelines.stages import (
@@ -151,7 +153,8 @@ class _Reading:
             self._rejected(chunk.rejected)
             if progress is not None:
                 progress(source.name, done + chunk.counts.bytes, total)
-        self.analysis.log_files.append(log_file_row(reader.report, source, self.options.read))
+        [report] = merge_reports([report_row(reader.report)])
+        self.analysis.log_files.append(log_file_row(report, source, self.options.read))
 
     def _events(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
@@ -224,13 +227,14 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
     nodes = {row["path"]: row["node"] for row in analysis.log_files if row["node"]}
     cluster_of = reading.names.of
     facts = cluster_facts(reading.cluster_events, cluster_of, logs_end_of(analysis.log_files), options.assume)
+    readers: dict[str, Readers] = {}
     for group, batches in reading.store.groups():
-        for history in group_histories(group, batches, nodes, cluster_of, facts):
+        for history in group_histories(group, batches, nodes, cluster_of, facts, readers):
             for table in HISTORY_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
             analysis.incidents.extend(incidents_of(history, options.limits))
     for _, batches in reading.partitions.groups():
-        for outages in cluster_outages(batches, nodes, cluster_of).values():
+        for outages in cluster_outages(batches, nodes, cluster_of, readers, options.limits).values():
             analysis.layouts.append(outages.layout)
             for table in OUTAGE_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))

@@ -11,14 +11,17 @@ from typing import Any
 import pyarrow as pa
 
 from models.cluster import ClusterFacts, learn
-from models.events import Event
+from models.events import Event, Witness
 from models.incidents import Limits, find_incidents
 from models.kafka.outages import Outages, outages_of
+from models.kafka.outages_incidents import point_to_outages
+from models.kafka.outages_readers import READER_EVENTS, Readers
 from models.kafka.partitions_replay import PartitionStage
 from models.replay import GroupHistory, GroupStage
 from models.rows import Incident
 from parsers.files import Skipped, SourceFile
-from parsers.reader import FileReport, ReadOptions
+from parsers.reader import ReadOptions
+from parsers.reports import report_row, skipped_report
 from pipelines.clusters import ClusterHint, ClusterNames, name_clusters
 from pipelines.rows import events_of
 from pipelines.schemas import TABLES
@@ -35,11 +38,8 @@ HISTORY_TABLES = (
 )
 """Tables that the group stage fills; attributes of `GroupHistory` have the same names."""
 
-OUTAGE_TABLES = ("partition_outages", "leader_moves", "broker_outages")
+OUTAGE_TABLES = ("partition_outages", "leader_moves", "broker_outages", "incidents")
 """Tables that the partition stage fills; attributes of `Outages` have the same names."""
-
-_COUNTS = ("lines", "records", "recognised", "unknown", "rejected")
-NOT_A_LOG = "not_a_log"
 
 
 def options_id(source: SourceFile, options: ReadOptions) -> str:
@@ -48,50 +48,18 @@ def options_id(source: SourceFile, options: ReadOptions) -> str:
     return fingerprint_of([catalogue_version(), zone, options.version_of(source.relative), options.max_record_bytes])
 
 
-def log_file_row(report: FileReport, source: SourceFile, options: ReadOptions) -> dict[str, Any]:
-    """A report on a file as a row of `log_files`, but for the name of its cluster, which its neighbours may tell."""
-    counts = report.counts
-    return {
-        "cluster": None,
-        "system": "kafka" if counts.recognised else None,
-        "path": report.path,
-        "file_id": report.file_id,
-        "size_bytes": report.size_bytes,
-        "bytes_read": report.bytes_read,
-        "kind": report.kind,
-        "layout": report.layout,
-        "node": report.node,
-        "version": ", ".join(report.versions) or None,
-        "time_zone": report.time_zone,
-        "skew_seconds": None,
-        "skew_uncertainty_seconds": None,
-        "first_at": report.first_at,
-        "last_at": report.last_at,
-        "lines": counts.lines,
-        "records": counts.records,
-        "recognised": counts.recognised,
-        "unknown": counts.unknown,
-        "rejected": counts.rejected,
-        "status": report.status,
-        "reason": report.reason,
-        "cluster_named": options.cluster_of(source.relative),
-        "cluster_ids": list(report.cluster_ids),
-        "options_id": options_id(source, options),
-    }
+def log_file_row(report: Mapping[str, Any], source: SourceFile, options: ReadOptions) -> dict[str, Any]:
+    """A report on a file (`parsers.reports.merge_reports`) as a row of `log_files`, but for its cluster, which its neighbours may tell."""
+    return _row_of(report) | {"cluster_named": options.cluster_of(source.relative), "options_id": options_id(source, options)}
 
 
 def refused_row(skipped: Skipped) -> dict[str, Any]:
     """A row of `log_files` for a file that is no log, or could not be opened."""
-    empty = dict.fromkeys(name for name in TABLES["log_files"].column_names if name != "run_id")
-    status = "empty" if skipped.reason == "empty" else "rejected" if skipped.named else "skipped"
-    return empty | dict.fromkeys(_COUNTS, 0) | {
-        "path": skipped.name,
-        "size_bytes": skipped.size_bytes,
-        "kind": NOT_A_LOG,
-        "cluster_ids": [],
-        "reason": skipped.reason,
-        "status": status,
-    }  # fmt: skip
+    return _row_of(report_row(skipped_report(skipped)))
+
+
+def _row_of(report: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: report.get(name) for name in TABLES["log_files"].column_names if name != "run_id"}
 
 
 def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:
@@ -137,20 +105,45 @@ def group_histories(
     node_of: Mapping[str, str],
     cluster_of: Callable[[str], str],
     facts: Mapping[str, ClusterFacts],
+    readers: dict[str, Readers] | None = None,
 ) -> list[GroupHistory]:
-    """Replay one group name, once for each cluster that has it. Batches hold its events in order."""
+    """Replay one group name, once for each cluster that has it. Batches hold its events in order.
+
+    `readers` collects, by cluster, what the groups read.
+    """
     stages: dict[str, GroupStage] = {}
     for batch in batches:
         for event in events_of(batch, node_of):
             cluster = cluster_of(event.place.file)
+            if readers is not None:
+                note_reader(readers, cluster, event)
             stage = stages.get(cluster)
             if stage is None:
                 stage = stages[cluster] = GroupStage(cluster, group, facts.get(cluster) or ClusterFacts(cluster))
             stage.feed(event)
-    return [stages[cluster].finish() for cluster in sorted(stages)]
+    histories = [stages[cluster].finish() for cluster in sorted(stages)]
+    for history, cluster in zip(histories, sorted(stages), strict=True):
+        point_to_outages(history.rebalances, stages[cluster].facts.goings)
+    return histories
 
 
-def cluster_outages(batches: Iterable[pa.RecordBatch], node_of: Mapping[str, str], cluster_of: Callable[[str], str]) -> dict[str, Outages]:
+def note_reader(readers: dict[str, Readers], cluster: str, event: Event) -> None:
+    """Note what an event of a group says of the partitions that the group needs."""
+    if event.group is None:
+        return
+    if event.name in READER_EVENTS:
+        readers.setdefault(cluster, Readers()).note(event.group, event.fields)
+    elif event.partition is not None and event.witness is Witness.COORDINATOR:
+        readers.setdefault(cluster, Readers()).note_home(event.group, event.partition)
+
+
+def cluster_outages(
+    batches: Iterable[pa.RecordBatch],
+    node_of: Mapping[str, str],
+    cluster_of: Callable[[str], str],
+    readers: Mapping[str, Readers],
+    limits: Limits,
+) -> dict[str, Outages]:
     """The partition stage for every cluster among the events of PARTITION_EVENTS. Batches hold them in order of time, file and place."""
     stages: dict[str, PartitionStage] = {}
     for batch in batches:
@@ -160,7 +153,7 @@ def cluster_outages(batches: Iterable[pa.RecordBatch], node_of: Mapping[str, str
             if stage is None:
                 stage = stages[cluster] = PartitionStage(node_of)
             stage.feed(event)
-    return {cluster: outages_of(cluster, stages[cluster]) for cluster in sorted(stages)}
+    return {cluster: outages_of(cluster, stages[cluster], readers.get(cluster), limits) for cluster in sorted(stages)}
 
 
 def incidents_of(history: GroupHistory, limits: Limits) -> list[Incident]:

@@ -20,11 +20,11 @@ from pipelines.clusters import ClusterNames
 from pipelines.jobs.ledger import KnownFile, Plan, plan
 from pipelines.rows import micros
 from pipelines.schemas import TABLES
-from pipelines.stages import name_files, options_id, refused_row
+from pipelines.stages import log_file_row, name_files, options_id, refused_row
 from pipelines.tables import Change, Stamp, Warehouse
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
-from pipelines.transforms.parsed import parsed
+from pipelines.transforms.parsed import of_kind, parsed, reports
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files
 
@@ -75,10 +75,10 @@ def _write(
     records: DataFrame | None,
 ) -> Ingested:
     sources = {source.name: source for source in found.files}
-    fresh = _rows(_of_kind(records, "files")) if records is not None else []
+    fresh = [log_file_row(row, sources[row["path"]], options) for row in reports(records)] if records is not None else []
     files = {path: dict(row) for path, row in stored.items() if path not in todo.gone}
     files |= {row["path"]: row for row in [*fresh, *map(refused_row, found.skipped)]}
-    for path in sources.keys() & files.keys():
+    for path in todo.known.keys() & files.keys():
         files[path]["cluster_named"] = options.cluster_of(sources[path].relative)
     names = name_files(files.values())
     moved = {path for path, row in stored.items() if path in files and row["cluster"] != files[path]["cluster"]} - {
@@ -99,19 +99,6 @@ def _known(row: Mapping[str, Any]) -> KnownFile:
     return KnownFile(row["path"], row["file_id"], row["size_bytes"], row["bytes_read"], row["options_id"])
 
 
-def _of_kind(records: DataFrame, kind: str) -> DataFrame:
-    return records.where(F.col("kind") == kind).select(f"{kind}.*")
-
-
-def _rows(frame: DataFrame) -> list[FileRow]:
-    table = frame.toArrow()
-    rows: list[FileRow] = table.to_pylist()
-    for name in ("first_at", "last_at"):
-        for row, value in zip(rows, micros(table[name]), strict=True):
-            row[name] = value
-    return rows
-
-
 def _replace_records(
     warehouse: Warehouse, records: DataFrame | None, names: ClusterNames, stamp: Stamp, again: set[str], moved: set[str]
 ) -> dict[str, Change]:
@@ -122,10 +109,10 @@ def _replace_records(
         kept = warehouse.read(table).where(_in(moved)).drop("run_id")
         return kept if fresh is None else fresh.select(kept.columns).unionByName(kept) if moved else fresh.select(kept.columns)
 
-    events = in_file_order(_of_kind(records, "events")).withColumn("cluster", F.lit("")) if records is not None else None
-    unknown = unknown_in_files(_of_kind(records, "unknown")) if records is not None else None
+    events = in_file_order(of_kind(records, "events")).withColumn("cluster", F.lit("")) if records is not None else None
+    unknown = unknown_in_files(of_kind(records, "unknown")) if records is not None else None
     refused = (
-        _of_kind(records, "rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")}) if records is not None else None
+        of_kind(records, "rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")}) if records is not None else None
     )
     rejected = with_cluster(rows("rejected_records", refused), names.names).drop("rejected_record_id")
     counts = _known_counts(records, moved)

@@ -16,7 +16,7 @@ from pipelines.jobs.ingest import FileRow
 from pipelines.rows import events_of, to_batch
 from pipelines.stages import OUTAGE_TABLES, cluster_facts, logs_end_of
 from pipelines.tables import Warehouse
-from pipelines.transforms.replay import GROUP_TABLES, GroupReplay, outages_replayed, replayed, rows_of
+from pipelines.transforms.replay import GROUP_TABLES, GroupReplay, outages_replayed, readers_of, replayed, rows_of
 from pipelines.transforms.unknown_messages import unknown_messages
 
 
@@ -48,13 +48,14 @@ def replay(warehouse: Warehouse, files: Iterable[FileRow], clusters: set[str], o
     nodes = {row["path"]: row["node"] for row in rows if row["node"]}
     partitions = int(warehouse.spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tagged = replayed(events, GroupReplay(facts, nodes, options.limits), partitions).persist()
-    broken = outages_replayed(events, nodes, partitions).persist()
+    broken = outages_replayed(events, nodes, readers_of(events), options.limits, partitions).persist()
     learned = [row for cluster in sorted(facts) for row in fact_rows(facts[cluster])]
     unknown = _unknown(warehouse, rows).persist()
     try:
-        counts = dict.fromkeys((*GROUP_TABLES, *OUTAGE_TABLES), 0) | _counts(tagged) | _counts(broken)
+        counts = dict.fromkeys((*GROUP_TABLES, *OUTAGE_TABLES), 0) | _counts(tagged.unionByName(broken, allowMissingColumns=True))
         frames = {table: rows_of(table, tagged) for table in GROUP_TABLES}
-        frames |= {table: rows_of(table, broken) for table in OUTAGE_TABLES}
+        for table in OUTAGE_TABLES:
+            frames[table] = frames[table].unionByName(rows_of(table, broken)) if table in frames else rows_of(table, broken)
         frames["learned_facts"] = warehouse.spark.createDataFrame(pa.Table.from_batches([to_batch("learned_facts", learned)]))
         frames["unknown_messages"] = unknown
         yield Replayed(frames, counts | {"learned_facts": len(learned), "unknown_messages": unknown.count()})

@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator, Sequence
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql import functions as F
 
-from parsers.kernel import ParsedChunk
-from parsers.reader import FileReader, ReadOptions, SourceFile
-from parsers.schema import EVENT_SCHEMA, REJECTED_SCHEMA, UNKNOWN_SCHEMA
-from pipelines.schemas import TABLES
-from pipelines.stages import log_file_row
-
-_FILES = pa.schema([field.remove_metadata() for field in TABLES["log_files"].arrow_schema() if field.name != "run_id"])
-KINDS = {"events": EVENT_SCHEMA, "unknown": UNKNOWN_SCHEMA, "rejected": REJECTED_SCHEMA, "files": _FILES}
+from parsers.datasource import NAME, BrokerLogs, sources_json
+from parsers.reader import ReadOptions, SourceFile
+from parsers.reports import merge_reports
+from pipelines.rows import micros
 
 
 def parsed(spark: SparkSession, sources: Sequence[SourceFile], options: ReadOptions) -> DataFrame:
-    """Records of all kinds: the name of the kind, and the record in the column of that name."""
+    """Records of all kinds: the name of the kind, and the record in the column of that name.
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for blob in batch["source"].to_pylist():
-                source = pickle.loads(blob)  # noqa: S301 - made a moment ago by this very job
-                reader = FileReader(source, options)
-                for chunk in reader:
-                    yield from (_tagged(kind, rows) for kind, rows in _parts(chunk) if rows.num_rows)
-                row = log_file_row(reader.report, source, options)
-                yield _tagged("files", pa.RecordBatch.from_pylist([row], schema=_FILES))
-
-    listed = pa.table({"source": [pickle.dumps(source) for source in sources]}, schema=pa.schema([("source", pa.binary())]))
-    frame = spark.createDataFrame(listed).repartition(max(1, min(len(sources), spark.sparkContext.defaultParallelism)))
-    structs = [StructField(kind, from_arrow_schema(schema)) for kind, schema in KINDS.items()]
-    return frame.mapInArrow(read, StructType([StructField("kind", StringType()), *structs]))
-
-
-def _parts(chunk: ParsedChunk) -> tuple[tuple[str, pa.RecordBatch], ...]:
-    return (("events", chunk.events), ("unknown", chunk.unknown), ("rejected", chunk.rejected))
+    `sources` are files as they were found; workers open them by absolute path, since they may run elsewhere.
+    """
+    spark.dataSource.register(BrokerLogs)
+    found = [dataclasses.replace(source, path=os.path.abspath(source.path)) for source in sources]
+    return (
+        spark.read.format(NAME)
+        .option("sources", sources_json(found))
+        .option("log_tz", json.dumps(list(options.log_tz)))
+        .option("kafka_versions", json.dumps(list(options.kafka_versions)))
+        .option("max_record_bytes", options.max_record_bytes)
+        .option("fold_runs", options.fold_runs)
+        .option("partitions", spark.conf.get("spark.sql.shuffle.partitions") or "1")
+        .load()
+    )
 
 
-def _tagged(kind: str, rows: pa.RecordBatch) -> pa.RecordBatch:
-    columns = {"kind": pa.repeat(pa.scalar(kind, pa.string()), rows.num_rows)}
-    for name, schema in KINDS.items():
-        struct = pa.struct(list(schema))
-        columns[name] = pa.StructArray.from_arrays(rows.columns, fields=list(schema)) if name == kind else pa.nulls(rows.num_rows, struct)
-    return pa.RecordBatch.from_pydict(columns)
+def of_kind(records: DataFrame, kind: str) -> DataFrame:
+    """The records of one kind, with columns of their own."""
+    return records.where(F.col("kind") == kind).select(f"{kind}.*")
+
+
+def reports(records: DataFrame) -> list[dict[str, Any]]:
+    """What reading has taught of each file, with times in microseconds."""
+    table = of_kind(records, "files").toArrow()
+    return merge_reports(_with_micros(table.to_pylist(), {name: micros(table[name]) for name in ("first_at", "last_at")}))
+
+
+def _with_micros(rows: list[dict[str, Any]], times: dict[str, list[int | None]]) -> Iterable[dict[str, Any]]:
+    for place, row in enumerate(rows):
+        yield row | {name: values[place] for name, values in times.items()}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -18,7 +19,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from models.cluster import ClusterFacts
+from models.events import Witness
 from models.incidents import Limits
+from models.kafka.outages_readers import READER_EVENTS, Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
 from parsers.schema import EVENT_SCHEMA
 from pipelines.rows import to_batch
@@ -75,7 +78,9 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
     return ordered.mapInArrow(run, _tagged_schema(GROUP_TABLES))
 
 
-def outages_replayed(events: DataFrame, node_of: Mapping[str, str], partitions: int) -> DataFrame:
+def outages_replayed(
+    events: DataFrame, node_of: Mapping[str, str], readers: Mapping[str, Readers], limits: Limits, partitions: int
+) -> DataFrame:
     """Rows of all of OUTAGE_TABLES, tagged as those of groups are.
 
     A cluster's events are replayed in one stream, in order of time: what one broker's loss means for a partition rests
@@ -90,13 +95,26 @@ def outages_replayed(events: DataFrame, node_of: Mapping[str, str], partitions: 
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
-            for outages in cluster_outages(parts, node_of, lambda _, name=cluster: name).values():  # type: ignore[misc]
+            for outages in cluster_outages(parts, node_of, lambda _, name=cluster: name, readers, limits).values():  # type: ignore[misc]
                 for table in OUTAGE_TABLES:
                     rows = getattr(outages, table)
                     for start in range(0, len(rows), ROWS_AT_ONCE):
                         yield _tagged(table, rows[start : start + ROWS_AT_ONCE], OUTAGE_TABLES)
 
     return ordered.mapInArrow(run, _tagged_schema(OUTAGE_TABLES))
+
+
+def readers_of(events: DataFrame) -> dict[str, Readers]:
+    """What groups read and where their coordinators are, by cluster. Few distinct facts, so they come to the driver."""
+    readers: dict[str, Readers] = {}
+    grouped = events.where(F.col("group").isNotNull())
+    topics = grouped.where(F.col("event").isin(sorted(READER_EVENTS))).select("cluster", "group", "fields").distinct()
+    for cluster, group, fields in topics.toLocalIterator():
+        readers.setdefault(cluster, Readers()).note(group, orjson.loads(fields) if fields else {})
+    homes = grouped.where((F.col("witness") == Witness.COORDINATOR.value) & F.col("event").isNotNull() & F.col("partition").isNotNull())
+    for cluster, group, partition in homes.select("cluster", "group", "partition").distinct().toLocalIterator():
+        readers.setdefault(cluster, Readers()).note_home(group, partition)
+    return readers
 
 
 def rows_of(table: str, tagged: DataFrame) -> DataFrame:
