@@ -205,7 +205,7 @@ def _incident(number: int, row: Row, verdicts: Verdicts, outages: Mapping[str, d
         advice=entry.advice,
         confidence=verdicts.mean_confidence(leading),
         rivals=verdicts.mean_rivals(leading),
-        settled_by=tuple(name for name, _ in counted(verdicts.settled_by))[:3],
+        settled_by=tuple(name for name, _ in counted(verdicts.settled_by[leading or ""]))[:3],
         worst_offender=who(worst) if worst is not None else None,
         rebalance_ids=tuple(column(row, "rebalance_ids") or ()),
         outage_ids=tuple(item.id for item in broken),

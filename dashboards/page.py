@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from conf.causes import Cause
+from conf.causes import Advice, Cause
 from conf.causes import cause as cause_entry
 from dashboards import story, units
 from dashboards.data import Answer, Incident, Line, Rebalance
@@ -46,7 +47,8 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         clock=clock,
         charts=figures,
         tiles=_tiles(answer),
-        incidents=[_incident_card(item, clock) for item in answer.incidents],
+        incidents=_incident_cards(answer.incidents, clock),
+        base=common_folder([item.path for item in answer.files]),
         policy=policy,
         style=style,
         script=script,
@@ -94,6 +96,7 @@ def _environment(clock: units.Clock) -> Environment:
         words=lambda text: str(text).replace("_", " "),
         names=lambda items: units.listed([visible(item) for item in items], 4),
         nodes=lambda items: units.listed([f"broker {visible(item)}" for item in items], 4),
+        below=lambda path, base: units.NOTHING if not path else visible(path.removeprefix(base)),
         cause_title=lambda name, system="kafka": cause_entry(system, name).title,
     )
     return environment
@@ -115,14 +118,26 @@ def _tiles(answer: Answer) -> list[dict[str, str]]:
     return tiles
 
 
-def _incident_card(item: Incident, clock: units.Clock) -> dict[str, Any]:
-    return {
-        "item": item,
-        "when": clock.span(item.started_at, item.ended_at) + ("" if item.ended_at is not None else ", still open"),
-        "headline": visible(item.headline),
-        "certainty": story.incident_certainty(item),
-        "settled_by": [visible(text) for text in item.settled_by],
-    }
+def common_folder(paths: Sequence[str]) -> str:
+    """The beginning that all paths share, up to a slash; nothing where there is one path only."""
+    start = os.path.commonprefix(paths) if len(paths) > 1 else ""  # noqa: RUF071 - cut at a slash; the other refuses mixed paths
+    return start[: start.rfind("/") + 1]
+
+
+def _incident_cards(items: Sequence[Incident], clock: units.Clock) -> list[dict[str, Any]]:
+    """What stands on the card of each incident. Advice that an earlier card gave is not given again."""
+    given: dict[tuple[str, tuple[Advice, ...]], int] = {}
+    return [
+        {
+            "item": item,
+            "when": clock.span(item.started_at, item.ended_at) + ("" if item.ended_at is not None else ", still open"),
+            "headline": visible(item.headline),
+            "certainty": story.incident_certainty(item),
+            "settled_by": [visible(text) for text in item.settled_by],
+            "like": earlier if (earlier := given.setdefault((item.cause_title, item.advice), item.number)) != item.number else None,
+        }
+        for item in items
+    ]
 
 
 def _page_data(answer: Answer, clock: units.Clock, figures: Sequence[Chart]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Verdicts:
     causes: Counter[tuple[bool, str]] = field(default_factory=Counter)
     confidence: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     rivals: defaultdict[str, defaultdict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
-    settled_by: Counter[str] = field(default_factory=Counter)
+    settled_by: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def add(self, item: data.Rebalance) -> None:
         self.causes[item.expected, item.cause] += 1
@@ -30,7 +30,7 @@ class Verdicts:
         for name, value in item.alternatives:
             self.rivals[item.cause][name] += value
         if item.settled_by:
-            self.settled_by[item.settled_by] += 1
+            self.settled_by[item.cause][item.settled_by] += 1
 
     @property
     def leading(self) -> str | None:

@@ -274,8 +274,12 @@
     copy.hoverlabel = { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--ink") }, align: "left" };
     Object.assign(copy.xaxis, axis);
     Object.assign(copy.yaxis, axis);
+    if (printing) Object.assign(copy, { width: PAPER, autosize: false });
     return copy;
   }
+  // Pictures keep the width that they are drawn with: this one fits A4 and Letter, upright, with usual margins.
+  const PAPER = 660;
+  let printing = false;
   const holders = [...document.querySelectorAll("[data-chart]")];
   const CONFIG = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"], toImageButtonOptions: { format: "png", scale: 2 } };
 
@@ -364,11 +368,13 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   // Paper is white: pictures take the light colours for as long as printing lasts.
   addEventListener("beforeprint", () => {
+    printing = true;
     document.documentElement.dataset.theme = "light";
     draw(Math.max(view.shown, PRINTED));
     redraw();
   });
   addEventListener("afterprint", () => {
+    printing = false;
     theme($("theme").dataset.now);
     draw();
     redraw();

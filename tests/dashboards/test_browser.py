@@ -213,6 +213,12 @@ def test_without_scripts_the_verdicts_can_be_read(opened: Any, browser: Browser,
 def test_paper_shows_the_table_and_the_pictures(opened: Any) -> None:
     one = opened(made.small_story(), color_scheme="dark")
     assert one.page.pdf().startswith(b"%PDF")
+    width = "document.querySelector('#timeline .main-svg').getBoundingClientRect().width"
+    before = one.page.evaluate(width)
+    one.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    one.page.wait_for_function(f"{width} < 700")
+    one.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    one.page.wait_for_function(f"{width} === {before}")
     assert one.trouble == []
 
 

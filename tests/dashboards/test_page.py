@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dashboards.build import build_answer
-from dashboards.page import report
+from dashboards.page import common_folder, report
 from dashboards.units import Clock
 from tests.dashboards import made
 from tests.dashboards.hostile import CONTROL, PAYLOADS
@@ -188,3 +188,41 @@ def everywhere(text: str) -> made.Made:
         unknown=[{**story.unknown[0], "template": text, "logger": text, "sample": text, "file": text}],
         rejected=[{**story.rejected[0], "file": text, "reason": text, "text": text}],
     )
+
+
+@pytest.mark.parametrize(
+    ("paths", "base"),
+    [
+        (["logs/broker-1/server.log", "logs/broker-2/server.log"], "logs/"),
+        (["/a/b/server.log", "/a/b/server.log.1"], "/a/b/"),
+        (["a/server.log", "b/server.log"], ""),
+        (["logs/server.log"], ""),
+        ([], ""),
+    ],
+)
+def test_what_all_paths_share_is_said_once(paths: list[str], base: str) -> None:
+    assert common_folder(paths) == base
+
+
+def test_places_stand_below_the_shared_folder() -> None:
+    story = made.small_story()
+    story.inputs["log_files"] = [made.log_file("/logs/broker-1/server.log"), made.log_file("/logs/broker-2/server.log")]
+    outline = Outline(page_of(story))
+    assert "/logs/" in outline.texts
+    assert "broker-1/server.log" in outline.texts
+
+
+def test_advice_is_given_once() -> None:
+    story = made.small_story()
+    story.incidents.append(
+        made.incident("orders", "critical", story.rebalances[:5], made.FLAPPING, incident_id="again", stopped_seconds=1.0)
+    )
+    texts = Outline(page_of(story)).texts
+    assert sum("Fetch less per poll" in text for text in texts) == 1
+    assert "The same as for incident " in texts
+
+
+def test_files_that_are_no_logs_stand_apart() -> None:
+    page = page_of(made.small_story())
+    assert "1 file was empty or no log" in page
+    assert "broker-2/core.1234</span>: binary content" in page
