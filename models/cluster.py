@@ -49,6 +49,11 @@ CLUSTER_EVENTS = frozenset(
         "GroupsDeleted",
         "StaticMemberKept",
         "LeaderReplaced",
+        "BrokersChanged",
+        "BrokersFailed",
+        "BrokerFenced",
+        "BrokerLeaving",
+        "BrokerLeft",
     }
 )
 """Events that the cluster stage reads; the group stage gets what it needs of them as facts."""
@@ -85,6 +90,15 @@ class NodeChange:
     event: Event
 
 
+@dataclass(frozen=True, slots=True)
+class Going:
+    """A controller lost a broker, in good order or not."""
+
+    at: int
+    node: str
+    event: Event
+
+
 @dataclass(slots=True)
 class ClusterFacts:
     """What was learned of one cluster. Lists are ordered by time."""
@@ -95,6 +109,7 @@ class ClusterFacts:
     """Loads of partitions that their former node never gave up: it was lost."""
     topic_changes: list[TopicChange] = field(default_factory=list)
     node_changes: list[NodeChange] = field(default_factory=list)
+    goings: list[Going] = field(default_factory=list)
     deletions: list[tuple[int, str, Event]] = field(default_factory=list)
     leaders_replaced: list[Event] = field(default_factory=list)
     kept: list[Event] = field(default_factory=list)
@@ -164,6 +179,20 @@ _NODE_CHANGES = {
 _TOPIC_CHANGES = {"TopicCreated": "created", "PartitionsAdded": "grown", "TopicDeleted": "deleted", "PartitionCreated": "grown"}
 
 
+_GOINGS = {
+    "BrokersChanged": "removed",
+    "BrokersFailed": "brokers",
+    "BrokerFenced": "broker",
+    "BrokerLeaving": "broker",
+    "BrokerLeft": "broker",
+}
+"""Events by which a controller says that brokers go, and the field that names them."""
+
+
+def _nodes(value: object) -> list[str]:
+    return [str(node) for node in value] if isinstance(value, (list, tuple)) else [] if value is None else [str(value)]
+
+
 def _time(event: Event) -> int:
     return event.at_us if event.at_us is not None else event.order_us
 
@@ -181,6 +210,7 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.takeovers = _takeovers(facts.loads)
     facts.topic_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
+    facts.goings.sort(key=lambda going: (going.at, _order(going.event.place)))
     facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
     facts.leaders_replaced.sort(key=lambda event: (_time(event), _order(event.place)))
     facts.kept.sort(key=lambda event: (_time(event), _order(event.place)))
@@ -214,6 +244,8 @@ def _learn_one(facts: ClusterFacts, event: Event) -> None:
         facts.topic_changes.append(TopicChange(at, event.topic, _TOPIC_CHANGES[event.name], event))
     elif event.name in _NODE_CHANGES:
         facts.node_changes.append(NodeChange(at, event.node, _NODE_CHANGES[event.name], event))
+    elif event.name in _GOINGS:
+        facts.goings.extend(Going(at, node, event) for node in _nodes(event.fields.get(_GOINGS[event.name])))
     elif event.name == "BrokerConfigured":
         _learn_settings(facts, event)
     elif event.name == "GroupsDeleted":

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
+from models.incidents import Limits
+from models.kafka.outages_incidents import outage_incidents
+from models.kafka.outages_readers import Readers
 from models.kafka.outages_whatif import Layout, layout_of
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
 from models.kafka.partitions_brokers import Absence, Brokers
 from models.kafka.partitions_replay import PartitionStage
-from models.rows import BrokerOutage, Evidence, LeaderMove, PartitionOutage
+from models.rows import BrokerOutage, Evidence, Incident, LeaderMove, PartitionOutage
 
 SYSTEM = "kafka"
 
@@ -28,15 +31,20 @@ class Outages:
     partition_outages: list[PartitionOutage] = field(default_factory=list)
     leader_moves: list[LeaderMove] = field(default_factory=list)
     broker_outages: list[BrokerOutage] = field(default_factory=list)
+    incidents: list[Incident] = field(default_factory=list)
 
 
-def outages_of(cluster: str, stage: PartitionStage) -> Outages:
-    """Rows of what a stage has replayed."""
+def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = None, limits: Limits | None = None) -> Outages:
+    """Rows of what a stage has replayed. `readers` names the groups that suffer."""
     found = Outages(layout_of(cluster, stage))
     for history in stage.partitions.all():
         found.partition_outages += partition_outages(cluster, history, stage.brokers)
         found.leader_moves += leader_moves(cluster, history, stage.brokers)
+    if readers is not None:
+        for row in found.partition_outages:
+            row.groups = readers.of(row.topic, row.partition)
     found.broker_outages += [broker_outage(cluster, absence) for absence in stage.brokers.all()]
+    found.incidents += outage_incidents(found.partition_outages, limits or Limits())
     return found
 
 

@@ -1,0 +1,88 @@
+"""Outages as incidents, the groups that they stop, and rebalances that point to them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from models.cluster import learn
+from models.events import Event, Place, Witness
+from models.incidents import Limits
+from models.kafka.outages_incidents import outage_incidents, point_to_outages
+from models.kafka.outages_readers import Readers
+from models.rows import Conformance, PartitionOutage, Rebalance
+
+SECOND = 1_000_000
+
+
+def outage(topic: str, begin: float, end: float | None, *, at_risk: bool = False, lost: str = "2") -> PartitionOutage:
+    return PartitionOutage(
+        "c", "kafka", f"{topic}-{begin}", topic, 0, round(begin * SECOND), None if end is None else round(end * SECOND), "isr_lost",
+        "open" if end is None else "replica_returned", [lost], [lost], [lost], 0, lost, None if end is None else lost,
+        at_risk if end is not None else None, [f"reader of {topic}"], [],
+    )  # fmt: skip
+
+
+def rebalance(started: float, cause: str, root_cause: str | None) -> Rebalance:
+    return Rebalance(
+        "c", "kafka", "r", "g", None, "classic", None, None, 1, 2, round(started * SECOND), None, None, None, None, None, None, None, None,
+        "stable", cause, root_cause, 1.0, {}, None, [], [], None, None, None, None, None, Conformance(), None, None, [], None,
+    )  # fmt: skip
+
+
+def test_outages_that_follow_each_other_are_one_incident() -> None:
+    found = outage_incidents([outage("b", 40, 60), outage("a", 10, 50), outage("late", 1000, 1010, lost="3")], Limits())
+    assert [(each.severity, each.groups, each.started_at, each.ended_at, each.stopped_seconds) for each in found] == [
+        ("critical", ["reader of a", "reader of b"], 10 * SECOND, 60 * SECOND, 50.0),
+        ("critical", ["reader of late"], 1000 * SECOND, 1010 * SECOND, 10.0),
+    ]
+    assert found[0].headline == "broker 2 went: 2 partitions without leader, up to 40 s"
+    assert found[0].outage_ids == ["a-10", "b-40"]
+
+
+def test_an_open_outage_holds_all_that_follows() -> None:
+    (found,) = outage_incidents([outage("a", 10, None), outage("b", 5000, 5001)], Limits())
+    assert (found.ended_at, found.severity) == (None, "critical")
+    assert "still open" in found.headline
+
+
+def test_a_takeover_is_no_alarm() -> None:
+    (found,) = outage_incidents([outage("a", 10, 10.3)], Limits())
+    assert found.severity == "warning"
+    (found,) = outage_incidents([outage("a", 10, 10.3, at_risk=True)], Limits())
+    assert found.severity == "critical"
+
+
+def test_groups_that_read_a_topic_and_groups_whose_coordinator_it_is() -> None:
+    readers = Readers()
+    readers.note("billing", {"topics": ["orders"]})
+    readers.note("search", {"partitions": ["orders-3", "my-topic-0"]})
+    readers.note("odd", {"topics": "not a list", "partitions": [3, "no number-x"]})
+    readers.note_home("billing", 7)
+    assert readers.of("orders", 0) == ["billing", "search"]
+    assert readers.of("my-topic", 5) == ["search"]
+    assert readers.of("__consumer_offsets", 7) == ["billing"]
+    assert readers.of("__consumer_offsets", 8) == readers.of("unread", 0) == []
+
+
+def going(at: float) -> Event:
+    micros = round(at * SECOND)
+    place = Place("controller.log", 1, 0)
+    return Event(
+        "BrokersFailed", micros, micros, place, Witness.CONTROLLER, text="Broker failure callback for 2", fields={"brokers": ["2"]}
+    )
+
+
+def test_rebalances_after_a_lost_coordinator_name_the_loss() -> None:
+    goings = learn([going(100)]).goings
+    moved, expired, other, before = (
+        rebalance(101, "coordinator_failover", "coordinator_failover"),
+        rebalance(130, "session_timeout", "coordinator_failover"),
+        rebalance(102, "member_join", None),
+        rebalance(99, "coordinator_failover", "coordinator_failover"),
+    )
+    untouched = dataclasses.asdict(other)
+    point_to_outages([moved, expired, other, before], goings)
+    assert (moved.root_cause, expired.root_cause, before.root_cause) == ("broker_outage", "coordinator_failover", "coordinator_failover")
+    assert [each.text for each in (*moved.evidence, *expired.evidence)] == ["Broker failure callback for 2"] * 2
+    assert before.evidence == []
+    assert dataclasses.asdict(other) == untouched
