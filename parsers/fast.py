@@ -147,7 +147,7 @@ class Beginnings:
     """Whether a message may be of the catalogue, by its first 16 bytes."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        texts = [text.literals[0] for prefix in catalogue.prefixes.values() for text in prefix.texts]
+        texts = [text.literals[0] for prefix in catalogue.prefixes.values() if not prefix.inside for text in prefix.texts]
         texts += [pattern.template.literals[0] for pattern in catalogue.patterns if not pattern.prefix]
         # A blank: the level was padded, and the message begins later.
         self._texts = tuple({text.encode()[:16] for text in (*texts, *REQUESTS, " ") if text})
@@ -169,7 +169,7 @@ class Beginnings:
 
 
 def doubtful(words: Words, starts: Ints, beginnings: Beginnings) -> Flags:
-    """Lines that end with a quiet logger and begin as a message of the catalogue does, or not as usual.
+    """Lines that begin as a message of the catalogue does, or not as usual, whatever logger they end with.
 
     Two threads or a crash may have torn such a line: its logger is that of the second record.
     """

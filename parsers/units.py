@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import ahocorasick_rs
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from parsers.arrow import flags, numbers, optional_numbers, repeated, strings
@@ -33,7 +32,9 @@ class Prefilter:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.beginnings = Beginnings(catalogue)
-        self._words = ahocorasick_rs.BytesAhoCorasick(catalogue.literals, implementation=ahocorasick_rs.Implementation.DFA)
+        self._words = ahocorasick_rs.BytesAhoCorasick(
+            catalogue.literals, implementation=ahocorasick_rs.Implementation.DFA, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
+        )
 
     def places(self, data: Buffer) -> Ints:
         """Where literals stand, ascending."""
@@ -144,12 +145,12 @@ def _read_fast(
     data = memoryview(lines.data)
     words = words_of(data)
     codes, quiet = tails().of(data, words, starts, lines.end[units.first])
-    still = np.flatnonzero(quiet)
-    quiet[still] = ~doubtful(words, starts[still], prefilter.beginnings)
-    named = _named(records.catalogue)[codes]
-    other = np.flatnonzero(~quiet & ~named)
+    named = _named(records.catalogue)[codes] & ~quiet
     wanted = named.copy()
-    wanted[other] = _hits(data, starts[other], ends[other] - _idle_ends(units, other, codes[other], words, prefilter), prefilter)
+    # Of loggers that the catalogue does not name, only what begins like one of its messages can be one.
+    other = np.flatnonzero(~named)
+    other = other[doubtful(words, starts[other], prefilter.beginnings)]
+    wanted[other] = _hits(data, starts[other], ends[other], prefilter)
     left = wanted | long
     ordinary = wanted & ~long & (units.after - units.first == 1)
     for line in units.orphans:
@@ -191,17 +192,6 @@ def _columns(found: Sequence[Found], order: pa.Array) -> dict[str, pa.Array]:
 def _named(catalogue: Catalogue) -> Flags:
     """Which loggers met so far the catalogue names, by their codes."""
     return np.array([catalogue.names_logger(each.logger) for each in tails().known], dtype=bool)
-
-
-def _idle_ends(units: Units, which: Ints, codes: Ints, words: npt.NDArray[np.uint64], prefilter: Prefilter) -> Ints:
-    """How much of the ends of records need not be searched: loggers in which no literal stands.
-
-    A blank and the bracket stay, with which literals may end.
-    """
-    idle = np.array([0 if prefilter.hit(each.text) else max(len(each.text) - 2, 0) for each in tails().known], dtype=np.int64)
-    one_line = units.after[which] - units.first[which] == 1
-    sure = tails().agree(words, codes, units.ends[which])
-    return np.where(sure & one_line, idle[codes], 0)
 
 
 def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:

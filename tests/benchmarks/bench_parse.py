@@ -14,6 +14,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -70,80 +71,85 @@ OTHER = (
     ),
     (3, "[NodeToControllerChannelManager id=1 name=forwarding] Node {p} disconnected.", "org.apache.kafka.clients.NetworkClient"),
 )
-_PREPARING = "Preparing to rebalance group {group} in state PreparingRebalance with old generation {g} (__consumer_offsets-{p}) (reason: "
-RELEVANT = (
-    (20, _PREPARING + "Adding new member {member} with group instance id None; client reason: not provided)"),
-    (20, "Stabilized group {group} generation {g} (__consumer_offsets-{p}) with {m} members"),
+_PREPARING = (
+    "Preparing to rebalance group {group} in state PreparingRebalance with old generation {before} (__consumer_offsets-{p}) (reason: "
+)
+_STABLE = (
+    "Stabilized group {group} generation {after} (__consumer_offsets-{p}) with {size} members",
+    "Assignment received from leader {leader} for group {group} for generation {after}. "
+    "The group has {size} members, 0 of which are static.",
+)
+# A member comes and goes, over and over; each line with the number of its generation in the round.
+ROUND = (
     (
-        20,
-        "Assignment received from leader {member} for group {group} for generation {g}. The group has {m} members, 0 of which are static.",
-    ),
-    (
-        15,
+        0,
         "Dynamic member with unknown member id joins group {group} in Stable state. Created a new member id {member} "
         "and request the member to rejoin with this id.",
     ),
-    (10, "Member {member} in group {group} has failed, removing it from the group"),
-    (10, _PREPARING + "removing member {member} on heartbeat expiration)"),
-    (5, "Group {group} with generation {g} is now empty (__consumer_offsets-{p})"),
+    (0, _PREPARING + "Adding new member {member} with group instance id None; client reason: not provided)"),
+    *((0, text) for text in _STABLE),
+    (1, "Member {member} in group {group} has failed, removing it from the group"),
+    (1, _PREPARING + "removing member {member} on heartbeat expiration)"),
+    *((1, text) for text in _STABLE),
 )
 COORDINATOR = "kafka.coordinator.group.GroupCoordinator"
+BODIES = 50_000
+START = datetime(2026, 11, 1)  # logs carry no zone
 
 
 class Maker:
-    """Writes log lines in the order of time."""
+    """Writes log lines in the order of time, each but for chance another one."""
 
     def __init__(self, relevant_share: float) -> None:
         self._chance = random.Random(20261121)  # noqa: S311 - the same input each time
         self._share = relevant_share
+        self._bodies = [self._other() for _ in range(BODIES if relevant_share < 1 else 0)]
+        names = [f"{name}-{number}" for number in range(60) for name in ("orders", "billing", "email-sender", "fraud-score")]
+        self._groups = [self._relevant(name, self._member(name)) for name in names]
         self._ms = 0
-        self._groups = [f"{name}-{number}" for number in range(60) for name in ("orders", "billing", "email-sender", "fraud-score")]
-        self._members = [f"{group}-worker-{n}-{uuid.UUID(int=self._chance.getrandbits(128))}" for n in range(5) for group in self._groups]
 
-    def _line(self) -> str:
+    def _member(self, group: str) -> str:
+        return f"{group}-worker-{self._chance.randrange(9)}-{uuid.UUID(int=self._chance.getrandbits(128))}"
+
+    def _other(self) -> str:
         chance = self._chance
-        self._ms += chance.randrange(8)
-        seconds, ms = divmod(self._ms, 1000)
-        days, seconds = divmod(seconds, 86_400)
-        head = (
-            f"[2026-{11 + days // 30 % 2}-{1 + days % 30:02d} {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d},{ms:03d}]"
-        )
-        if chance.random() < self._share:
-            text, logger = "[GroupCoordinator 1]: " + chance.choices(RELEVANT, [each[0] for each in RELEVANT])[0][1], COORDINATOR
-        else:
-            _, text, logger = chance.choices(OTHER, [each[0] for each in OTHER])[0]
-        values = {
-            "topic": f"topic-{chance.randrange(300)}",
-            "p": chance.randrange(50),
-            "n": chance.randrange(10**8),
-            "ms": chance.randrange(1, 250),
-            "g": chance.randrange(1, 900),
-            "m": chance.randrange(1, 9),
-            "group": chance.choice(self._groups),
-            "member": chance.choice(self._members),
-        }
-        return f"{head} INFO {text.format(**values)} ({logger})\n"
+        _, text, logger = chance.choices(OTHER, [each[0] for each in OTHER])[0]
+        topic, partition = f"topic-{chance.randrange(300)}", chance.randrange(50)
+        return f"{text.format(topic=topic, p=partition, n=chance.randrange(10**8), ms=chance.randrange(1, 250))} ({logger})\n"
+
+    def _relevant(self, group: str, leader: str) -> Iterator[str]:
+        """What the coordinator says of one group."""
+        partition, generation = self._chance.randrange(50), 1
+        while True:
+            member = self._member(group)
+            for turn, text in ROUND:
+                before = generation + turn
+                values = {"group": group, "member": member, "leader": leader, "p": partition, "size": 4 - turn}
+                yield f"[GroupCoordinator 1]: {text.format(before=before, after=before + 1, **values)} ({COORDINATOR})\n"
+            generation += 2
 
     def blocks(self, size: int) -> Iterator[bytes]:
         """Lines up to about `size` bytes."""
+        draw, groups, bodies, share = self._chance.random, self._groups, self._bodies, self._share
         made = 0
         while made < size:
-            block = "".join(self._line() for _ in range(BLOCK_LINES)).encode()
+            lines = []
+            while len(lines) < BLOCK_LINES:
+                second = f"[{START + timedelta(seconds=self._ms // 1000):%Y-%m-%d %H:%M:%S},"
+                for ms in range(0, 1000, 4):
+                    body = next(groups[int(draw() * len(groups))]) if draw() < share else bodies[int(draw() * len(bodies))]
+                    lines.append(f"{second}{ms:03d}] INFO {body}")
+                self._ms += 1000
+            block = "".join(lines).encode()
             made += len(block)
             yield block
 
 
-def make(path: Path, size: int, relevant_share: float) -> int:
-    """Write a log; gives its size. What differs from line to line is repeated after 64 MiB, which no parser can use."""
-    blocks = list(Maker(relevant_share).blocks(min(size, 64 << 20)))
-    written = 0
+def make(path: Path, size: int, relevant_share: float) -> None:
+    """Write a log of about `size` bytes."""
     with path.open("wb") as file:
-        while written < size:
-            for block in blocks:
-                written += file.write(block)
-                if written >= size:
-                    break
-    return written
+        for block in Maker(relevant_share).blocks(size):
+            file.write(block)
 
 
 def best_of(rounds: int, work: Callable[[], int]) -> tuple[float, float, int]:
