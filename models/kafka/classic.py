@@ -188,6 +188,8 @@ class ClassicReplay:
 
     def _rebalance_started(self, event: Event) -> None:
         self._arrive_at(event)
+        if text_field(event, "reason_id") == "sync_store_error":
+            self._take_assignment_back()
         generation = event.generation
         known = self.group.generation
         state_before = self.group.state
@@ -205,6 +207,17 @@ class ClassicReplay:
         reason_state = text_field(event, "reason_state")
         if draft.state_before is None and reason_state in {State.STABLE, State.COMPLETING_REBALANCE}:
             draft.state_before = State(reason_state)
+
+    def _take_assignment_back(self) -> None:
+        """The assignment that was received could not be written, so that the group has never been Stable (storeGroup)."""
+        last = self.changes[-1] if self.changes else None
+        draft = self.drafts[-1] if self.drafts else None
+        if last is None or draft is None or draft.outcome != "stable" or draft.ended is not last.event:
+            return
+        self.changes.pop()
+        self.group.state = last.before
+        draft.outcome, draft.ended, draft.ended_at = "open", None, None
+        self._last_ended_at = draft.previous_ended_at
 
     def _meet_other_generation(self, event: Event, known: int, generation: int) -> State | None:
         """The group is not at the generation that was seen last: a new life, a failover, or lost lines."""
