@@ -17,7 +17,7 @@ SCORE ?= ../shared/tools/score.py
 # Each sample folder is a cluster of its own, and one was logged in another zone (see data_samples/README.md).
 SAMPLE_OPTIONS := --settings data_samples/settings.toml
 
-.PHONY: help setup demo test lint browser corpus-score compare bench docs lock clean
+.PHONY: help setup demo test lint browser corpus-score accuracy compare bench docs lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -65,6 +65,9 @@ corpus-score: $(READY) ## score the analysis against the labelled Kafka corpora
 	  $(BIN)/groupscope analyze {logs} --log-tz {tz} --log-tz 'clients/*={client_tz}' --json
 	$(BIN)/python $(SCORE) $(CORPORA)/kafka --protocol classic --files server --jobs 2 -- \
 	  $(BIN)/groupscope analyze {logs} --log-tz {tz} --log-tz 'clients/*={client_tz}' --json
+
+accuracy: $(READY) ## write docs/accuracy.md from the labelled Kafka corpora
+	$(BIN)/python -m tests.corpus.accuracy $(CORPORA)/kafka $(SCORE)
 
 compare: $(READY) ## the same rows from analyze, from the Spark job and from the Delta tables
 	$(BIN)/python -m tests.compare_paths $(CORPORA)/kafka

@@ -1,0 +1,117 @@
+"""Measure how right the analysis is on labelled logs, and write docs/accuracy.md: `python -m tests.corpus.accuracy CORPUS SCORER`.
+
+CORPUS holds one folder per Kafka version and mode, SCORER compares an analysis with the truth beside the logs. Each folder
+is scored three times: with all its files, with what default log levels leave, and with the broker's own files alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
+
+WITNESSES = {
+    "all": "all files: broker logs, request logs at DEBUG or TRACE, client logs at DEBUG",
+    "info": "default levels: broker logs, client logs at INFO, no request log",
+    "server": "the broker's own files alone",
+}
+FIGURES = {
+    "truth": "rebalances",
+    "recall": "found",
+    "precision": "not invented",
+    "cause_accuracy": "cause right",
+    "cause_in_alternatives": "cause named",
+    "offender_exact": "offenders exact",
+    "blocker_exact": "blockers exact",
+    "root_cause_accuracy": "root cause right",
+    "brier": "Brier score",
+    "confidence_gap": "confidence gap",
+    "overconfident_wrong": "surely wrong",
+}
+_CONFUSED = re.compile(r": cause (?P<said>\w+), truth (?P<truth>\w+)")
+
+Summary = Mapping[str, Any]
+
+
+def score(folder: Path, scorer: Path, files: str) -> Summary:
+    """The scorer's summary of one folder, with the details of what was wrong."""
+    analyze = [str(Path(sys.executable).with_name("groupscope")), "analyze", "{logs}", "--log-tz", "{tz}"]
+    analyze += ["--log-tz", "clients/*={client_tz}", "--json"]
+    command = [sys.executable, str(scorer), str(folder), "--files", files, "--json", "--details", "--", *analyze]
+    summary: Summary = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return summary
+
+
+def confusions(details: Iterable[str]) -> Counter[tuple[str, str]]:
+    """How often a true cause was taken for another."""
+    found = (_CONFUSED.search(line) for line in details)
+    return Counter((match["truth"], match["said"]) for match in found if match)
+
+
+def page(summaries: Mapping[str, Mapping[str, Summary]]) -> str:
+    """The page, from summaries by witnesses and folder."""
+    return "\n".join([*_head(), *(line for files, by_folder in summaries.items() for line in _section(files, by_folder))]) + "\n"
+
+
+def _head() -> Iterator[str]:
+    yield "# Accuracy"
+    yield ""
+    yield "<!-- Written by `make accuracy`; it takes some minutes and needs the labelled corpora. -->"
+    yield ""
+    yield "Measured on logs of real brokers and clients under injected faults, whose truth was recorded beside the logs and never"
+    yield "derived from them. Both group protocols are in. *Cause named*: the true cause is the verdict or among its rivals. *Brier"
+    yield "score*: mean squared distance of confidence from being right; *confidence gap*: mean confidence less share of right causes."
+    yield "*Surely wrong*: verdicts with a confidence above 0.9 that are wrong."
+
+
+def _section(files: str, by_folder: Mapping[str, Summary]) -> Iterator[str]:
+    yield ""
+    yield f"## {WITNESSES[files][0].upper()}{WITNESSES[files][1:]}"
+    yield ""
+    yield "| | " + " | ".join(by_folder) + " |"
+    yield "| --- |" + " ---: |" * len(by_folder)
+    for name, title in FIGURES.items():
+        yield f"| {title} | " + " | ".join(_shown(summary.get(name)) for summary in by_folder.values()) + " |"
+    wrong = sum((confusions(summary.get("details", ())) for summary in by_folder.values()), Counter())
+    if wrong:
+        yield ""
+        yield (
+            "Taken for another cause: "
+            + "; ".join(f"`{truth}` for `{said}` {count} {'time' if count == 1 else 'times'}" for (truth, said), count in _by_count(wrong))
+            + "."
+        )
+
+
+def _by_count(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("scorer", type=Path)
+    options = parser.parse_args(arguments)
+    folders = {path.name: path for path in sorted(options.corpus.iterdir()) if path.is_dir()}
+    summaries: dict[str, dict[str, Summary]] = {}
+    for files in WITNESSES:
+        summaries[files] = {}
+        for name, folder in folders.items():
+            summaries[files][name] = score(folder, options.scorer, files)
+            print(files, name, {key: summaries[files][name].get(key) for key in FIGURES}, flush=True)
+    PAGE.write_text(page(summaries), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
