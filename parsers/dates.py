@@ -201,9 +201,18 @@ def date_format(pattern: str) -> DateFormat:
         return DateFormat(pattern, r"\d{9,10}(?:\.\d{1,9})?", _unix(1_000_000), dated=True, iso=False)
     if pattern == "UNIX_MILLIS":
         return DateFormat(pattern, r"\d{12,13}", _unix(1_000), dated=True, iso=False)
+    pattern, comma, zone = pattern.partition(",GMT")
+    if comma:
+        return _zoned(pattern, offset_us("GMT" + zone))
     source = _java_regex(_NAMED.get(pattern, pattern))
     regex = re.compile(source)
     return DateFormat(pattern, _without_names(source), lambda stamp: _read_match(regex, stamp), dated="(?P<year>" in source, iso=False)
+
+
+def _zoned(pattern: str, offset: int | None) -> DateFormat:
+    """Logback's date with a zone of its own, `%d{yyyy-MM-dd HH:mm:ss,GMT+8}`: the offset is in no stamp and holds for all."""
+    source = _java_regex(pattern)
+    return DateFormat(f"{pattern},GMT", _without_names(source), lambda stamp: Stamp(read_iso(stamp).local_us, offset), dated=True, iso=True)
 
 
 def _without_names(regex: str) -> str:

@@ -82,6 +82,7 @@ class Layout:
     time_at: int | None  # place of an ISO time that stands at a fixed place of the line
     fields: int
     samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
+    threads: re.Pattern[str] | None = None  # what threads are called where nothing else tells a thread from a logger
 
     def read(self, text: str, end: int | None = None) -> Header | None:
         """Read one record whose first line ends at `end`; the message may go on over further lines."""
@@ -193,7 +194,7 @@ class _Compiler:
         self._width = None
 
 
-def compile_layout(name: str, pattern: str, product: str = "", samples: Sequence[dict[str, Any]] = ()) -> Layout:
+def compile_layout(name: str, pattern: str, product: str = "", samples: Sequence[dict[str, Any]] = (), threads: str = "") -> Layout:
     """Compile a pattern such as `[%d] %p %m (%c)`. Raises ValueError when it holds no message."""
     compiler = _Compiler(pattern)
     compiler.run()
@@ -213,6 +214,7 @@ def compile_layout(name: str, pattern: str, product: str = "", samples: Sequence
         time_at=compiler.time_at,
         fields=len(compiler.names) + 1,
         samples=tuple(samples),
+        threads=re.compile(threads, re.ASCII) if threads else None,
     )
 
 
@@ -223,7 +225,10 @@ def layouts() -> tuple[Layout, ...]:
     for path in sorted(files("parsers").joinpath("layouts").iterdir(), key=lambda each: each.name):
         if path.name.endswith(".yaml") and path.name.startswith("records_"):
             data = load_yaml(path.read_text(encoding="utf-8"))
-            found += [compile_layout(each["name"], each["pattern"], data["product"], each["samples"]) for each in data["layouts"]]
+            found += [
+                compile_layout(each["name"], each["pattern"], data["product"], each["samples"], each.get("threads", ""))
+                for each in data["layouts"]
+            ]
     return tuple(found)
 
 
@@ -379,4 +384,6 @@ def _worth(header: Header, layout: AnyLayout) -> float:
     if layout.product == ANY_PRODUCT:
         return _ANY_SCORE
     plausible = header.logger is None or _JAVA_NAME.fullmatch(header.logger) is not None
+    if isinstance(layout, Layout) and layout.threads is not None:
+        plausible = layout.threads.fullmatch(header.thread or "") is not None
     return layout.fields if header.whole and plausible else 1
