@@ -28,9 +28,12 @@ def analyze(
     group: o.Groups = None,
     since: o.Since = None,
     until: o.Until = None,
+    around: o.Around = None,
     limit: o.Limit = 30,
     tz: o.Zone = None,
     as_json: o.AsJson = False,
+    jsonl: o.AsJsonLines = False,
+    csv: o.AsCsv = False,
     report: Annotated[
         Path | None,
         typer.Option("--report", metavar="FILE", help="Also write the answer as one HTML page.", rich_help_panel=o.HOW),
@@ -45,20 +48,32 @@ def analyze(
 ) -> int:
     """Say which groups rebalanced, when, for how long, why, and through whom; worst first."""
     talk = Talk(quiet=quiet, verbose=verbose)
+    form = o.form(as_json, jsonl, csv)
     asked = Asked(
         paths=paths, warehouse=warehouse, log_zones=log_tz, clusters=cluster, kafka_versions=kafka_version, assumptions=assume,
-        groups=group, since=since, until=until, zone=tz, settings_file=settings,
+        groups=group, since=since, until=until, zone=tz, settings_file=settings, around=around,
     )  # fmt: skip
     source = open_source(asked, talk)
     if report is not None:
         write_report(source, report, title=_title(paths or [warehouse or source.settings.warehouse.uri]), talk=talk)
-    if as_json:
-        from pipelines.cli.answers import write_contract
-
-        write_contract(source.rows)
-    else:
+    if form == "people":
         _show(source, limit=limit, verbose=verbose)
+    else:
+        _write(source, form)
     return codes.decisive([*source.codes, *_findings(source, fail_on)])
+
+
+def _write(source: Source, form: o.Form) -> None:
+    """The answer for programs; CSV, which holds one table, is that of the rebalances."""
+    from pipelines.cli import answers
+    from pipelines.cli.tables import columns_of
+
+    if form == "json":
+        answers.write_contract(source.rows)
+    elif form == "jsonl":
+        answers.write_contract_lines(source.rows)
+    else:
+        answers.write_csv(columns_of("rebalances"), answers.ready("rebalances", source.rows.rebalances))
 
 
 def _show(source: Source, *, limit: int, verbose: bool) -> None:

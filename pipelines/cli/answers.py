@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pipelines.cli.console import Output
@@ -70,6 +71,67 @@ def write_lines(items: Iterable[Mapping[str, Any]]) -> None:
     for item in items:
         stream.write(dumps(item) + b"\n")
     stream.flush()
+
+
+def write_contract_lines(rows: Any) -> None:
+    """The rows of `analyze`, one a line: `key` is the list of the contract that a row stands in."""
+    from pipelines.schemas import CONTRACT
+
+    def lines() -> Iterable[dict[str, Any]]:
+        yield from ({"key": "log_files", "row": row} for row in inputs_ready(rows.inputs)["log_files"])
+        for key, table in CONTRACT.items():
+            yield from ({"key": key, "row": row} for row in ready(table, getattr(rows, key)))
+
+    write_lines(lines())
+
+
+def write_csv(names: Sequence[str], items: Iterable[Mapping[str, Any]]) -> None:
+    """Rows with a heading. Lists and maps are one cell each."""
+    import csv
+    import io
+
+    stream = Stream()
+    held = io.StringIO()
+    writer = csv.writer(held, lineterminator="\n")
+    for row in itertools.chain([names], ([cell(item[name]) for name in names] for item in items)):
+        writer.writerow(row)
+        stream.write(held.getvalue().encode("utf-8", "backslashreplace"))
+        held.seek(0)
+        held.truncate()
+    stream.flush()
+
+
+def cell(value: Any) -> str:
+    """A value as a cell that no spreadsheet takes for a formula, and no terminal for a command."""
+    from dashboards.text import visible
+
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list | dict):
+        items = value.items() if isinstance(value, dict) else value
+        value = "; ".join(map(_part, items)) if value else ""
+    text = visible(str(value))
+    return f"'{text}" if text.lstrip().startswith(FORMULA) else text
+
+
+FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the beginning of a formula, in both widths."""
+
+
+def _part(item: Any) -> str:
+    """One element of a list: a member by its name, a line by its place, a pair as `name=value`."""
+    if isinstance(item, tuple):
+        return f"{item[0]}={item[1]}"
+    if isinstance(item, dict) and "byte_offset" in item:
+        return f"{item['file']}:{item['line']}"
+    if isinstance(item, dict) and "client_id" in item:
+        name = item["client_id"] or item["instance_id"] or item["member_id"] or "?"
+        return f"{name} on {item['host'].removeprefix('/')}" if item["host"] else name
+    return item if isinstance(item, str) else dumps(item).decode("utf-8", "backslashreplace")
 
 
 def write_object(value: Mapping[str, Any]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from pipelines.cli.console import Talk
+from pipelines.errors import UsageError
 
 
 def _verbose(wanted: bool) -> bool:
@@ -77,6 +78,15 @@ Since = Annotated[
     ),
 ]
 Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Up to this time, in the same forms.", rich_help_panel=SHOW)]
+Around = Annotated[
+    str | None,
+    typer.Option(
+        "--around",
+        metavar="TIME[/SPAN]",
+        help="From SPAN before this time to SPAN after it, such as 10:05/5m; SPAN is 10m by default.",
+        rich_help_panel=SHOW,
+    ),
+]
 Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Rows in tables for people; 0 for all.", rich_help_panel=HOW)]
 Zone = Annotated[
     str | None,
@@ -84,7 +94,19 @@ Zone = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object (see the command schema); times are UTC.", rich_help_panel=HOW)]
 AsJsonLines = Annotated[bool, typer.Option("--jsonl", help="One JSON object a line.", rich_help_panel=HOW)]
+AsCsv = Annotated[bool, typer.Option("--csv", help="CSV with a heading; no cell of it is a formula, times are UTC.", rich_help_panel=HOW)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings, no progress.", rich_help_panel=HOW)]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="More detail, and tracebacks of errors.", callback=_verbose, rich_help_panel=HOW)
 ]
+
+
+Form = Literal["json", "jsonl", "csv", "people"]
+
+
+def form(as_json: bool, jsonl: bool, csv: bool) -> Form:
+    """The one form that was asked for."""
+    asked: list[Form] = [name for name, wanted in (("json", as_json), ("jsonl", jsonl), ("csv", csv)) if wanted]  # type: ignore[misc]
+    if len(asked) > 1:
+        raise UsageError(f"--{asked[0]} and --{asked[1]} can't be had at once")
+    return asked[0] if asked else "people"

@@ -48,26 +48,29 @@ def outages(
     group: o.Groups = None,
     since: o.Since = None,
     until: o.Until = None,
+    around: o.Around = None,
     if_down: IfDown = None,
     reassignment: MoveTo = None,
     limit: o.Limit = 50,
     tz: o.Zone = None,
     as_json: o.AsJson = False,
     jsonl: o.AsJsonLines = False,
+    csv: o.AsCsv = False,
     settings: o.SettingsFile = None,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> int:
     """List the times in which a partition had no leader."""
-    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings)
+    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings, around)
     if reassignment is not None and if_down is None:
         raise UsageError("--reassignment goes with --if-down BROKER")
-    if if_down is not None and (jsonl or not paths):
-        raise UsageError("--if-down needs log files: give PATH..., and --json rather than --jsonl")
+    form = o.form(as_json, jsonl, csv)
+    if if_down is not None and (form not in ("json", "people") or not paths):
+        raise UsageError("--if-down needs log files: give PATH..., and --json rather than --jsonl or --csv")
     source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
     if if_down is not None:
         return _if_down(source, if_down, reassignment, limit=limit, as_json=as_json)
-    return tables.list_outages(source, limit=limit, as_json=as_json, jsonl=jsonl)
+    return tables.list_outages(source, limit=limit, form=form)
 
 
 def _if_down(source: Source, broker: str, target: Path | None, *, limit: int, as_json: bool) -> int:

@@ -32,6 +32,7 @@ class Asked:
     until: str | None = None
     zone: str | None = None
     settings_file: Path | None = None
+    around: str | None = None
 
 
 @dataclass(slots=True)
@@ -49,12 +50,16 @@ class Source:
 def open_source(asked: Asked, talk: Talk) -> Source:
     """Read what was asked for, and choose from it what was asked for."""
     from pipelines.cli.selection import select
-    from pipelines.cli.when import moment
+    from pipelines.cli.when import moment, window
 
     settings = load_settings(asked.settings_file)
     clock = clock_of(asked.zone, settings)
     since = moment(asked.since, clock.zone_name, "--since") if asked.since else None
     until = moment(asked.until, clock.zone_name, "--until") if asked.until else None
+    if asked.around:
+        if since or until:
+            raise UsageError("--around says from when and until when: give it without --since and --until")
+        since, until = window(asked.around, clock.zone_name)
     warehouse = asked.warehouse or (settings.warehouse.uri if not asked.paths else "")
     if asked.paths and asked.warehouse:
         raise UsageError("give either PATH... or --warehouse, not both")

@@ -9,7 +9,6 @@ from pipelines.cli import codes
 from pipelines.cli import options as o
 from pipelines.cli.console import Talk, screen
 from pipelines.cli.source import Asked, Source, open_source
-from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,18 +26,21 @@ def rebalances(
     group: o.Groups = None,
     since: o.Since = None,
     until: o.Until = None,
+    around: o.Around = None,
     limit: o.Limit = 50,
     tz: o.Zone = None,
     as_json: o.AsJson = False,
     jsonl: o.AsJsonLines = False,
+    csv: o.AsCsv = False,
     settings: o.SettingsFile = None,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> int:
     """List rebalances: when, why, through whom, for how long."""
-    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings)
+    form = o.form(as_json, jsonl, csv)
+    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings, around)
     source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
-    return _answer(source, "rebalances", _rows("rebalances"), _rebalances, limit=limit, as_json=as_json, jsonl=jsonl)
+    return _answer(source, "rebalances", _rows("rebalances"), _rebalances, limit=limit, form=form)
 
 
 def offenders(
@@ -51,18 +53,21 @@ def offenders(
     group: o.Groups = None,
     since: o.Since = None,
     until: o.Until = None,
+    around: o.Around = None,
     limit: o.Limit = 50,
     tz: o.Zone = None,
     as_json: o.AsJson = False,
     jsonl: o.AsJsonLines = False,
+    csv: o.AsCsv = False,
     settings: o.SettingsFile = None,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> int:
     """Rank the members that set rebalances off or made others wait, by the time that groups stood still."""
-    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings)
+    form = o.form(as_json, jsonl, csv)
+    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings, around)
     source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
-    return _answer(source, "offenders", offender_rows, _offenders, limit=limit, as_json=as_json, jsonl=jsonl)
+    return _answer(source, "offenders", offender_rows, _offenders, limit=limit, form=form)
 
 
 def timeline(
@@ -75,45 +80,58 @@ def timeline(
     group: o.Groups = None,
     since: o.Since = None,
     until: o.Until = None,
+    around: o.Around = None,
     limit: o.Limit = 40,
     tz: o.Zone = None,
     as_json: o.AsJson = False,
     jsonl: o.AsJsonLines = False,
+    csv: o.AsCsv = False,
     settings: o.SettingsFile = None,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> int:
     """Show the states of groups over time."""
-    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings)
+    form = o.form(as_json, jsonl, csv)
+    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings, around)
     source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
-    return _answer(source, "timeline", _rows("group_transitions", "timeline"), _timeline, limit=limit, as_json=as_json, jsonl=jsonl)
+    return _answer(source, "timeline", _rows("group_transitions", "timeline"), _timeline, limit=limit, form=form)
 
 
-def list_outages(source: Source, *, limit: int, as_json: bool, jsonl: bool) -> int:
+def list_outages(source: Source, *, limit: int, form: o.Form) -> int:
     """The times in which a partition had no leader, in the form that was asked for."""
-    return _answer(source, "outages", _rows("partition_outages", "outages"), _outages, limit=limit, as_json=as_json, jsonl=jsonl)
+    return _answer(source, "outages", _rows("partition_outages", "outages"), _outages, limit=limit, form=form)
 
 
 Ready = Callable[[Any], Iterable[dict[str, Any]]]
 Show = Callable[["Console", "Answer", Source, int], None]
 
 
-def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, as_json: bool, jsonl: bool) -> int:
-    """The table in the form that was asked for. JSON holds all rows, whatever the limit."""
+def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, form: o.Form) -> int:
+    """The table in the form that was asked for. Forms for programs hold all rows, whatever the limit."""
     from pipelines.cli import answers
 
-    if as_json and jsonl:
-        raise UsageError("--json and --jsonl can't be had at once")
-    if as_json:
+    if form == "json":
         answers.write_list(key, ready(source.rows))
-    elif jsonl:
+    elif form == "jsonl":
         answers.write_lines(ready(source.rows))
+    elif form == "csv":
+        answers.write_csv(columns_of(key), ready(source.rows))
     else:
         from dashboards.build import build_answer
 
         answer = build_answer(source.rows, kept_max=limit or None, with_lanes=key == "timeline")
         show(screen(), answer, source, limit)
     return codes.decisive(source.codes)
+
+
+def columns_of(key: str) -> list[str]:
+    """The columns of a listing, in their order."""
+    from pipelines.cli.schema import OFFENDER
+    from pipelines.schemas import CONTRACT, TABLES
+
+    if key == "offenders":
+        return list(OFFENDER["properties"])
+    return [name for name in TABLES[CONTRACT[key]].column_names if name != "run_id"]
 
 
 def _rows(table: str, key: str | None = None) -> Ready:

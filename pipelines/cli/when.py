@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -11,6 +11,8 @@ from pipelines.errors import UsageError
 
 _STRETCH = re.compile(r"(?P<count>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|min|m|h|d|w)")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+AROUND = timedelta(minutes=10)
+"""How far `--around` reaches to both sides."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -23,9 +25,13 @@ class Moment:
     back: timedelta | None = None
     of_day: time | None = None
     absolute: int | None = None
+    shift: timedelta = timedelta(0)
 
     def micros(self, last_at: int | None) -> int:
         """Microseconds since 1970. `last_at` is the time of the last record."""
+        return self._micros(last_at) + self.shift // timedelta(microseconds=1)
+
+    def _micros(self, last_at: int | None) -> int:
         if self.absolute is not None:
             return self.absolute
         if last_at is None:
@@ -57,6 +63,17 @@ def moment(text: str, zone: str, option: str) -> Moment:
         raise UsageError(
             f"{option} {text!r} is no time; examples are 2026-03-01T10:00, '2026-03-01 10:00:05.123+01:00', 10:00 and 2h"
         ) from error
+
+
+def window(text: str, zone: str) -> tuple[Moment, Moment]:
+    """`TIME` or `TIME/SPAN`: from SPAN before the time to SPAN after it."""
+    when, slash, span = text.rpartition("/")
+    stretch = _STRETCH.fullmatch(span.strip()) if slash else None
+    if slash and stretch is None:
+        raise UsageError(f"--around {text!r}: {span!r} is no stretch of time; examples are 90s, 5m and 2h")
+    middle = moment(when if slash else text, zone, "--around")
+    reach = timedelta(seconds=float(stretch["count"]) * _SECONDS[stretch["unit"]]) if stretch else AROUND
+    return replace(middle, shift=-reach), replace(middle, shift=reach)
 
 
 def _micros(when: datetime) -> int:

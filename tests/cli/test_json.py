@@ -77,6 +77,17 @@ def test_listings(cli: Cli, check: Any, story_warehouse: Path, command: str) -> 
     assert json.loads(cli(*asked, "--json", "--limit", 1).out) == answer
 
 
+def test_all_rows_of_an_analysis_line_by_line(cli: Cli, check: Any, story_warehouse: Path) -> None:
+    asked = ("analyze", "--warehouse", story_warehouse)
+    answer = json.loads(cli(*asked, "--json").out)
+    found: dict[str, list[Any]] = {}
+    for item in lines(cli(*asked, "--jsonl").out):
+        assert list(item) == ["key", "row"]
+        found.setdefault(item["key"], []).append(item["row"])
+    assert found.pop("log_files") == answer["inputs"]["log_files"]
+    assert found == {key: rows for key, rows in answer.items() if isinstance(rows, list) and rows}
+
+
 def test_explain(cli: Cli, check: Any, story_warehouse: Path) -> None:
     answer = json.loads(cli("explain", "billing/1", "--warehouse", story_warehouse, "--json").out)
     check("explain", answer)
