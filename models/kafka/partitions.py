@@ -63,7 +63,6 @@ class IsrChange:
 
     at: int
     isr: Nodes
-    event: Event | None
 
 
 @dataclass(slots=True)
@@ -101,13 +100,13 @@ class PartitionHistory:
         new = tuple(node for node in dict.fromkeys(nodes) if node != NO_LEADER and node not in self.seen)
         self.seen += new
 
-    def take_isr(self, isr: Sequence[str] | None, at: int, event: Event | None) -> None:
+    def take_isr(self, isr: Sequence[str] | None, at: int) -> None:
         """The in-sync replicas are these from now on."""
         if isr is None:
             return
         new = tuple(isr)
         if self.isr is None or set(new) != set(self.isr):
-            self.isr_changes.append(IsrChange(at, new, event))
+            self.isr_changes.append(IsrChange(at, new))
         self.isr = new
 
     def tell(self, new: Leadership) -> Leadership:
@@ -132,6 +131,8 @@ class PartitionHistory:
         return index, index < len(self.leaderships) and self.leaderships[index].epoch == new.epoch
 
     def _append(self, new: Leadership) -> Leadership:
+        if not self.leaderships and new.leader != NO_LEADER:
+            new.events.clear()  # nobody asks for lines of what nothing came before
         self.leaderships.append(new)
         return new
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from models.events import Event
 from models.kafka.partitions import Nodes
 
@@ -52,7 +54,13 @@ PARTITION_EVENTS = frozenset(
 def nodes_field(event: Event, name: str) -> Nodes | None:
     """A field that lists nodes; None where the event has none."""
     value = event.fields.get(name)
-    return tuple(str(node) for node in value) if isinstance(value, (list, tuple)) else None
+    return _shared(tuple(map(str, value))) if isinstance(value, (list, tuple)) else None
+
+
+@lru_cache(maxsize=65_536)
+def _shared(nodes: Nodes) -> Nodes:
+    """One tuple for equal ones: a cluster has far more partitions than sets of brokers."""
+    return nodes
 
 
 def number_field(event: Event, name: str) -> int | None:

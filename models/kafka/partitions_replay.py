@@ -60,7 +60,7 @@ class PartitionStage:
         history.tell(new)
         self.partitions.note_nodes(history, (*(isr or ()), *(() if leader == NO_LEADER else (leader,))))
         if is_last:
-            history.take_isr(isr, at, event)
+            history.take_isr(isr, at)
 
     def _state_changed(self, event: Event) -> None:
         to_state = word_field(event, "to_state")
@@ -80,14 +80,14 @@ class PartitionStage:
         elif to_state == OFFLINE:
             self._went_offline(history, event)
         elif isr is not None:
-            history.take_isr(isr, time_of(event), event)
+            history.take_isr(isr, time_of(event))
 
     def _tell_what_was(self, history: PartitionHistory, event: Event) -> None:
         """A change that names what it changes tells who led before the logs begin."""
         leader, epoch, isr = word_field(event, "leader_before"), number_field(event, "leader_epoch"), nodes_field(event, "isr_before")
         if history.current is None and leader not in {None, NO_LEADER} and epoch is not None and epoch > 0:
             history.tell(Leadership(epoch - 1, leader or NO_LEADER, time_of(event), Told.SEEN, isr, timed=False))
-            history.take_isr(isr, time_of(event), None)
+            history.take_isr(isr, time_of(event))
 
     def _leaderless(self, history: PartitionHistory, event: Event, told: Told = Told.DECIDED) -> None:
         """No leader from now on, by a line that names no epoch: it is taken to be the next one."""
@@ -163,7 +163,7 @@ class PartitionStage:
             self.partitions.note_nodes(history, (event.node, *isr))
             if history.current is None:
                 history.tell(Leadership(None, event.node, time_of(event), Told.SEEN, isr, timed=False, events=[event]))
-        history.take_isr(isr, time_of(event), event)
+        history.take_isr(isr, time_of(event))
 
     def _created(self, event: Event) -> None:
         leader = word_field(event, "leader")
@@ -194,7 +194,7 @@ class PartitionStage:
                 isr = tuple(node for node in replicas if not self.brokers.is_down(node))
                 leader = isr[0] if isr else NO_LEADER
                 history.tell(Leadership(0, leader, time_of(event), Told.IMPLIED, isr, guessed=True, events=[event]))
-                history.take_isr(isr, time_of(event), event)
+                history.take_isr(isr, time_of(event))
 
     def _topic_deleted(self, event: Event) -> None:
         if event.topic is not None:
@@ -336,7 +336,7 @@ class PartitionStage:
             if leader is not None:
                 self._imply(history, leader, isr, event)
         elif history.leader != NO_LEADER and len(history.isr) > 1:
-            history.take_isr(tuple(each for each in history.isr if each != node), time_of(event), event)
+            history.take_isr(tuple(each for each in history.isr if each != node), time_of(event))
 
     def _came(self, node: str, event: Event) -> None:
         self.brokers.alive(node)
@@ -353,7 +353,7 @@ class PartitionStage:
         unclean = leader != NO_LEADER and history.isr is not None and leader not in history.isr
         history.tell(Leadership(epoch, leader, time_of(event), Told.IMPLIED, isr, guessed=True, unclean=unclean, events=[event]))
         if leader != NO_LEADER:
-            history.take_isr(isr, time_of(event), event)
+            history.take_isr(isr, time_of(event))
 
     def _elected(self, history: PartitionHistory) -> tuple[str | None, Nodes]:
         """Whom the controller elects now, and the ISR then; None where it can't be told."""
