@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ import pyarrow as pa
 
 from parsers.arrow import numbers, strings
 from parsers.dates import civil_us
-from parsers.layouts import LEVELS, load_yaml
+from parsers.layouts import LEVELS
 from parsers.lines import Flags, Ints, Lines, words_of
 from parsers.zones import Clock
 
@@ -45,14 +44,6 @@ class Tail(NamedTuple):
 
     logger: str
     text: bytes
-    quiet: bool
-
-
-@lru_cache(maxsize=1)
-def quiet_loggers() -> frozenset[str]:
-    """Loggers of a broker of which no message says anything about groups, clients or partitions."""
-    data = load_yaml(files("parsers").joinpath("layouts", "quiet_loggers.yaml").read_text(encoding="utf-8"))
-    return frozenset(data["loggers"])
 
 
 class Tails:
@@ -64,31 +55,24 @@ class Tails:
         self._keys = np.zeros(1, dtype=np.uint64)
         self._codes = np.zeros(1, dtype=np.int64)
         self._others: dict[int, int] = {}
-        self.known: list[Tail] = [Tail("", b"", quiet=False)]
+        self.known: list[Tail] = [Tail("", b"")]
         self._by_text: dict[bytes, int] = {}
-        self._lengths = np.full(1, 8, dtype=np.int64)
-        self._quiet = np.zeros(1, dtype=bool)
-        self._firsts = np.zeros(1, dtype=np.uint64)
 
-    def of(self, data: memoryview, words: Words, starts: Ints, ends: Ints) -> tuple[Ints, Flags]:
-        """Code of the logger of each line (0 for none), and whether it is a quiet one. A code is sure for quiet ones only."""
+    def of(self, data: memoryview, words: Words, starts: Ints, ends: Ints) -> Ints:
+        """Code of the logger of each line, 0 for none. Names that end alike may share a code: see `agree`."""
         if not len(starts) or len(words) < _LONG_ENOUGH:
-            return np.zeros(len(starts), dtype=np.int64), np.zeros(len(starts), dtype=bool)
+            return np.zeros(len(starts), dtype=np.int64)
         enough = ends - starts >= _LONG_ENOUGH
         safe = ends if enough.all() else np.where(enough, ends, _LONG_ENOUGH)
         keys = (words[safe - 8] * _MIX) ^ words[safe - 16]
         keys *= _MIX
         place = self._places[keys >> np.uint64(48)]
-        codes = self._codes[place]
-        strange = np.flatnonzero(self._keys[place] != keys)
-        for at in strange.tolist():
+        codes: Ints = self._codes[place]
+        for at in np.flatnonzero(self._keys[place] != keys).tolist():
             codes[at] = self._look_up(int(keys[at]), data, int(starts[at]), int(safe[at]))
         if safe is not ends:
             codes[~enough] = 0
-        quiet = self._quiet[codes]
-        # The first bytes of the tail too, so that a logger whose name merely ends alike is not passed over.
-        quiet &= words[np.maximum(safe - self._lengths[codes], 0)] == self._firsts[codes]
-        return codes, quiet
+        return codes
 
     def _look_up(self, key: int, data: memoryview, start: int, end: int) -> int:
         slot = int(self._places[key >> 48])
@@ -115,10 +99,7 @@ class Tails:
         code = self._by_text.get(text)
         if code is None:
             code = self._by_text[text] = len(self.known)
-            self.known.append(Tail(logger, text, logger in quiet_loggers()))
-            self._lengths = np.array([len(each.text) or 8 for each in self.known], dtype=np.int64)
-            self._quiet = np.array([each.quiet for each in self.known], dtype=bool)
-            self._firsts = np.array([int.from_bytes(each.text[:8].ljust(8), "little") for each in self.known], dtype=np.uint64)
+            self.known.append(Tail(logger, text))
         return code
 
     def agree(self, words: Words, codes: Ints, ends: Ints) -> Flags:

@@ -144,12 +144,15 @@ def _read_fast(
     lines = units.lines
     data = memoryview(lines.data)
     words = words_of(data)
-    codes, quiet = tails().of(data, words, starts, lines.end[units.first])
-    named = _named(records.catalogue)[codes] & ~quiet
-    wanted = named.copy()
-    # Of loggers that the catalogue does not name, only what begins like one of its messages can be one.
-    other = np.flatnonzero(~named)
+    codes = tails().of(data, words, starts, lines.end[units.first])
+    named, watched = _named(records.catalogue)
+    wanted = watched[codes]
+    # Of loggers whose unknown lines nobody needs, only what begins like a message of the catalogue can be one.
+    other = np.flatnonzero(~wanted)
     other = other[doubtful(words, starts[other], prefilter.beginnings)]
+    known = named[codes[other]]
+    wanted[other[known]] = True
+    other = other[~known]
     wanted[other] = _hits(data, starts[other], ends[other], prefilter)
     left = wanted | long
     ordinary = wanted & ~long & (units.after - units.first == 1)
@@ -161,7 +164,7 @@ def _read_fast(
     if found is not None and len(found.messages):
         taken = _read_messages(units, found, records)
         left[[unit for unit, _ in taken]] = False
-    unsure = np.flatnonzero(left & named & ~long)
+    unsure = np.flatnonzero(left & named[codes] & ~long)
     left[unsure] = _hits(data, starts[unsure], ends[unsure], prefilter)
     return taken, left
 
@@ -189,9 +192,11 @@ def _columns(found: Sequence[Found], order: pa.Array) -> dict[str, pa.Array]:
     return {name: column.take(order) for name, column in made.items()}
 
 
-def _named(catalogue: Catalogue) -> Flags:
-    """Which loggers met so far the catalogue names, by their codes."""
-    return np.array([catalogue.names_logger(each.logger) for each in tails().known], dtype=bool)
+def _named(catalogue: Catalogue) -> tuple[Flags, Flags]:
+    """Of the loggers met so far, by their codes: those that the catalogue names, and those whose unknown lines are counted."""
+    loggers = [each.logger for each in tails().known]
+    named = np.array([catalogue.names_logger(each) for each in loggers], dtype=bool)
+    return named, np.array([catalogue.is_coordinator_logger(each) for each in loggers], dtype=bool)
 
 
 def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:

@@ -12,8 +12,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from parsers import units
-from parsers.catalogue import catalogue
-from parsers.fast import quiet_loggers
 from tests.conftest import ROOT, SHARED
 from tests.parsers.reading import Reading, find, read_source
 
@@ -144,10 +142,3 @@ def test_made_logs_read_in_columns_as_record_by_record(tmp_path: Path, made: byt
 
     assert told(read_source(source, log_tz=[(None, "Europe/Berlin")])) == expected
     assert told(read_source(source, log_tz=[(None, "Europe/Berlin")], chunk_bytes=chunk_bytes)) == expected
-
-
-def test_no_entry_of_the_catalogue_is_of_a_quiet_logger() -> None:
-    """Records of these loggers are passed over unread."""
-    named = {logger for message in catalogue().messages.values() for logger in message.loggers}
-
-    assert sorted(logger for logger in quiet_loggers() if logger.rpartition(".")[2] in named) == []
