@@ -49,7 +49,7 @@ RULES: Mapping[str, Rule] = {
     "RebalanceStarted": Rule("kafka.group.rebalance_started"),
     "GenerationStarted": Rule("kafka.group.generation_started"),
     "AssignmentReceived": Rule("kafka.group.assignment_received"),
-    "EmptyAssignmentsSet": Rule("kafka.group.empty_assignments_set", (("2.6", "WARN"),), (("3.7", "WARN"),)),
+    "EmptyAssignmentsSet": Rule("kafka.group.empty_assignments_set", (("2.5", "WARN"),), (("3.7", "WARN"),)),
     "GroupEmptied": Rule("kafka.group.emptied"),
     "MemberFailed": Rule("kafka.group.member_failed"),
     "MemberLeft": Rule("kafka.group.member_left", (("0.11", "DEBUG"), ("2.2", "INFO"))),

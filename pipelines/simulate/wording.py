@@ -23,6 +23,7 @@ LOGGERS = {
 """By the prefix of a message."""
 CLIENT = "org.apache.kafka.clients.consumer"
 MESSAGE_LOGGERS = {
+    "kafka.broker.partitions_added": "kafka.zk.AdminZkClient",
     "kafka.broker.version": "org.apache.kafka.common.utils.AppInfoParser",
     "kafka.broker.started": "kafka.server.KafkaServer",
     "kafka.broker.stopping": "kafka.server.KafkaServer",

@@ -158,6 +158,15 @@ class Cluster:
         self.world.happened.append(Served(self.world.now_ms, self.world.now_ms, node, client_id, request, response))
         self.world.plan(self.world.between(*LATENCY_MS), lambda: receive(response))
 
+    def add_partitions(self, topic: str, count: int) -> None:
+        """Let a topic grow; a broker with ZooKeeper writes it down."""
+        before = self.topics[topic]
+        self.topics[topic] = before + count
+        node = min(self.up, default=None)
+        if node is not None and not self.policy.is_java:
+            assignment = {str(number): [str(node)] for number in range(before, before + count)}
+            self.world.say(node, "kafka.broker.partitions_added", topic=topic, assignment=assignment, _count=count)
+
     # -- brokers -----------------------------------------------------------------------------------------------
 
     def crash(self, node: int, noticed_after_ms: int) -> None:

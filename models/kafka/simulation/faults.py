@@ -83,7 +83,7 @@ def subscription_change(simulation: Simulation, fault: Fault, group: GroupPlan) 
 def partition_increase(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
     """Each topic of a group gets more partitions, of which members learn when they refresh their metadata."""
     for topic in group.topics:
-        simulation.cluster.topics[topic] += fault.count
+        simulation.cluster.add_partitions(topic, fault.count)
     for member in simulation.running(group):
         member.later(simulation.world.between(0, group.metadata_ms), member.see_new_partitions)
 

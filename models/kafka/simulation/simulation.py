@@ -41,6 +41,7 @@ class Simulation:
         self.truth = Truth(self.consumers)
         self.cluster = Cluster(self.world, self.scenario, policy, self.truth.watch, self.truth.arrived, self.truth.lost)
         for group in self.scenario.groups:
+            self.members[group.name] = []
             for _ in range(group.members):
                 self.world.plan(group.first_ms + self.world.between(0, group.start_ms), self.add_member(group).start)
         for fault in self.scenario.faults:
@@ -67,7 +68,7 @@ class Simulation:
 
     def add_member(self, group: GroupPlan) -> Consumer:
         """One more client of a group, not started yet."""
-        members = self.members.setdefault(group.name, [])
+        members = self.members[group.name]
         name = f"{group.name}-worker-{len(members) + 1}"
         instance = f"{group.name}-instance-{len(members) + 1}" if group.static else None
         member = self.consumers[name] = Consumer(self.world, self.cluster, group, name, instance)

@@ -1,0 +1,203 @@
+"""The simulator: what it writes is repeatable, readable, true to its scenario and to the version, and kept nowhere."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.kafka.announcements import RULES, announce
+from models.kafka.coordinator.changes import Deed
+from models.kafka.coordinator.policy import policy_for
+from models.kafka.simulation.faults import FAULTS
+from models.kafka.simulation.plain import assigned, assignment, shares, subscription
+from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario, ScenarioError, duration_ms, scenario_of
+from models.kafka.simulation.simulation import Simulation
+from models.kafka.simulation.world import Said
+from parsers.catalogue import catalogue
+from parsers.reader import ReadOptions
+from pipelines.local import AnalyzeOptions, analyze
+from pipelines.simulate.run import bundled, read_scenario, simulate
+from pipelines.simulate.wording import Wording
+
+VERSIONS = ("1.1.1", "2.0.1", "2.1.1", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.3", "2.7.2", "2.8.2", "3.3.1", "3.9.1", "4.0.0", "4.1.1")
+
+# What each bundled scenario is about: causes that its truth must hold.
+CAUSES = {
+    "busy_day": {"session_timeout", "poll_timeout", "member_leave_graceful", "member_join"},
+    "coordinator_failover": {"session_timeout"},
+    "crash": {"session_timeout", "member_join"},
+    "eviction": {"member_join"},
+    "gc_pause": {"session_timeout", "member_join"},
+    "network_cut": {"session_timeout", "member_join"},
+    "partition_increase": {"metadata_change"},
+    "quick_restart": {"member_restart"},
+    "rolling_restart": {"member_leave_graceful", "member_join"},
+    "scale_out": {"member_join", "member_leave_graceful"},
+    "slow_poll": {"poll_timeout", "member_join"},
+    "slow_rejoin": {"member_join"},
+    "static_members": {"session_timeout", "member_join"},
+    "store_failure": {"assignment_store_failed"},
+    "subscription_change": {"subscription_change"},
+}
+
+
+def truth_of(scenario: Scenario, version: str, seed: int, out: Path, **options: bool) -> dict[str, Any]:
+    simulate(scenario, version, seed, out, **options)
+    return json.loads((out / "truth.json").read_bytes())  # type: ignore[no-any-return]
+
+
+def everything_in(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_every_bundled_scenario_is_listed_here_and_describes_itself() -> None:
+    assert set(bundled()) == set(CAUSES)
+    assert all(description.endswith(".") or description for description in bundled().values())
+
+
+@pytest.mark.parametrize("name", sorted(CAUSES))
+def test_a_scenario_brings_about_what_it_is_about(name: str, tmp_path: Path) -> None:
+    truth = truth_of(read_scenario(name), ["2.8.2", "4.1.1"][len(name) % 2], 3, tmp_path)
+    causes = {row["cause"] for row in truth["rebalances"]}
+    assert causes >= {"new_group", *CAUSES[name]}
+
+
+def test_a_busy_member_is_named_as_the_one_that_kept_the_others_waiting(tmp_path: Path) -> None:
+    truth = truth_of(read_scenario("slow_rejoin"), "3.9.1", 1, tmp_path)
+    assert [row["delayed_by"] for row in truth["rebalances"] if row["delayed_by"]] == [["orders-worker-2"]]
+
+
+def test_an_evicted_member_is_named(tmp_path: Path) -> None:
+    truth = truth_of(read_scenario("eviction"), "3.9.1", 1, tmp_path)
+    gone = {client for row in truth["rebalances"] for client in [*(who for who, _ in row["evicted"]), *row["left_clients"]]}
+    assert "orders-worker-2" in gone
+
+
+def test_one_seed_gives_the_same_files_and_another_gives_others(tmp_path: Path) -> None:
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        simulate(read_scenario("crash"), "2.8.2", seed, tmp_path / name, request_log=True)
+    assert everything_in(tmp_path / "a") == everything_in(tmp_path / "b")
+    assert everything_in(tmp_path / "a") != everything_in(tmp_path / "c")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_line_is_understood_and_shows_the_truth(version: str, tmp_path: Path) -> None:
+    scenario = replace(read_scenario("busy_day"), duration_ms=duration_ms("5m"))
+    truth = truth_of(scenario, version, 11, tmp_path, request_log=True)
+    analysis = analyze([str(tmp_path)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")])))
+    assert [row["template"] for row in analysis.unknown] == []
+    assert analysis.rejected == []
+    told = sorted((row.group, (row.started_at or 0) // 1000, row.generation_after) for row in analysis.rebalances)
+    assert told == sorted((row["group"], row["start_ms"], row["generation_after"]) for row in truth["rebalances"])
+
+
+def test_server_logs_are_as_brokers_write_them_by_default(tmp_path: Path) -> None:
+    simulate(read_scenario("crash"), "2.8.2", 1, tmp_path)
+    text = (tmp_path / "broker-1" / "server.log").read_text(encoding="utf-8")
+    assert " DEBUG " not in text
+    assert not (tmp_path / "broker-1" / "kafka-request.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "form"),
+    [("1.1.1", "group_protocols=[{protocol_name=range,"), ("2.3.1", "session_timeout_ms="), ("2.8.2", '"requestApiKey":11')],
+)
+def test_request_logs_have_the_form_of_the_version(version: str, form: str, tmp_path: Path) -> None:
+    simulate(read_scenario("crash"), version, 1, tmp_path, request_log=True)
+    assert form in (tmp_path / "broker-1" / "kafka-request.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_announcements_have_the_catalogues_levels(version: str) -> None:
+    policy = policy_for(version)
+    fields = {
+        "members": ["a"], "member_count": 1, "static_count": 0, "state": "Stable", "client_reason": "x", "client_id": "c",
+        "client_host": "/h",
+        "session_timeout_ms": 1, "rebalance_timeout_ms": 1, "protocols": ["range"], "old_member_id": "o", "new_leader": "n",
+        "offsets_count": 1, "reason_id": "leave", "reason_member_id": "m", "reason_members": ["m"], "coordinator_epoch": 1,
+    }  # fmt: skip
+    wording = Wording(policy)
+    for event, rule in RULES.items():
+        told = announce(policy, Deed(event, 0, "g", 1, "c-m", "i", fields), 1, 2)
+        levels = {
+            pattern.level
+            for pattern in catalogue().wordings(rule.message, version)
+            if policy.is_java is (pattern.prefix in ("shard", "runtime", "group", "group_id", "group_equals"))
+        }
+        if told is None:
+            assert levels <= {"DEBUG"}, event
+        else:
+            assert told.level in levels, event
+            assert wording.line(Said(0, 1, told.message, told.level, told.fields)) is not None, event
+
+
+def test_what_is_written_is_not_kept(tmp_path: Path) -> None:
+    peaks = []
+    for minutes in (5, 20):
+        scenario = replace(read_scenario("busy_day"), duration_ms=duration_ms(f"{minutes}m"))
+        tracemalloc.start()
+        written = simulate(scenario, "3.9.1", 2, tmp_path / f"{minutes}", request_log=True)
+        peaks.append((tracemalloc.get_traced_memory()[1], written["bytes"]))
+        tracemalloc.stop()
+    (short, short_bytes), (long, long_bytes) = peaks
+    assert long - short < (long_bytes - short_bytes) / 10
+
+
+@pytest.mark.parametrize("kind", sorted(FAULTS))
+def test_every_fault_befalls_nobody_where_nobody_is(kind: str, tmp_path: Path) -> None:
+    nobody = Scenario(duration_ms=60_000, groups=(GroupPlan(members=0),), faults=(Fault(kind=kind, at_ms=10_000, for_ms=1_000),))
+    truth = truth_of(nobody, "3.9.1", 0, tmp_path)
+    assert {row["cause"] for row in truth["rebalances"]} <= {"new_group", "group_empty"}
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"duration": "5"}, "no duration"),
+        ({"lasts": "5m"}, "has no 'lasts'"),
+        ({"fault": [{"kind": "flood", "at": "1s"}]}, "no fault is called 'flood'"),
+        ({"fault": [{"kind": "crash"}]}, "either 'at' or 'every'"),
+        ({"fault": [{"at": "1s"}]}, "lacks something"),
+        ({"fault": [{"kind": "crash", "at": "1s", "group": "x"}]}, "no group 'x'"),
+        ({"fault": [{"kind": "coordinator_crash", "at": "1s", "broker": 2}]}, "no broker 2"),
+        ({"group": [{"name": "a"}, {"name": "a"}]}, "one name"),
+    ],
+)
+def test_a_scenario_that_makes_no_sense_is_refused(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        Simulation(scenario_of("s", table), "3.9.1")
+
+
+def test_static_members_need_a_version_that_knows_them() -> None:
+    with pytest.raises(ScenarioError, match=r"2\.3"):
+        Simulation(read_scenario("static_members"), "2.2.2")
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text("duration = ", encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"broken\.toml"):
+        read_scenario(str(broken))
+    with pytest.raises(ScenarioError, match="neither a file nor one of"):
+        read_scenario("no-such-scenario")
+
+
+def test_members_and_duration_can_be_given(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text('[[group]]\nname = "a"\n[[group]]\nname = "b"\nmembers = 9\n', encoding="utf-8")
+    scenario = read_scenario(str(own), members=2, duration="90s")
+    assert (scenario.duration_ms, [group.members for group in scenario.groups]) == (90_000, [2, 2])
+    assert scenario.name == "own"
+
+
+def test_assignments_can_be_read_back() -> None:
+    share = [("b", 1), ("a", 0), ("b", 3)]
+    assert sorted(assigned(assignment(share))) == sorted(share)
+    assert assigned(b"") == ()
+    assert shares(["x", "y"], {"x": {"t"}, "y": {"t"}}, {"t": 3, "u": 1}) == {"x": [("t", 0), ("t", 1)], "y": [("t", 2)]}
+    assert subscription(["b", "a"]) == b"\0\0\0\0\0\2\0\1a\0\1b\xff\xff\xff\xff"

@@ -1,0 +1,190 @@
+"""There and back again: random scenarios are simulated, rendered, parsed and replayed, and held against the simulator's truth.
+
+`python -m tests.roundtrip --count 1000` is the full measure. Each scenario is analysed twice: with all its files, and with what
+a broker writes by default alone. Prints for each version how many timelines are equal and how many causes are right, and exits
+with 1 if a timeline differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from models.kafka.coordinator.policy import policy_for
+from models.kafka.simulation.faults import FAULTS
+from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario
+from parsers.reader import ReadOptions
+from pipelines.local import Analysis, AnalyzeOptions, analyze
+from pipelines.simulate.run import simulate
+
+VERSIONS = ("1.1.1", "2.2.2", "2.3.1", "2.8.2", "3.3.1", "3.9.1", "4.1.1")
+SCORE_NAMES = {"member_leave_graceful": "member_leave"}
+"""Causes that truth and contract name otherwise."""
+LISTED_MIN = 0.05
+"""A cause is among the alternatives from this probability on."""
+SURE = 0.9
+NEEDS_BROKERS = {"coordinator_crash", "coordinator_failover"}
+
+
+def random_scenario(seed: int, static: bool) -> Scenario:
+    """A scenario of some minutes, with one to four faults that may overlap."""
+    dice = random.Random(seed)  # noqa: S311 - scenarios have to be repeatable
+    faults = []
+    for _ in range(dice.randint(1, 4)):
+        faults.append(
+            Fault(
+                kind=dice.choice(sorted(FAULTS)),
+                at_ms=dice.randrange(30_000, 180_000),
+                for_ms=dice.choice([3_000, 8_000, 15_000, 40_000]),
+                back_ms=dice.choice([None, 2_000, 9_000, 30_000]),
+                count=dice.choice([1, 1, 2]),
+            )
+        )
+    group = GroupPlan(
+        members=dice.randint(1, 6),
+        topics={"orders-events": dice.randint(1, 12), "orders-returns": 3},
+        static=static and dice.random() < 0.3,
+        session_ms=dice.choice([6_000, 10_000, 30_000]),
+        heartbeat_ms=dice.choice([1_000, 3_000]),
+        max_poll_ms=dice.choice([12_000, 30_000, 300_000]),
+        metadata_ms=dice.choice([5_000, 30_000]),
+    )
+    brokers = 3 if any(fault.kind in NEEDS_BROKERS for fault in faults) else dice.choice([1, 3])
+    delay_ms = dice.choice([3_000, 3_000, 0])
+    return Scenario(
+        name=f"random-{seed}", duration_ms=280_000, brokers=brokers, initial_delay_ms=delay_ms, groups=(group,), faults=tuple(faults)
+    )
+
+
+@dataclass(slots=True)
+class Score:
+    """What came back. `causes` counts right, listed, all; `confidence` pairs how sure with whether right."""
+
+    scenarios: int = 0
+    steps_equal: int = 0
+    found: Counter[str] = field(default_factory=Counter)
+    causes: dict[str, Counter[str]] = field(default_factory=dict)
+    confidence: dict[str, list[tuple[float, bool]]] = field(default_factory=dict)
+    misses: list[str] = field(default_factory=list)
+
+    def add(self, other: Score) -> None:
+        """Take in what another process found."""
+        self.scenarios += other.scenarios
+        self.steps_equal += other.steps_equal
+        self.found.update(other.found)
+        for which, counts in other.causes.items():
+            self.causes.setdefault(which, Counter()).update(counts)
+            self.confidence.setdefault(which, []).extend(other.confidence[which])
+        self.misses.extend(other.misses)
+
+    def gap(self, which: str) -> float:
+        """By how much stated confidence and accuracy differ."""
+        pairs = self.confidence.get(which, [])
+        return abs(sum(sure - right for sure, right in pairs)) / len(pairs) if pairs else 0.0
+
+    def overconfident(self, which: str) -> int:
+        """How many wrong causes were told as good as certain."""
+        return sum(sure > SURE and not right for sure, right in self.confidence.get(which, []))
+
+
+def check(version: str, seed: int) -> Score:
+    """Simulate one scenario, analyse what was written, and compare."""
+    scenario = random_scenario(seed, policy_for(version).knows_static_members)
+    score = Score(scenarios=1)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        simulate(scenario, version, seed, out, request_log=True)
+        truth = json.loads((out / "truth.json").read_bytes())
+        options = AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", version)]))
+        everything = analyze([folder], options)
+        servers = analyze([str(path) for path in sorted(out.glob("broker-*/server.log"))], options)
+    for where, analysis in (("all", everything), ("server", servers)):
+        expected, actual = steps_of_truth(truth), steps_of(analysis)
+        if expected != actual:
+            differing = [pair for pair in zip(expected, actual, strict=False) if pair[0] != pair[1]] or [(len(expected), len(actual))]
+            score.misses.append(f"{version} {seed} {where}: step {differing[0]}")
+        elif where == "all":
+            score.steps_equal = 1
+        _compare_causes(score, truth, analysis, where, f"{version} {seed} {where}")
+    return score
+
+
+def steps_of_truth(truth: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """The steps that lines show: not those to Dead."""
+    return [(step["group"], step["ms"], step["from"], step["to"]) for step in truth["state_timeline"] if step["to"] != "Dead"]
+
+
+def steps_of(analysis: Analysis) -> list[tuple[Any, ...]]:
+    """The steps that the replay tells of."""
+    rows = [row for row in analysis.timeline if row.to_state != "Dead" and row.from_state is not None]
+    return [(row.group, (row.changed_at or 0) // 1000, row.from_state, row.to_state) for row in rows]
+
+
+def _compare_causes(score: Score, truth: dict[str, Any], analysis: Analysis, which: str, where: str) -> None:
+    counts = score.causes.setdefault(which, Counter())
+    pairs = score.confidence.setdefault(which, [])
+    predicted = {(row.group, (row.started_at or 0) // 1000): row for row in analysis.rebalances}
+    score.found[f"{which} truth"] += len(truth["rebalances"])
+    score.found[f"{which} predicted"] += len(predicted)
+    for row in truth["rebalances"]:
+        told = predicted.get((row["group"], row["start_ms"]))
+        if told is None:
+            score.misses.append(f"{where}: no rebalance at {row['start_ms']} ({row['cause']}, {row['outcome']})")
+            continue
+        score.found[f"{which} matched"] += 1
+        cause = SCORE_NAMES.get(row["cause"], row["cause"])
+        cause = SCORE_NAMES.get(row["trigger"], row["trigger"]) if cause == "group_empty" else cause
+        if cause == "unknown":
+            continue
+        right = told.cause == cause
+        counts.update(all=1, right=right, listed=right or told.alternatives.get(cause, 0) >= LISTED_MIN)
+        pairs.append((told.confidence, right))
+        if not right:
+            score.misses.append(f"{where}: generation {row['generation_before']} {told.cause} {told.confidence:.2f}, truth {cause}")
+
+
+def run(versions: Sequence[str], count: int, first: int, jobs: int) -> Iterator[tuple[str, Score]]:
+    """The score of each version."""
+    with ProcessPoolExecutor(jobs) as pool:
+        for version in versions:
+            total = Score()
+            for score in pool.map(check, [version] * count, range(first, first + count), chunksize=4):
+                total.add(score)
+            yield version, total
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.roundtrip", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--count", type=int, default=100, metavar="N", help="scenarios of each version (default: 100)")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="seed of the first scenario")
+    parser.add_argument("--versions", nargs="+", default=VERSIONS, metavar="VERSION")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("-v", "--verbose", action="store_true", help="show what differs")
+    options = parser.parse_args(arguments)
+    alike = True
+    for version, score in run(options.versions, options.count, options.first, options.jobs):
+        alike = alike and score.steps_equal == score.scenarios
+        print(f"{version}: {score.steps_equal} of {score.scenarios} timelines equal")
+        for which, counts in score.causes.items():
+            share = [f"{counts[name] / max(counts['all'], 1):.4f} {name}" for name in ("right", "listed")]
+            found = f"{score.found[f'{which} matched']} of {score.found[f'{which} truth']} found, {score.found[f'{which} predicted']} told"
+            print(f"  {which}: {found}; of {counts['all']} causes {', '.join(share)}", end="")
+            print(f"; gap {score.gap(which):.3f}, {score.overconfident(which)} wrong and sure", flush=True)
+        if options.verbose:
+            print(*(f"    {miss}" for miss in score.misses), sep="\n")
+    return 0 if alike else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
