@@ -101,6 +101,12 @@ class Clock:
         moment = self.at(when)
         return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
 
+    def local(self, moment: datetime) -> str:
+        """The same for a time that knows its zone; one that knows none is shown as it is."""
+        if moment.tzinfo is None:
+            return moment.isoformat(" ", timespec="milliseconds")
+        return self.stamp((moment - _EPOCH) // timedelta(microseconds=1))
+
     def time(self, when: int | None) -> str:
         """The time of day with milliseconds, where the date stands beside it."""
         return self.stamp(when).partition(" ")[2] or NOTHING

@@ -93,7 +93,7 @@ def write_csv(names: Sequence[str], items: Iterable[Mapping[str, Any]]) -> None:
     stream = Stream()
     held = io.StringIO()
     writer = csv.writer(held, lineterminator="\n")
-    for row in itertools.chain([names], ([cell(item[name]) for name in names] for item in items)):
+    for row in itertools.chain([[*map(cell, names)]], ([cell(item[name]) for name in names] for item in items)):
         writer.writerow(row)
         stream.write(held.getvalue().encode("utf-8", "backslashreplace"))
         held.seek(0)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pipelines.cli import analyze, codes, doctor, events, explain, outages, run_job, schema, simulate, tables
+from pipelines.cli import analyze, codes, doctor, events, explain, outages, run_job, schema, simulate, sql, tables
 from pipelines.cli.console import Output, ReaderGone, Talk, output_error
 from pipelines.cli.options import PANELS
 
@@ -61,6 +61,7 @@ app.command("outages", cls=Command, short_help="List partitions without leader."
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
 app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
 app.command("simulate", cls=Command, short_help="Write logs of a made-up cluster, with the truth.")(simulate.simulate)
+app.command("sql", cls=Command, short_help="Answer a SELECT over the tables.")(sql.sql)
 app.command("schema", cls=Command, short_help="Print the JSON Schema of a command.")(schema.schema)
 app.command("doctor", cls=Command, short_help="Check this machine, and say how to mend it.")(doctor.doctor)
 

@@ -10,7 +10,7 @@ import typer
 
 from pipelines.errors import UsageError
 
-COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "events")
+COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "events", "sql")
 
 
 def schema(
@@ -41,6 +41,8 @@ def command_schema(command: str) -> dict[str, Any]:
         return _object(contract, "groupscope explain --json", told)
     if command == "events":
         return _events()
+    if command == "sql":
+        return _listing(contract, "rows", {"description": "Columns of the query, by name.", "type": "object"}, command)
     near = difflib.get_close_matches(command, COMMANDS, n=1)
     raise UsageError(f"no schema {command!r}; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"))
 
@@ -82,9 +84,9 @@ OFFENDER: dict[str, Any] = {
 }
 
 
-def _listing(contract: dict[str, Any], key: str, item: dict[str, Any]) -> dict[str, Any]:
+def _listing(contract: dict[str, Any], key: str, item: dict[str, Any], command: str | None = None) -> dict[str, Any]:
     listed = {"schema_version": contract["properties"]["schema_version"], key: {"type": "array", "items": item}}
-    return _object(contract, f"groupscope {key} --json", listed)
+    return _object(contract, f"groupscope {command or key} --json", listed)
 
 
 def _object(contract: dict[str, Any], title: str, properties: dict[str, Any]) -> dict[str, Any]:
