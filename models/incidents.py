@@ -72,10 +72,18 @@ def _episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebala
         yield episode
 
 
+PROTOCOLS_WITHOUT_STOP = frozenset({"consumer", "share", "streams"})
+
+
 def stopped_seconds(rows: Sequence[Rebalance]) -> float:
-    """Seconds in which the group's members waited for a rebalance, expected initial delay left out."""
+    """Seconds in which the group's members waited for a rebalance, expected initial delay left out.
+
+    Members of the newer protocols go on while partitions move (KIP-848), so their groups don't stop.
+    """
     total = 0.0
     for row in rows:
+        if row.protocol in PROTOCOLS_WITHOUT_STOP:
+            continue
         lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
         if lasted is not None and row.outcome != "empty":
             total += max(0.0, lasted - (row.initial_delay_seconds or 0.0))
@@ -224,7 +232,9 @@ def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Perso
     span = (_over(rows[-1]) - _began(rows[0])) / US_PER_SECOND
     count = f"{len(rows)} rebalances in {_spell(span)}" if len(rows) > 1 else "1 rebalance"
     told = f"{rows[0].group}: {count}, {_spell(stopped)} stopped"
-    if stopped < SHORTEST_SECONDS:
+    if rows[0].protocol in PROTOCOLS_WITHOUT_STOP and stopped < SHORTEST_SECONDS:
+        told = f"{rows[0].group}: {count}, partitions on the move for {_spell(sum(row.duration_seconds or 0.0 for row in rows))}"
+    elif stopped < SHORTEST_SECONDS:
         told = f"{rows[0].group}: {count}, nobody stopped"
     before = "after its coordinator moved, " if kind == "coordinator_move" else ""
     return f"{told}; {before}{_deeds(rows, kind, worst)}"
