@@ -258,3 +258,59 @@ class LearnedFact:
     subject: str
     value: str
     evidence: list[Evidence]
+
+
+@dataclass(slots=True)
+class AllocationChange:
+    """A change of one RocketMQ client's share of a topic. Queues are `broker:id`."""
+
+    cluster: str
+    system: str
+    allocation_change_id: str
+    group: str
+    topic: str
+    client_id: str
+    changed_at: int | None
+    cause: str
+    confidence: float
+    alternatives: dict[str, float]
+    offenders: list[Person]
+    trigger: str | None
+    added: list[str]
+    removed: list[str]
+    allocated: list[str]
+    queues: int | None
+    clients: int | None
+    strategy: str | None
+    evidence: list[Evidence]
+
+
+@dataclass(slots=True)
+class QueueOwnership:
+    """A stretch in which a queue had one owner, none, or two and more."""
+
+    cluster: str
+    system: str
+    queue_ownership_id: str
+    group: str
+    topic: str
+    queue: str
+    kind: str
+    owners: list[str]
+    started_at: int | None
+    ended_at: int | None
+
+
+@dataclass(slots=True)
+class Condition:
+    """A standing fault of a RocketMQ group."""
+
+    cluster: str
+    system: str
+    condition_id: str
+    kind: str
+    group: str
+    members: list[str]
+    started_at: int | None
+    ended_at: int | None
+    evidence: list[Evidence]

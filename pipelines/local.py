@@ -29,6 +29,7 @@ from pipelines.rows import events_of, micros
 from pipelines.stages import (
     HISTORY_TABLES,
     OUTAGE_TABLES,
+    ROCKET_TABLES,
     cluster_facts,
     cluster_outages,
     group_histories,
@@ -37,6 +38,7 @@ from pipelines.stages import (
     logs_end_of,
     name_files,
     refused_row,
+    rocket_histories,
 )
 from pipelines.store import EventStore, RowStore
 
@@ -79,9 +81,9 @@ class Analysis:
     layouts: list[Layout] = field(default_factory=list)
     coordinator_moves: RowStore = field(default_factory=lambda: RowStore("coordinator_moves"))
     offsets_at_risk: RowStore = field(default_factory=lambda: RowStore("offset_expirations"))
-    allocation_changes: list[Any] = field(default_factory=list)
-    ownership: list[Any] = field(default_factory=list)
-    conditions: list[Any] = field(default_factory=list)
+    allocation_changes: RowStore = field(default_factory=lambda: RowStore("allocation_changes"))
+    ownership: RowStore = field(default_factory=lambda: RowStore("queue_ownership"))
+    conditions: RowStore = field(default_factory=lambda: RowStore("conditions"))
     divergences: RowStore = field(default_factory=lambda: RowStore("divergences"))
     unknown: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[dict[str, Any]] = field(default_factory=list)
@@ -96,6 +98,7 @@ _ATTRIBUTES = {
     "member_sessions": "members",
     "offset_expirations": "offsets_at_risk",
     "partition_outages": "outages",
+    "queue_ownership": "ownership",
 }
 """Attributes of `Analysis` that are not named as their table: the JSON contract has its own words."""
 
@@ -107,8 +110,8 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
     """
     options = options or AnalyzeOptions()
     analysis = Analysis()
-    with EventStore() as store, EventStore() as partitions:
-        reading = _Reading(options, store, partitions, analysis)
+    with EventStore() as store, EventStore() as partitions, EventStore() as rocket:
+        reading = _Reading(options, store, partitions, rocket, analysis)
         reading.read(paths, progress)
         _replay(reading, options, analysis)
     analysis.incidents.sort(key=lambda incident: _SEVERITY_ORDER[incident.severity])
@@ -125,6 +128,7 @@ class _Reading:
     options: AnalyzeOptions
     store: EventStore
     partitions: EventStore
+    rocket: EventStore
     analysis: Analysis
     names: ClusterNames = field(default_factory=ClusterNames)
     cluster_events: list[Event] = field(default_factory=list)
@@ -159,6 +163,10 @@ class _Reading:
     def _events(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
             return
+        ours = pc.equal(batch["system"], "rocketmq")
+        if pc.any(ours).as_py():
+            self.rocket.add(batch.filter(pc.and_(ours, pc.is_valid(batch["event"]))))
+            batch = batch.filter(pc.invert(ours))
         wanted = pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES)
         self.cluster_events.extend(events_of(batch.filter(wanted)))
         self.partitions.add(batch.filter(pc.is_in(batch["event"], value_set=_PARTITION_EVENT_NAMES)))
@@ -233,8 +241,12 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
             for table in HISTORY_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
             analysis.incidents.extend(incidents_of(history, options.limits))
+    rocket = (batch for _, batches in reading.rocket.groups() for batch in batches)
+    for told in rocket_histories(rocket, cluster_of):
+        for table in ROCKET_TABLES:
+            getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(told, table))
     for _, batches in reading.partitions.groups():
-        for outages in cluster_outages(batches, nodes, cluster_of, readers, options.limits).values():
+        for outages in cluster_outages(batches, nodes, cluster_of, facts, readers, options.limits).values():
             analysis.layouts.append(outages.layout)
             for table in OUTAGE_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))

@@ -65,6 +65,9 @@ ROW_TABLES: dict[type, str] = {
     rows.OffsetExpiration: "offset_expirations",
     rows.Divergence: "divergences",
     rows.LearnedFact: "learned_facts",
+    rows.AllocationChange: "allocation_changes",
+    rows.QueueOwnership: "queue_ownership",
+    rows.Condition: "conditions",
 }
 """Dataclass of a row -> its table."""
 

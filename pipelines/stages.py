@@ -17,7 +17,10 @@ from models.kafka.outages import Outages, outages_of
 from models.kafka.outages_incidents import point_to_outages
 from models.kafka.outages_readers import READER_EVENTS, Readers
 from models.kafka.partitions_replay import PartitionStage
+from models.kafka.partitions_suspicions import suspicions_of
 from models.replay import GroupHistory, GroupStage
+from models.rocketmq.history import RocketHistory, history_of
+from models.rocketmq.stage import RocketStage
 from models.rows import Incident
 from parsers.files import Skipped, SourceFile
 from parsers.reader import ReadOptions
@@ -40,6 +43,10 @@ HISTORY_TABLES = (
 
 OUTAGE_TABLES = ("partition_outages", "leader_moves", "broker_outages", "incidents")
 """Tables that the partition stage fills; attributes of `Outages` have the same names."""
+
+
+ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions")
+"""Tables that RocketMQ's stage fills; attributes of `RocketHistory` have the same names."""
 
 
 def options_id(source: SourceFile, options: ReadOptions) -> str:
@@ -141,6 +148,7 @@ def cluster_outages(
     batches: Iterable[pa.RecordBatch],
     node_of: Mapping[str, str],
     cluster_of: Callable[[str], str],
+    facts: Mapping[str, ClusterFacts],
     readers: Mapping[str, Readers],
     limits: Limits,
 ) -> dict[str, Outages]:
@@ -151,9 +159,20 @@ def cluster_outages(
             cluster = cluster_of(event.place.file)
             stage = stages.get(cluster)
             if stage is None:
-                stage = stages[cluster] = PartitionStage(node_of)
+                stage = stages[cluster] = PartitionStage(
+                    node_of, suspicions=suspicions_of(facts.get(cluster) or ClusterFacts(cluster), node_of)
+                )
             stage.feed(event)
     return {cluster: outages_of(cluster, stages[cluster], readers.get(cluster), limits) for cluster in sorted(stages)}
+
+
+def rocket_histories(batches: Iterable[pa.RecordBatch], cluster_of: Callable[[str], str]) -> list[RocketHistory]:
+    """RocketMQ's stage for every cluster among its events, which may come in any order."""
+    stages: dict[str, RocketStage] = {}
+    for batch in batches:
+        for event in events_of(batch):
+            stages.setdefault(cluster_of(event.place.file), RocketStage()).feed(event)
+    return [history_of(cluster, stages[cluster]) for cluster in sorted(stages)]
 
 
 def incidents_of(history: GroupHistory, limits: Limits) -> list[Incident]:

@@ -1,0 +1,289 @@
+"""Why a share changed: what this run saw that the client's run before had not seen.
+
+The lists that two runs saw are never printed; they are found among the versions of the brokers' lists by their length,
+and by whether the strategy gives the share that was printed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.rocketmq.allocation import AllocationError, Queue, sorted_inputs, strategy_named
+from models.rocketmq.lists import SECOND_US, ClientList, How, difference
+from models.rocketmq.routes import Routes
+from models.rocketmq.runs import Run
+from models.rocketmq.stage import Group
+from models.rocketmq.wording import RETRY, Held
+
+PERIOD_US = 20_000_000
+LOOK_BACK_US = 4_000_000
+FIRST_US = 10_000_000
+"""A first share within this time of the start belongs to the start."""
+
+LATE_ROUTE_US = 3_000_000
+SLACK_US = 60_000
+
+
+@dataclass(slots=True)
+class Verdict:
+    """A cause, who did it, how sure that is, and what else it may be."""
+
+    cause: str
+    confidence: float
+    offenders: dict[str, str] = field(default_factory=dict)  # client id -> what it did
+    trigger: str = "period"
+    alternatives: dict[str, float] = field(default_factory=dict)
+    evidence: list[Event] = field(default_factory=list)
+
+
+class Judge:
+    """Judges the runs of one group in their order."""
+
+    def __init__(self, group: Group, routes: Routes) -> None:
+        self.group = group
+        self.routes = routes
+        self._before: dict[tuple[int, str], Run] = {}
+        self._seen: dict[int, tuple[str, ...] | None] = {}
+        self._notified: dict[str, list[int]] = defaultdict(list)
+        for at, event in group.notified:
+            self._notified[event.place.file].append(at)
+
+    def judge(self, run: Run) -> Verdict:
+        """The verdict on a run; runs come in their order."""
+        key = id(run.life), run.topic
+        before = self._before.get(key)
+        self._before[key] = run
+        trigger, woken = self._trigger(run)
+        seen = self._list_of(run)
+        self._seen[id(run)] = seen
+        verdict = self._plain(run, before) or self._first(run, before) or self._inputs(run, before, woken, seen)
+        verdict.trigger = trigger
+        return verdict
+
+    # -- what needs no lists ---------------------------------------------------------------------------------------
+
+    def _plain(self, run: Run, before: Run | None) -> Verdict | None:
+        if before is None:
+            return None
+        if _mode(run) != _mode(before):
+            return Verdict("message_request_mode", 0.9)
+        same = (run.queues, run.clients) == (before.queues, before.clients)
+        if same and run.why & {"reset", "offset_fixed"}:
+            return Verdict("offset_reset", 0.97)
+        if same and "pull_expired" in run.why:
+            return Verdict("pull_expired", 0.97, {run.life.client_id: "pull_expired"})
+        return None
+
+    def _first(self, run: Run, before: Run | None) -> Verdict | None:
+        if before is not None:
+            return None
+        life = run.life
+        routed = self.routes.first_seen(life.file, run.topic, life.begun_at - SECOND_US)
+        border = LATE_ROUTE_US if run.topic.startswith(RETRY) else FIRST_US
+        late = routed is not None and life.started_at is not None and routed > life.started_at + border
+        own = {life.client_id: "consumer_start"}
+        if late and not run.topic.startswith(RETRY) and run.topic not in life.topics:
+            return Verdict("subscription_change", 0.9, {life.client_id: "subscription_change"})
+        if run.asked_at <= life.ran_at + FIRST_US and not late:
+            return Verdict("consumer_start", 0.98, own)
+        earlier_at = self._run_before(run, before, self._trigger(run)[1])
+        told = self._primary(run)
+        there = len(told.versions[told.index_at(earlier_at + SLACK_US)]) if told is not None else 0
+        enough = run.queues is None or run.queues >= max(run.clients or 0, there)  # else an earlier share may have been empty
+        if enough or (late and routed is not None and routed > earlier_at - SLACK_US):
+            return Verdict("topic_route_appeared", 0.95, alternatives={"consumer_start": 0.05})
+        return None
+
+    # -- what the run saw and the one before it had not ------------------------------------------------------------
+
+    def _inputs(self, run: Run, before: Run | None, woken: int, seen: tuple[str, ...] | None) -> Verdict:
+        earlier_at = self._run_before(run, before, woken)
+        earlier = self._seen.get(id(before)) if before is not None and before.asked_at >= earlier_at - SLACK_US else None
+        told = self._primary(run)
+        if earlier is None and told is not None:
+            earlier = told.versions[told.index_at(earlier_at + SLACK_US)]
+        came: set[str] = set()
+        went: set[str] = set()
+        if seen is not None and earlier is not None:
+            came, went = difference(earlier, seen)
+        if run.not_listed is not None:
+            return self._not_listed(run, seen)
+        seen_routes = self.routes.seen_by(run.life.file, run.topic, before.asked_at if before else run.life.begun_at, run.at)
+        routed = [each for each in seen_routes if not each.first]
+        queues_differ = before is not None and run.queues != before.queues
+        if routed and (queues_differ or not (came or went)) and not (routed[-1].at < earlier_at and (came or went)):
+            verdict = _route_verdict(routed[-1].before, routed[-1].after, [each.event for each in routed])
+            if came or went:
+                verdict.alternatives = {self._members(run, came, went, told).cause: 0.3}
+                verdict.confidence = 0.7
+            return verdict
+        if not came and not went:
+            came, went = self._last_change(run, before, told, seen)
+        if came or went:
+            return self._members(run, came, went, told)
+        return self._fallback(run, before)
+
+    def _fallback(self, run: Run, before: Run | None) -> Verdict:
+        if before is None:
+            return Verdict("consumer_start", 0.5, {run.life.client_id: "consumer_start"}, alternatives={"topic_route_appeared": 0.3})
+        if run.clients is not None and before.clients is not None and run.clients != before.clients:
+            return Verdict("consumer_start" if run.clients > before.clients else "consumer_stop", 0.4)
+        if run.queues != before.queues:
+            return Verdict("queue_count_change", 0.5, alternatives={"broker_down": 0.2, "broker_up": 0.2})
+        return Verdict("unknown", 0.3)
+
+    def _last_change(
+        self, run: Run, before: Run | None, told: ClientList | None, seen: tuple[str, ...] | None
+    ) -> tuple[set[str], set[str]]:
+        """Where both runs seem to have seen one list: what changed it last, since the result before."""
+        if told is None or not told.steps:
+            return set(), set()
+        since = before.asked_at - LOOK_BACK_US if before is not None else run.life.begun_at
+        index = told.index_at(run.asked_at + SLACK_US)
+        while index > 0 and seen is not None and told.versions[index] != seen:
+            index -= 1
+        if index <= 0 or told.starts[index] < since:
+            return set(), set()
+        return difference(told.versions[index - 1], told.versions[index])
+
+    def _members(self, run: Run, came: set[str], went: set[str], told: ClientList | None) -> Verdict:
+        deeds = {who: self._came_how(run, who, told) for who in came} | {who: self._went_how(run, who, told) for who in went}
+        counts: dict[str, int] = defaultdict(int)
+        for deed in deeds.values():
+            counts[deed] += 1
+        ranked = sorted(counts, key=lambda deed: (_RANK.get(deed, 9), -counts[deed]))
+        sure = 0.97 if len(counts) == 1 else 0.75
+        others = {deed: round((1 - sure) / (len(ranked) - 1), 3) for deed in ranked[1:]}
+        return Verdict(ranked[0], sure, deeds, alternatives=others)
+
+    def _came_how(self, run: Run, who: str, told: ClientList | None) -> str:
+        if told is None:
+            return "consumer_start"
+        index = told.index_at(run.at)
+        earlier = [step for step in told.steps[:index] if step.who == who or step.how is How.RESTARTED]
+        joined = max((step.at for step in earlier if step.how is How.CONNECTED), default=run.at)
+        gone = [step for step in earlier if step.at < joined and step.how is not How.CONNECTED]
+        life = self.group.life_of(who, joined)
+        if not gone or (life is not None and life.begun_at > gone[-1].at):
+            return (
+                "broker_up" if life is not None and self._restarted(told, joined) and life.ran_at < joined - FIRST_US else "consumer_start"
+            )
+        if gone[-1].how is How.RESTARTED:
+            return "broker_up"
+        return "consumer_start" if gone[-1].how is How.UNREGISTERED else "consumer_resume"
+
+    @staticmethod
+    def _restarted(told: ClientList, at: int) -> bool:
+        return any(step.how is How.RESTARTED and step.at <= at for step in told.steps)
+
+    def _went_how(self, run: Run, who: str, told: ClientList | None) -> str:
+        steps = (
+            [step for step in told.steps if step.at <= run.at and step.who in {who, ""} and step.how is not How.CONNECTED] if told else []
+        )
+        if not steps:
+            return "consumer_list_partial" if told is not None and self._restarted(told, run.at) else "consumer_stop"
+        match steps[-1].how:
+            case How.UNREGISTERED:
+                return "consumer_stop"
+            case How.EXPIRED:
+                return "channel_expired"
+            case How.RESTARTED:
+                return "consumer_list_partial"
+        life = self.group.life_of(who, steps[-1].at)
+        lives = life is not None and life.last_at > steps[-1].at + 2 * SECOND_US
+        return "connection_lost" if lives else "consumer_crash"
+
+    def _not_listed(self, run: Run, seen: Sequence[str] | None) -> Verdict:
+        listed = run.not_listed.fields.get("listed") if run.not_listed is not None else None
+        there = [str(each) for each in listed] if isinstance(listed, list) else list(seen or ())
+        alive = {
+            life.client_id for life in self.group.lives if life.begun_at <= run.at and (life.ended_at is None or life.ended_at > run.at)
+        }
+        missing = dict.fromkeys(sorted(alive - set(there)), "consumer_list_partial")
+        return Verdict("consumer_list_partial", 0.95, missing, evidence=[run.not_listed] if run.not_listed else [])
+
+    # -- which lists ------------------------------------------------------------------------------------------------
+
+    def _trigger(self, run: Run) -> tuple[str, int]:
+        """What woke the client, and when."""
+        told = [at for at in self._notified.get(run.life.file, ()) if run.asked_at - 1_300_000 <= at <= run.asked_at + SLACK_US]
+        if told:
+            return "notification", told[0]
+        if run.asked_at <= run.life.ran_at + 3 * SECOND_US:
+            return "start", run.life.ran_at
+        return "period", run.asked_at
+
+    def _run_before(self, run: Run, before: Run | None, woken: int) -> int:
+        """When the client had run before: with a result, woken by a notification, or by its period."""
+        known = [at + SLACK_US for at in self._notified.get(run.life.file, ()) if at < woken - SLACK_US and at >= run.life.begun_at]
+        known.append(run.life.ran_at + SLACK_US)
+        if before is not None:
+            known.append(before.asked_at)
+        last = max((at for at in known if at < run.asked_at), default=run.life.ran_at)
+        while last + PERIOD_US + SECOND_US < run.asked_at:
+            last += PERIOD_US
+        return last
+
+    def _primary(self, run: Run) -> ClientList | None:
+        lists = [each for each in self.group.lists.values() if each.steps]
+        return max(lists, key=lambda each: (self._fits(run, each) is not None, len(each.steps)), default=None)
+
+    def _fits(self, run: Run, told: ClientList) -> tuple[str, ...] | None:
+        """The latest version of a list that a run may have seen, by its length and its share."""
+        if run.clients is None:
+            return told.versions[told.index_at(run.asked_at)]
+        sized = [
+            told.versions[index]
+            for index in told.between(run.asked_at - LOOK_BACK_US, run.asked_at + SLACK_US)
+            if len(told.versions[index]) == run.clients
+        ]
+        return next((each for each in sized if self._gives(run, each)), sized[0] if sized else None)
+
+    def _list_of(self, run: Run) -> tuple[str, ...] | None:
+        found = [version for told in self.group.lists.values() if (version := self._fits(run, told)) is not None]
+        return next((each for each in found if self._gives(run, each)), found[0] if found else None)
+
+    def _gives(self, run: Run, clients: Sequence[str]) -> bool:
+        """Whether a strategy gives the share that was printed; true where that can't be told."""
+        reads = next((then for at, then in reversed(self.routes.over_time(run.topic)) if at <= run.at), None)
+        if reads is None or sum(reads.values()) != run.queues or not run.strategy:
+            return True
+        queues, ids = sorted_inputs((Queue(run.topic, broker, n) for broker, count in reads.items() for n in range(count)), clients)
+        try:
+            share = strategy_named(run.strategy).allocate(queues, ids, run.life.client_id)
+        except (AllocationError, ValueError):
+            return True
+        return {Held(each.topic, f"{each.broker}:{each.queue_id}") for each in share or ()} == set(run.share)
+
+
+def _mode(run: Run) -> str:
+    """How the client gets a topic's messages: it pulls from queues of its own, or pops from all."""
+    return "POP" if "Mode=POP" in run.result.text else "PULL"
+
+
+_RANK = {
+    name: rank
+    for rank, name in enumerate(
+        (
+            "consumer_list_partial",
+            "channel_expired",
+            "connection_lost",
+            "consumer_crash",
+            "consumer_stop",
+            "consumer_resume",
+            "broker_up",
+            "consumer_start",
+        )
+    )
+}
+
+
+def _route_verdict(before: dict[str, int], after: dict[str, int], lines: list[Event]) -> Verdict:
+    if after.keys() - before.keys():
+        return Verdict("broker_up", 0.95, evidence=lines)
+    if before.keys() - after.keys():
+        return Verdict("broker_down", 0.95, evidence=lines)
+    return Verdict("queue_count_change", 0.95, evidence=lines)

@@ -1,0 +1,82 @@
+"""Which clients each broker had on its list of a group, and when: what a client that asked it was told.
+
+A broker's list is by connection: an id with two connections stands on it twice, and a broker that starts anew begins
+with an empty one. Lines of brokers have whole seconds; what clients say of the same second is finer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+SECOND_US = 1_000_000
+
+
+class How(StrEnum):
+    """How a list changed."""
+
+    CONNECTED = "connected"
+    UNREGISTERED = "unregistered"
+    LOST = "lost"
+    EXPIRED = "expired"
+    RESTARTED = "restarted"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change of a list. `who` is empty where the whole list went."""
+
+    at: int
+    how: How
+    who: str = ""
+
+
+@dataclass(slots=True)
+class ClientList:
+    """One broker's list of a group over time: versions and when each began."""
+
+    broker: str
+    starts: list[int] = field(default_factory=lambda: [-(1 << 62)])
+    versions: list[tuple[str, ...]] = field(default_factory=lambda: [()])
+    steps: list[Step] = field(default_factory=list)
+    _channels: dict[str, str] = field(default_factory=dict)
+
+    def connect(self, at: int, channel: str, client_id: str) -> None:
+        self._channels[channel] = client_id
+        self._note(Step(at, How.CONNECTED, client_id))
+
+    def leave(self, at: int, channel: str, how: How, client_id: str | None = None) -> str | None:
+        """A connection is gone; gives whose it was."""
+        who = self._channels.pop(channel, None) or client_id
+        if who is not None:
+            self._note(Step(at, how, who))
+        return who
+
+    def restart(self, at: int) -> None:
+        if self._channels:
+            self._channels.clear()
+            self._note(Step(at, How.RESTARTED))
+
+    def _note(self, step: Step) -> None:
+        now = tuple(sorted(self._channels.values()))
+        at = max(step.at, self.starts[-1] + 1)
+        self.steps.append(Step(at, step.how, step.who))
+        self.starts.append(at)
+        self.versions.append(now)
+
+    def index_at(self, at: int) -> int:
+        """The version that held at a time."""
+        return bisect_right(self.starts, at) - 1
+
+    def between(self, begin: int, end: int) -> Iterable[int]:
+        """Versions that held at some time from `begin` to `end`, the latest first."""
+        return range(self.index_at(end), self.index_at(begin) - 1, -1)
+
+
+def difference(before: Sequence[str], after: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Who came and who went from one list to another; a second connection of an id counts as a coming."""
+    came = {who for who in after if after.count(who) > before.count(who)}
+    went = {who for who in before if before.count(who) > after.count(who)}
+    return came, went

@@ -1,0 +1,165 @@
+"""Consumers as processes: who wrote which file, from when to when, and how each came to its end.
+
+Lines of a client rarely name it. A file belongs to the client that it shows being created; a second start of the same
+group in one file is another life.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.events import Event
+from models.rocketmq.wording import consumers_in
+
+QUARTER_US = 900_000_000
+NEAR_US = 120_000_000
+"""How far a start may be from the broker's word of it and still tell the zone of its file."""
+
+SECOND_US = 1_000_000
+LEAVER_US = 200_000
+"""From a client's word that it is off the list to the end of its process, in the median."""
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """One consumer of one group in one process."""
+
+    group: str
+    file: str
+    begun_at: int
+    client_id: str = ""
+    started_at: int | None = None
+    unregistered_at: int | None = None
+    lost_at: int | None = None
+    last_at: int = 0
+    model: str = ""
+    topics: dict[str, str] = field(default_factory=dict)
+    timed: list[tuple[int, Event]] = field(default_factory=list)
+
+    @property
+    def ended_at(self) -> int | None:
+        """When its queues were free again; None while it lives. A frozen process holds on to its queues."""
+        if self.unregistered_at is not None:
+            return self.unregistered_at + LEAVER_US
+        if self.lost_at is not None and self.last_at <= self.lost_at + 2 * SECOND_US:
+            return max(self.lost_at, self.last_at)
+        return None
+
+    @property
+    def events(self) -> list[Event]:
+        return [event for _, event in self.timed]
+
+    @property
+    def ran_at(self) -> int:
+        return self.started_at if self.started_at is not None else self.begun_at
+
+
+def at_of(event: Event) -> int:
+    """When an event happened, or at least not before."""
+    return event.at_us if event.at_us is not None else event.order_us
+
+
+def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
+    """By how much the times of each client's file must be moved, from what brokers say of the same clients in epoch time.
+
+    Whole quarters of an hour are a wrong zone; what is left is the clock's own error.
+    """
+    created: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    seen: dict[str, list[int]] = defaultdict(list)
+    for event in events:
+        if event.name == "RocketClientCreated" and event.client_id:
+            created[event.place.file].append((event.client_id, at_of(event)))
+        elif event.name == "RocketConsumerConnected" and event.client_id:
+            seen[event.client_id].append(_int(event.fields.get("seen_ms")) * 1000)
+    shifts: dict[str, int] = {}
+    for file, starts in created.items():
+        for client_id, at in starts:
+            apart = [epoch - at for epoch in seen.get(client_id, ())]
+            quarters = [round(each / QUARTER_US) for each in apart if abs(each - round(each / QUARTER_US) * QUARTER_US) < NEAR_US]
+            if quarters and 0 not in quarters:
+                shifts[file] = min(quarters, key=abs) * QUARTER_US
+    return shifts
+
+
+def _int(value: Any) -> int:
+    return int(value) if isinstance(value, int) else 0
+
+
+class Registry:
+    """Lives by file and group, built from clients' events in the order of each file."""
+
+    def __init__(self) -> None:
+        self.lives: list[Life] = []
+        self._open: dict[tuple[str, str], Life] = {}
+        self._pending: dict[str, Life] = {}
+        self._client_of: dict[str, str] = {}
+        self._models: dict[tuple[str, str], str] = {}
+
+    def feed(self, event: Event, at: int) -> Life | None:
+        """Take an event of a client's file; gives the life that it belongs to."""
+        file = event.place.file
+        if event.name == "RocketConsumerStarting" and event.group:
+            self._client_of.pop(file, None)
+            self._pending[file] = self._begin(event.group, file, at)
+            self._pending[file].model = str(event.fields.get("model") or "")
+        elif event.name == "RocketClientCreated" and event.client_id:
+            self._created(file, event.client_id)
+        elif event.name == "RocketHeartbeat":
+            self._heartbeat(event, file)
+        if event.group is None:
+            for (path, _), each in self._open.items():
+                if path == file:
+                    each.last_at = max(each.last_at, at)
+            return None
+        life = self._open.get((file, event.group))
+        if life is None:
+            life = self._begin(event.group, file, at)
+        if event.client_id and event.name != "RocketQueueUnlocked" and not life.client_id:
+            life.client_id = event.client_id
+        life.last_at = max(life.last_at, at)
+        self._step(life, event, at)
+        return life
+
+    def _begin(self, group: str, file: str, at: int) -> Life:
+        old = self._open.get((file, group))
+        life = Life(group, file, at, client_id=self._client_of.get(file, ""), last_at=at)
+        if old is not None and old.unregistered_at is None and old.lost_at is None:
+            old.lost_at = old.last_at
+        self._open[file, group] = life
+        self.lives.append(life)
+        return life
+
+    def _created(self, file: str, client_id: str) -> None:
+        self._client_of[file] = client_id
+        life = self._pending.pop(file, None)
+        if life is not None:
+            life.client_id = client_id
+
+    def _heartbeat(self, event: Event, file: str) -> None:
+        for told in consumers_in(str(event.fields.get("consumers") or "")):
+            life = self._open.get((file, told.group))
+            if life is not None:
+                life.topics, life.model = told.topics, told.model
+
+    @staticmethod
+    def _step(life: Life, event: Event, at: int) -> None:
+        if event.name == "RocketConsumerStarted":
+            life.started_at = at
+        elif event.name == "RocketUnregistered" and life.unregistered_at is None:
+            life.unregistered_at = at
+        life.timed.append((at, event))
+
+    def lose(self, client_id: str, group: str, at: int) -> None:
+        """A broker says that a connection of the client is closed. Of two with one id it is the one that fell silent."""
+        mine = [
+            each
+            for each in self.lives
+            if each.client_id == client_id and each.group == group and each.begun_at <= at and each.unregistered_at is None
+        ]
+        silent = [each for each in mine if each.last_at <= at + 2 * SECOND_US and each.lost_at is None]
+        life = max(silent or mine, key=lambda each: each.begun_at, default=None)
+        if life is not None:
+            life.lost_at = at

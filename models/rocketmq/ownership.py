@@ -1,0 +1,161 @@
+"""Who held each queue of a topic, and when nobody or two did."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from models.rocketmq.lives import Life
+from models.rocketmq.routes import Reads, Routes
+from models.rocketmq.runs import queue_of
+from models.rocketmq.stage import Group
+from models.rocketmq.wording import BROADCASTING, RETRY, queue_name
+
+FOREVER = 1 << 62
+BRIEF_US = 1_000_000
+"""A queue that changes hands is nobody's, or two clients', for a moment: shorter stretches are no windows."""
+
+PERIOD_US = 20_000_000
+"""Clients rebalance at least this often."""
+
+START_US = 1_000_000
+"""From the word that a consumer runs to its first share, about."""
+
+DROPS = frozenset({"RocketResetOrdered"})
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of one queue. `ended_at` is None while it goes on."""
+
+    topic: str
+    queue: str
+    kind: str
+    owners: tuple[str, ...]
+    started_at: int
+    ended_at: int | None
+
+
+@dataclass(slots=True)
+class _Topic:
+    """Edges of one topic of a group: what was held from when to when, and by whom."""
+
+    held: dict[str, list[tuple[int, int, Life]]] = field(default_factory=lambda: defaultdict(list))
+    first_at: int = FOREVER
+    started_at: int = FOREVER  # of the first reader, where none ever took a queue
+
+    @property
+    def begins_at(self) -> int:
+        """From when on its queues ought to have an owner."""
+        return self.first_at if self.first_at != FOREVER else self.started_at + START_US
+
+
+def has_owners(group: Group) -> bool:
+    """Whether a queue of this group ought to have one owner: not where each client reads all, or a fixed list, or pops."""
+    if any(life.model == BROADCASTING for life in group.lives):
+        return False
+    return not any(run.strategy == "CONFIG" or "mode" in run.why or run.result.name != "RocketShareChanged" for run in group.runs)
+
+
+def windows_of(group: Group, routes: Routes, end: int) -> list[Window]:
+    """All stretches of all queues of a group, by topic and queue."""
+    if not has_owners(group):
+        return []
+    topics = _held(group)
+    found: list[Window] = []
+    for topic in sorted(topics):
+        until = _live_until(group, topic)
+        readable = _readable(topic, group, routes)
+        for queue in sorted(set(topics[topic].held) | set(readable)):
+            asked = _clip(readable.get(queue, []), topics[topic].begins_at, min(until, end))
+            found += _stretches(topic, queue, topics[topic].held.get(queue, []), asked, end)
+    return found
+
+
+def _held(group: Group) -> dict[str, _Topic]:
+    """What each life held, from its lines; its end frees all."""
+    topics: dict[str, _Topic] = defaultdict(_Topic)
+    for life in group.lives:
+        open_at: dict[tuple[str, str], int] = {}
+        over = life.ended_at if life.ended_at is not None else FOREVER
+        for at, event in life.timed:
+            topic = event.topic or ""
+            if event.name == "RocketQueueAdded":
+                open_at.setdefault((topic, queue_of(event)), at)
+                topics[topic].first_at = min(topics[topic].first_at, at)
+            elif event.name == "RocketQueueRemoved":
+                begun = open_at.pop((topic, queue_of(event)), None)
+                if begun is not None:
+                    topics[topic].held[queue_of(event)].append((begun, min(at, over), life))
+            elif event.name in DROPS:
+                for key in [key for key in open_at if key[0] == topic]:
+                    topics[topic].held[key[1]].append((open_at.pop(key), min(at, over), life))
+            elif event.name == "RocketOffsetSent" and life.started_at is None and event.fields.get("on") == "period":
+                open_at.setdefault((topic, queue_of(event)), at)  # a file that begins in the middle of a life
+        for (topic, queue), begun in open_at.items():
+            topics[topic].held[queue].append((begun, over, life))
+    for life in group.lives:
+        for name in life.topics:
+            if topics[name].first_at == FOREVER and not topics[name].held and life.started_at is not None:
+                topics[name].started_at = min(topics[name].started_at, life.started_at)
+    return topics
+
+
+def _live_until(group: Group, topic: str) -> int:
+    """When the last client was gone that reads a topic."""
+    readers = [
+        life for life in group.lives if topic.startswith(RETRY) or topic in life.topics or any(e.topic == topic for e in life.events)
+    ]
+    return max((life.ended_at if life.ended_at is not None else FOREVER for life in readers), default=FOREVER)
+
+
+def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[int, int]]]:
+    """From when to when each queue could be read."""
+    steps = routes.over_time(topic)
+    if not steps and group.runs:
+        return {}
+    delay = PERIOD_US if topic.startswith(RETRY) else 0  # nobody is told of a retry topic: it is met at the next run
+    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for index, (at, reads) in enumerate(steps):
+        after = steps[index + 1][0] if index + 1 < len(steps) else FOREVER
+        for queue in _queues(reads):
+            mine = spans[queue]
+            if mine and mine[-1][1] >= at:
+                mine[-1] = (mine[-1][0], after)
+            else:
+                mine.append((at + delay, after))
+    return spans
+
+
+def _queues(reads: Reads) -> Iterable[str]:
+    return (queue_name(broker, number) for broker, count in reads.items() for number in range(count))
+
+
+def _clip(spans: list[tuple[int, int]], begin: int, end: int) -> list[tuple[int, int]]:
+    return [(max(low, begin), min(high, end)) for low, high in spans if max(low, begin) < min(high, end)]
+
+
+def _stretches(topic: str, queue: str, held: list[tuple[int, int, Life]], asked: list[tuple[int, int]], end: int) -> Iterable[Window]:
+    """Cut a queue's time where its owners change or it comes and goes."""
+    edges = sorted({at for low, high, _ in held for at in (low, min(high, end))} | {at for span in asked for at in span})
+    last: Window | None = None
+    for low, high in pairwise(edges):
+        owners = tuple(sorted(life.client_id for begun, over, life in held if begun <= low and over >= high))
+        wanted = any(begun <= low and over >= high for begun, over in asked)
+        kind = "two_owners" if len(owners) > 1 else "owned" if owners else "no_owner" if wanted else ""
+        stop = None if high >= end else high
+        if last is not None and (last.kind, last.owners, last.ended_at) == (kind, owners, low):
+            last = Window(topic, queue, kind, owners, last.started_at, stop)
+            continue
+        if last is not None:
+            yield last
+        last = Window(topic, queue, kind, owners, low, stop) if kind else None
+    if last is not None:
+        yield last
+
+
+def lasting(windows: Iterable[Window], end: int) -> list[Window]:
+    """Windows that are worth a row: not the moment in which a queue changes hands."""
+    return [each for each in windows if each.kind == "owned" or (each.ended_at or end) - each.started_at >= BRIEF_US]

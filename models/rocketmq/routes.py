@@ -1,0 +1,85 @@
+"""Which queues of each topic could be read, and since when.
+
+Name servers say so at once, clients when they next ask, up to half a minute later.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.rocketmq.wording import addresses_in, route_in
+
+Reads = dict[str, int]
+"""How many queues can be read from each broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteChange:
+    """What one client saw of a topic's route change."""
+
+    at: int
+    file: str
+    before: Reads
+    after: Reads
+    event: Event
+    first: bool
+
+
+@dataclass(slots=True)
+class Routes:
+    """Routes of a cluster's topics over time."""
+
+    changes: dict[str, list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
+    _servers: list[tuple[int, Event]] = field(default_factory=list)
+    _names: dict[str, str] = field(default_factory=dict)
+
+    def told(self, event: Event, at: int) -> None:
+        """Take what a client, a broker or a name server says of routes."""
+        if event.name == "RocketRouteChanged":
+            before, after = str(event.fields.get("route_before")), str(event.fields.get("route"))
+            self._names.update(addresses_in(after))
+            change = RouteChange(at, event.place.file, route_in(before), route_in(after), event, before == "null")
+            self.changes[event.topic or ""].append(change)
+            return
+        if event.name == "RocketBrokerStarted":
+            self._names[str(event.fields.get("address"))] = str(event.fields.get("broker"))
+        else:
+            self._servers.append((at, event))
+
+    def seen_by(self, file: str, topic: str, begin: int, end: int) -> list[RouteChange]:
+        """Changes of a topic's route that one client saw from `begin` to `end`."""
+        return [each for each in self.changes.get(topic, ()) if each.file == file and begin < each.at <= end]
+
+    def first_seen(self, file: str, topic: str, begin: int) -> int | None:
+        """When a client first had a route of a topic."""
+        return min((each.at for each in self.changes.get(topic, ()) if each.file == file and each.at >= begin and each.after), default=None)
+
+    def over_time(self, topic: str) -> list[tuple[int, Reads]]:
+        """What could be read of a topic, from when on."""
+        steps: list[tuple[int, int, Reads | tuple[str, int | None]]] = [(each.at, 1, each.after) for each in self.changes.get(topic, ())]
+        for at, event in self._servers:
+            broker = self._names.get(str(event.fields.get("address")), "")
+            if event.name == "RocketTopicRouted" and event.topic == topic:
+                reads = event.fields.get("reads")
+                steps.append((at, 0, (str(event.fields.get("broker")), reads if isinstance(reads, int) else None)))
+            elif broker and event.name == "RocketBrokerLost":
+                steps.append((at, 0, (broker, 0)))
+        found: list[tuple[int, Reads]] = []
+        now: Reads = {}
+        for at, _, what in sorted(steps, key=lambda step: (step[0], step[1])):
+            then = dict(what) if isinstance(what, dict) else _set(now, *what)
+            if then != now:
+                found.append((at, then))
+                now = then
+        return found
+
+
+def _set(now: Reads, broker: str, reads: int | None) -> Reads:
+    if reads is None or broker not in now:
+        return now
+    then = {name: count for name, count in now.items() if name != broker}
+    if reads:
+        then[broker] = reads
+    return then

@@ -1,0 +1,68 @@
+"""What RocketMQ prints of its own objects inside messages: queues, routes, subscriptions."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+RETRY = "%RETRY%"
+"""What the name of a group's retry topic begins with."""
+
+BROADCASTING = "BROADCASTING"
+
+_QUEUE = re.compile(r"MessageQueue \[topic=([^,\]]+), brokerName=([^,\]]+), queueId=(-?\d+)\]")
+_QUEUE_DATA = re.compile(r"QueueData \[brokerName=([^,\]]+), readQueueNums=(\d+), writeQueueNums=\d+, perm=(\d+)")
+_BROKER_DATA = re.compile(r"brokerName=([^,\]]+), brokerAddrs=\{([^}]*)\}")
+_CONSUMER = re.compile(r"groupName=([^,\]]+), consumeType=\w+, messageModel=(\w+)")
+_SUBSCRIPTION = re.compile(r"SubscriptionData \[classFilterMode=\w+, topic=([^,\]]+), subString=(.*?), tagsSet=")
+READABLE = 4
+"""Bit of a queue's permission (PermName.PERM_READ)."""
+
+
+class Held(NamedTuple):
+    """A queue of a topic; its name is `broker:id`."""
+
+    topic: str
+    queue: str
+
+
+def queue_name(broker: str, number: int) -> str:
+    """A queue as tables name it."""
+    return f"{broker}:{number}"
+
+
+def queues_in(text: str) -> list[Held]:
+    """All queues that a text names, in its order."""
+    return [Held(topic, queue_name(broker, int(number))) for topic, broker, number in _QUEUE.findall(text)]
+
+
+def route_in(text: str) -> dict[str, int]:
+    """How many queues of a topic may be read from each broker."""
+    return {broker: int(reads) for broker, reads, permission in _QUEUE_DATA.findall(text) if int(permission) & READABLE}
+
+
+def addresses_in(text: str) -> dict[str, str]:
+    """Names of brokers by their addresses, as a route gives them."""
+    found: dict[str, str] = {}
+    for broker, addresses in _BROKER_DATA.findall(text):
+        for item in addresses.split(", "):
+            found[item.partition("=")[2]] = broker
+    return found
+
+
+class Subscribed(NamedTuple):
+    """What a client says of one of its consumers in a heartbeat."""
+
+    group: str
+    model: str
+    topics: dict[str, str]
+
+
+def consumers_in(text: str) -> list[Subscribed]:
+    """The consumers in a heartbeat: group, message model, and what each topic is filtered by."""
+    found = []
+    for part in text.split("ConsumerData [")[1:]:
+        head = _CONSUMER.match(part)
+        if head is not None:
+            found.append(Subscribed(head[1], head[2], dict(_SUBSCRIPTION.findall(part))))
+    return found
