@@ -93,7 +93,7 @@ class Judge:
         told = self._primary(run)
         there = len(told.versions[told.index_at(earlier_at + SLACK_US)]) if told is not None else 0
         enough = run.queues is None or run.queues >= max(run.clients or 0, there)  # else an earlier share may have been empty
-        if enough or (late and routed is not None and routed > earlier_at - SLACK_US):
+        if not run.refused and (enough or (routed is not None and routed > earlier_at - 2 * SLACK_US)):
             return Verdict("topic_route_appeared", 0.95, alternatives={"consumer_start": 0.05})
         return None
 

@@ -116,10 +116,10 @@ def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[
     steps = routes.over_time(topic)
     if not steps and group.runs:
         return {}
-    delay = PERIOD_US if topic.startswith(RETRY) else 0  # nobody is told of a retry topic: it is met at the next run
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for index, (at, reads) in enumerate(steps):
         after = steps[index + 1][0] if index + 1 < len(steps) else FOREVER
+        delay = _met_after(at, group) if topic.startswith(RETRY) else 0
         for queue in _queues(reads):
             mine = spans[queue]
             if mine and mine[-1][1] >= at:
@@ -127,6 +127,11 @@ def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[
             else:
                 mine.append((at + delay, after))
     return spans
+
+
+def _met_after(at: int, group: Group) -> int:
+    """How long until a client's next run meets a new queue of a retry topic, of which nobody is told."""
+    return min((when - at for when, _ in group.notified if at < when < at + PERIOD_US), default=PERIOD_US)
 
 
 def _queues(reads: Reads) -> Iterable[str]:

@@ -10,8 +10,8 @@ from models.rocketmq.lives import Life
 from models.rocketmq.wording import Held, queue_name, queues_in
 
 RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"})
-RUN_MAX_US = 30_000_000
-"""Lines of a queue that are older than this belong to no later result."""
+RUN_MAX_US = 150_000_000
+"""Lines of a queue that are older than this belong to no later result: a dead client's locks are held for a minute or two."""
 
 
 @dataclass(slots=True)
