@@ -108,7 +108,7 @@ def rebalance(row: Row) -> data.Rebalance:
         cause=cause_id,
         cause_title=entry.title,
         family=entry.family,
-        expected=entry.expected,
+        expected=entry.expected or (root is not None and cause_entry(system, root).expected),
         root_cause=root,
         root_cause_title=cause_entry(system, root).title if root else None,
         confidence=column(row, "confidence"),

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pipelines.cli import analyze, codes, doctor, events, explain, outages, run_job, schema, simulate, sql, tables
+from pipelines.cli import analyze, codes, compare, doctor, events, explain, outages, run_job, schema, simulate, sql, tables
 from pipelines.cli.console import Output, ReaderGone, Talk, output_error
 from pipelines.cli.options import PANELS
 
@@ -58,6 +58,7 @@ app.command("rebalances", cls=Command, short_help="List rebalances.")(tables.reb
 app.command("offenders", cls=Command, short_help="Rank members by the trouble that they made.")(tables.offenders)
 app.command("timeline", cls=Command, short_help="Show the states of groups over time.")(tables.timeline)
 app.command("outages", cls=Command, short_help="List partitions without leader.")(outages.outages)
+app.command("compare", cls=Command, short_help="Compare two periods or two clusters.")(compare.compare)
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
 app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
 app.command("simulate", cls=Command, short_help="Write logs of a made-up cluster, with the truth.")(simulate.simulate)

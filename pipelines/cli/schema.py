@@ -10,7 +10,7 @@ import typer
 
 from pipelines.errors import UsageError
 
-COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "events", "sql")
+COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "events", "compare", "sql")
 
 
 def schema(
@@ -41,6 +41,8 @@ def command_schema(command: str) -> dict[str, Any]:
         return _object(contract, "groupscope explain --json", told)
     if command == "events":
         return _events()
+    if command == "compare":
+        return _object(contract, "groupscope compare --json", {"schema_version": contract["properties"]["schema_version"], **COMPARISON})
     if command == "sql":
         return _listing(contract, "rows", {"description": "Columns of the query, by name.", "type": "object"}, command)
     near = difflib.get_close_matches(command, COMMANDS, n=1)
@@ -81,6 +83,55 @@ OFFENDER: dict[str, Any] = {
         "last_at",
     ],
     "additionalProperties": False,
+}
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+_SECONDS = {"type": "number", "minimum": 0}
+_MEMBER = _closed(
+    {
+        name: OFFENDER["properties"][name]
+        for name in ("system", "group", "name", "rebalances_caused", "rebalances_held_up", "stopped_seconds", "causes")
+    }
+)
+COMPARISON: dict[str, Any] = {
+    "sides": {
+        "description": "What is compared: `before` and `after`, or the names of two clusters.",
+        "type": "array",
+        "minItems": 2,
+        "maxItems": 2,
+        "items": _closed(
+            {
+                "name": _TEXT,
+                "started_at": _INSTANT,
+                "ended_at": _INSTANT,
+                "rebalances": _COUNT,
+                "rebalances_per_hour": {"type": ["number", "null"], "minimum": 0},
+                "stopped_seconds": _SECONDS,
+            }
+        ),
+    },
+    "changes": {
+        "description": "Rebalances by group and cause; what changed most comes first. `before` is the first side.",
+        "type": "array",
+        "items": _closed(
+            {
+                "system": OFFENDER["properties"]["system"],
+                "group": _TEXT,
+                "cause": _TEXT,
+                "expected": {"type": "boolean"},
+                "count_before": _COUNT,
+                "count_after": _COUNT,
+                "stopped_seconds_before": _SECONDS,
+                "stopped_seconds_after": _SECONDS,
+            }
+        ),
+    },
+    "new_offenders": {"description": "Members that made trouble on the second side only.", "type": "array", "items": _MEMBER},
+    "gone_offenders": {"description": "Members that made trouble on the first side only.", "type": "array", "items": _MEMBER},
 }
 
 

@@ -83,12 +83,17 @@ def known_groups(analysis: Any) -> set[str]:
 
 def no_such_group(name: str, known: Iterable[str]) -> UsageError:
     """The error for a group that is not there, with what may have been meant."""
+    return UsageError(f"no group {name!r} here; {nearest_of(name, known, 'no group at all')}")
+
+
+def nearest_of(name: str, known: Iterable[str], nothing: str = "none") -> str:
+    """What may have been meant by a name, else what there is."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if near:
-        return UsageError(f"no group {name!r} here; did you mean {near[0]!r}?")
+        return f"did you mean {near[0]!r}?"
     some = ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    return UsageError(f"no group {name!r} here; there {'are' if names else 'is'} {some or 'no group at all'}")
+    return f"there {'are' if len(names) > 1 else 'is'} {some or nothing}"
 
 
 def _check_groups(analysis: Any, wanted: Iterable[str]) -> None:

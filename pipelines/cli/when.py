@@ -16,6 +16,10 @@ AROUND = timedelta(minutes=10)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+JUST_BEHIND = timedelta(hours=1)
+"""A time of day this little behind the last record is of the same day: who types 10:00 for logs until 09:58 means no other."""
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A point in time that may need the end of the logs, or a day, to be known."""
@@ -45,7 +49,7 @@ class Moment:
             if self.of_day
             else local
         )
-        return _micros(found if found <= local else found - timedelta(days=1))
+        return _micros(found if found <= local + JUST_BEHIND else found - timedelta(days=1))
 
 
 def moment(text: str, zone: str, option: str) -> Moment:
