@@ -163,7 +163,7 @@ class _Reading:
     def _events(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
             return
-        ours = pc.equal(batch["system"], "rocketmq")
+        ours = pc.equal(batch["system"], _ROCKETMQ)
         if pc.any(ours).as_py():
             self.rocket.add(batch.filter(pc.and_(ours, pc.is_valid(batch["event"]))))
             batch = batch.filter(pc.invert(ours))
@@ -220,6 +220,8 @@ class _Reading:
                 self.analysis.warnings.append(f"{count} more {kind} records are counted and not listed one by one")
 
 
+# A scalar of Arrow's own: one of Python would bring pandas in.
+_ROCKETMQ = strings(["rocketmq"])[0]
 _CLUSTER_EVENT_NAMES = strings(sorted(CLUSTER_EVENTS))
 _PARTITION_EVENT_NAMES = strings(sorted(PARTITION_EVENTS))
 
