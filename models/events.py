@@ -249,13 +249,13 @@ EVENTS: dict[str, EventKind] = {
     "BrokerStopped": _kind(_BROKER, "A broker has shut down.", "node"),
     "KafkaVersion": _kind(_BROKER, "The version of the Kafka library in this process.", "version"),
     "ClusterId": _kind(_BROKER, "The cluster's id.", "cluster_id group client_id instance_id"),
-    "TopicCreated": _kind(_BROKER, "A topic was created.", "node topic partition_count assignment"),
+    "TopicCreated": _kind(_BROKER, "A topic was created.", "node topic partition_count assignment unclean"),
     "PartitionsAdded": _kind(_BROKER, "A topic got more partitions.", "node topic partition_count assignment"),
     "TopicDeleted": _kind(_BROKER, "A topic was deleted.", "node topic"),
     "PartitionCreated": _kind(
         _BROKER,
         "A partition is there for the first time: its log at a broker, or its registration.",
-        f"node topic partition {_REGISTRATION}",
+        f"node topic partition {_REGISTRATION} unclean",
     ),
     # A broker, of itself and of the partitions that it holds. `leader` and `broker` are node ids, "-1" stands for no leader.
     "BrokerShutdownTried": _kind(_BROKER, "A controlled shutdown begins, or has succeeded or failed.", "node phase"),
@@ -275,6 +275,9 @@ EVENTS: dict[str, EventKind] = {
         _BROKER, "A broker is told that a partition has no leader.", f"node topic partition controller_epoch {_REGISTRATION}"
     ),
     "IsrChanged": _kind(_BROKER, "A leader changes the in-sync replicas.", "node topic partition isr isr_before version"),
+    "FetchersAdded": _kind(
+        _BROKER, "A follower fetches partitions from their leaders: name, leader and leader epoch of each.", "node fetchers"
+    ),
     "LeaderUnreachable": _kind(_BROKER, "A follower can't reach a leader's broker.", "node broker"),
     # Controllers. `node` is the controller, `broker` or `brokers` are those that it speaks of.
     "ControllerElected": _kind(_CONTROLLER, "A broker became the controller.", "node controller_epoch"),

@@ -17,6 +17,11 @@ _NODE = re.compile(r"-?\d{1,10}")
 _NODES = re.compile(r"(?:-?\d{1,10}(?:, ?-?\d{1,10})*)?")
 _NAMED = re.compile(r"(?:^|, ?)([A-Za-z]\w*)[=:]")
 _BROKER_STATE = re.compile(r"BrokerState\(brokerId=(\d{1,10}), brokerEpoch=-?\d{1,19}\)")
+_FETCHER = re.compile(
+    r"(?:^|, )([^ ,]+) -> InitialFetchState\((?:Some\([^()]*\)|None)?,?BrokerEndPoint[(\[]id=(\d{1,10})[^)\]]*[)\]],(\d{1,10}),"
+)
+_OLD_FETCHER = re.compile(r"\[([^ ,\[\]]+), initOffset \d{1,19} to broker BrokerEndPoint\((\d{1,10}),[^()]*\)\] ")
+_UNCLEAN = re.compile(r"unclean\.leader\.election\.enable(?:=| -> )(true|false)")
 _CHANGE = re.compile(r"(?:^|, )(\w+): ")
 _KEYED = re.compile(r"(?:^|, )([^ ,]+) -> [A-Z][A-Za-z]*\(([\d, -]*)\)")
 
@@ -96,6 +101,22 @@ def _parse_topic_assignment(text: str) -> Any:
     if len(names) != 1:
         return NO
     return {"topic": names.pop(), "partition_count": max(map(int, assignment)) + 1, "assignment": assignment}
+
+
+def _parse_fetchers(text: str) -> Any:
+    """`HashMap(orders-0 -> InitialFetchState(..., BrokerEndPoint(id=2, ...),5,0), ...)`: partition, leader and leader epoch of each."""
+    return [[name, leader, int(epoch)] for name, leader, epoch in _FETCHER.findall(unwrap(text))]
+
+
+def _parse_old_fetchers(text: str) -> Any:
+    """`List([orders-0, initOffset 5 to broker BrokerEndPoint(2,...)] , ...)`: partition and leader; the epoch isn't printed."""
+    return [[name, leader, None] for name, leader in _OLD_FETCHER.findall(text)]
+
+
+def _parse_settings(text: str) -> Any:
+    """Settings of a topic, of which only this matters: whether it may have unclean leaders."""
+    found = _UNCLEAN.search(text)
+    return {} if found is None else {"unclean": found[1] == "true"}
 
 
 # -- writing -------------------------------------------------------------------------------------------------
@@ -179,6 +200,20 @@ def _topic_assignment(fields: Mapping[str, Any]) -> str:
     return f"Map({', '.join(f'{topic}-{number} -> ArrayBuffer({_spaced(nodes)})' for number, nodes in fields['assignment'].items())})"
 
 
+def _fetchers(items: Sequence[Sequence[Any]]) -> str:
+    inside = (f"{name} -> InitialFetchState(BrokerEndPoint(id={leader}, host=10.0.0.1:9092),{epoch},0)" for name, leader, epoch in items)
+    return f"Map({', '.join(inside)})"
+
+
+def _old_fetchers(items: Sequence[Sequence[Any]]) -> str:
+    inside = (f"[{name}, initOffset 0 to broker BrokerEndPoint({leader},10.0.0.1,9092)] " for name, leader, _ in items)
+    return f"List({', '.join(inside)})"
+
+
+def _settings(fields: Mapping[str, Any]) -> str:
+    return f"{{unclean.leader.election.enable={str(fields['unclean']).lower()}}}" if "unclean" in fields else "{}"
+
+
 def slot_types() -> dict[str, SlotType]:
     """Types by name, as the catalogue takes them in."""
     registration = (*_HELD, *_OPTIONAL)
@@ -191,6 +226,9 @@ def slot_types() -> dict[str, SlotType]:
         "zookeeper_told": SlotType(r".*", parse_registration, _zookeeper_told, spaced=True, several=_HELD, needs=_HELD),
         "leader_and_isr": SlotType(r".*", parse_registration, _leader_and_isr, spaced=True, several=_LEADERSHIP, needs=_LEADERSHIP),
         "leader_isr": SlotType(r".*", parse_registration, _leader_isr, spaced=True, several=_LEADERSHIP, needs=_LEADERSHIP),
+        "fetchers": SlotType(r".*", _parse_fetchers, _fetchers, spaced=True),
+        "old_fetchers": SlotType(r".*", _parse_old_fetchers, _old_fetchers, spaced=True),
+        "topic_settings": SlotType(r".*", _parse_settings, _settings, spaced=True, several=("unclean",)),
         "change": SlotType(r".*", _parse_change, _change, spaced=True, several=_CHANGED),
         "partition_assignment": SlotType(
             r".*",

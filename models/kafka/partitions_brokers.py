@@ -24,6 +24,7 @@ class Absence:
     log_dir: bool = False
     restarted: bool = False
     witness: Event | None = None  # the controller's line; without one the broker's own lines tell
+    suspected: bool = False  # no controller's file says so: it follows from what brokers' files say
     events: list[Event] = field(default_factory=list)
     ends: list[Event] = field(default_factory=list)
 
@@ -97,8 +98,8 @@ class Brokers:
 
     # -- what is told ----------------------------------------------------------------------------------------
 
-    def gone(self, node: str, at: int, event: Event, *, fenced: bool = False, controlled: bool = False) -> bool:
-        """A controller lost a broker; whether that is news."""
+    def gone(self, node: str, at: int, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> bool:
+        """A controller lost a broker, or must have (`suspected`); whether that is news."""
         known = self._open(node)
         if known is not None:
             known.fenced = known.fenced or fenced
@@ -106,10 +107,10 @@ class Brokers:
             known.events.append(event)
             if known.witness is not None:
                 return False
-            known.down_at, known.witness = at, event
+            known.down_at, known.witness, known.suspected = at, event, suspected
             return True
         controlled = controlled or self._recent(node, "leaving", at)
-        absence = Absence(node, at, fenced=fenced, controlled=controlled, witness=event, events=[event])
+        absence = Absence(node, at, fenced=fenced, controlled=controlled, witness=event, suspected=suspected, events=[event])
         absence.session_lost = self._recent(node, "session", at)
         absence.log_dir = self._recent(node, "log_dir", at)
         leaving = self._signs.get(node, {}).get("leaving")
@@ -167,6 +168,16 @@ class Brokers:
     def alive(self, node: str) -> None:
         """A broker shows itself at work."""
         self._alive_before.add(node)
+
+    def stopping_line(self, node: str) -> Event | None:
+        """The broker's own line that it shuts down, as long as nothing else tells that it went."""
+        known = self._open(node)
+        return known.events[0] if known is not None and known.witness is None and known.controlled else None
+
+    def suspected(self, node: str) -> bool:
+        """Whether a broker is gone of which no controller says so."""
+        known = self._open(node)
+        return known is not None and (known.suspected or known.witness is None)
 
     # -- looking up ------------------------------------------------------------------------------------------
 

@@ -25,11 +25,9 @@ PARTITION_EVENTS = frozenset(
         "BrokersCame",
         "BrokersChanged",
         "BrokersFailed",
-        "ControllerElected",
-        "ControllerReady",
-        "ControllerResigned",
         "ElectionFailed",
         "ElectionStarted",
+        "FetchersAdded",
         "FollowerStarted",
         "IsrChanged",
         "LeaderMissing",
@@ -50,6 +48,9 @@ PARTITION_EVENTS = frozenset(
 )
 """Events that the partition stage reads."""
 
+KRAFT_ONLY = frozenset({"BrokerFenced", "BrokerUnfenced", "BrokerRegistered", "BrokerStateChanged", "PartitionsMoved"})
+"""Events that tell that a cluster runs without ZooKeeper."""
+
 
 def nodes_field(event: Event, name: str) -> Nodes | None:
     """A field that lists nodes; None where the event has none."""
@@ -61,6 +62,12 @@ def nodes_field(event: Event, name: str) -> Nodes | None:
 def _shared(nodes: Nodes) -> Nodes:
     """One tuple for equal ones: a cluster has far more partitions than sets of brokers."""
     return nodes
+
+
+def named_nodes(event: Event) -> Nodes:
+    """The brokers that a controller speaks of, one or several."""
+    one = word_field(event, "broker")
+    return (*(nodes_field(event, "brokers") or ()), *(() if one is None else (one,)))
 
 
 def number_field(event: Event, name: str) -> int | None:

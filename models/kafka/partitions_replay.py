@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from models.events import Event
+from models.events import Event, Witness
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Partitions, Told
 from models.kafka.partitions_brokers import Brokers
 from models.kafka.partitions_elections import kraft_election, zookeeper_election
-from models.kafka.partitions_events import nodes_field, number_field, time_of, word_field
+from models.kafka.partitions_events import KRAFT_ONLY, named_nodes, nodes_field, number_field, time_of, word_field
+from models.kafka.partitions_suspicions import Suspicions
 
 OFFLINE = "OfflinePartition"
+_OF_A_START = frozenset({"BrokerStarting", "BrokerConfigured"})
+"""Several lines announce one start of a broker."""
 NEW = "NewPartition"
 
 
@@ -31,13 +34,19 @@ class PartitionStage:
     kraft: bool = False
     unclean_topics: dict[str, bool] = field(default_factory=dict)
     unclean_default: bool = False
-    controllers: list[Event] = field(default_factory=list)
+    suspicions: Suspicions = field(default_factory=Suspicions)
+    _last_own: dict[str, Event] = field(default_factory=dict)
 
     def feed(self, event: Event) -> None:
         """Take the next event."""
+        self.kraft = self.kraft or event.name in KRAFT_ONLY
         handler = _HANDLERS.get(event.name)
         if handler is not None:
             handler(self, event)
+        if event.witness is Witness.BROKER:
+            node = self._own_line(event)
+            if node is not None:
+                self._last_own[node] = event
 
     # -- partitions ------------------------------------------------------------------------------------------
 
@@ -160,15 +169,18 @@ class PartitionStage:
             return
         if event.node is not None:
             self.brokers.alive(event.node)
-            self.partitions.note_nodes(history, (event.node, *isr))
-            if history.current is None:
-                history.tell(Leadership(None, event.node, time_of(event), Told.SEEN, isr, timed=False, events=[event]))
+            self._held(history, event.node, *isr)
+            self._takes_over(history, event.node, event)
         history.take_isr(isr, time_of(event))
 
     def _created(self, event: Event) -> None:
         leader = word_field(event, "leader")
-        if leader is None or event.topic is None or event.partition is None:
-            return  # a broker's log of a partition, which says nothing of its leader
+        if event.topic is None or event.partition is None:
+            return
+        self._note_unclean(event)
+        if leader is None:
+            self._held(self.partitions.of(event.topic, event.partition), self._own_line(event))
+            return
         self.kraft = True
         known = self.partitions.by_name.get((event.topic, event.partition))
         epoch = number_field(event, "leader_epoch")
@@ -178,8 +190,42 @@ class PartitionStage:
         if history is not None:
             self._tell(history, event, leader, Told.DECIDED, timed=True, isr=nodes_field(event, "isr"))
 
+    def _held(self, history: PartitionHistory, *nodes: str | None) -> None:
+        """These brokers have a partition."""
+        known = [node for node in nodes if node is not None]
+        history.note(known)
+        self.partitions.note_nodes(history, known)
+
+    def _fetched(self, event: Event) -> None:
+        """A follower names the leaders that it fetches from; one of an older epoch changes nothing."""
+        fetchers = event.fields.get("fetchers")
+        for name, leader, epoch in fetchers if isinstance(fetchers, (list, tuple)) else ():
+            topic, dash, number = str(name).rpartition("-")
+            if not dash or not number.isdecimal():
+                continue
+            history = self.partitions.of(topic, int(number))
+            self._held(history, event.node, str(leader))
+            if epoch is not None:
+                history.tell(Leadership(int(epoch), str(leader), time_of(event), Told.SEEN, timed=False, events=[event]))
+            elif history.leader != leader:
+                self._takes_over(history, str(leader), event)
+
+    def _takes_over(self, history: PartitionHistory, leader: str, event: Event) -> None:
+        """Somebody leads, by a line that names no epoch: it counts where nobody else is known to lead."""
+        current = history.current
+        if current is None:
+            history.tell(Leadership(None, leader, time_of(event), Told.SEEN, history.isr, timed=False, events=[event]))
+        elif current.leader == NO_LEADER or self.brokers.is_down(current.leader):
+            epoch = None if current.epoch is None else current.epoch + 1
+            history.tell(Leadership(epoch, leader, time_of(event), Told.SEEN, history.isr, guessed=True, timed=False, events=[event]))
+
+    def _note_unclean(self, event: Event) -> None:
+        if event.topic is not None and event.fields.get("unclean") is not None:
+            self.unclean_topics[event.topic] = bool(event.fields["unclean"])
+
     def _assigned(self, event: Event) -> None:
         """A topic's creation names its replicas; a new partition is led by the first of them that lives."""
+        self._note_unclean(event)
         assignment = event.fields.get("assignment")
         if event.topic is None or not isinstance(assignment, Mapping):
             return
@@ -223,73 +269,99 @@ class PartitionStage:
             for node in sorted(self.brokers.working() - set(live)):
                 self._lost(node, event)
             for node in live:
-                self._came(node, event)
+                if self.brokers.is_down(node):
+                    self._came(node, event)
+                self.brokers.alive(node)
 
-    def _brokers_failed(self, event: Event) -> None:
-        for node in nodes_field(event, "brokers") or ():
-            self._lost(node, event)
+    def _gone(self, event: Event) -> None:
+        for node in named_nodes(event):
+            self._lost(node, event, fenced=event.name == "BrokerFenced")
 
-    def _brokers_came(self, event: Event) -> None:
-        for node in nodes_field(event, "brokers") or ():
-            self._came(node, event)
-
-    def _fenced(self, event: Event) -> None:
-        self.kraft = True
-        node = word_field(event, "broker")
-        if node is not None:
-            self._lost(node, event, fenced=True)
-
-    def _unfenced(self, event: Event) -> None:
-        self.kraft = True
-        node = word_field(event, "broker")
-        if node is not None:
+    def _there(self, event: Event) -> None:
+        for node in named_nodes(event):
             self._came(node, event)
 
     def _registered(self, event: Event) -> None:
-        self.kraft = True
         node = word_field(event, "broker")
         if node is not None and word_field(event, "previous_incarnation") is not None:
             self.brokers.starting(node, time_of(event), event)
 
     def _leaves(self, event: Event) -> None:
-        """A controlled shutdown is granted. In KRaft mode its broker leads nothing from here on."""
-        node = word_field(event, "broker")
-        if node is not None:
+        """A controlled shutdown is granted, or over."""
+        for node in named_nodes(event):
             self.brokers.sign(node, "leaving", event)
 
     def _moved(self, event: Event) -> None:
         """What one event of a KRaft controller moved; a controlled shutdown takes its broker out of service."""
-        self.kraft = True
         node = word_field(event, "broker")
         if node is not None and word_field(event, "why") == "enterControlledShutdown":
             self._lost(node, event, controlled=True)
-
-    def _left(self, event: Event) -> None:
-        for node in (*(nodes_field(event, "brokers") or ()), *filter(None, (word_field(event, "broker"),))):
-            self.brokers.sign(node, "leaving", event)
 
     def _own_line(self, event: Event) -> str | None:
         return event.node or self.node_of.get(event.place.file)
 
     def _starting(self, event: Event) -> None:
+        """A process begins. If its broker had been at work and nobody saw it go, its last own line is the last sign of it."""
         node = self._own_line(event)
-        if node is not None:
-            self.brokers.starting(node, time_of(event), event)
+        if node is None:
+            return
+        last, at = self._last_own.get(node), time_of(event)
+        stopping = self.brokers.stopping_line(node)
+        if stopping is not None:
+            self._stopped(node, stopping)
+        elif last is not None and last.name not in _OF_A_START and not self.brokers.is_down(node) and not self.suspicions.is_told(node, at):
+            self._lost(node, last, suspected=True)
+        self.brokers.starting(node, at, event)
 
     def _started(self, event: Event) -> None:
         node = self._own_line(event)
         if node is not None:
+            self._returned(node, event)
             self.brokers.started(node, time_of(event), event)
+
+    def _announced(self, event: Event) -> None:
+        node = word_field(event, "broker")
+        if node is not None:
+            self._returned(node, event)
+
+    def _state(self, event: Event) -> None:
+        node = self._own_line(event)
+        if node is not None and word_field(event, "state") == "RUNNING":
+            self._returned(node, event)
+
+    def _returned(self, node: str, event: Event) -> None:
+        """A broker's own line says that it is back; where a controller saw it go, the controller's line counts."""
+        if self.brokers.suspected(node):
+            self._came(node, event)
 
     def _stopping(self, event: Event) -> None:
         node = self._own_line(event)
-        if node is not None:
-            self.brokers.stopping(node, time_of(event), event)
+        if node is None:
+            return
+        if event.name == "BrokerStopped":
+            self._stopped(node, self.brokers.stopping_line(node) or event)
+        self.brokers.stopping(node, time_of(event), event)
+
+    def _stopped(self, node: str, event: Event) -> None:
+        """A broker has given its leaderships up, by its own lines."""
+        if not self.suspicions.is_told(node, time_of(event)):
+            self._lost(node, event, controlled=True, suspected=True)
+
+    def _refused(self, event: Event) -> None:
+        node = word_field(event, "broker")
+        if node is None or self.brokers.is_down(node):
+            return
+        first = self.suspicions.refused(node, event, time_of(event))
+        if first is not None:
+            self._lost(node, first, suspected=True)
 
     def _shutdown_tried(self, event: Event) -> None:
         node = self._own_line(event)
-        if node is not None and word_field(event, "phase") != "failed":
-            self.brokers.sign(node, "leaving", event)
+        if node is None or word_field(event, "phase") == "failed":
+            return
+        self.brokers.sign(node, "leaving", event)
+        if word_field(event, "phase") in {"asked", "succeeded"}:  # of KRaft and of ZooKeeper: from here on it leads nothing
+            self._stopped(node, event)
 
     def _session_expired(self, event: Event) -> None:
         node = self._own_line(event)
@@ -298,7 +370,7 @@ class PartitionStage:
 
     def _log_dir_failed(self, event: Event) -> None:
         own = self._own_line(event) if word_field(event, "folder") else None
-        for node in (*(nodes_field(event, "brokers") or ()), *filter(None, (word_field(event, "broker"), own))):
+        for node in (*named_nodes(event), *filter(None, (own,))):
             self.brokers.sign(node, "log_dir", event)
 
     def _election_started(self, event: Event) -> None:
@@ -311,32 +383,33 @@ class PartitionStage:
             if known is not None:
                 known.preferred.append(time_of(event))
 
-    def _state(self, _: Event) -> None:
-        self.kraft = True
-
-    def _controller(self, event: Event) -> None:
-        self.controllers.append(event)
-
     # -- what follows by the rules of election -----------------------------------------------------------------
 
-    def _lost(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False) -> None:
-        if not self.brokers.gone(node, time_of(event), event, fenced=fenced, controlled=controlled):
-            return
-        for history in self.partitions.at(node):
-            self._without(history, node, event)
+    def _lost(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> None:
+        at = time_of(event)
+        if self.brokers.gone(node, at, event, fenced=fenced, controlled=controlled, suspected=suspected):
+            for history in self.partitions.at(node):
+                self._without(history, node, event)
 
     def _without(self, history: PartitionHistory, node: str, event: Event) -> None:
         """A partition loses a broker: the controller takes it out of the ISR and, if it led, elects another leader."""
-        if history.isr is None or node not in history.isr:
-            if history.leader == node and len(history.replicas) == 1:
-                self._imply(history, NO_LEADER, history.replicas, event)
+        isr = self._in_sync(history)
+        if isr is None or node not in isr or history.leader == NO_LEADER:
             return
-        if history.leader == node:
+        left = tuple(each for each in isr if each != node and not self.brokers.is_down(each))
+        if history.leader == node or (history.leader is None and not left):
             leader, isr = self._elected(history)
             if leader is not None:
                 self._imply(history, leader, isr, event)
-        elif history.leader != NO_LEADER and len(history.isr) > 1:
-            history.take_isr(tuple(each for each in history.isr if each != node), time_of(event))
+        elif len(isr) > 1:
+            history.take_isr(tuple(each for each in isr if each != node), time_of(event))
+
+    def _in_sync(self, history: PartitionHistory) -> Nodes | None:
+        """The ISR; where no line tells it, all replicas, if they are known: by a line, or because each broker's file is here."""
+        if history.isr is not None:
+            return history.isr
+        known = bool(history.replicas) or (bool(history.seen) and self.brokers.working() <= self.suspicions.with_file)
+        return history.candidates if known else None
 
     def _came(self, node: str, event: Event) -> None:
         self.brokers.alive(node)
@@ -358,7 +431,7 @@ class PartitionStage:
     def _elected(self, history: PartitionHistory) -> tuple[str | None, Nodes]:
         """Whom the controller elects now, and the ISR then; None where it can't be told."""
         candidates = history.candidates
-        isr = history.isr
+        isr = self._in_sync(history)
         if isr is None or not candidates or not all(node.isdecimal() for node in (*candidates, *isr)):
             return None, ()
         unclean = self.unclean_topics.get(history.topic, self.unclean_default)
@@ -385,13 +458,13 @@ _HANDLERS: dict[str, Callable[[PartitionStage, Event], None]] = {
     "UncleanElectionEnabled": PartitionStage._unclean_enabled,
     "BrokerConfigured": PartitionStage._configured,
     "BrokersChanged": PartitionStage._brokers_changed,
-    "BrokersFailed": PartitionStage._brokers_failed,
-    "BrokersCame": PartitionStage._brokers_came,
-    "BrokerFenced": PartitionStage._fenced,
-    "BrokerUnfenced": PartitionStage._unfenced,
+    "BrokersFailed": PartitionStage._gone,
+    "BrokersCame": PartitionStage._there,
+    "BrokerFenced": PartitionStage._gone,
+    "BrokerUnfenced": PartitionStage._there,
     "BrokerRegistered": PartitionStage._registered,
     "BrokerLeaving": PartitionStage._leaves,
-    "BrokerLeft": PartitionStage._left,
+    "BrokerLeft": PartitionStage._leaves,
     "PartitionsMoved": PartitionStage._moved,
     "BrokerStarting": PartitionStage._starting,
     "BrokerStarted": PartitionStage._started,
@@ -401,15 +474,17 @@ _HANDLERS: dict[str, Callable[[PartitionStage, Event], None]] = {
     "BrokerStateChanged": PartitionStage._state,
     "SessionExpired": PartitionStage._session_expired,
     "LogDirFailed": PartitionStage._log_dir_failed,
-    "ControllerElected": PartitionStage._controller,
-    "ControllerReady": PartitionStage._controller,
-    "ControllerResigned": PartitionStage._controller,
+    "FetchersAdded": PartitionStage._fetched,
+    "LeaderUnreachable": PartitionStage._refused,
+    "BrokerAnnounced": PartitionStage._announced,
 }
 
 
-def replay_partitions(events: Iterable[Event], node_of: Mapping[str, str] | None = None) -> PartitionStage:
+def replay_partitions(
+    events: Iterable[Event], node_of: Mapping[str, str] | None = None, suspicions: Suspicions | None = None
+) -> PartitionStage:
     """Replay the events of one cluster, ordered by (`order_us`, file, byte offset)."""
-    stage = PartitionStage(node_of or {})
+    stage = PartitionStage(node_of or {}, suspicions=suspicions or Suspicions())
     for event in events:
         stage.feed(event)
     return stage

@@ -48,7 +48,7 @@ def replay(warehouse: Warehouse, files: Iterable[FileRow], clusters: set[str], o
     nodes = {row["path"]: row["node"] for row in rows if row["node"]}
     partitions = int(warehouse.spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tagged = replayed(events, GroupReplay(facts, nodes, options.limits), partitions).persist()
-    broken = outages_replayed(events, nodes, readers_of(events), options.limits, partitions).persist()
+    broken = outages_replayed(events, facts, nodes, readers_of(events), options.limits, partitions).persist()
     learned = [row for cluster in sorted(facts) for row in fact_rows(facts[cluster])]
     unknown = _unknown(warehouse, rows).persist()
     try:

@@ -79,7 +79,12 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
 
 
 def outages_replayed(
-    events: DataFrame, node_of: Mapping[str, str], readers: Mapping[str, Readers], limits: Limits, partitions: int
+    events: DataFrame,
+    facts: Mapping[str, ClusterFacts],
+    node_of: Mapping[str, str],
+    readers: Mapping[str, Readers],
+    limits: Limits,
+    partitions: int,
 ) -> DataFrame:
     """Rows of all of OUTAGE_TABLES, tagged as those of groups are.
 
@@ -95,7 +100,7 @@ def outages_replayed(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
-            for outages in cluster_outages(parts, node_of, lambda _, name=cluster: name, readers, limits).values():  # type: ignore[misc]
+            for outages in cluster_outages(parts, node_of, lambda _, name=cluster: name, facts, readers, limits).values():  # type: ignore[misc]
                 for table in OUTAGE_TABLES:
                     rows = getattr(outages, table)
                     for start in range(0, len(rows), ROWS_AT_ONCE):

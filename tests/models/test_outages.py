@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from models.cluster import CLUSTER_EVENTS, learn
 from models.events import Event, Place, Witness
 from models.kafka.outages import Outages, outages_of
 from models.kafka.partitions_replay import replay_partitions
+from models.kafka.partitions_suspicions import suspicions_of
 from parsers.catalogue import catalogue
 
 STORIES = sorted((Path(__file__).parent.parent / "scenarios" / "outages").glob("*.txt"))
@@ -40,7 +42,8 @@ def events_of(text: str) -> list[Event]:
 
 def find(events: list[Event]) -> Outages:
     nodes = {event.place.file: event.place.file.partition("/")[0] for event in events}
-    return outages_of("test", replay_partitions(events, nodes))
+    facts = learn((event for event in events if event.name in CLUSTER_EVENTS), "test")
+    return outages_of("test", replay_partitions(events, nodes, suspicions_of(facts, nodes)))
 
 
 def seconds(at: int | None) -> str:

@@ -31,6 +31,8 @@ words = st.sampled_from(["Stable", "Empty", "PreparingRebalance", "consumer", "U
 
 
 nodes = st.lists(st.integers(0, 10**6).map(str), max_size=4)
+partition_names = st.builds("{}-{}".format, topics, st.integers(0, 99))
+leaders = st.integers(0, 999).map(str)
 
 
 def id_with(words_of_messages: list[str]) -> st.SearchStrategy[str]:
@@ -60,6 +62,8 @@ BY_KIND: dict[str, st.SearchStrategy[Any]] = {
     "nodes": nodes,
     "dense_nodes": nodes,
     "node_set": nodes,
+    "fetchers": st.lists(st.tuples(partition_names, leaders, st.integers(0, 9999)).map(list), max_size=4),
+    "old_fetchers": st.lists(st.tuples(partition_names, leaders, st.none()).map(list), max_size=4),
     "list": st.lists(topics.map(lambda topic: f"{topic}-3"), max_size=3),
     "tasks": st.lists(
         st.builds("{} {}-{}".format, st.sampled_from(["active", "standby", "warmup"]), topics, st.integers(0, 99)), max_size=4
@@ -123,6 +127,7 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
         "isr": nodes,
         "isr_before": nodes,
         "replicas": nodes,
+        "unclean": st.booleans(),
     }
     if kind in {"partition_assignment", "topic_assignment"}:
         made = st.dictionaries(st.integers(0, 99).map(str), nodes.filter(bool), min_size=1, max_size=5).map(
@@ -136,6 +141,7 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
         "leader_and_isr": leadership,
         "leader_isr": leadership,
         "change": (*leadership, "leader_before", "isr_before"),
+        "topic_settings": ("unclean",),
     }
     return st.fixed_dictionaries({name: fields[name] for name in wanted.get(kind, (*leadership, "replicas"))})
 
