@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -12,6 +13,9 @@ from models.rocketmq.wording import BROADCASTING, RETRY
 
 TOGETHER_US = 5_000_000
 """Two lives that overlap for less than this are a restart."""
+
+FLIPS = 2
+"""A topic that goes once is a change of the application; one that goes again and again is a quarrel."""
 
 
 @dataclass(slots=True)
@@ -37,7 +41,7 @@ def faults_of(group: Group, end: int) -> list[Fault]:
     found += _differing("strategy_mismatch", group, end, lambda life: strategies.get(id(life), ("", None))[0])
     for fault in found:
         fault.evidence = [line for who, line in strategies.values() if who][:8]
-    found += _differing("subscription_mismatch", group, end, _subscription)
+    found += _differing("subscription_mismatch", group, end, _subscription) or _flapping(group)
     found += _shared_ids(group, end)
     return found
 
@@ -45,6 +49,15 @@ def faults_of(group: Group, end: int) -> list[Fault]:
 def _subscription(life: Life) -> str:
     """What a client told brokers that it reads, but for the retry topic, which all read."""
     return "\n".join(f"{topic} {by}" for topic, by in sorted(life.topics.items()) if not topic.startswith(RETRY))
+
+
+def _flapping(group: Group) -> list[Fault]:
+    """Brokers keep one subscription per group: where its members differ, their heartbeats take topics from each other in turn."""
+    gone = Counter(event.topic for _, event in group.subscribed if event.name == "RocketTopicUnsubscribed")
+    lines = [(at, event) for at, event in group.subscribed if gone[event.topic] >= FLIPS and event.topic]
+    if not lines:
+        return []
+    return [Fault("subscription_mismatch", sorted({life.client_id for life in group.lives}), lines[0][0], None, [e for _, e in lines][:8])]
 
 
 def _span(life: Life, end: int) -> tuple[int, int]:
@@ -72,7 +85,15 @@ def _differing(kind: str, group: Group, end: int, said: Callable[[Life], str]) -
 
 def _shared_ids(group: Group, end: int) -> list[Fault]:
     shared = [pair for pair in _pairs(group.lives, end) if pair[0].client_id and pair[0].client_id == pair[1].client_id]
-    return [_fault("client_id_conflict", shared, end)] if shared else []
+    if shared:
+        return [_fault("client_id_conflict", shared, end)]
+    for told in group.lists.values():
+        for index, listed in enumerate(told.versions):
+            begin, over = told.starts[index], told.starts[index + 1] if index + 1 < len(told.starts) else end
+            twice = sorted({who for who in listed if listed.count(who) > 1})
+            if twice and over - begin >= 2 * TOGETHER_US:
+                return [Fault("client_id_conflict", twice, begin, None if over >= end else over)]
+    return []
 
 
 def _fault(kind: str, pairs: list[tuple[Life, Life, int, int]], end: int) -> Fault:

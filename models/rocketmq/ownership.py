@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from models.rocketmq.inferred import holdings
 from models.rocketmq.lives import Life
 from models.rocketmq.routes import Reads, Routes
 from models.rocketmq.runs import queue_of
@@ -19,6 +20,9 @@ BRIEF_US = 1_000_000
 
 PERIOD_US = 20_000_000
 """Clients rebalance at least this often."""
+
+ROUTE_US = 52_000_000
+"""Until the last client has met a new route: it asks every 30 s, rebalances every 20 s, and both take their time."""
 
 START_US = 1_000_000
 """From the word that a consumer runs to its first share, about."""
@@ -64,14 +68,34 @@ def windows_of(group: Group, routes: Routes, end: int) -> list[Window]:
     if not has_owners(group):
         return []
     topics = _held(group)
+    inferred = set()
+    for each in holdings(group, routes, end):
+        inferred.add(each.topic)
+        topics[each.topic].held[each.queue].append((each.begun_at, each.ended_at, each.life))
     found: list[Window] = []
     for topic in sorted(topics):
         until = _live_until(group, topic)
+        moments = [at for at, _ in routes.over_time(topic)[1:]] if topic in inferred else []
         readable = _readable(topic, group, routes)
         for queue in sorted(set(topics[topic].held) | set(readable)):
             asked = _clip(readable.get(queue, []), topics[topic].begins_at, min(until, end))
-            found += _stretches(topic, queue, topics[topic].held.get(queue, []), asked, end)
-    return found
+            stretches = _stretches(topic, queue, topics[topic].held.get(queue, []), asked, end)
+            found += [each for each in stretches if not _unsure(each, moments, end)]
+    return [each for each in found if each.kind != "no_owner"] if _others_unknown(group) else found
+
+
+def _unsure(window: Window, moments: list[int], end: int) -> bool:
+    """Whether a window may be no more than that a client without a file met a new route sooner, or later, than is assumed."""
+    over = window.ended_at if window.ended_at is not None else end
+    return window.kind != "owned" and any(at - START_US <= window.started_at and over <= at + ROUTE_US for at in moments)
+
+
+def _others_unknown(group: Group) -> bool:
+    """Whether clients speak of more clients than are known: what seems to be nobody's may be theirs."""
+    if "" not in group.lists:
+        return False
+    known = len({(life.file, life.client_id) for life in group.lives})
+    return any((run.clients or 0) > known for run in group.runs)
 
 
 def _held(group: Group) -> dict[str, _Topic]:
