@@ -20,7 +20,7 @@ from models.kafka.partitions_replay import PartitionStage
 from models.kafka.partitions_suspicions import suspicions_of
 from models.replay import GroupHistory, GroupStage
 from models.rocketmq.history import RocketHistory, history_of
-from models.rocketmq.stage import RocketStage
+from models.rocketmq.stage import ROCKET_EVENTS, RocketStage
 from models.rows import Incident
 from parsers.files import Skipped, SourceFile
 from parsers.reader import ReadOptions
@@ -121,6 +121,8 @@ def group_histories(
     stages: dict[str, GroupStage] = {}
     for batch in batches:
         for event in events_of(batch, node_of):
+            if event.name in ROCKET_EVENTS:
+                continue
             cluster = cluster_of(event.place.file)
             if readers is not None:
                 note_reader(readers, cluster, event)

@@ -11,11 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.events import Event, Witness
+from models.events import EVENTS, Event, Witness
 from models.rocketmq.lists import SECOND_US, ClientList, How
 from models.rocketmq.lives import Life, Registry, at_of, zone_shifts
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import Run, RunReader
+
+ROCKET_EVENTS = frozenset(name for name in EVENTS if name.startswith("Rocket"))
+"""Events of RocketMQ; all others are Kafka's."""
 
 LINE_OF_LOSS_US = 1_300_000
 """Brokers' lines have whole seconds, and a notification reaches the others within a few hundred milliseconds."""

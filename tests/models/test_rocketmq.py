@@ -1,0 +1,265 @@
+"""RocketMQ's clients, each of which allocates for itself: from their lines to causes, owners, faults and episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from models.events import EVENTS, Event, Place
+from models.rocketmq.history import RocketHistory, history_of
+from models.rocketmq.stage import RocketStage
+from models.rocketmq.wording import addresses_in, consumers_in, queues_in, route_in
+
+SECOND = 1_000_000
+START = 1_795_250_000 * SECOND
+ROUTE = "TopicRouteData [queueDatas=[{}], brokerDatas=[BrokerData [brokerName=broker-a, brokerAddrs={{0=10.0.0.1:10911}}]]]"
+
+
+def route(**reads: int) -> str:
+    parts = [
+        f"QueueData [brokerName=broker-{name}, readQueueNums={count}, writeQueueNums={count}, perm=6]" for name, count in reads.items()
+    ]
+    return ROUTE.format(", ".join(parts))
+
+
+@dataclass
+class Logs:
+    """Log lines of one cluster, said in the order in which things happen. Times are seconds."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def say(self, file: str, at: float, name: str, *, text: str = "", **fields: object) -> None:
+        common = {key: fields.pop(key) for key in ("group", "client_id", "topic", "partition") if key in fields}
+        when = START + round(at * SECOND)
+        place = Place(file, len(self.events) + 1, 100 * len(self.events))
+        self.events.append(Event(name, when, when, place, EVENTS[name].witness, text=text, fields=fields, **common))  # type: ignore[arg-type]
+
+    def start(self, who: str, at: float, *, queues: int = 4, topics: str = "*", model: str = "CLUSTERING") -> None:
+        self.say(who, at, "RocketConsumerStarting", group="billing", model=model)
+        self.say(who, at, "RocketClientCreated", client_id=who)
+        self.say(who, at + 0.1, "RocketConsumerStarted", group="billing")
+        self.say(who, at + 0.1, "RocketRouteChanged", topic="orders", route_before="null", route=route(a=queues))
+        subscription = f"SubscriptionData [classFilterMode=false, topic=orders, subString={topics}, tagsSet=[]]"
+        told = f"[ConsumerData [groupName=billing, consumeType=P, messageModel={model}, subscriptionDataSet=[{subscription}]]]"
+        self.say(who, at + 0.1, "RocketHeartbeat", client_id=who, consumers=told)
+        self.connect(who, at + 0.1)
+
+    def connect(self, who: str, at: float) -> None:
+        seen = round((START / SECOND + at) * 1000)
+        self.say("broker", at, "RocketConsumerConnected", group="billing", client_id=who, remote=f"/{who}:1", seen_ms=seen, model="C")
+
+    def stop(self, who: str, at: float) -> None:
+        self.say(who, at, "RocketUnregistered", group="billing", broker="broker-a", address="10.0.0.1:10911")
+        self.say("broker", at, "RocketConsumerUnregistered", group="billing", client_id=who, remote=f"/{who}:1", seen_ms=0)
+
+    def crash(self, who: str, at: float) -> None:
+        self.say("broker", at, "RocketConsumerLost", group="billing", client_id=who, remote=f"/{who}:1", seen_ms=0)
+
+    def notify(self, who: str, at: float) -> None:
+        self.say(who, at, "RocketNotified", group="billing", address="10.0.0.1:10911")
+
+    def share(self, who: str, at: float, *, add: Sequence[int] = (), drop: Sequence[int] = (), has: Sequence[int], of: int, queues: int = 4,
+              strategy: str = "AVG") -> None:  # fmt: skip
+        for queue in drop:
+            self.say(who, at, "RocketQueueRemoved", group="billing", topic="orders", partition=queue, broker="broker-a", why="not_in_share")
+        for queue in add:
+            self.say(who, at, "RocketQueueAdded", group="billing", topic="orders", partition=queue, broker="broker-a")
+        held = ", ".join(f"MessageQueue [topic=orders, brokerName=broker-a, queueId={queue}]" for queue in has)
+        text = f"rebalanced result changed, [{held}]"
+        self.say(
+            who, at + 0.01, "RocketShareChanged", text=text, group="billing", topic="orders", client_id=who, strategy=strategy,
+            queue_count=queues, client_count=of, share_count=len(has), share=text,
+        )  # fmt: skip
+
+    def history(self) -> RocketHistory:
+        stage = RocketStage()
+        for event in self.events:
+            stage.feed(event)
+        return history_of("prod", stage)
+
+
+def two_clients() -> Logs:
+    """c1 alone, then c2 joins after ten seconds."""
+    logs = Logs()
+    logs.start("c1", 0)
+    logs.share("c1", 0.3, add=[0, 1, 2, 3], has=[0, 1, 2, 3], of=1)
+    logs.start("c2", 10)
+    logs.notify("c1", 10.15)
+    logs.share("c1", 10.2, drop=[2, 3], has=[0, 1], of=2)
+    logs.share("c2", 10.3, add=[2, 3], has=[2, 3], of=2)
+    return logs
+
+
+def causes(history: RocketHistory) -> list[tuple[str, str, list[str | None]]]:
+    return [(row.client_id, row.cause, [each.client_id for each in row.offenders]) for row in history.allocation_changes]
+
+
+def windows(history: RocketHistory, kind: str) -> list[tuple[str, float, float | None]]:
+    return [
+        (row.queue, ((row.started_at or 0) - START) / SECOND, None if row.ended_at is None else (row.ended_at - START) / SECOND)
+        for row in history.queue_ownership
+        if row.kind == kind
+    ]
+
+
+def test_a_start_changes_the_starters_share_and_those_of_the_others() -> None:
+    history = two_clients().history()
+
+    assert causes(history) == [("c1", "consumer_start", ["c1"]), ("c1", "consumer_start", ["c2"]), ("c2", "consumer_start", ["c2"])]
+    assert [row.trigger for row in history.allocation_changes] == ["start", "notification", "start"]
+    assert windows(history, "no_owner") == windows(history, "two_owners") == []
+
+
+@pytest.mark.parametrize(("end", "cause"), [("stop", "consumer_stop"), ("crash", "consumer_crash")])
+def test_how_a_client_went_is_told_apart(end: str, cause: str) -> None:
+    logs = two_clients()
+    getattr(logs, end)("c2", 30)
+    logs.notify("c1", 30.1)
+    logs.share("c1", 30.2, add=[2, 3], has=[0, 1, 2, 3], of=1)
+
+    assert causes(logs.history())[-1] == ("c1", cause, ["c2"])
+
+
+def test_a_client_that_lives_on_after_its_connection_has_lost_it() -> None:
+    logs = two_clients()
+    logs.crash("c2", 30)
+    logs.notify("c1", 30.1)
+    logs.share("c1", 30.2, add=[2, 3], has=[0, 1, 2, 3], of=1)
+    logs.say("c2", 40, "RocketOffsetSent", group="billing", topic="orders", partition=2, client_id="c2", broker="broker-a", on="period")
+
+    history = logs.history()
+    assert causes(history)[-1] == ("c1", "connection_lost", ["c2"])
+    assert [(queue, begun) for queue, begun, _ in windows(history, "two_owners")] == [("broker-a:2", 30.2), ("broker-a:3", 30.2)]
+
+
+def test_queues_of_a_dead_client_are_nobodys_until_somebody_takes_them() -> None:
+    logs = two_clients()
+    logs.crash("c2", 30)
+    logs.share("c1", 45, add=[2, 3], has=[0, 1, 2, 3], of=1)
+    history = logs.history()
+
+    assert windows(history, "no_owner") == [("broker-a:2", 30.0, 45.0), ("broker-a:3", 30.0, 45.0)]
+    last = history.rebalances[-1]
+    assert (last.topic, last.cause, last.duration_seconds) == ("orders", "consumer_crash", 15.01)
+
+
+def test_more_queues_are_no_members_doing() -> None:
+    logs = two_clients()
+    logs.say("c1", 40, "RocketRouteChanged", topic="orders", route_before=route(a=4), route=route(a=6))
+    logs.share("c1", 41, add=[2], has=[0, 1, 2], of=2, queues=6)
+
+    assert causes(logs.history())[-1] == ("c1", "queue_count_change", [])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cause"), [({"a": 4}, {"a": 4, "b": 4}, "broker_up"), ({"a": 2, "b": 2}, {"a": 2}, "broker_down")]
+)
+def test_brokers_come_and_go_with_the_route(before: dict[str, int], after: dict[str, int], cause: str) -> None:
+    logs = two_clients()
+    logs.say("c1", 40, "RocketRouteChanged", topic="orders", route_before=route(**before), route=route(**after))
+    logs.share("c1", 41, add=[2], has=[0, 1, 2], of=2, queues=sum(after.values()))
+
+    assert causes(logs.history())[-1] == ("c1", cause, [])
+
+
+def test_a_client_that_a_new_broker_does_not_know_yet_is_missing() -> None:
+    logs = two_clients()
+    logs.say("broker", 50, "RocketBrokerStarted", broker="broker-a", address="10.0.0.1:10911")
+    logs.connect("c1", 51)
+    logs.say("c2", 52, "RocketNotListed", group="billing", client_id="c2", listed=["c1"])
+    logs.share("c2", 52, drop=[2, 3], has=[], of=1)
+
+    assert causes(logs.history())[-1] == ("c2", "consumer_list_partial", ["c2"])
+
+
+def test_a_reset_takes_the_queues_away_until_they_are_read_anew() -> None:
+    logs = two_clients()
+    logs.say("c2", 60, "RocketResetOrdered", group="billing", topic="orders", address="10.0.0.1:10911")
+    logs.share("c2", 70, add=[2, 3], has=[2, 3], of=2)
+    history = logs.history()
+
+    assert causes(history)[-1][:2] == ("c2", "offset_reset")
+    assert windows(history, "no_owner") == [("broker-a:2", 60.0, 70.0), ("broker-a:3", 60.0, 70.0)]
+
+
+def test_clients_that_allocate_in_different_ways_are_named() -> None:
+    logs = Logs()
+    logs.start("c1", 0)
+    logs.share("c1", 0.3, add=[0, 1, 2, 3], has=[0, 1, 2, 3], of=1)
+    logs.start("c2", 10)
+    logs.share("c1", 10.2, drop=[2, 3], has=[0, 1], of=2)
+    logs.share("c2", 10.3, add=[1, 3], has=[1, 3], of=2, strategy="AVG_BY_CIRCLE")
+    logs.say("c1", 60, "RocketConsumerPaused", group="billing")
+    history = logs.history()
+
+    assert [(each.kind, each.members) for each in history.conditions] == [("strategy_mismatch", ["c1", "c2"])]
+    assert windows(history, "no_owner") == [("broker-a:2", 10.2, None)]
+    assert windows(history, "two_owners") == [("broker-a:1", 10.3, None)]
+
+
+def test_clients_that_read_different_tags_are_named() -> None:
+    logs = Logs()
+    logs.start("c1", 0)
+    logs.start("c2", 10, topics="TagA")
+    logs.say("c1", 60, "RocketConsumerPaused", group="billing")
+
+    assert [(each.kind, each.members) for each in logs.history().conditions] == [("subscription_mismatch", ["c1", "c2"])]
+
+
+def test_consumers_that_read_all_have_no_owners() -> None:
+    logs = Logs()
+    for who, at in (("c1", 0), ("c2", 10)):
+        logs.start(who, at, model="BROADCASTING")
+        logs.say(who, at + 0.3, "RocketQueueAdded", group="billing", topic="orders", partition=0, broker="broker-a")
+    history = logs.history()
+
+    assert history.queue_ownership == history.conditions == []
+
+
+def test_a_client_without_a_file_is_not_nobody() -> None:
+    logs = two_clients()
+    seen_by_others = Logs([each for each in logs.events if each.place.file != "c2"])
+    seen_by_others.say("c1", 40, "RocketConsumerPaused", group="billing")
+    history = seen_by_others.history()
+
+    assert windows(history, "no_owner") == []
+    assert {row.queue: row.owners for row in history.queue_ownership if (row.started_at or 0) > START + 10 * SECOND} == {
+        "broker-a:2": ["c2"],
+        "broker-a:3": ["c2"],
+    }
+
+
+def test_a_file_in_another_zone_is_put_on_the_brokers_clock() -> None:
+    logs = two_clients()
+    hours = 8 * 3600 * SECOND
+    moved = [
+        each
+        if each.place.file != "c2"
+        else Event(**{**_fields(each), "at_us": (each.at_us or 0) + hours, "order_us": each.order_us + hours})
+        for each in logs.events
+    ]
+
+    assert causes(Logs(moved).history()) == causes(logs.history())
+    assert windows(Logs(moved).history(), "owned") == windows(logs.history(), "owned")
+
+
+def _fields(event: Event) -> dict[str, object]:
+    return {name: getattr(event, name) for name in Event.__slots__}
+
+
+def test_the_order_in_which_files_are_read_changes_nothing() -> None:
+    logs = two_clients()
+    by_file = sorted(logs.events, key=lambda each: each.place.file, reverse=True)
+
+    assert Logs(by_file).history() == logs.history()
+
+
+def test_what_objects_look_like_in_text() -> None:
+    assert [(each.topic, each.queue) for each in queues_in("[MessageQueue [topic=%RETRY%g, brokerName=b@1, queueId=-1]]")] == [
+        ("%RETRY%g", "b@1:-1")
+    ]
+    assert route_in(route(a=4) + "QueueData [brokerName=b, readQueueNums=4, writeQueueNums=4, perm=2, topicSysFlag=0]") == {"broker-a": 4}
+    assert addresses_in(route(a=4)) == {"10.0.0.1:10911": "broker-a"}
+    assert consumers_in("[ConsumerData [groupName=g, consumeType=P, messageModel=CLUSTERING, subscriptionDataSet=[]]]")[0].group == "g"

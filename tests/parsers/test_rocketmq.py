@@ -1,0 +1,131 @@
+"""RocketMQ's logs: its layouts with their own zone, and its messages against a list made from its sources."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from parsers.catalogue import catalogue
+from parsers.formats import tell_format
+from parsers.reader import ReadOptions, find_files, read_file
+from tests.conftest import SHARED
+
+LIST = SHARED / "catalogue" / "rocketmq_messages.yaml"
+CORPORA = SHARED / "corpora" / "rocketmq"
+KNOWN = {
+    "client_start_beginning": "rocketmq.client.consumer_starting",
+    "client_push_start_ok": "rocketmq.client.consumer_started",
+    "client_pull_start_ok": "rocketmq.client.consumer_started",
+    "client_shutdown_ok": "rocketmq.client.consumer_stopped",
+    "client_instance_created": "rocketmq.client.client_created",
+    "client_unregister_ok": "rocketmq.client.unregistered",
+    "client_suspend": "rocketmq.client.paused",
+    "client_resume": "rocketmq.client.resumed",
+    "client_notify_ids_changed": "rocketmq.client.notified",
+    "client_reset_offset_cmd": "rocketmq.client.reset_ordered",
+    "client_rebalance_result_changed": "rocketmq.client.share_changed",
+    "client_broker_rebalance_result_changed": "rocketmq.client.share_assigned",
+    "client_mq_added": "rocketmq.client.queue_added",
+    "client_pop_mq_added": "rocketmq.client.queue_added",
+    "client_mq_removed": "rocketmq.client.queue_removed",
+    "client_mq_truncated": "rocketmq.client.queue_removed",
+    "client_pop_mq_removed": "rocketmq.client.queue_removed",
+    "client_fix_offset_removed": "rocketmq.client.queue_removed",
+    "client_mq_add_failed_lock": "rocketmq.client.queue_refused",
+    "client_mq_add_failed_offset": "rocketmq.client.queue_refused",
+    "client_mq_compute_offset_failed": "rocketmq.client.queue_refused",
+    "client_cid_list_failed": "rocketmq.client.list_failed",
+    "client_get_cid_list_exception": "rocketmq.client.list_error",
+    "client_bug_not_in_cidall": "rocketmq.client.not_listed",
+    "client_lock_one": "rocketmq.client.queue_lock_asked",
+    "client_unlock_one": "rocketmq.client.queue_unlocked",
+    "client_offset_persist_all": "rocketmq.client.committed",
+    "client_offset_persist_one": "rocketmq.client.committed",
+    "client_route_changed": "rocketmq.client.route_changed",
+    "client_heartbeat_body": "rocketmq.client.heartbeat",
+    "broker_new_consumer": "rocketmq.broker.consumer_connected",
+    "broker_unregister_consumer": "rocketmq.broker.consumer_unregistered",
+    "broker_channel_closed_removed": "rocketmq.broker.consumer_lost",
+    "broker_scan_expired_channel": "rocketmq.broker.consumer_expired",
+    "broker_sub_add_topic": "rocketmq.broker.topic_subscribed",
+    "broker_sub_remove_topic": "rocketmq.broker.topic_unsubscribed",
+    "broker_sub_version": "rocketmq.broker.subscription_changed",
+    "broker_topic_updated": "rocketmq.broker.topic_changed",
+    "broker_offset_reset_started": "rocketmq.broker.reset_started",
+    "broker_boot_success": "rocketmq.broker.booted",
+    "namesrv_topic_changed": "rocketmq.namesrv.route_topic_changed",
+    "namesrv_channel_destroyed": "rocketmq.namesrv.broker_lost",
+}
+"""Messages of that list which the models need, and what they are called here."""
+
+
+@cache
+def entries() -> dict[str, dict[str, Any]]:
+    if not LIST.is_file():
+        return {}
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return {each["id"]: each for each in yaml.load(LIST.read_bytes(), Loader=loader)}  # noqa: S506 - it is the safe loader
+
+
+@pytest.mark.skipif(not LIST.is_file(), reason="the list of messages is not beside the checkout")
+@pytest.mark.parametrize("entry", sorted(KNOWN))
+def test_each_form_of_a_message_is_known_with_its_group_and_topic(entry: str) -> None:
+    for form in entries()[entry]["forms"]:
+        found = catalogue().match(None, None, form["example"])
+
+        assert found is not None, form["example"]
+        assert (found.message_id, found.ambiguous) == (KNOWN[entry], False)
+        assert ("{group}" in form["template"]) <= ("group" in found.columns)
+        assert found.columns.get("group") in {None, "g1"}
+
+
+@pytest.mark.parametrize(
+    ("line", "layout"),
+    [
+        (b"2023-11-15 06:13:20 INFO ClientManageThread_1 - unregister a consumer[billing] from consumerGroupInfo\n", "rocketmq_server"),
+        (b"2023-11-15 06:13:20 INFO ConsumerCoordinator - [Consumer clientId=a, groupId=b] (Re-)joining group\n", "level_logger_dash"),
+        (b"2023-11-15 06:13:20,020 INFO RocketmqClient - the consumer [billing] start OK.\r\n", "level_logger_dash"),
+    ],
+)
+def test_a_thread_is_told_from_a_logger(line: bytes, layout: str) -> None:
+    told = tell_format(line * 3, complete=True)
+
+    assert not isinstance(told, str)
+    assert told.layout_name == layout
+
+
+@pytest.mark.parametrize(
+    ("options", "hour"), [([], 22), ([(None, "Europe/Berlin")], 22), ([("*.log", "UTC")], 6)], ids=["default", "for all", "for this file"]
+)
+def test_a_layout_with_a_zone_of_its_own_yields_to_an_option_that_names_the_file_only(
+    tmp_path: Path, options: list[tuple[str | None, str]], hour: int
+) -> None:
+    path = tmp_path / "broker.log"
+    path.write_text("2023-11-15 06:13:20 WARN NettyEventExecutor - SCAN: remove expired channel from ConsumerManager consumerTable. "
+                    "channel=10.0.0.5:59172, consumerGroup=billing\n")  # fmt: skip
+    read = ReadOptions(log_tz=options)
+    (source,) = find_files([str(tmp_path)], read).files
+    (chunk,) = read_file(source, read)
+
+    assert [at.hour for at in chunk.events["at"].to_pylist()] == [hour]
+
+
+@pytest.mark.skipif(not CORPORA.is_dir(), reason="the corpora are not beside the checkout")
+@pytest.mark.parametrize("version", ["4.9.7", "5.3.3"])
+def test_no_line_about_a_share_is_missed(version: str) -> None:
+    words = {
+        "rebalanced result changed. allocate": {"RocketShareChanged", "RocketShareAssigned"},
+        ", add a new mq, ": {"RocketQueueAdded"},
+        "new consumer connected, group: ": {"RocketConsumerConnected"},
+        "receive broker's notification[": {"RocketNotified"},
+    }
+    for folder in sorted(CORPORA.glob(f"{version}/[a-f]_*/logs")):
+        found = find_files([str(folder)])
+        texts = [path.read_text(errors="replace") for path in sorted(folder.rglob("*.log"))]
+        events = [name for source in found.files for chunk in read_file(source) for name in chunk.events["event"].to_pylist()]
+        for literal, names in words.items():
+            assert sum(text.count(literal) for text in texts) == sum(name in names for name in events), (folder, literal)
