@@ -174,6 +174,7 @@ class PartitionOutage:
     leader_after: str | None
     at_risk: bool | None
     groups: list[str]
+    settled_by: str | None
     evidence: list[Evidence]
 
 

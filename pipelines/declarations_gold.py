@@ -160,6 +160,7 @@ GOLD = [
         Column("leader_after", TEXT, "Leader after."),
         Column("at_risk", FLAG, "Records may have been lost."),
         required("groups", TEXTS, "Groups that stood still because of it."),
+        Column("settled_by", TEXT, "File that would tell what is only inferred here; null when a controller's own lines tell it."),
         EVIDENCE_LINES,
         owner=("cluster",),
     ),

@@ -38,7 +38,7 @@ def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = No
     """Rows of what a stage has replayed. `readers` names the groups that suffer."""
     found = Outages(layout_of(cluster, stage))
     for history in stage.partitions.all():
-        found.partition_outages += partition_outages(cluster, history, stage.brokers)
+        found.partition_outages += partition_outages(cluster, history, stage.brokers, kraft=stage.kraft)
         found.leader_moves += leader_moves(cluster, history, stage.brokers)
     if readers is not None:
         for row in found.partition_outages:
@@ -51,10 +51,10 @@ def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = No
 # -- partitions without a leader -----------------------------------------------------------------------------
 
 
-def partition_outages(cluster: str, history: PartitionHistory, brokers: Brokers) -> Iterator[PartitionOutage]:
+def partition_outages(cluster: str, history: PartitionHistory, brokers: Brokers, *, kraft: bool) -> Iterator[PartitionOutage]:
     """Times in which the partition had no leader."""
-    for before, vacant, after in _gaps(history.leaderships):
-        yield _outage(cluster, history, brokers, before, vacant, after)
+    for gap in _gaps(history.leaderships):
+        yield _outage(cluster, history, brokers, gap, kraft=kraft)
 
 
 Gap = tuple[Leadership | None, list[Leadership], Leadership | None]
@@ -93,20 +93,15 @@ def _ended(brokers: Brokers, offline_at: int, after: Leadership | None) -> int |
     return after.at if returned is None else returned
 
 
-def _outage(
-    cluster: str,
-    history: PartitionHistory,
-    brokers: Brokers,
-    before: Leadership | None,
-    vacant: list[Leadership],
-    after: Leadership | None,
-) -> PartitionOutage:
+def _outage(cluster: str, history: PartitionHistory, brokers: Brokers, gap: Gap, *, kraft: bool) -> PartitionOutage:
+    before, vacant, after = gap
     offline_at, going = _began(history, brokers, before, vacant[0])
     leader_before = before.leader if before is not None else None
     isr = _isr_at(history, before, vacant, offline_at)
     lost = _lost(brokers, history, isr, leader_before, offline_at, going)
     replicas = history.candidates or isr
     ended_by = _ended_by(replicas, isr, leader_before, after)
+    cause = _cause(replicas, isr, lost, brokers, offline_at)
     epoch = before.epoch if before is not None else None
     if epoch is None and vacant[0].epoch is not None and vacant[0].epoch > 0:
         epoch = vacant[0].epoch - 1
@@ -118,7 +113,7 @@ def _outage(
         partition=history.partition,
         offline_at=offline_at,
         online_at=_ended(brokers, offline_at, after),
-        cause=_cause(replicas, isr, lost, brokers, offline_at),
+        cause=cause,
         ended_by=ended_by,
         lost_brokers=[absence.node for absence in lost],
         replicas=list(replicas),
@@ -128,6 +123,7 @@ def _outage(
         leader_after=None if after is None else after.leader,
         at_risk=None if after is None else after.unclean or ended_by == "unclean_election",
         groups=[],
+        settled_by=_settled_by(cause, lost, gap, kraft=kraft),
         evidence=_lines(lost, vacant, after),
     )
 
@@ -189,6 +185,16 @@ def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Lea
     if replicas and after.leader not in replicas:
         return "reassigned"
     return "unclean_election" if isr or after.unclean else "isr_election"
+
+
+def _settled_by(cause: str, lost: list[Absence], gap: Gap, *, kraft: bool) -> str | None:
+    """Which file tells what is only inferred: that there was no leader, why, and when it was over."""
+    _, vacant, after = gap
+    inferred = any(absence.suspected or absence.witness is None for absence in lost)
+    inferred = inferred or (after is not None and after.told is Told.IMPLIED and not kraft)
+    if cause != "unknown" and not inferred and any(each.timed for each in vacant):
+        return None
+    return "controller.log of the active KRaft controller" if kraft else "controller.log and state-change.log of the controller"
 
 
 def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | None) -> list[Evidence]:

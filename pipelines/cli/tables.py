@@ -196,6 +196,7 @@ def _timeline(console: Console, answer: Answer, source: Source, limit: int) -> N
 
 
 def _outages(console: Console, answer: Answer, source: Source, limit: int) -> None:
+    from dashboards.rows import column
     from pipelines.cli import screens
     from pipelines.cli.outages_lanes import outage_lanes
 
@@ -209,6 +210,8 @@ def _outages(console: Console, answer: Answer, source: Source, limit: int) -> No
     _rest(console, len(answer.outages), len(shown), "outages", "by time")
     console.print()
     outage_lanes(console, shown, source.clock)
+    for file in sorted({settled for row in source.rows.outages if (settled := column(row, "settled_by"))}):
+        screens.say(console, f"Some of this is inferred; {file} would settle it.", style="dim")
 
 
 def _rest(console: Console, count: int, shown: int, what: str, which: str) -> None:

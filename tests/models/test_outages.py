@@ -60,6 +60,7 @@ def show(found: Outages) -> Iterator[str]:
             f"outage {row.topic}-{row.partition} {seconds(row.offline_at)}..{seconds(row.online_at)} {row.cause} {row.ended_by}{risk}"
             f" leader {row.leader_before} -> {row.leader_after} epoch {row.leader_epoch_before}"
             f" replicas {','.join(row.replicas)} isr {','.join(row.isr)} lost {','.join(row.lost_brokers)}"
+            f"{' settled by ' + row.settled_by if row.settled_by else ''}"
             f" lines {','.join(str(each.line) + ('~' if each.inferred else '') for each in row.evidence)}"
         )
     for move in found.leader_moves:

@@ -18,7 +18,7 @@ def outage(topic: str, begin: float, end: float | None, *, at_risk: bool = False
     return PartitionOutage(
         "c", "kafka", f"{topic}-{begin}", topic, 0, round(begin * SECOND), None if end is None else round(end * SECOND), "isr_lost",
         "open" if end is None else "replica_returned", [lost], [lost], [lost], 0, lost, None if end is None else lost,
-        at_risk if end is not None else None, [f"reader of {topic}"], [],
+        at_risk if end is not None else None, [f"reader of {topic}"], None, [],
     )  # fmt: skip
 
 
