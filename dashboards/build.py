@@ -10,21 +10,16 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
 
 from conf.causes import cause as cause_entry
 from conf.causes import incident_kinds, outage_cause
 from dashboards import data
+from dashboards.queues import conditions, contested
+from dashboards.rows import Row, column, evidence
 from dashboards.tally import Tally, Verdicts, counted, first, heaviest
 from dashboards.units import MICROSECONDS
 
-Row: TypeAlias = Any
 NAMELESS = "a member that no line names"
-
-
-def column(row: Row, name: str, default: Any = None) -> Any:
-    """A column of a row, whichever form the row has."""
-    return row.get(name, default) if isinstance(row, Mapping) else getattr(row, name, default)
 
 
 def build_answer(analysis: Row, *, kept_max: int | None = None, incidents_max: int | None = None, with_lanes: bool = True) -> data.Answer:
@@ -51,6 +46,8 @@ def build_answer(analysis: Row, *, kept_max: int | None = None, incidents_max: i
         outages=outages,
         moves=sorted(map(_move, _rows(analysis, "coordinator_moves")), key=_by_load),
         at_risk=sorted(map(_at_risk, _rows(analysis, "offsets_at_risk")), key=lambda item: (first(item.expires_at), item.group)),
+        conditions=conditions(_rows(analysis, "conditions")),
+        contested=contested(_rows(analysis, "ownership")),
         doubts=sorted(map(_doubt, _rows(analysis, "divergences")), key=_by_moment),
         unknown=sorted(map(_unknown, _rows(analysis, "unknown")), key=lambda item: (-item.count, item.template)),
         rejected=sorted(map(_rejected, _rows(analysis, "rejected")), key=lambda item: (item.file, item.byte_offset)),
@@ -141,19 +138,6 @@ def who(person: Row) -> data.Who:
         host=host.removeprefix("/") if host else None,
         reason=column(person, "reason") or "",
         first=bool(column(person, "first")),
-    )
-
-
-def evidence(row: Row) -> tuple[data.Line, ...]:
-    return tuple(
-        data.Line(
-            column(item, "file"),
-            column(item, "line"),
-            column(item, "byte_offset"),
-            column(item, "text") or "",
-            bool(column(item, "inferred")),
-        )
-        for item in column(row, "evidence") or ()
     )
 
 

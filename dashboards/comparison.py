@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from conf.causes import cause as cause_entry
-from dashboards.build import Row, rebalance
+from dashboards.build import rebalance
 from dashboards.data import Rebalance
+from dashboards.rows import Row
 from dashboards.tally import counted
 from dashboards.units import MICROSECONDS
 

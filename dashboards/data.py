@@ -120,6 +120,9 @@ class Rebalance:
 
     @property
     def generations(self) -> str:
+        """From which generation to which; nothing where the protocol has none."""
+        if self.system != "kafka":
+            return ""
         before = "?" if self.generation_before is None else str(self.generation_before)
         after = "?" if self.generation_after is None else str(self.generation_after)
         return f"{before} → {after}"
@@ -268,6 +271,40 @@ class AtRisk:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """RocketMQ: a standing fault of a group."""
+
+    cluster: str
+    group: str
+    kind: str
+    title: str
+    members: tuple[str, ...]
+    started_at: int | None
+    ended_at: int | None
+    evidence: tuple[Line, ...]
+    advice: tuple[Advice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contested:
+    """RocketMQ: queues of a topic that had no owner, or two. `seconds` is the longest time of one queue."""
+
+    cluster: str
+    group: str
+    topic: str
+    kind: str
+    queues: tuple[str, ...]
+    owners: tuple[str, ...]
+    started_at: int | None
+    ended_at: int | None
+    seconds: float | None
+
+    @property
+    def title(self) -> str:
+        return self.kind.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
 class Doubt:
     """An observation that the model could not explain."""
 
@@ -355,6 +392,8 @@ class Answer:
     outages: Sequence[Outage] = field(default_factory=tuple)
     moves: Sequence[Move] = field(default_factory=tuple)
     at_risk: Sequence[AtRisk] = field(default_factory=tuple)
+    conditions: Sequence[Condition] = field(default_factory=tuple)
+    contested: Sequence[Contested] = field(default_factory=tuple)
     doubts: Sequence[Doubt] = field(default_factory=tuple)
     unknown: Sequence[Unknown] = field(default_factory=tuple)
     rejected: Sequence[Rejected] = field(default_factory=tuple)

@@ -16,7 +16,7 @@ _OUTCOMES = {
 
 def title(item: Rebalance) -> str:
     topic = f", topic {item.topic}" if item.topic else ""
-    return f"{item.group}{topic}, generation {item.generations}"
+    return f"{item.group}{topic}" + (f", generation {item.generations}" if item.generations else "")
 
 
 def story(item: Rebalance, clock: Clock) -> list[str]:

@@ -85,7 +85,7 @@ def _show(source: Source, *, limit: int, verbose: bool) -> None:
 
 
 def _findings(source: Source, fail_on: Severity | None) -> list[int]:
-    from dashboards.build import column
+    from dashboards.rows import column
 
     bad = {"warning": ("warning", "critical"), "critical": ("critical",)}.get(fail_on or "", ())
     return [codes.FINDINGS] if bad and any(column(row, "severity") in bad for row in source.rows.incidents) else []

@@ -145,7 +145,7 @@ def _moments(texts: Iterable[str], source: Source, option: str, last: int | None
 
 
 def _column(row: Any, name: str) -> Any:
-    from dashboards.build import column
+    from dashboards.rows import column
 
     return column(row, name)
 

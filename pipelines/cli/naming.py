@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dashboards.build import column
+from dashboards.rows import column
 from dashboards.units import Clock, counted, duration
 from pipelines.cli.selection import last_record_at, no_such_group
 from pipelines.cli.when import moment

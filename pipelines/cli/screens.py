@@ -24,6 +24,8 @@ DOUBTS_SHOWN = 5
 FILES_SHOWN = 5
 TIMES = "\N{MULTIPLICATION SIGN}"
 EVIDENCE_CHARACTERS = 2000
+CONTESTED_SECONDS = 60.0
+"""A queue with no owner or two for so long is told on the first lines; handing it over takes less."""
 _TEXT_MAX = 100
 """Prose is not set wider than this."""
 
@@ -53,6 +55,8 @@ def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verb
         _incidents(console, shown, answer, clock)
         _advice(console, attention, verbose=verbose)
         _certainty(console, answer, verbose=verbose)
+    if answer.conditions or answer.contested:
+        queues(console, answer, clock, verbose=verbose)
     if answer.outages:
         heading(console, f"Partitions without leader ({clock.zone_name})")
         outages(console, answer.outages[: limit or None], clock)
@@ -76,12 +80,54 @@ def _opening(console: Console, answer: Answer, clock: Clock) -> None:
         return
     if answer.outages:
         say(console, _leaderless(answer.outages), style="bold")
+    faults = _faults(answer)
+    for text in faults:
+        say(console, text, style="bold")
     if totals.attention:
         text = f"{totals.attention} of {counted(totals.incidents, 'incident')} {'needs' if totals.attention == 1 else 'need'} attention"
         say(console, f"{text}; groups stood still for {duration(totals.stopped_seconds)} in all.", style="bold")
     else:
-        expected = f"{counted(totals.incidents, 'incident')}, {'which was' if totals.incidents == 1 else 'all of them'} expected"
-        say(console, f"No group needs attention: {expected}." if answer.outages else f"Nothing needs attention: {expected}.", style="bold")
+        which = "which was" if totals.incidents == 1 else "all of them"
+        expected = f": {counted(totals.incidents, 'incident')}, {which} expected." if totals.incidents else "."
+        say(console, ("No rebalance needs attention" if answer.outages or faults else "Nothing needs attention") + expected, style="bold")
+
+
+def _faults(answer: Answer) -> list[str]:
+    """RocketMQ: what stands wrong, and queues that were not held by exactly one client for longer than a handover takes."""
+    found = [f"{item.group}: {item.title.lower()}" + (", still so." if item.ended_at is None else ".") for item in answer.conditions]
+    for item in answer.contested:
+        if item.ended_at is None or (item.seconds or 0) >= CONTESTED_SECONDS:
+            longest = "when the logs end" if item.ended_at is None else f"for up to {duration(item.seconds)}"
+            found.append(f"{item.group}: {counted(len(item.queues), 'queue')} of {item.topic} had {item.title} {longest}.")
+    return list(dict.fromkeys(found))
+
+
+def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> None:
+    """RocketMQ: standing faults with what to do, then queues without one owner."""
+    if answer.conditions:
+        heading(console, "Standing faults")
+    for item in answer.conditions:
+        until = ", still so" if item.ended_at is None else ""
+        say(console, f"{item.group}: {item.title.lower()}, {clock.span(item.started_at, item.ended_at)}{until}", indent=1, hang=2)
+        say(console, f"clients {listed(list(item.members), 4)}", indent=3, hang=2, style="dim")
+        advise(console, item.advice if verbose else item.advice[:REMEDIES_SHOWN], indent=3)
+    if not answer.contested:
+        return
+    heading(console, f"Queues without one owner ({clock.zone_name})")
+    shown = answer.contested[: None if verbose else INCIDENTS_SHOWN]
+    columns = [
+        Column("group", [item.group for item in shown], least=14),
+        Column("topic", [item.topic for item in shown], least=14),
+        Column("had", [item.title for item in shown]),
+        Column("queues", [f"{len(item.queues):,}" for item in shown], right=True),
+        Column("longest", ["still so" if item.ended_at is None else duration(item.seconds) for item in shown], right=True),
+        Column("from", [clock.stamp(item.started_at) for item in shown], rank=1),
+        Column("to", [clock.stamp(item.ended_at) if item.ended_at is not None else "" for item in shown], rank=2),
+        Column("clients", [listed(list(item.owners), 2) if item.owners else "" for item in shown], rank=3, least=14),
+    ]
+    console.print(grid(columns, console.width, indent=1))
+    if len(answer.contested) > len(shown):
+        say(console, f"{len(answer.contested) - len(shown)} more; -v shows them", indent=1, style="dim")
 
 
 def _leaderless(items: Sequence[Outage]) -> str:
@@ -186,7 +232,8 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
     columns = [
         Column(f"start ({clock.zone_name})", starts if console.width >= PRECISE_WIDTH else [start.partition(".")[0] for start in starts]),
         Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=16),
-        Column("group", [item.group + (f" ({item.topic})" if item.topic else "") for item in items], least=16),
+        Column("group", [item.group for item in items], least=16),
+        Column("topic", [item.topic or "" for item in items], least=12),
         Column("gen", [item.generations.replace(" ", "") for item in items], rank=2),
         Column("cause", [item.cause.replace("_", " ") for item in items], least=15),
         Column("behind it", [(item.root_cause or "").replace("_", " ") for item in items], rank=4, least=15),

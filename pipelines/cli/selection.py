@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.build import column
+from dashboards.rows import column
 from pipelines.cli.when import Moment
 from pipelines.errors import UsageError
 from pipelines.schemas import CONTRACT

@@ -64,6 +64,12 @@ def story_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def queue_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A story of RocketMQ queues as tables."""
+    return warehouses.store(made.queue_story(), tmp_path_factory.mktemp("queues") / "warehouse")
+
+
+@pytest.fixture(scope="session")
 def sample_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One sample, analysed and written as tables."""
     with pytest.MonkeyPatch.context() as patch:

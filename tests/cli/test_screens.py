@@ -43,6 +43,14 @@ def test_screens_are_as_written_down(cli: Cli, story_warehouse: Path, request: p
     golden.check(f"screens/{screen}-{width}.txt", text, rewrite=request.config.getoption("--rewrite"))
 
 
+@pytest.mark.parametrize("width", [80, 140])
+def test_queues_without_one_owner(cli: Cli, queue_warehouse: Path, request: pytest.FixtureRequest, width: int) -> None:
+    done = cli("analyze", "--warehouse", queue_warehouse, columns=width)
+    assert (done.code, done.err) == (0, "")
+    text = "".join(line.rstrip() + "\n" for line in done.out.splitlines())
+    golden.check(f"screens/analyze-queues-{width}.txt", text, rewrite=request.config.getoption("--rewrite"))
+
+
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 140, 200])
 @pytest.mark.parametrize("screen", SCREENS)
 def test_no_line_is_wider_than_the_terminal(cli: Cli, story_warehouse: Path, screen: str, width: int) -> None:

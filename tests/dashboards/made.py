@@ -371,3 +371,71 @@ def many(count: int, groups: int = 40) -> Made:
     made = Made(inputs={"log_files": [log_file("server.log")], "totals": {}}, rebalances=rows)
     made.incidents = [incident("group-000", "warning", rows[::groups], "group-000: many rebalances")]
     return made
+
+
+def queue(
+    number: int, kind: str, start: float, end: float | None, *owners: str, group: str = "CG_notify", topic: str = "Stock"
+) -> dict[str, Any]:
+    return {
+        "cluster": "default",
+        "system": "rocketmq",
+        "queue_ownership_id": f"q{number}{kind}{start}",
+        "group": group,
+        "topic": topic,
+        "queue": f"broker-a:{number}",
+        "kind": kind,
+        "owners": list(owners),
+        "started_at": at(start),
+        "ended_at": None if end is None else at(end),
+    }
+
+
+def condition(kind: str, *members: str, group: str = "CG_notify", end: float | None = None) -> dict[str, Any]:
+    return {
+        "cluster": "default",
+        "system": "rocketmq",
+        "condition_id": f"c{kind}{group}",
+        "kind": kind,
+        "group": group,
+        "members": list(members),
+        "started_at": at(12),
+        "ended_at": None if end is None else at(end),
+        "evidence": [line(9, "doRebalance, another client with the same id", file="app/rocketmq_client.log")],
+    }
+
+
+def queue_story() -> Made:
+    """Two RocketMQ clients with one id: each takes queues that the other holds, and leaves queues alone that it has not."""
+    first = rebalance(
+        "CG_notify",
+        0,
+        12,
+        system="rocketmq",
+        topic="Stock",
+        protocol="rocketmq",
+        protocol_type=None,
+        assignor="AVG",
+        generation_before=None,
+        generation_after=None,
+        cause="consumer_start",
+        alternatives={},
+        offenders=[person("app@7", first=True)],
+        joined_at=None,
+        join_seconds=None,
+        sync_seconds=None,
+        advice_id="consumer_start",
+        coordinator=None,
+        trigger_text=None,
+    )
+    return Made(
+        inputs={"log_files": [log_file("app/rocketmq_client.log", system="rocketmq", kind="client", node=None)], "totals": {}},
+        rebalances=[first],
+        conditions=[condition("client_id_conflict", "app@7", end=160), condition("multi_topic_skew", "app@7", "app@8")],
+        ownership=[
+            queue(0, "owned", 0, 12, "app@7"),
+            queue(0, "two_owners", 12, 160, "app@7", "app@7"),
+            queue(1, "two_owners", 13, 90, "app@7", "app@7"),
+            queue(2, "no_owner", 14, None),
+            queue(3, "no_owner", 14, 15.5, topic="Orders"),
+        ],
+    )

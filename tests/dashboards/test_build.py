@@ -131,3 +131,20 @@ def test_an_empty_analysis_is_an_answer_too() -> None:
 def test_a_cause_of_a_newer_version_can_be_shown() -> None:
     item = rebalance(made.rebalance("g", 0, 0, cause="invented_later", advice_id=None))
     assert (item.cause, item.cause_title) == ("invented_later", "Cause unknown")
+
+
+def test_queues_without_one_owner_are_summed_up_by_topic() -> None:
+    answer = build_answer(made.queue_story())
+    assert [(one.topic, one.kind, one.queues, one.seconds, one.ended_at is None) for one in answer.contested] == [
+        ("Stock", "no_owner", ("broker-a:2",), None, True),
+        ("Stock", "two_owners", ("broker-a:0", "broker-a:1"), 148.0, False),
+        ("Orders", "no_owner", ("broker-a:3",), 1.5, False),
+    ]
+    assert answer.contested[1].owners == ("app@7",)
+
+
+def test_standing_faults_have_their_advice_where_there_is_any() -> None:
+    conflict, skew = build_answer(made.queue_story()).conditions
+    assert (conflict.title, skew.title) == ("Two clients with one id", "Topics shared out unevenly")
+    assert conflict.advice
+    assert skew.ended_at is None

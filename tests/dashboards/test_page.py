@@ -187,6 +187,8 @@ def everywhere(text: str) -> made.Made:
         divergences=[made.Divergence(text, "kafka", "d", text, made.at(1), text, text, [line])],
         unknown=[{**story.unknown[0], "template": text, "logger": text, "sample": text, "file": text}],
         rejected=[{**story.rejected[0], "file": text, "reason": text, "text": text}],
+        conditions=[{**made.condition("client_id_conflict", text, group=text), "evidence": [line]}],
+        ownership=[{**made.queue(1, "two_owners", 1, 200, text, text, group=text, topic=text), "queue": text}],
     )
 
 
@@ -226,3 +228,9 @@ def test_files_that_are_no_logs_stand_apart() -> None:
     page = page_of(made.small_story())
     assert "1 file was empty or no log" in page
     assert "broker-2/core.1234</span>: binary content" in page
+
+
+def test_standing_faults_and_queues_without_one_owner() -> None:
+    texts = " ".join(Outline(page_of(made.queue_story())).texts)
+    for told in ("Two clients with one id", "Topics shared out unevenly", "two owners", "no owner", "app/rocketmq_client.log:9"):
+        assert told in texts

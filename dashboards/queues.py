@@ -1,0 +1,67 @@
+"""Faults of RocketMQ groups, and queues that nobody or more than one client held, from their rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from conf.causes import causes
+from dashboards import data
+from dashboards.rows import column, evidence
+from dashboards.tally import first
+from dashboards.units import MICROSECONDS
+
+_TITLES = {"multi_topic_skew": "Topics shared out unevenly"}
+"""Kinds of conditions that are the cause of no rebalance."""
+
+
+def conditions(rows: Iterable[Any]) -> list[data.Condition]:
+    """Standing faults, the oldest first."""
+    return sorted(map(_condition, rows), key=lambda item: (first(item.started_at), item.cluster, item.group, item.kind))
+
+
+def _condition(row: Any) -> data.Condition:
+    kind = column(row, "kind")
+    entry = causes().get((column(row, "system"), kind))
+    return data.Condition(
+        cluster=column(row, "cluster"),
+        group=column(row, "group"),
+        kind=kind,
+        title=entry.title if entry else _TITLES.get(kind, kind.replace("_", " ")),
+        members=tuple(column(row, "members") or ()),
+        started_at=column(row, "started_at"),
+        ended_at=column(row, "ended_at"),
+        evidence=evidence(row),
+        advice=entry.advice if entry else (),
+    )
+
+
+def contested(rows: Iterable[Any]) -> list[data.Contested]:
+    """Queues of one topic that had no owner or two, as one; the longest first."""
+    grouped: defaultdict[tuple[str, str, str, str], list[Any]] = defaultdict(list)
+    for row in rows:
+        if column(row, "kind") != "owned":
+            grouped[column(row, "cluster"), column(row, "group"), column(row, "topic"), column(row, "kind")].append(row)
+    found = [_contested(key, members) for key, members in grouped.items()]
+    return sorted(
+        found, key=lambda item: (item.ended_at is not None, -(item.seconds or 0.0), item.cluster, item.group, item.topic, item.kind)
+    )
+
+
+def _contested(key: tuple[str, str, str, str], rows: list[Any]) -> data.Contested:
+    starts = [time for row in rows if (time := column(row, "started_at")) is not None]
+    ends = [column(row, "ended_at") for row in rows]
+    lengths = [
+        (column(row, "ended_at") - column(row, "started_at")) / MICROSECONDS
+        for row in rows
+        if column(row, "ended_at") is not None and column(row, "started_at") is not None
+    ]
+    return data.Contested(
+        *key,
+        queues=tuple(sorted({column(row, "queue") for row in rows})),
+        owners=tuple(sorted({name for row in rows for name in column(row, "owners") or ()})),
+        started_at=min(starts, default=None),
+        ended_at=max(ends) if all(end is not None for end in ends) else None,
+        seconds=max(lengths, default=None),
+    )

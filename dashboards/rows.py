@@ -1,0 +1,28 @@
+"""Columns of rows, whichever form they have: dataclasses of an analysis, or mappings of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from dashboards import data
+
+Row: TypeAlias = Any
+
+
+def column(row: Row, name: str, default: Any = None) -> Any:
+    """A column of a row, whichever form the row has."""
+    return row.get(name, default) if isinstance(row, Mapping) else getattr(row, name, default)
+
+
+def evidence(row: Row) -> tuple[data.Line, ...]:
+    return tuple(
+        data.Line(
+            column(item, "file"),
+            column(item, "line"),
+            column(item, "byte_offset"),
+            column(item, "text") or "",
+            bool(column(item, "inferred")),
+        )
+        for item in column(row, "evidence") or ()
+    )
