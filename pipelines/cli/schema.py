@@ -10,7 +10,7 @@ import typer
 
 from pipelines.errors import UsageError
 
-COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "events", "compare", "sql")
+COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "events", "compare", "sql", "allocate")
 
 
 def schema(
@@ -45,6 +45,8 @@ def command_schema(command: str) -> dict[str, Any]:
         return _object(contract, "groupscope compare --json", {"schema_version": contract["properties"]["schema_version"], **COMPARISON})
     if command == "sql":
         return _listing(contract, "rows", {"description": "Columns of the query, by name.", "type": "object"}, command)
+    if command == "allocate":
+        return _object(contract, "groupscope allocate --json", {"schema_version": contract["properties"]["schema_version"], **ALLOCATION})
     near = difflib.get_close_matches(command, COMMANDS, n=1)
     raise UsageError(f"no schema {command!r}; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"))
 
@@ -132,6 +134,19 @@ COMPARISON: dict[str, Any] = {
     },
     "new_offenders": {"description": "Members that made trouble on the second side only.", "type": "array", "items": _MEMBER},
     "gone_offenders": {"description": "Members that made trouble on the first side only.", "type": "array", "items": _MEMBER},
+}
+
+
+ALLOCATION: dict[str, Any] = {
+    "strategy": {"description": "As clients print it.", **_TEXT},
+    "shares": {"type": "array", "items": _closed({"client_id": _TEXT, "queues": {"description": "As broker:id.", **_TEXTS}})},
+    "unowned": {"description": "Queues that no client would read.", **_TEXTS},
+    "contested": {"description": "Queues that several clients would read.", **_TEXTS},
+    "moves": {
+        "description": "Queues that change hands with the clients or queues that come or go.",
+        "type": "array",
+        "items": _closed({"queue": _TEXT, "before": _TEXTS, "after": _TEXTS}),
+    },
 }
 
 

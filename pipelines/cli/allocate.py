@@ -1,0 +1,135 @@
+"""`groupscope allocate`: which queues each RocketMQ client would take, and what a change would move."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipelines.cli import codes
+from pipelines.cli import options as o
+from pipelines.errors import UsageError
+
+if TYPE_CHECKING:
+    from models.rocketmq.allocation import Move, Preview, Queue, Strategy
+
+QUEUES_MAX = 1_000_000
+
+
+def allocate(
+    queues: Annotated[
+        list[str], typer.Option("--queues", metavar="BROKER=N", help="How many queues can be read from a broker. Repeatable.")
+    ],
+    clients: Annotated[list[str], typer.Option("--client", metavar="ID", help="A client of the group. Repeatable.")],
+    strategy: Annotated[
+        str, typer.Option("--strategy", metavar="NAME", help="As clients print it: AVG, AVG_BY_CIRCLE, CONSISTENT_HASH and so on.")
+    ] = "AVG",
+    topic: Annotated[str, typer.Option("--topic", metavar="NAME", help="The topic; its name counts for CONSISTENT_HASH.")] = "topic",
+    with_client: Annotated[
+        list[str] | None, typer.Option("--with-client", metavar="ID", help="Show what moves when this client comes. Repeatable.")
+    ] = None,
+    without_client: Annotated[
+        list[str] | None, typer.Option("--without-client", metavar="ID", help="Show what moves when this client goes. Repeatable.")
+    ] = None,
+    with_queues: Annotated[
+        list[str] | None,
+        typer.Option("--with-queues", metavar="BROKER=N", help="Show what moves when a broker has this many queues. Repeatable."),
+    ] = None,
+    rooms: Annotated[list[str] | None, typer.Option("--room", metavar="NAME", help="A machine room, for MACHINE_ROOM. Repeatable.")] = None,
+    virtual_nodes: Annotated[
+        int, typer.Option("--virtual-nodes", metavar="N", min=0, max=100_000, help="Of each client, for CONSISTENT_HASH.")
+    ] = 10,
+    as_json: o.AsJson = False,
+) -> int:
+    """Preview shares of RocketMQ queues, and what moves when a client or a queue comes or goes."""
+    from models.rocketmq.allocation import moves, strategy_named
+
+    try:
+        chosen = strategy_named(strategy, virtual_nodes=virtual_nodes, rooms=rooms)
+    except ValueError as error:
+        raise UsageError(f"--strategy: {error}") from error
+    if strategy.endswith("CONFIG"):
+        raise UsageError("--strategy CONFIG gives every client the list that it was configured with: there is nothing to preview")
+    reads = _reads(queues, "--queues")
+    before = _shares(chosen, topic, reads, clients)
+    changed = bool(with_client or without_client or with_queues)
+    gone = set(without_client or ())
+    if unknown := sorted(gone - set(clients)):
+        raise UsageError(f"--without-client {unknown[0]!r} is none of the clients given")
+    then = [each for each in clients if each not in gone] + list(with_client or ())
+    after = _shares(chosen, topic, reads | _reads(with_queues or (), "--with-queues"), then) if changed else None
+    moved = moves(before, after) if after is not None else ()
+    if as_json:
+        from pipelines.cli.answers import write_object
+
+        write_object(_object(after or before, moved))
+    else:
+        from pipelines.cli.console import Output
+
+        Output().write("".join(f"{line}\n" for line in _lines(after or before, moved, changed=changed)))
+    return codes.GOOD
+
+
+def _reads(texts: Any, option: str) -> dict[str, int]:
+    reads: dict[str, int] = {}
+    for text in texts:
+        broker, equals, count = text.rpartition("=")
+        if not equals or not broker or not count.isdecimal() or len(count) > 7:
+            raise UsageError(f"{option} {text!r}: expected BROKER=N, such as broker-a=8")
+        reads[broker] = int(count)
+    if sum(reads.values()) > QUEUES_MAX:
+        raise UsageError(f"{option}: more than {QUEUES_MAX} queues")
+    return reads
+
+
+def _shares(strategy: Strategy, topic: str, reads: dict[str, int], clients: list[str]) -> Preview:
+    from models.rocketmq.allocation import AllocationError, preview, readable_queues
+
+    try:
+        return preview(strategy, readable_queues(topic, reads), clients)
+    except AllocationError as error:
+        raise UsageError(f"clients would take nothing anew: {error}") from error
+
+
+def _name(queue: Queue) -> str:
+    return f"{queue.broker}:{queue.queue_id}"
+
+
+def _object(shown: Preview, moved: tuple[Move, ...]) -> dict[str, Any]:
+    from pipelines.schemas import SCHEMA_VERSION
+
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "strategy": shown.strategy,
+        "shares": [{"client_id": share.client_id, "queues": [_name(queue) for queue in share.queues]} for share in shown.shares],
+        "unowned": [_name(queue) for queue in shown.unowned],
+        "contested": [_name(queue) for queue in shown.contested],
+        "moves": [{"queue": _name(move.queue), "before": list(move.before), "after": list(move.after)} for move in moved],
+    }
+
+
+def _lines(shown: Preview, moved: tuple[Move, ...], *, changed: bool) -> list[str]:
+    from dashboards.text import visible
+
+    width = max((len(visible(share.client_id)) for share in shown.shares), default=0)
+    lines = [
+        f"{visible(share.client_id):{width}}  {len(share.queues):>4}  {' '.join(visible(_name(queue)) for queue in share.queues) or '-'}"
+        for share in shown.shares
+    ]
+    idle = sum(not share.queues for share in shown.shares)
+    if idle:
+        lines.append(f"{idle} of {len(shown.shares)} clients would have nothing to read")
+    if shown.unowned:
+        lines.append(f"read by nobody: {' '.join(visible(_name(queue)) for queue in shown.unowned)}")
+    if shown.contested:
+        lines.append(f"read by several: {' '.join(visible(_name(queue)) for queue in shown.contested)}")
+    if changed:
+        lines.append(f"queues that change hands: {len(moved)}")
+        lines += [f"  {visible(_name(move.queue))}  {_who(move.before)} -> {_who(move.after)}" for move in moved]
+    return lines
+
+
+def _who(clients: tuple[str, ...]) -> str:
+    from dashboards.text import visible
+
+    return ", ".join(visible(each) for each in clients) or "nobody"
