@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from models.kafka.coordinator.policy import policy_for
+from models.kafka.group import VALID_PREVIOUS, State
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario
+from models.rows import GroupTransition
 from parsers.reader import ReadOptions
 from pipelines.local import Analysis, AnalyzeOptions, analyze
 from pipelines.simulate.run import simulate
@@ -125,9 +127,14 @@ def steps_of_truth(truth: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def steps_of(analysis: Analysis) -> list[tuple[Any, ...]]:
-    """The steps that the replay tells of."""
-    rows = [row for row in analysis.timeline if row.to_state != "Dead" and row.from_state is not None]
+    """The steps that the replay tells of; that a new coordinator finds a group as it was before is none of the group's own."""
+    rows = [row for row in analysis.timeline if row.to_state != "Dead" and is_legal(row)]
     return [(row.group, (row.changed_at or 0) // 1000, row.from_state, row.to_state) for row in rows]
+
+
+def is_legal(row: GroupTransition) -> bool:
+    """Whether a coordinator takes this step, at a time that is known."""
+    return row.changed_at is not None and row.from_state is not None and State(row.from_state) in VALID_PREVIOUS[State(row.to_state)]
 
 
 def _compare_causes(score: Score, truth: dict[str, Any], analysis: Analysis, which: str, where: str) -> None:

@@ -64,7 +64,6 @@ RULES: Mapping[str, Rule] = {
     "StaticMemberReplaced": Rule("kafka.group.static_member_replaced", SINCE_2_3),
     "StaticMemberKept": Rule("kafka.group.static_member_kept", SINCE_2_3),
     "LeaderReplaced": Rule("kafka.group.leader_replaced", SINCE_2_3),
-    "UnexpectedRejoin": Rule("kafka.group.unexpected_rejoin", (("2.2", "WARN"),), (("3.7", "WARN"),)),
     "GroupLoaded": Rule("kafka.group.loaded"),
     "GroupUnloaded": Rule("kafka.group.unloaded", java=(("3.8", "INFO"),)),
     "GroupDied": Rule("kafka.group.died", java=NOT_WRITTEN),

@@ -166,7 +166,7 @@ class Stage:
         for answer in outcome.answers:
             client, api = self.requests[answer.request_id]
             response = answer.response
-            words = [client.name, api, response.error.value]
+            words = [client.name, api.removesuffix("_by_instance"), response.error.value]
             if isinstance(response, JoinResponse):
                 words += self._joined(client, response)
             elif isinstance(response, FetchResponse):
@@ -255,6 +255,7 @@ REQUESTS: dict[str, Callable[[Stage, Client, int, dict[str, str]], Request]] = {
     "fetch": lambda _, __, number, options: Fetch(
         number, GROUP, None if "all" in options else (("t", 0),), require_stable="stable" in options
     ),
+    "leave_by_instance": lambda _, client, number, __: Leave(number, GROUP, (Leaver("", client.name),)),
     "delete": lambda _, __, number, ___: Delete(number, GROUP),
 }
 

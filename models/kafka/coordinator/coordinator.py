@@ -183,7 +183,7 @@ class Coordinator:
             expire_session(shard, group, timer.member)
         elif timer.kind is TimerKind.JOIN:
             end_join_step(shard, group, timer.detail)
-        elif timer.kind is TimerKind.SYNC:
+        else:
             end_sync_wait(shard, group, timer.detail)
 
     def _schedule_clean_up(self) -> None:

@@ -158,15 +158,14 @@ class Group:
         self._count(member)
         self.park_join(member, join)
 
-    def rename(self, member: Member, member_id: str) -> None:
+    def rename(self, member: Member, instance: str, member_id: str) -> None:
         """Give a static member a new id, with leadership and assignment; `pending_sync` keeps the old one (replaceStaticMember)."""
         del self.members[member.id]
         if self.leader == member.id:
             self.leader = member_id
         member.id = member_id
         self.members[member_id] = member
-        if member.instance is not None:
-            self.static[member.instance] = member_id
+        self.static[instance] = member_id
 
     def park_join(self, member: Member, join: int | None) -> None:
         """Keep a join until the phase ends; one that was parked before is dropped without an answer."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from models.kafka.coordinator.errors import Error, Fault
 from models.kafka.coordinator.group import Group, Member
 from models.kafka.coordinator.membership import member_error
-from models.kafka.coordinator.phases import current_members, joined, rebalance, rebalance_if_possible, try_complete
+from models.kafka.coordinator.phases import current_members, joined, rebalance, try_complete
 from models.kafka.coordinator.policy import Extension, SizeLimit, Swap
 from models.kafka.coordinator.requests import Join, Protocol
 from models.kafka.coordinator.responses import JoinResponse, SyncResponse
@@ -73,7 +73,7 @@ def join_new(shard: Shard, group: Group, request: Join) -> None:
     instance = request.instance if shard.policy.knows_static_members else None
     member_id = shard.make_member_id(request.client_id if instance is None else instance)
     if instance is not None and instance in group.static:
-        replace_static(shard, group, request, group.members[group.static[instance]], member_id)
+        replace_static(shard, group, request, instance, member_id)
     elif instance is None and request.require_known_member_id and shard.policy.hands_out_member_ids:
         group.pending_join.add(member_id)
         shard.timers.schedule(TimerKind.HEARTBEAT, group.id, member_id, shard.now_ms + request.session_ms)
@@ -128,10 +128,7 @@ def join_known(shard: Shard, group: Group, request: Join) -> None:
         return
     member = group.members[request.member]
     reason_id = rejoin_reason(group, member, request)
-    if group.state is State.EMPTY:
-        shard.tell("UnexpectedRejoin", group, member, state=group.state.value)
-        refuse(shard, request, Error.UNKNOWN_MEMBER_ID)
-    elif reason_id is None:
+    if reason_id is None:
         shard.answer(request.request_id, joined(group, member.id))
     else:
         update_member(shard, group, request, member)
@@ -153,15 +150,16 @@ def update_member(shard: Shard, group: Group, request: Join, member: Member) -> 
     group.update(member, request.protocols, timeouts, request.request_id)
 
 
-def replace_static(shard: Shard, group: Group, request: Join, member: Member, member_id: str) -> None:
+def replace_static(shard: Shard, group: Group, request: Join, instance: str, member_id: str) -> None:
     """A static member comes back under a new id (updateStaticMemberAndRebalance, updateStaticMemberThenRebalanceOrCompleteJoin).
 
     What the old id had parked is fenced. The new id's session begins with the old timeout; the old id's timer stays queued.
     """
+    member = group.members[group.static[instance]]
     old_id, before = member.id, Before.of(group, member)
     shard.answer_join(group, member, JoinResponse(Error.FENCED_INSTANCE_ID, old_id))
     shard.answer_sync(member, SyncResponse(Error.FENCED_INSTANCE_ID))
-    group.rename(member, member_id)
+    group.rename(member, instance, member_id)
     member.is_new = member.is_new and shard.policy.replaced_stays_new
     shard.tell("StaticMemberReplaced", group, member, old_member_id=old_id, state=group.state.value)
     shard.renew(group, member)
@@ -169,13 +167,13 @@ def replace_static(shard: Shard, group: Group, request: Join, member: Member, me
     swap = {State.STABLE: shard.policy.swap_in_stable, State.COMPLETING_REBALANCE: shard.policy.swap_in_completing}.get(group.state)
     if swap is Swap.ANSWER or (swap is Swap.VOTE and protocol_stays(shard, group)):
         shard.tell("StaticMemberKept", group, state=group.state.value)
-        answer_swap(shard, group, request, member, before)
+        answer_swap(shard, group, request, instance, member, before)
     elif swap is None:
         try_complete(shard, group)
     else:
         reason_id = "static_protocol_change" if swap is Swap.VOTE else "static_update"
         reason = {"reason_member_id": member.id, "reason_instance_id": member.instance, "client_reason": request.reason}
-        rebalance_if_possible(shard, group, reason_id, **reason)
+        rebalance(shard, group, reason_id, **reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +191,7 @@ class Before:
         return cls(group.leader, member.id, member.protocols, (member.session_ms, member.rebalance_ms))
 
 
-def answer_swap(shard: Shard, group: Group, request: Join, member: Member, before: Before) -> None:
+def answer_swap(shard: Shard, group: Group, request: Join, instance: str, member: Member, before: Before) -> None:
     """Tell a returning static member that nothing changes, once that is written; if it can't be, the old id stays the member's."""
 
     def written(error: Error) -> None:
@@ -204,7 +202,7 @@ def answer_swap(shard: Shard, group: Group, request: Join, member: Member, befor
         if group.members.get(member.id) is not member:
             return  # it is gone meanwhile
         group.update(member, before.protocols, before.timeouts, None)
-        group.rename(member, before.member_id)
+        group.rename(member, instance, before.member_id)
         shard.renew(group, member)
 
     if shard.policy.stores_static_swap and group.state is State.STABLE:

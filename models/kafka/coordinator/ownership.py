@@ -11,6 +11,7 @@ from enum import Enum
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group, Member
 from models.kafka.coordinator.log import StoredGroup
+from models.kafka.coordinator.offsets import Offsets
 from models.kafka.coordinator.phases import rebalance
 from models.kafka.coordinator.policy import SizeLimit
 from models.kafka.coordinator.requests import Heartbeat, Protocol, Request, Sync
@@ -66,8 +67,7 @@ def load(shard: Shard) -> None:
     """Take all groups over that the log holds; groups with members are Stable, whatever they were in when they were lost."""
     for group_id in sorted({*shard.log.groups, *(name for name, offsets in shard.log.offsets.items() if offsets)}):
         group = shard.groups[group_id] = restored(shard, group_id, shard.log.groups.get(group_id))
-        if group_id in shard.log.offsets:
-            group.offsets = shard.log.offsets[group_id].written()
+        group.offsets = shard.log.offsets.get(group_id, Offsets()).written()
         shard.tell("GroupLoaded", group, member_count=len(group.members))
         if shard.policy.size_limit is not SizeLimit.NONE and len(group.members) > shard.settings.max_size:
             rebalance(shard, group, "over_capacity_on_load")

@@ -47,12 +47,6 @@ def rebalance(shard: Shard, group: Group, reason_id: str, **reason: Any) -> None
         await_joins(shard, group, group.rebalance_ms)
 
 
-def rebalance_if_possible(shard: Shard, group: Group, reason_id: str, **reason: Any) -> None:
-    """Begin a join phase unless one is under way (maybePrepareRebalance)."""
-    if group.can_rebalance:
-        rebalance(shard, group, reason_id, **reason)
-
-
 def await_joins(shard: Shard, group: Group, wait_ms: int, delay: Delay | None = None) -> None:
     """Set the deadline of the join phase."""
     shard.timers.schedule(TimerKind.JOIN, group.id, "", shard.now_ms + wait_ms, delay)
@@ -176,7 +170,7 @@ def member_gone(shard: Shard, group: Group, reason_id: str, **reason: Any) -> No
     if group.state is State.PREPARING_REBALANCE:
         try_complete(shard, group)
     elif group.state is not State.EMPTY:
-        rebalance_if_possible(shard, group, reason_id, **reason)
+        rebalance(shard, group, reason_id, **reason)
 
 
 def expire_session(shard: Shard, group: Group, member_id: str) -> None:

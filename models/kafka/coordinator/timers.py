@@ -66,9 +66,6 @@ class Timers:
         self._live: dict[tuple[TimerKind, str, str], Timer] = {}
         self._places = 0
 
-    def __len__(self) -> int:
-        return len(self._live)
-
     def schedule(self, kind: TimerKind, group: str, member: str, at_ms: int, detail: Any = None) -> None:
         """Start a timer, in place of one of the same kind, group and member."""
         key = (kind, group, member)

@@ -21,15 +21,13 @@ def reconcile(member: Member, target_epoch: int, target: Partitions, owned: Owne
 
     `owned` is what it says that it has (None: it doesn't say), `held` is what any member has or has yet to revoke.
     """
-    match member.state:
-        case MemberState.STABLE:
-            return member if member.epoch == target_epoch else _next(member, member.epoch, target_epoch, target, owned, held)
-        case MemberState.UNREVOKED_PARTITIONS:
-            if owns_any(owned, member.pending_revocation):
-                return member
-            return _next(member, member.epoch + 1, target_epoch, target, owned, held)
-        case MemberState.UNRELEASED_PARTITIONS:
-            return _next(member, member.epoch, target_epoch, target, owned, held)
+    if member.state is MemberState.UNREVOKED_PARTITIONS:
+        if owns_any(owned, member.pending_revocation):
+            return member
+        return _next(member, member.epoch + 1, target_epoch, target, owned, held)
+    if member.state is MemberState.STABLE and member.epoch == target_epoch:
+        return member
+    return _next(member, member.epoch, target_epoch, target, owned, held)
 
 
 def owns_any(owned: Owned | None, partitions: Partitions) -> bool:

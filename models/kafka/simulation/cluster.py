@@ -20,6 +20,7 @@ OFFSETS_PARTITIONS = 50
 LATENCY_MS = (1, 3)
 """How long a request or a response is on its way."""
 LOADING_MS = (20, 120)
+NOBODY = 0
 
 Receive = Callable[[Response], None]
 
@@ -37,12 +38,12 @@ class Flight:
 
 @dataclass(slots=True)
 class Seat:
-    """Where a group's coordinator is: its offsets partition, the broker that leads it (None: nobody yet), and the coordinator."""
+    """Where a group's coordinator is: its offsets partition, the broker that leads it (0: nobody yet), and the coordinator."""
 
     group: str
     partition: int
     coordinator: Coordinator
-    node: int | None
+    node: int
     epoch: int = 0
     flights: dict[int, Flight] = field(default_factory=dict)
 
@@ -106,8 +107,6 @@ class Cluster:
     def settle(self, seat: Seat, outcome: Outcome) -> None:
         """Write what a coordinator has done, and send its answers."""
         node = seat.node
-        if node is None:
-            return
         for change in outcome.changes:
             self.watch(change)
             told = announce(self.policy, change, node, seat.partition) if isinstance(change, Deed) else None
@@ -162,8 +161,8 @@ class Cluster:
         """Let a topic grow; a broker with ZooKeeper writes it down."""
         before = self.topics[topic]
         self.topics[topic] = before + count
-        node = min(self.up, default=None)
-        if node is not None and not self.policy.is_java:
+        if not self.policy.is_java:
+            node = min(self.up)
             assignment = {str(number): [str(node)] for number in range(before, before + count)}
             self.world.say(node, "kafka.broker.partitions_added", topic=topic, assignment=assignment, _count=count)
 
@@ -173,7 +172,7 @@ class Cluster:
         """A broker dies; others take over once the controller has noticed."""
         self.up.discard(node)
         for seat in self._seats_of(node):
-            seat.node = None
+            seat.node = NOBODY
             seat.coordinator.unload()
             self.lost(seat.group)
             self._lose_flights(seat)
@@ -186,7 +185,7 @@ class Cluster:
             self._catch_up(seat, self.world.now_ms)
             self.lost(seat.group)
             self.settle(seat, seat.coordinator.unload())
-            seat.node = None
+            seat.node = NOBODY
         self.up.discard(node)
         self.world.say(node, "kafka.broker.stopped", node=str(node))
         self._elect()
@@ -215,7 +214,7 @@ class Cluster:
 
     def _elect(self) -> None:
         for seat in self.seats.values():
-            if seat.node is None and self.up:
+            if seat.node == NOBODY:
                 self._take_over(seat, min(self.up, key=lambda node: ((node - seat.partition - 1) % self.scenario.brokers, node)))
 
     def _take_over(self, seat: Seat, node: int) -> None:
@@ -228,10 +227,10 @@ class Cluster:
         self.world.plan(loading_ms, lambda: self._loaded(seat, coordinator, where, loading_ms))
 
     def _loaded(self, seat: Seat, coordinator: Coordinator, where: dict[str, object], loading_ms: int) -> None:
-        if seat.coordinator is not coordinator:
+        if seat.coordinator is not coordinator or seat.node == NOBODY:
             return  # lost again meanwhile
         self._catch_up(seat, self.world.now_ms)
-        self.world.say(seat.node or 0, LOADED[self.policy.is_java], **where, duration_ms=loading_ms)
+        self.world.say(seat.node, LOADED[self.policy.is_java], **where, duration_ms=loading_ms)
         self.settle(seat, coordinator.load())
 
 

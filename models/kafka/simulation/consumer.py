@@ -361,9 +361,6 @@ class Consumer:
                 self._rejoin("group is already rebalancing")
         elif error in GONE:
             self._lose_coordinator(f"error response {error.value}", disconnected=False)
-        elif error is Error.FENCED_INSTANCE_ID:
-            self.say("fenced")
-            self.kill()
         else:
             self.say("heartbeat_failed", generation=self.generation, member_id=self.member, error=error.value, _protocol="range")
             self._reset(f"encountered {error.value} from HEARTBEAT response")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from models.kafka.coordinator.policy import policy_for
+from models.kafka.coordinator.policy import parse_version, policy_for
 from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.consumer import Consumer
 from models.kafka.simulation.faults import FAULTS
@@ -13,6 +13,7 @@ from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario, Scenari
 from models.kafka.simulation.truth import Truth
 from models.kafka.simulation.world import Happening, World
 
+FIRST_VERSION = (1, 1)
 FIRST_STATIC_VERSION = "2.3"
 SETTLING_MS = 5_000
 """How long before the end no fault begins any more, and members are closed."""
@@ -35,6 +36,8 @@ class Simulation:
     def __post_init__(self) -> None:
         self.scenario.check(FAULTS)
         policy = policy_for(self.version)
+        if parse_version(self.version) < FIRST_VERSION:
+            raise ScenarioError(f"the words of {self.version} are not known well enough; from 1.1 on they are")
         if not policy.knows_static_members and any(group.static for group in self.scenario.groups):
             raise ScenarioError(f"static members came with {FIRST_STATIC_VERSION}, and this is {self.version}")
         self.world = World(self.seed)

@@ -1,0 +1,164 @@
+"""What neither recordings nor scripts get to: guards of the models, and the structures that they rest on."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.kafka.coordinator.choices import FirstChoice
+from models.kafka.coordinator.errors import Fault
+from models.kafka.coordinator.group import Group
+from models.kafka.coordinator.phases import end_sync_wait
+from models.kafka.coordinator.policy import default_settings, policy_for
+from models.kafka.coordinator.requests import Commit
+from models.kafka.coordinator.shard import Shard
+from models.kafka.coordinator.subscription import topics_of
+from models.kafka.coordinator.timers import TimerKind, Timers
+from models.kafka.group import State
+from models.kafka.modern_coordinator.changes import Settings
+from models.kafka.modern_coordinator.coordinator import Coordinator
+from models.kafka.modern_coordinator.errors import Error
+from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
+from models.kafka.simulation.cluster import Cluster
+from models.kafka.simulation.scenario import Scenario
+from models.kafka.simulation.world import Served, World
+
+
+def test_an_illegal_step_is_a_fault_and_not_taken() -> None:
+    group = Group("g", 0)
+    with pytest.raises(Fault, match="can't move from Empty to Stable"):
+        group.move(State.STABLE, 1)
+    assert (group.state, group.state_since_ms) == (State.EMPTY, 0)
+
+
+def test_a_wait_for_syncs_of_another_generation_ends_without_effect() -> None:
+    policy = policy_for("3.9.0")
+    shard = Shard(policy, default_settings(policy))
+    group = shard.create("g")
+    group.generation = 3
+    end_sync_wait(shard, group, 2)
+    assert (group.state, shard.changes) == (State.EMPTY, [])
+
+
+def test_first_choices() -> None:
+    choices = FirstChoice()
+    assert choices.leader("g", 1, 0, ["b", "a"]) == "b"
+    assert choices.protocol("g", 1, 0, ["b", "a"]) == "a"
+    assert choices.keeps_protocol("g", 1, 0, ["b", "a"])
+
+
+@pytest.mark.parametrize(
+    ("metadata", "topics"),
+    [
+        (b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff", {"t"}),
+        (b"\0\1\0\0\0\1\0\1t\0\0\0\2ab", {"t"}),
+        (b"\0\0\0\0\0\1\0\x09t\xff\xff\xff\xff", None),
+        (b"\0\0\0\0\0\1\xff\xfft\xff\xff\xff\xff", None),
+        (b"\0\0\0\0\0\1\0\1t\0\0\0\2a", None),
+        (b"\0\0\xff\xff\xff\xff\xff\xff\xff\xff", None),
+        (b"", None),
+    ],
+)
+def test_subscriptions_that_can_and_can_not_be_read(metadata: bytes, topics: set[str] | None) -> None:
+    assert topics_of(metadata) == topics
+
+
+def test_timers_that_were_dropped_or_brought_forward_take_no_room() -> None:
+    timers = Timers()
+    for turn in range(1_000):
+        timers.schedule(TimerKind.JOIN, "g", "", 10_000 - turn)
+    assert len(timers._heap) < 100
+    assert timers.next_ms() == 9_001
+    timers.cancel(TimerKind.JOIN, "g", "")
+    timers.cancel(TimerKind.JOIN, "g", "")
+    assert timers.next_ms() is None
+    assert timers.due_ms(TimerKind.JOIN, "g", "") is None
+    assert timers.take(10**9) is None
+
+
+# -- consumer groups -----------------------------------------------------------------------------------------
+
+
+class Members:
+    """Sends heartbeats and hands back the errors."""
+
+    def __init__(self, **settings: object) -> None:
+        self.coordinator = Coordinator(Settings(session_ms=60_000, topics={"t": 2, "u": 2}, assignors=("range",), **settings))  # type: ignore[arg-type]
+        self.requests = 0
+
+    def beat(self, member: str, epoch: int, **fields: object) -> Error:
+        self.requests += 1
+        if epoch == 0:
+            fields = {"rebalance_ms": 5_000, "owned": {}, "topics": frozenset({"t"}), **fields}
+        request = ConsumerHeartbeat(self.requests, "g", member, epoch, **fields)  # type: ignore[arg-type]
+        return self.coordinator.handle(request).answers[0].response.error
+
+
+def test_an_instance_that_leads_to_nobody_is_unknown() -> None:
+    members = Members()
+    assert members.beat("a", 0, instance="i") is Error.NONE
+    assert members.beat("a", 0, instance="j") is Error.NONE
+    assert members.beat("a", -1) is Error.NONE
+    assert members.beat("b", 0, instance="i") is Error.UNKNOWN_MEMBER_ID
+
+
+def test_a_commit_without_epochs_is_of_an_unsupported_version() -> None:
+    members = Members()
+    members.beat("a", 0)
+    outcome = members.coordinator.handle(Commit(99, "g", {("t", 0): 1}, "a", 1, api_version=8))
+    assert outcome.answers[0].response.error is Error.UNSUPPORTED_VERSION
+
+
+def test_time_to_revoke_does_not_run_out_for_one_that_left_for_a_while() -> None:
+    members = Members()
+    members.beat("a", 0, instance="i")
+    members.beat("b", 0)
+    assert members.beat("a", 1, instance="i", owned={"t": frozenset({0, 1})}) is Error.NONE
+    assert members.beat("a", -2, instance="i") is Error.NONE
+    fired = members.coordinator.advance(6_000).fired
+    assert [timer.kind for timer in fired] == [TimerKind.REBALANCE]
+    assert set(members.coordinator.groups["g"].members) == {"a", "b"}  # type: ignore[union-attr]
+
+
+def test_a_pattern_that_matches_what_it_matched_before_changes_nothing() -> None:
+    members = Members()
+    members.beat("a", 0, topics=None, regex="t|u")
+    group = members.coordinator.groups["g"]
+    members.coordinator.advance(11_000)
+    members.coordinator.set_topic("v", 1)
+    members.beat("a", group.members["a"].epoch)  # type: ignore[union-attr]
+    epoch = group.epoch  # type: ignore[union-attr]
+    members.coordinator.advance(11_000)
+    members.coordinator.set_topic("w", 1)
+    members.beat("a", group.members["a"].epoch)  # type: ignore[union-attr]
+    assert group.epoch == epoch  # type: ignore[union-attr]
+
+
+# -- the simulator -------------------------------------------------------------------------------------------
+
+
+def test_a_broker_that_is_not_the_coordinator_says_so() -> None:
+    world = World(1)
+    scenario = Scenario(brokers=2)
+    cluster = Cluster(world, scenario, policy_for("2.8.2"), lambda _: None, lambda *_: None, lambda _: None)
+    node = cluster.coordinator_of("orders") or 0
+    got = []
+    cluster.send(3 - node, "c", Commit(1, "orders", {}), got.append, lambda: None)
+    while world.next_ms() is not None:
+        world.step()
+    assert [response.error.value for response in got] == ["NOT_COORDINATOR"]
+    assert [happening.node for happening in world.taken() if isinstance(happening, Served)] == [3 - node]
+
+
+def test_a_coordinator_that_is_lost_while_it_loads_never_comes() -> None:
+    world = World(1)
+    lost: list[str] = []
+    cluster = Cluster(world, Scenario(brokers=3), policy_for("2.8.2"), lambda _: None, lambda *_: None, lost.append)
+    first = cluster.coordinator_of("orders") or 0
+    cluster.shut_down(first)
+    second = cluster.coordinator_of("orders") or 0
+    cluster.crash(second, 1_000)
+    assert cluster.coordinator_of("orders") is None
+    while world.next_ms() is not None:
+        world.step()
+    assert cluster.coordinator_of("orders") not in (None, first, second)
+    assert lost == ["orders", "orders"]
