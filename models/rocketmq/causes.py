@@ -157,7 +157,8 @@ class Judge:
         ranked = sorted(counts, key=lambda deed: (_RANK.get(deed, 9), -counts[deed]))
         sure = 0.97 if len(counts) == 1 else 0.75
         others = {deed: round((1 - sure) / (len(ranked) - 1), 3) for deed in ranked[1:]}
-        return Verdict(ranked[0], sure, deeds, alternatives=others)
+        lines = [line for who in sorted(deeds) if (line := _line_of(run, who, told, came=who in came)) is not None]
+        return Verdict(ranked[0], sure, deeds, alternatives=others, evidence=lines)
 
     def _came_how(self, run: Run, who: str, told: ClientList | None) -> str:
         if told is None:
@@ -257,6 +258,12 @@ class Judge:
         except (AllocationError, ValueError):
             return True
         return {Held(each.topic, f"{each.broker}:{each.queue_id}") for each in share or ()} == set(run.share)
+
+
+def _line_of(run: Run, who: str, told: ClientList | None, *, came: bool) -> Event | None:
+    """The broker's line that says that a client came or went."""
+    steps = [step for step in told.steps if step.at <= run.at and step.who in {who, ""}] if told is not None else []
+    return next((step.line for step in reversed(steps) if (step.how is How.CONNECTED) == came), None)
 
 
 def _mode(run: Run) -> str:

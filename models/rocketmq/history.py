@@ -205,7 +205,7 @@ def _rebalance(cluster: str, group: str, topic: str, number: int, episode: _Epis
         duplicate_window=sum((high or low) - low for low, high in twice if (high or low) > low) / 1e6,
         conformance=Conformance(0, 0),
         coordinator=None,
-        trigger_text=first.trigger,
+        trigger_text=None,
         evidence=[line for row in rows for line in row.evidence][:60],
         advice_id=None,
     )

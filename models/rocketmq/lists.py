@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+from models.events import Event
 
 SECOND_US = 1_000_000
 
@@ -26,11 +28,12 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change of a list. `who` is empty where the whole list went."""
+    """One change of a list, and the line that says so. `who` is empty where the whole list went."""
 
     at: int
     how: How
     who: str = ""
+    line: Event | None = None
 
 
 @dataclass(slots=True)
@@ -43,26 +46,26 @@ class ClientList:
     steps: list[Step] = field(default_factory=list)
     _channels: dict[str, str] = field(default_factory=dict)
 
-    def connect(self, at: int, channel: str, client_id: str) -> None:
+    def connect(self, at: int, channel: str, client_id: str, line: Event | None = None) -> None:
         self._channels[channel] = client_id
-        self._note(Step(at, How.CONNECTED, client_id))
+        self._note(Step(at, How.CONNECTED, client_id, line))
 
-    def leave(self, at: int, channel: str, how: How, client_id: str | None = None) -> str | None:
+    def leave(self, at: int, channel: str, how: How, client_id: str | None = None, line: Event | None = None) -> str | None:
         """A connection is gone; gives whose it was."""
         who = self._channels.pop(channel, None) or client_id
         if who is not None:
-            self._note(Step(at, how, who))
+            self._note(Step(at, how, who, line))
         return who
 
-    def restart(self, at: int) -> None:
+    def restart(self, at: int, line: Event | None = None) -> None:
         if self._channels:
             self._channels.clear()
-            self._note(Step(at, How.RESTARTED))
+            self._note(Step(at, How.RESTARTED, line=line))
 
     def _note(self, step: Step) -> None:
         now = tuple(sorted(self._channels.values()))
         at = max(step.at, self.starts[-1] + 1)
-        self.steps.append(Step(at, step.how, step.who))
+        self.steps.append(replace(step, at=at))
         self.starts.append(at)
         self.versions.append(now)
 

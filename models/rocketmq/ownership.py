@@ -15,7 +15,7 @@ from models.rocketmq.stage import Group
 from models.rocketmq.wording import BROADCASTING, RETRY, queue_name
 
 FOREVER = 1 << 62
-BRIEF_US = 1_000_000
+BRIEF_US = 1_500_000
 """A queue that changes hands is nobody's, or two clients', for a moment: shorter stretches are no windows."""
 
 PERIOD_US = 20_000_000

@@ -107,7 +107,7 @@ class RocketStage:
             if event.name in {"RocketBrokerStarted", "RocketBrokerStopping"}:
                 for group in groups.values():
                     if event.place.file in group.lists:
-                        group.lists[event.place.file].restart(at)
+                        group.lists[event.place.file].restart(at, event)
             if event.group is not None:
                 self._member(_group(groups, event.group), event, at, registry)
         if not brokers:
@@ -119,15 +119,15 @@ class RocketStage:
         channel = str(event.fields.get("remote") or "").lstrip("/")
         who = event.client_id or ""
         if event.name == "RocketConsumerConnected":
-            told.connect(_milliseconds(event, at), channel, who)
+            told.connect(_milliseconds(event, at), channel, who, event)
         elif event.name == "RocketConsumerUnregistered":
-            told.leave(_unregistered(group, who, at), channel, How.UNREGISTERED, who)
+            told.leave(_unregistered(group, who, at), channel, How.UNREGISTERED, who, event)
         elif event.name == "RocketConsumerLost":
             when = _noticed(group, at)
-            told.leave(when, channel, How.LOST, who)
+            told.leave(when, channel, How.LOST, who, event)
             registry.lose(who, group.name, when)
         elif event.name == "RocketConsumerExpired":
-            gone = told.leave(at, channel, How.EXPIRED)
+            gone = told.leave(at, channel, How.EXPIRED, line=event)
             if gone:
                 group.expired[gone].append(at)
         elif event.name in {"RocketTopicSubscribed", "RocketTopicUnsubscribed"}:
