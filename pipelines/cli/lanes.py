@@ -14,14 +14,17 @@ if TYPE_CHECKING:
 
 # What is drawn where several states fall into one cell: the first that occurs.
 MARKS = {
+    "two_owners": ("█", "red"),
     "PreparingRebalance": ("█", "red"),
     "Reconciling": ("█", "red"),
     "CompletingRebalance": ("▓", "yellow"),
     "Assigning": ("▓", "yellow"),
     "Dead": ("×", "magenta"),  # noqa: RUF001 - the sign is meant
     "NotReady": ("░", "magenta"),
+    "no_owner": ("░", "magenta"),
     "Empty": ("·", "dim"),
     "Stable": ("━", "green"),
+    "owned": ("━", "green"),
 }
 LABEL_MAX = 24
 _PLAIN = {"█": "#", "▓": "+", "×": "x", "░": "?", "·": ".", "━": "="}  # noqa: RUF001
@@ -49,7 +52,7 @@ def lanes(console: Console, items: Sequence[Lane], clock: Clock) -> None:
     gap = max(width - len(first) - len(last), 1)
     console.print(Text(" " * margin + first + " " * gap + last, style="dim"), no_wrap=True, crop=False, overflow="ignore")
     used = {stretch.state for lane in items for stretch in lane.stretches}
-    key = [f"{_PLAIN[mark] if plain else mark} {state}" for state, (mark, _) in MARKS.items() if state in used]
+    key = [f"{_PLAIN[mark] if plain else mark} {state.replace('_', ' ')}" for state, (mark, _) in MARKS.items() if state in used]
     console.print(Text("  ".join(key), style="dim"))
 
 

@@ -11,7 +11,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pipelines.cli import allocate, analyze, codes, compare, doctor, events, explain, outages, run_job, schema, simulate, sql, tables
+from pipelines.cli import (
+    allocate,
+    analyze,
+    codes,
+    compare,
+    doctor,
+    events,
+    explain,
+    outages,
+    ownership,
+    run_job,
+    schema,
+    simulate,
+    sql,
+    tables,
+)
 from pipelines.cli.console import Output, ReaderGone, Talk, output_error
 from pipelines.cli.options import PANELS
 
@@ -58,6 +73,7 @@ app.command("rebalances", cls=Command, short_help="List rebalances.")(tables.reb
 app.command("offenders", cls=Command, short_help="Rank members by the trouble that they made.")(tables.offenders)
 app.command("timeline", cls=Command, short_help="Show the states of groups over time.")(tables.timeline)
 app.command("outages", cls=Command, short_help="List partitions without leader.")(outages.outages)
+app.command("ownership", cls=Command, short_help="Show who held RocketMQ queues.")(ownership.ownership)
 app.command("compare", cls=Command, short_help="Compare two periods or two clusters.")(compare.compare)
 app.command("allocate", cls=Command, short_help="Preview shares of RocketMQ queues.")(allocate.allocate)
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)

@@ -10,7 +10,7 @@ import typer
 
 from pipelines.errors import UsageError
 
-COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "events", "compare", "sql", "allocate")
+COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "ownership", "events", "compare", "sql", "allocate")
 
 
 def schema(
@@ -34,7 +34,7 @@ def command_schema(command: str) -> dict[str, Any]:
         return contract
     if command == "offenders":
         return _listing(contract, "offenders", OFFENDER)
-    if command in ("rebalances", "timeline", "outages"):
+    if command in ("rebalances", "timeline", "outages", "ownership"):
         return _listing(contract, command, contract["properties"][command]["items"])
     if command == "explain":
         told = {"schema_version": contract["properties"]["schema_version"], "rebalance": {"$ref": "#/$defs/rebalances"}, "story": _TEXTS}

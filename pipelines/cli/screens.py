@@ -41,8 +41,9 @@ def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: s
         console.print(Text(" " * (indent + (hang if number else 0))) + line, no_wrap=True, crop=False, overflow="ignore")
 
 
-def heading(console: Console, text: str) -> None:
-    console.print()
+def heading(console: Console, text: str, *, space: bool = True) -> None:
+    if space:
+        console.print()
     console.print(visible(text), style="bold")
 
 

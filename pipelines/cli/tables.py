@@ -102,6 +102,11 @@ def list_outages(source: Source, *, limit: int, form: o.Form) -> int:
     return _answer(source, "outages", _rows("partition_outages", "outages"), _outages, limit=limit, form=form)
 
 
+def listing(source: Source, key: str, table: str, show: Show, *, limit: int, form: o.Form) -> int:
+    """The rows of one table, which stand in the contract under `key`, in the form that was asked for."""
+    return _answer(source, key, _rows(table, key), show, limit=limit, form=form)
+
+
 Ready = Callable[[Any], Iterable[dict[str, Any]]]
 Show = Callable[["Console", "Answer", Source, int], None]
 

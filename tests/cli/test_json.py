@@ -77,6 +77,15 @@ def test_listings(cli: Cli, check: Any, story_warehouse: Path, command: str) -> 
     assert json.loads(cli(*asked, "--json", "--limit", 1).out) == answer
 
 
+def test_owners_of_queues(cli: Cli, check: Any, queue_warehouse: Path) -> None:
+    asked = ("ownership", "--warehouse", queue_warehouse)
+    answer = json.loads(cli(*asked, "--json").out)
+    check("ownership", answer)
+    assert {row["kind"] for row in answer["ownership"]} == {"owned", "two_owners", "no_owner"}
+    assert list(lines(cli(*asked, "--jsonl").out)) == answer["ownership"]
+    assert cli(*asked, "--csv").out.count("\n") == 1 + len(answer["ownership"])
+
+
 def test_all_rows_of_an_analysis_line_by_line(cli: Cli, check: Any, story_warehouse: Path) -> None:
     asked = ("analyze", "--warehouse", story_warehouse)
     answer = json.loads(cli(*asked, "--json").out)

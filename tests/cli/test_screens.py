@@ -44,11 +44,12 @@ def test_screens_are_as_written_down(cli: Cli, story_warehouse: Path, request: p
 
 
 @pytest.mark.parametrize("width", [80, 140])
-def test_queues_without_one_owner(cli: Cli, queue_warehouse: Path, request: pytest.FixtureRequest, width: int) -> None:
-    done = cli("analyze", "--warehouse", queue_warehouse, columns=width)
+@pytest.mark.parametrize("command", ["analyze", "ownership"])
+def test_queues_and_their_owners(cli: Cli, queue_warehouse: Path, request: pytest.FixtureRequest, command: str, width: int) -> None:
+    done = cli(command, "--warehouse", queue_warehouse, columns=width)
     assert (done.code, done.err) == (0, "")
     text = "".join(line.rstrip() + "\n" for line in done.out.splitlines())
-    golden.check(f"screens/analyze-queues-{width}.txt", text, rewrite=request.config.getoption("--rewrite"))
+    golden.check(f"screens/{command}-queues-{width}.txt", text, rewrite=request.config.getoption("--rewrite"))
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 140, 200])
@@ -70,7 +71,7 @@ def test_a_very_narrow_terminal_is_no_failure(cli: Cli, story_warehouse: Path, s
 
 
 @pytest.mark.parametrize("width", [80, 140])
-@pytest.mark.parametrize("command", ["analyze", "rebalances", "offenders", "timeline", "outages"])
+@pytest.mark.parametrize("command", ["analyze", "rebalances", "offenders", "timeline", "outages", "ownership"])
 @pytest.mark.parametrize("more", [(), ("-v",), ("--limit", "0")], ids=" ".join)
 def test_no_text_of_a_log_is_obeyed(cli: Cli, hostile_warehouse: Path, command: str, width: int, more: tuple[str, ...]) -> None:
     done = cli(command, "--warehouse", hostile_warehouse, *more, columns=width)
