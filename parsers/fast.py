@@ -19,7 +19,7 @@ import pyarrow as pa
 from parsers.arrow import numbers, strings
 from parsers.dates import civil_us
 from parsers.layouts import LEVELS
-from parsers.lines import Flags, Ints, Lines, words_of
+from parsers.lines import Flags, Ints, Lines, cut_out, word_in, words_of
 from parsers.zones import Clock
 
 if TYPE_CHECKING:
@@ -58,13 +58,14 @@ class Tails:
         self.known: list[Tail] = [Tail("", b"")]
         self._by_text: dict[bytes, int] = {}
 
-    def of(self, data: memoryview, words: Words, starts: Ints, ends: Ints) -> Ints:
+    def of(self, data: memoryview, starts: Ints, ends: Ints) -> Ints:
         """Code of the logger of each line, 0 for none. Names that end alike may share a code: see `agree`."""
-        if not len(starts) or len(words) < _LONG_ENOUGH:
+        if not len(starts) or len(data) < _LONG_ENOUGH:
             return np.zeros(len(starts), dtype=np.int64)
         enough = ends - starts >= _LONG_ENOUGH
         safe = ends if enough.all() else np.where(enough, ends, _LONG_ENOUGH)
-        keys = (words[safe - 8] * _MIX) ^ words[safe - 16]
+        cut = cut_out(data, safe - 16, 16)
+        keys = (word_in(cut, 8) * _MIX) ^ word_in(cut, 0)
         keys *= _MIX
         place = self._places[keys >> np.uint64(48)]
         codes: Ints = self._codes[place]
@@ -136,9 +137,8 @@ class Beginnings:
         self._keys = np.zeros(1 << 16, dtype=np.uint64)
         self._known = np.zeros(1 << 16, dtype=bool)
 
-    def at(self, words: Words, places: Ints) -> Flags:
-        """For each place whether a text of the catalogue begins as what stands there."""
-        first, second = words[places], words[places + 8]
+    def of(self, first: Words, second: Words) -> Flags:
+        """For each message, by its first and second eight bytes, whether a text of the catalogue begins so."""
         keys = ((first * _MIX) ^ second) * _MIX
         slots = keys >> np.uint64(48)
         flags: Flags = self._known[slots]
@@ -149,18 +149,20 @@ class Beginnings:
         return flags
 
 
-def doubtful(words: Words, starts: Ints, beginnings: Beginnings) -> Flags:
+def doubtful(data: memoryview, starts: Ints, beginnings: Beginnings) -> Flags:
     """Lines that begin as a message of the catalogue does, or not as usual, whatever logger they end with.
 
     Two threads or a crash may have torn such a line: its logger is that of the second record.
     """
-    if len(words) < _LONG_ENOUGH + 24:
+    if len(data) < 2 * _LONG_ENOUGH or not len(starts):
         return np.ones(len(starts), dtype=bool)
-    safe = np.clip(starts, 0, len(words) - 41)
-    level = words[safe + 24]  # `] INFO [` or `] ERROR `
+    safe = np.minimum(starts, len(data) - 2 * _LONG_ENOUGH)
+    cut = cut_out(data, safe + _LONG_ENOUGH, _LONG_ENOUGH)
+    level = word_in(cut, 0)  # `] INFO [` or `] ERROR `
     usual = ((level & np.uint64(0xFFFF)) == np.uint64(0x205D)) & (safe == starts)
     short = ((level >> np.uint64(48)) & np.uint64(0xFF)) == np.uint64(0x20)  # INFO and WARN
-    flags: Flags = ~usual | beginnings.at(words, safe + 32 - short)
+    first, second = (np.where(short, word_in(cut, at - 1), word_in(cut, at)) for at in (8, 16))
+    flags: Flags = ~usual | beginnings.of(first, second)
     return flags
 
 

@@ -144,15 +144,27 @@ _ISO_SHAPE = "0000-00-00?00:00:00"
 _ISO_WORDS = tuple((at, *_word(_ISO_SHAPE[at : at + 8])) for at in (0, 8, 11))
 
 
+def cut_out(data: Buffer, places: Ints, width: int) -> npt.NDArray[np.void]:
+    """`width` bytes from each place on. Going through the data once is many times faster than once for each word."""
+    whole = np.ndarray(shape=(len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,))
+    cut: npt.NDArray[np.void] = whole[places]
+    return cut
+
+
+def word_in(cut: npt.NDArray[np.void], at: int) -> npt.NDArray[np.uint64]:
+    """The eight bytes that stand at a place of each piece, as one number."""
+    return np.ndarray(shape=(len(cut),), dtype="<u8", buffer=cut, offset=at, strides=(cut.itemsize,)).copy()
+
+
 def iso_at(data: Buffer, places: Ints, ends: Ints) -> Flags:
     """Whether an ISO date and time stands at each place."""
-    words = words_of(data)
-    flags: Flags = places + len(_ISO_SHAPE) <= ends
-    if len(words) < 12:
+    width = len(_ISO_SHAPE)
+    flags: Flags = places + width <= ends
+    if len(data) < width or not len(places):
         return np.zeros(len(places), dtype=bool)
-    safe = np.where(flags, places, 0)
+    cut = cut_out(data, places if flags.all() else np.where(flags, places, 0), width)
     for at, mask, value in _ISO_WORDS:
-        flags &= (words[safe + at] & mask) == value
+        flags &= (word_in(cut, at) & mask) == value
     return flags
 
 

@@ -7,7 +7,7 @@ turned into values column by column when the chunk is done. A message that has n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,10 +21,19 @@ from parsers.slots import NO
 if TYPE_CHECKING:
     from parsers.catalogue import Bucket, Catalogue, Pattern
     from parsers.entries import Message
+    from parsers.templates import Plan, Template
 
 # What orjson escapes.
 _SPECIAL = re.compile(r'["\\\x00-\x1f]')
 _COMMON = frozenset(COMMON_FIELDS)
+
+
+class _Reason(NamedTuple):
+    """The wording of the reason that stands in one of a message's slots."""
+
+    slot: int
+    id: str
+    template: Template
 
 
 @dataclass(slots=True)
@@ -32,27 +41,34 @@ class Wording:
     """Records of one wording in one chunk. The lists run in step."""
 
     pattern: Pattern
+    reason: _Reason | None = None
     rows: list[int] = field(default_factory=list)
     prefixes: list[dict[str, Any]] = field(default_factory=list)
     pieces: list[Sequence[str]] = field(default_factory=list)
 
+    def plan(self) -> Plan:
+        """How pieces become values; those of a reason stand after those of the message."""
+        plan = self.pattern.template.plan
+        if self.reason is None:
+            return plan
+        slot, _, template = self.reason
+        after = len(self.pattern.template.slots)
+        own = tuple(step for step in plan if step[0] != slot)
+        return (*own, (slot, "reason", None, False), *((after + step[0], *step[1:]) for step in template.plan))
 
-class _Form(NamedTuple):
-    """One wording with what the inner loop needs of it."""
-
-    tail: str
-    match: Callable[[str, int], re.Match[str] | None] | None
-    pattern: Pattern
-    wording: Wording
+    def constants(self) -> dict[str, Any]:
+        """Values that all records of the wording have."""
+        return {**self.pattern.constants, **({} if self.reason is None else {"reason_id": self.reason.id})}
 
 
-class _Opened(NamedTuple):
-    """What follows a prefix: the forms by their first word, filled as words are met."""
+@dataclass(slots=True)
+class _Opened:
+    """A prefix as it was read, and the messages after it by their first word."""
 
-    forms: dict[str, list[_Form]]
     prefix: dict[str, Any]
     at: int
     bucket: Bucket
+    queues: dict[str, list[int]] = field(default_factory=dict)
 
 
 class QuickReader:
@@ -60,16 +76,21 @@ class QuickReader:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._wordings: dict[int, Wording] = {}
-        self._forms: dict[str, dict[str, list[_Form]]] = {}
-        self._plain = _Opened(self._forms_of(catalogue.plain), {}, 0, catalogue.plain)
+        self._wordings: dict[tuple[int, int], Wording] = {}
 
     def read(self, messages: Sequence[str], loggers: Sequence[str]) -> list[int]:
         """Take all messages that have a quick form; gives the numbers of the others."""
-        allows = self._catalogue.allows
-        plain = self._plain
-        cache: dict[str, _Opened | None] = {}
         left: list[int] = []
+        for opened in self._opened(messages, left):
+            for word, rows in opened.queues.items():
+                self._sort(opened, opened.bucket.by_word.get(word, ()), rows, messages, loggers, left)
+        return left
+
+    def _opened(self, messages: Sequence[str], left: list[int]) -> list[_Opened]:
+        """Queue the messages by prefix and first word; those that need a closer look are left."""
+        plain = _Opened({}, 0, self._catalogue.plain)
+        every = [plain]
+        cache: dict[str, _Opened | None] = {}
         for row, message in enumerate(messages):
             opened: _Opened | None = plain
             if message.startswith("["):
@@ -80,42 +101,21 @@ class QuickReader:
                     opened, final = self._open(message)
                     if final and key[-1] != "[":
                         cache[key] = opened
+                    if opened is not None:
+                        every.append(opened)
             elif message.startswith(REQUESTS):
                 opened = None
             if opened is None:
                 left.append(row)
                 continue
-            forms, prefix, at, bucket = opened
-            space = message.find(" ", at)
-            word = message[at:space] if space >= 0 else message[at:]
-            known = forms.get(word)
-            if known is None:
-                known = self._fill(forms, bucket, word)
-            for tail, match, pattern, wording in known:
-                if not message.endswith(tail):
-                    continue
-                if match is None:
-                    pieces = pattern.template.pieces(message, at)
-                else:
-                    found = match(message, at)
-                    pieces = None if found is None else found.groups()
-                if pieces is None:
-                    if pattern.template.could(message, at):
-                        left.append(row)
-                        break
-                    continue
-                if not (loggers[row] in pattern.message.loggers or allows(pattern.message, loggers[row])):
-                    continue
-                if pattern.message.block is not None:
-                    left.append(row)
-                    break
-                wording.rows.append(row)
-                wording.prefixes.append(prefix)
-                wording.pieces.append(pieces)
-                break
+            space = message.find(" ", opened.at)
+            word = message[opened.at : space] if space >= 0 else message[opened.at :]
+            queue = opened.queues.get(word)
+            if queue is None:
+                opened.queues[word] = [row]
             else:
-                left.append(row)
-        return left
+                queue.append(row)
+        return every
 
     def _open(self, message: str) -> tuple[_Opened | None, bool]:
         """The prefix of a message, as `Catalogue.match` finds it, and whether all messages with the same first bracket have it."""
@@ -132,23 +132,71 @@ class QuickReader:
             count += 1
         if bucket.open_ended and message.find("] ", at) >= 0:
             return None, False
-        return _Opened(self._forms_of(bucket), prefix, at, bucket), count == 1 and not bucket.inner and not bucket.open_ended
+        return _Opened(prefix, at, bucket), count == 1 and not bucket.inner and not bucket.open_ended
 
-    def _forms_of(self, bucket: Bucket) -> dict[str, list[_Form]]:
-        return self._forms.setdefault(bucket.name, {})
+    def _sort(
+        self,
+        opened: _Opened,
+        patterns: Iterable[Pattern],
+        rows: list[int],
+        messages: Sequence[str],
+        loggers: Sequence[str],
+        left: list[int],
+    ) -> None:
+        """Give messages that begin alike to the first wording that fits each, as `Catalogue.match` does one by one."""
+        at = opened.at
+        for pattern in patterns:
+            template = pattern.template
+            tail = template.tail
+            fits = [row for row in rows if messages[row].endswith(tail)]
+            if not fits:
+                continue
+            allowed = {logger: self._catalogue.allows(pattern.message, logger) for logger in {loggers[row] for row in fits}}
+            taken: list[int] = []
+            pieces: list[Sequence[str]] = []
+            other = set(rows).difference(fits) if len(fits) < len(rows) else set()
+            for row, found in zip(fits, _pieces(template, [messages[row] for row in fits], at), strict=True):
+                if found is None:
+                    if template.could(messages[row], at):
+                        left.append(row)
+                    else:
+                        other.add(row)
+                elif not allowed[loggers[row]]:
+                    other.add(row)
+                elif pattern.message.block is not None:
+                    left.append(row)
+                else:
+                    taken.append(row)
+                    pieces.append(found)
+            self._take(pattern, opened.prefix, taken, pieces)
+            rows = list(other)
+            if not rows:
+                return
+        left += rows
 
-    def _fill(self, forms: dict[str, list[_Form]], bucket: Bucket, word: str) -> list[_Form]:
-        patterns = bucket.by_word.get(word)
-        if patterns is None:
-            return []  # not kept: words of unknown messages are without number
-        forms[word] = [self._form(pattern) for pattern in patterns]
-        return forms[word]
-
-    def _form(self, pattern: Pattern) -> _Form:
-        wording = self._wordings.setdefault(id(pattern), Wording(pattern))
-        template = pattern.template
-        tight = template.sole_expression()
-        return _Form(template.tail, tight.match if tight is not None else None, pattern, wording)
+    def _take(self, pattern: Pattern, prefix: dict[str, Any], rows: list[int], pieces: list[Sequence[str]]) -> None:
+        slot = next((at for at, each in enumerate(pattern.template.slots) if each.kind == "reason"), None)
+        if slot is None:
+            wording = self._wordings.setdefault((id(pattern), 0), Wording(pattern))
+            wording.rows += rows
+            wording.pieces += pieces
+            wording.prefixes += [prefix] * len(rows)
+            return
+        find = self._catalogue.reasons.wording
+        for row, piece in zip(rows, pieces, strict=True):
+            reason = find(piece[slot])
+            if reason is None:
+                wording = self._wordings.setdefault((id(pattern), 0), Wording(pattern))
+            else:
+                reason_id, template, inner = reason
+                key = (id(pattern), id(template))
+                if key not in self._wordings:
+                    self._wordings[key] = Wording(pattern, _Reason(slot, reason_id, template))
+                wording = self._wordings[key]
+                piece = (*piece, *inner)
+            wording.rows.append(row)
+            wording.pieces.append(piece)
+            wording.prefixes.append(prefix)
 
     def found(self) -> list[Found]:
         """What was read, by wording. Messages with a value that is not of its type after all are not in it."""
@@ -207,7 +255,7 @@ def _rendered(values: list[Any]) -> list[str]:
 
 def _values(wording: Wording) -> Found:
     """Turn pieces into values."""
-    plan = wording.pattern.template.plan
+    plan = wording.plan()
     parsed = _parsed(wording, plan)
     bad = {row for values in parsed if values.count(NO) for row, value in enumerate(values) if value is NO}
     bad |= _torn(wording)
@@ -217,7 +265,7 @@ def _values(wording: Wording) -> Found:
         wording.prefixes = [wording.prefixes[row] for row in keep]
         wording.pieces = [wording.pieces[row] for row in keep]
         parsed = [[values[row] for row in keep] for values in parsed]
-    result = Found(wording.pattern.message, wording.rows, dict(wording.pattern.constants))
+    result = Found(wording.pattern.message, wording.rows, wording.constants())
     for name in {name for prefix in _distinct(wording.prefixes) for name in prefix}:
         result.common[name] = [prefix.get(name) for prefix in wording.prefixes]
     for (_, name, _, is_column), values in zip(plan, parsed, strict=True):
@@ -231,6 +279,14 @@ def _values(wording: Wording) -> Found:
                 before = result.common.get(column) or [None] * result.count
                 result.common[column] = [value.get(column, other) for value, other in zip(values, before, strict=True)]
     return result
+
+
+def _pieces(template: Template, messages: Sequence[str], at: int) -> Iterable[Sequence[str] | None]:
+    expression = template.sole_expression()
+    if expression is None:
+        return [template.pieces(message, at) for message in messages]
+    match = expression.match
+    return [None if found is None else found.groups() for found in [match(message, at) for message in messages]]
 
 
 def _torn(wording: Wording) -> set[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from parsers.slots import NO, SlotType, ends_like_member_id
@@ -32,6 +32,14 @@ class Reasons:
         return SlotType(
             r".*", self.parse, lambda fields: str(fields["reason"]), spaced=True, several=tuple(sorted(names)), needs=("reason",)
         )
+
+    def wording(self, text: str) -> tuple[str, Template, Sequence[str]] | None:
+        """The reason's id, its wording, and what stands in the slots of that; None where `parse` has more to look at."""
+        for reason_id, template in self._by_word.get(text.split(" ", 1)[0], ()):
+            pieces = template.pieces(text, 0)
+            if pieces is not None:
+                return reason_id, template, pieces
+        return None
 
     def parse(self, text: str) -> dict[str, Any]:
         """The reason's id and what it names. Where it can be read in several ways only what they share is given."""

@@ -13,7 +13,7 @@ from parsers.arrow import flags, numbers, optional_numbers, repeated, strings
 from parsers.arrow import picked as picked_names
 from parsers.fast import Beginnings, Candidates, Heads, candidates, doubtful, tails
 from parsers.layouts import HEADER_BYTES
-from parsers.lines import Buffer, Flags, Ints, Lines, words_of
+from parsers.lines import Buffer, Flags, Ints, Lines
 from parsers.quick import Found, QuickReader
 from parsers.records import MAX_FOLDS, Place, RecordReader
 from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, TIME
@@ -143,13 +143,12 @@ def _read_fast(
     """
     lines = units.lines
     data = memoryview(lines.data)
-    words = words_of(data)
-    codes = tails().of(data, words, starts, lines.end[units.first])
+    codes = tails().of(data, starts, lines.end[units.first])
     named, watched = _named(records.catalogue)
     wanted = watched[codes]
     # Of loggers whose unknown lines nobody needs, only what begins like a message of the catalogue can be one.
     other = np.flatnonzero(~wanted)
-    other = other[doubtful(words, starts[other], prefilter.beginnings)]
+    other = other[doubtful(data, starts[other], prefilter.beginnings)]
     known = named[codes[other]]
     wanted[other[known]] = True
     other = other[~known]
