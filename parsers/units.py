@@ -124,8 +124,8 @@ def _folded(units: Units, left: Flags, prefilter: Prefilter) -> Flags:
     if len(several):
         values = np.frombuffer(lines.data, dtype=np.uint8)
         end, second = lines.end[units.first[several]], lines.start[units.first[several] + 1]
-        # Not after a closing bracket, with which lines of Kafka end, nor before a blank, with which traces and settings begin.
-        open_end = (values[np.maximum(end - 1, 0)] != ord(")")) & (values[np.minimum(second, len(values) - 1)] > ord(" "))
+        # Not after a closing bracket, with which lines of Kafka end, nor before a tab, with which traces and settings begin.
+        open_end = (values[np.maximum(end - 1, 0)] != ord(")")) & (values[np.minimum(second, len(values) - 1)] != ord("\t"))
         for unit in several[open_end].tolist():
             line = int(units.first[unit])
             last = min(int(units.after[unit]), line + MAX_FOLDS)
