@@ -189,10 +189,10 @@ def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Lea
 
 def _settled_by(cause: str, lost: list[Absence], gap: Gap, *, kraft: bool) -> str | None:
     """Which file tells what is only inferred: that there was no leader, why, and when it was over."""
-    _, vacant, after = gap
+    _, _, after = gap
     inferred = any(absence.suspected or absence.witness is None for absence in lost)
     inferred = inferred or (after is not None and after.told is Told.IMPLIED and not kraft)
-    if cause != "unknown" and not inferred and any(each.timed for each in vacant):
+    if cause != "unknown" and not inferred:
         return None
     return "controller.log of the active KRaft controller" if kraft else "controller.log and state-change.log of the controller"
 

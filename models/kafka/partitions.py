@@ -190,6 +190,13 @@ class Partitions:
             if history is not None:
                 yield history
 
+    def unseen(self) -> list[PartitionHistory]:
+        """Partitions that no line names although ones of higher numbers are there: all of their replicas are on brokers without files."""
+        numbers: dict[str, set[int]] = {}
+        for topic, number in self.by_name:
+            numbers.setdefault(topic, set()).add(number)
+        return [self.of(topic, number) for topic, known in numbers.items() for number in range(max(known)) if number not in known]
+
     def end(self, topic: str, partition: int, at: int) -> None:
         """A life is over: the topic was deleted, or begins anew."""
         history = self.by_name.pop((topic, partition), None)

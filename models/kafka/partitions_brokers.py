@@ -39,7 +39,7 @@ class Absence:
             return "controlled"
         if self.log_dir:
             return "log_dir_failed"
-        if self.restarted:
+        if self.restarted or self.suspected:  # nobody listens any more
             return "killed"
         if self.session_lost:
             return "session_expired"

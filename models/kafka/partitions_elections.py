@@ -5,9 +5,23 @@ Node -1 is "no leader". The answer is the leader and the ISR that the controller
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from models.kafka import elections, kraft_elections
 
 Elected = tuple[int, tuple[int, ...]]
+
+
+def elected(
+    replicas: tuple[str, ...], isr: tuple[str, ...] | None, is_down: Callable[[str], bool], *, kraft: bool, unclean: bool
+) -> tuple[str | None, tuple[str, ...]]:
+    """Leader and ISR after an election by either controller, with nodes as logs print them; None where it can't be told."""
+    if isr is None or not replicas or not all(node.isdecimal() for node in (*replicas, *isr)):
+        return None, ()
+    alive = frozenset(int(node) for node in {*replicas, *isr} if not is_down(node))
+    elect = kraft_election if kraft else zookeeper_election
+    leader, left = elect(tuple(map(int, replicas)), tuple(map(int, isr)), alive, unclean)
+    return str(leader), tuple(map(str, left))
 
 
 def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], unclean: bool) -> Elected:

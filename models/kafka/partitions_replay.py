@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Partitions, Told
 from models.kafka.partitions_brokers import Brokers
-from models.kafka.partitions_elections import kraft_election, zookeeper_election
+from models.kafka.partitions_elections import elected
 from models.kafka.partitions_events import KRAFT_ONLY, named_nodes, nodes_field, number_field, time_of, word_field
 from models.kafka.partitions_suspicions import Suspicions
 
@@ -171,6 +171,7 @@ class PartitionStage:
             self.brokers.alive(event.node)
             self._held(history, event.node, *isr)
             self._takes_over(history, event.node, event)
+            self._show_alive(set(isr) - set(nodes_field(event, "isr_before") or history.isr or isr), event)
         history.take_isr(isr, time_of(event))
 
     def _created(self, event: Event) -> None:
@@ -205,6 +206,7 @@ class PartitionStage:
                 continue
             history = self.partitions.of(topic, int(number))
             self._held(history, event.node, str(leader))
+            self._show_alive({str(leader)}, event)
             if epoch is not None:
                 history.tell(Leadership(int(epoch), str(leader), time_of(event), Told.SEEN, timed=False, events=[event]))
             elif history.leader != leader:
@@ -243,8 +245,7 @@ class PartitionStage:
                 history.take_isr(isr, time_of(event))
 
     def _topic_deleted(self, event: Event) -> None:
-        if event.topic is not None:
-            self.partitions.topic_deleted(event.topic, time_of(event))
+        self.partitions.topic_deleted(event.topic or "", time_of(event))
 
     def _unclean_enabled(self, event: Event) -> None:
         if event.topic is not None:
@@ -320,8 +321,7 @@ class PartitionStage:
             self.brokers.started(node, time_of(event), event)
 
     def _announced(self, event: Event) -> None:
-        node = word_field(event, "broker")
-        if node is not None:
+        for node in named_nodes(event):
             self._returned(node, event)
 
     def _state(self, event: Event) -> None:
@@ -333,6 +333,11 @@ class PartitionStage:
         """A broker's own line says that it is back; where a controller saw it go, the controller's line counts."""
         if self.brokers.suspected(node):
             self._came(node, event)
+
+    def _show_alive(self, nodes: set[str], event: Event) -> None:
+        """Brokers that lead or catch up are back; of those whose own file is missing nothing else may tell it."""
+        for node in sorted(nodes - self.suspicions.with_file):
+            self._returned(node, event)
 
     def _stopping(self, event: Event) -> None:
         node = self._own_line(event)
@@ -388,8 +393,14 @@ class PartitionStage:
     def _lost(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> None:
         at = time_of(event)
         if self.brokers.gone(node, at, event, fenced=fenced, controlled=controlled, suspected=suspected):
+            if suspected and self._only_without_file(node):
+                for history in self.partitions.unseen():
+                    self._held(history, node)
             for history in self.partitions.at(node):
                 self._without(history, node, event)
+
+    def _only_without_file(self, node: str) -> bool:
+        return node not in self.suspicions.with_file and self.brokers.working() - {node} <= self.suspicions.with_file
 
     def _without(self, history: PartitionHistory, node: str, event: Event) -> None:
         """A partition loses a broker: the controller takes it out of the ISR and, if it led, elects another leader."""
@@ -405,17 +416,23 @@ class PartitionStage:
             history.take_isr(tuple(each for each in isr if each != node), time_of(event))
 
     def _in_sync(self, history: PartitionHistory) -> Nodes | None:
-        """The ISR; where no line tells it, all replicas, if they are known: by a line, or because each broker's file is here."""
+        """The ISR; where no line tells it, all replicas, if they are known: by a line, or because each broker's file is here.
+
+        A broker without a file that was gone once would have shown itself as it caught up with what it holds.
+        """
         if history.isr is not None:
             return history.isr
-        known = bool(history.replicas) or (bool(history.seen) and self.brokers.working() <= self.suspicions.with_file)
-        return history.candidates if known else None
+        unseen = self.brokers.working() - self.suspicions.with_file - self.brokers.absences.keys()
+        return history.candidates if history.replicas or (history.seen and not unseen) else None
 
     def _came(self, node: str, event: Event) -> None:
         self.brokers.alive(node)
         self.brokers.back(node, time_of(event), event)
         for history in self.partitions.at(node):
-            if history.leader == NO_LEADER and node in history.candidates:
+            if history.leader not in {None, NO_LEADER} and history.leader not in self.suspicions.with_file:
+                if history.isr is not None and node not in history.isr:
+                    history.isr = None  # its leader will take it in again, and only the leader's own file would tell when
+            elif history.leader == NO_LEADER and node in history.candidates:
                 leader, isr = self._elected(history)
                 if leader not in {None, NO_LEADER}:
                     self._imply(history, leader or NO_LEADER, isr, event)
@@ -430,15 +447,8 @@ class PartitionStage:
 
     def _elected(self, history: PartitionHistory) -> tuple[str | None, Nodes]:
         """Whom the controller elects now, and the ISR then; None where it can't be told."""
-        candidates = history.candidates
-        isr = self._in_sync(history)
-        if isr is None or not candidates or not all(node.isdecimal() for node in (*candidates, *isr)):
-            return None, ()
         unclean = self.unclean_topics.get(history.topic, self.unclean_default)
-        alive = frozenset(int(node) for node in {*candidates, *isr} if not self.brokers.is_down(node))
-        elect = kraft_election if self.kraft else zookeeper_election
-        leader, left = elect(tuple(map(int, candidates)), tuple(map(int, isr)), alive, unclean)
-        return str(leader), tuple(map(str, left))
+        return elected(history.candidates, self._in_sync(history), self.brokers.is_down, kraft=self.kraft, unclean=unclean)
 
 
 _HANDLERS: dict[str, Callable[[PartitionStage, Event], None]] = {
