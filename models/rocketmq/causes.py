@@ -6,12 +6,13 @@ and by whether the strategy gives the share that was printed.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.rocketmq.allocation import AllocationError, Queue, sorted_inputs, strategy_named
+from models.rocketmq.allocation import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.lists import SECOND_US, ClientList, How, difference
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import Run
@@ -25,6 +26,8 @@ FIRST_US = 10_000_000
 
 LATE_ROUTE_US = 3_000_000
 SLACK_US = 60_000
+NOTIFIED_US = 1_300_000
+"""From a notification to the run that it wakes, at most: two runs of one client are a second apart from 5.2 on."""
 
 
 @dataclass(slots=True)
@@ -47,6 +50,7 @@ class Judge:
         self.routes = routes
         self._before: dict[tuple[int, str], Run] = {}
         self._seen: dict[int, tuple[str, ...] | None] = {}
+        self._queues: dict[tuple[str, int], list[Queue]] = {}
         self._notified: dict[str, list[int]] = defaultdict(list)
         for at, event in group.notified:
             self._notified[event.place.file].append(at)
@@ -210,16 +214,19 @@ class Judge:
 
     def _trigger(self, run: Run) -> tuple[str, int]:
         """What woke the client, and when."""
-        told = [at for at in self._notified.get(run.life.file, ()) if run.asked_at - 1_300_000 <= at <= run.asked_at + SLACK_US]
-        if told:
-            return "notification", told[0]
+        told = self._notified.get(run.life.file, [])
+        first = bisect_left(told, run.asked_at - NOTIFIED_US)
+        if first < len(told) and told[first] <= run.asked_at + SLACK_US:
+            return "notification", told[first]
         if run.asked_at <= run.life.ran_at + 3 * SECOND_US:
             return "start", run.life.ran_at
         return "period", run.asked_at
 
     def _run_before(self, run: Run, before: Run | None, woken: int) -> int:
         """When the client had run before: with a result, woken by a notification, or by its period."""
-        known = [at + SLACK_US for at in self._notified.get(run.life.file, ()) if at < woken - SLACK_US and at >= run.life.begun_at]
+        told = self._notified.get(run.life.file, [])
+        earlier = bisect_left(told, woken - SLACK_US) - 1
+        known = [told[earlier] + SLACK_US] if earlier >= 0 and told[earlier] >= run.life.begun_at else []
         known.append(run.life.ran_at + SLACK_US)
         if before is not None:
             known.append(before.asked_at)
@@ -249,15 +256,25 @@ class Judge:
 
     def _gives(self, run: Run, clients: Sequence[str]) -> bool:
         """Whether a strategy gives the share that was printed; true where that can't be told."""
-        reads = next((then for at, then in reversed(self.routes.over_time(run.topic)) if at <= run.at), None)
-        if reads is None or sum(reads.values()) != run.queues or not run.strategy:
+        queues = self._queues_at(run)
+        if len(queues) != run.queues or not run.strategy:
             return True
-        queues, ids = sorted_inputs((Queue(run.topic, broker, n) for broker, count in reads.items() for n in range(count)), clients)
         try:
-            share = strategy_named(run.strategy).allocate(queues, ids, run.life.client_id)
+            share = strategy_named(run.strategy).allocate(queues, clients, run.life.client_id)
         except (AllocationError, ValueError):
             return True
         return {Held(each.topic, f"{each.broker}:{each.queue_id}") for each in share or ()} == set(run.share)
+
+    def _queues_at(self, run: Run) -> list[Queue]:
+        """The queues that a topic had at the time of a run, sorted as clients sort them."""
+        steps = self.routes.over_time(run.topic)
+        index = bisect_right(steps, run.at, key=lambda step: step[0]) - 1
+        if index < 0:
+            return []
+        known = self._queues.get((run.topic, index))
+        if known is None:
+            known = self._queues[run.topic, index] = sorted_inputs(readable_queues(run.topic, steps[index][1]), ())[0]
+        return known
 
 
 def _line_of(run: Run, who: str, told: ClientList | None, *, came: bool) -> Event | None:

@@ -7,11 +7,13 @@ with an empty one. Lines of brokers have whole seconds; what clients say of the 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from models.events import Event
+from models.rocketmq.allocation import java_order
 
 SECOND_US = 1_000_000
 
@@ -38,7 +40,7 @@ class Step:
 
 @dataclass(slots=True)
 class ClientList:
-    """One broker's list of a group over time: versions and when each began."""
+    """One broker's list of a group over time: versions, sorted as clients sort them, and when each began."""
 
     broker: str
     starts: list[int] = field(default_factory=lambda: [-(1 << 62)])
@@ -63,7 +65,7 @@ class ClientList:
             self._note(Step(at, How.RESTARTED, line=line))
 
     def _note(self, step: Step) -> None:
-        now = tuple(sorted(self._channels.values()))
+        now = tuple(sorted(self._channels.values(), key=java_order))
         at = max(step.at, self.starts[-1] + 1)
         self.steps.append(replace(step, at=at))
         self.starts.append(at)
@@ -80,6 +82,5 @@ class ClientList:
 
 def difference(before: Sequence[str], after: Sequence[str]) -> tuple[set[str], set[str]]:
     """Who came and who went from one list to another; a second connection of an id counts as a coming."""
-    came = {who for who in after if after.count(who) > before.count(who)}
-    went = {who for who in before if before.count(who) > after.count(who)}
-    return came, went
+    was, now = Counter(before), Counter(after)
+    return set(now - was), set(was - now)

@@ -34,9 +34,11 @@ class Routes:
     changes: dict[str, list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
     _servers: list[tuple[int, Event]] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
+    _over_time: dict[str, list[tuple[int, Reads]]] = field(default_factory=dict)
 
     def told(self, event: Event, at: int) -> None:
         """Take what a client, a broker or a name server says of routes."""
+        self._over_time.clear()
         if event.name == "RocketRouteChanged":
             before, after = str(event.fields.get("route_before")), str(event.fields.get("route"))
             self._names.update(addresses_in(after))
@@ -58,6 +60,12 @@ class Routes:
 
     def over_time(self, topic: str) -> list[tuple[int, Reads]]:
         """What could be read of a topic, from when on."""
+        known = self._over_time.get(topic)
+        if known is None:
+            known = self._over_time[topic] = self._steps(topic)
+        return known
+
+    def _steps(self, topic: str) -> list[tuple[int, Reads]]:
         steps: list[tuple[int, int, Reads | tuple[str, int | None]]] = [(each.at, 1, each.after) for each in self.changes.get(topic, ())]
         for at, event in self._servers:
             broker = self._names.get(str(event.fields.get("address")), "")
