@@ -70,6 +70,8 @@ OUTAGE_LANES_MAX = 12
 BARS_MAX = 25
 OFFENDERS_MAX = 20
 _LANE_HEIGHT = 34
+FEW = 8
+"""Up to so many each whole number has its tick; else the axis would repeat them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,8 @@ def ranking(offenders: Sequence[Offender]) -> Chart | None:
         }
         traces.append(held_up)
     figure = _figure(traces, height=120 + 26 * max(len(shown), 3), barmode="stack")
-    figure.update_xaxes(title_text="rebalances", rangemode="tozero", tickformat=",d")
+    few = max((item.caused + item.blocked for item in shown), default=0) <= FEW
+    figure.update_xaxes(title_text="rebalances", rangemode="tozero", tickformat=",d", dtick=1 if few else None)
     figure.update_yaxes(type="category", categoryorder="array", categoryarray=labels[::-1])
     note = f"the first {len(shown)} of {len(offenders):,}" if len(shown) < len(offenders) else ""
     summary = (
@@ -303,7 +306,7 @@ def _hover(item: Rebalance, clock: Clock) -> str:
     who = ", ".join(chart_label(person.name, 32) for person in item.offenders[:3])
     lasted = duration(item.duration_seconds) if item.duration_seconds is not None else f"at least {duration(item.at_least_seconds)}"
     lines = [
-        f"{chart_label(item.group)}, generation {item.generations}",
+        f"{chart_label(item.group)}, " + (f"generation {item.generations}" if item.generations else chart_label(item.topic or "")),
         f"{item.cause_title} ({share(item.confidence)})",
         who,
         f"{clock.time(item.started_at)} {clock.zone(item.started_at)}, {lasted}, {item.outcome}",
@@ -336,4 +339,5 @@ def _axis_time(when: int, clock: Clock) -> str:
 
 
 def _bar_label(item: Rebalance, clock: Clock, position: int) -> str:
-    return f"{position}. {chart_label(item.group, 24)} {item.generations} · {clock.time(item.started_at)[:8]}"
+    which = item.generations or chart_label(item.topic or "", 16)
+    return f"{position}. {chart_label(item.group, 24)} {which} · {clock.time(item.started_at)[:8]}"

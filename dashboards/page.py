@@ -48,6 +48,7 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         charts=figures,
         tiles=_tiles(answer),
         incidents=_incident_cards(answer.incidents, clock),
+        faults=[visible(text) for text in story.faults(answer)],
         base=common_folder([item.path for item in answer.files]),
         policy=policy,
         style=style,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from conf.causes import cause as cause_entry
-from dashboards.data import Incident, Rebalance, Who
+from dashboards.data import Answer, Incident, Rebalance, Who
 from dashboards.units import Clock, counted, duration, listed, share
+
+CONTESTED_SECONDS = 60.0
+"""A queue with no owner or two for so long is told on the first lines; handing it over takes less."""
 
 _OUTCOMES = {
     "empty": "It ended with the group empty{at}.",
@@ -23,6 +26,16 @@ def story(item: Rebalance, clock: Clock) -> list[str]:
     """The sentences, in the order in which things happened, then what is known about the verdict."""
     sentences = [_beginning(item, clock), _behind(item), _followers(item), _waiting(item), _blockers(item), _end(item, clock), _cost(item)]
     return [sentence for sentence in (*sentences, *certainty(item)) if sentence]
+
+
+def faults(answer: Answer) -> list[str]:
+    """RocketMQ: what stands wrong, and queues that were not held by exactly one client for longer than a handover takes."""
+    found = [f"{item.group}: {item.title.lower()}" + (", still so." if item.ended_at is None else ".") for item in answer.conditions]
+    for item in answer.contested:
+        if item.ended_at is None or (item.seconds or 0) >= CONTESTED_SECONDS:
+            longest = "when the logs end" if item.ended_at is None else f"for up to {duration(item.seconds)}"
+            found.append(f"{item.group}: {counted(len(item.queues), 'queue')} of {item.topic} had {item.title} {longest}.")
+    return list(dict.fromkeys(found))
 
 
 def offender_names(people: tuple[Who, ...], limit: int = 3) -> str:

@@ -24,8 +24,6 @@ DOUBTS_SHOWN = 5
 FILES_SHOWN = 5
 TIMES = "\N{MULTIPLICATION SIGN}"
 EVIDENCE_CHARACTERS = 2000
-CONTESTED_SECONDS = 60.0
-"""A queue with no owner or two for so long is told on the first lines; handing it over takes less."""
 _TEXT_MAX = 100
 """Prose is not set wider than this."""
 
@@ -81,7 +79,7 @@ def _opening(console: Console, answer: Answer, clock: Clock) -> None:
         return
     if answer.outages:
         say(console, _leaderless(answer.outages), style="bold")
-    faults = _faults(answer)
+    faults = story.faults(answer)
     for text in faults:
         say(console, text, style="bold")
     if totals.attention:
@@ -91,16 +89,6 @@ def _opening(console: Console, answer: Answer, clock: Clock) -> None:
         which = "which was" if totals.incidents == 1 else "all of them"
         expected = f": {counted(totals.incidents, 'incident')}, {which} expected." if totals.incidents else "."
         say(console, ("No rebalance needs attention" if answer.outages or faults else "Nothing needs attention") + expected, style="bold")
-
-
-def _faults(answer: Answer) -> list[str]:
-    """RocketMQ: what stands wrong, and queues that were not held by exactly one client for longer than a handover takes."""
-    found = [f"{item.group}: {item.title.lower()}" + (", still so." if item.ended_at is None else ".") for item in answer.conditions]
-    for item in answer.contested:
-        if item.ended_at is None or (item.seconds or 0) >= CONTESTED_SECONDS:
-            longest = "when the logs end" if item.ended_at is None else f"for up to {duration(item.seconds)}"
-            found.append(f"{item.group}: {counted(len(item.queues), 'queue')} of {item.topic} had {item.title} {longest}.")
-    return list(dict.fromkeys(found))
 
 
 def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> None:
