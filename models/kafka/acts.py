@@ -39,6 +39,7 @@ class Deed(StrEnum):
     WANTS_REJOIN = "wants_rejoin"  # the client says why it will rejoin
     JOINED = "joined"  # JoinGroup answered with a generation
     SYNCED = "synced"
+    SYNC_FAILED = "sync_failed"
     COMMIT_REFUSED = "commit_refused"
     ASSIGNED = "assigned"
 
@@ -167,6 +168,7 @@ _ACTS: dict[str, Callable[[Event], list[Act]]] = {
     "ClientJoinSent": _join_sent,
     "ClientJoined": _simple(Deed.JOINED),
     "ClientSynced": _simple(Deed.SYNCED),
+    "ClientSyncFailed": _simple(Deed.SYNC_FAILED, "error"),
     "ClientLeaveSent": _simple(Deed.LEAVE, "why"),
     "ClientPollTimedOut": _simple(Deed.POLL_TIMEOUT),
     "ClientHeartbeatRebalancing": _simple(Deed.TOLD),

@@ -28,6 +28,8 @@ class Clients:
     """Member ids as the clients of one group hold them. Told apart by log and client id."""
 
     _ids: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    _starting: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """Clients that subscribed, and whether they looked for their coordinator since: a running one knows it and revokes first."""
 
     def feed(self, event: Event, shared: set[str]) -> list[Act]:
         """Take one event; a "(Re-)joining group" comes back as the deed that it stands for.
@@ -41,8 +43,14 @@ class Clients:
             self._ids[key] = event.member_id or self._ids.get(key) or ""
         elif event.name in _FORGETS or _forgets_id(event):
             self._ids[key] = None
+        elif event.name == "ClientSubscribed":
+            self._starting[key] = False
+        elif event.name == "ClientCoordinatorFound" and key in self._starting:
+            self._starting[key] = True
+        elif event.name == "ClientRevoked":
+            self._starting.pop(key, None)
         elif event.name == "ClientJoining":
-            member_id = self._ids.get(key)
+            member_id = None if self._starting.pop(key, False) else self._ids.get(key)
             deed = Deed.JOIN if member_id is None else Deed.REJOIN
             at = when(event)
             return [Act(deed, at if at is not None else 0, member_id or None, event.client_id, event.instance_id, None, None, event)]

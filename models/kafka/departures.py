@@ -98,7 +98,11 @@ def _rejoins_unasked(case: Case, actor: str | None, act: Act | None) -> bool:
     """After a poll timeout the same process goes on: it joins again without looking for its coordinator or subscribing anew."""
     left_at = act.at if act else case.start
     for later in case.acts:
-        if later.at <= left_at or case.actor(later) != actor:
+        if case.actor(later) != actor:
+            continue
+        if later.deed in {Deed.CLOSE, Deed.UNSUBSCRIBE} and abs(later.at - left_at) <= LOOK_BACK_US:
+            return False
+        if later.at <= left_at:
             continue
         if later.deed in {Deed.START, Deed.SUBSCRIBE, Deed.CLOSE, Deed.UNSUBSCRIBE}:
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from models.causes import Cause
 from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
 from models.kafka.blockers import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
-from models.kafka.case import Case
+from models.kafka.case import CLOCK_TOLERANCE_US, Case
 from models.kafka.opinions import CLIENT_LOG, REQUEST_LOG, Opinion
 
 STORE_TIMEOUT_US = 5_000_000
@@ -61,11 +61,29 @@ def store_failed_silently(case: Case) -> bool:
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
     lag = case.start - previous.ended_at
+    if 0 <= lag <= STORE_TIMEOUT_US + 400_000 and _sync_refused(case):
+        return True
     if not STORE_TIMEOUT_US <= lag <= STORE_TIMEOUT_US + 400_000:
         return False
     since = case.start - TROUBLE_US
     moved = any(since <= load.at <= case.start for load in case.facts.loads)
     return moved or bool(case.facts.node_changes_between(since, case.start))
+
+
+_STORE_ERRORS = (
+    "COORDINATOR_NOT_AVAILABLE",
+    "NOT_COORDINATOR",
+    "NOT_ENOUGH_REPLICAS",
+    "coordinator is not available",
+    "not the correct coordinator",
+)
+
+
+def _sync_refused(case: Case) -> bool:
+    """Members were told, instead of their assignment, that the coordinator could not store it (appendForGroup's errors)."""
+    began = case.draft.previous_joined_at
+    refused = case.deeds(Deed.SYNC_FAILED, start=began, end=case.start + CLOCK_TOLERANCE_US)
+    return began is not None and any(act.why and any(error in act.why for error in _STORE_ERRORS) for act in refused)
 
 
 def _usual_shares(case: Case, expiries: list[Act]) -> list[Opinion]:
