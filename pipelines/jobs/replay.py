@@ -14,9 +14,9 @@ from models.cluster import CLUSTER_EVENTS, ClusterFacts, fact_rows
 from models.incidents import Limits
 from pipelines.jobs.ingest import FileRow
 from pipelines.rows import events_of, to_batch
-from pipelines.stages import OUTAGE_TABLES, cluster_facts, logs_end_of
+from pipelines.stages import OUTAGE_TABLES, ROCKET_TABLES, cluster_facts, logs_end_of
 from pipelines.tables import Warehouse
-from pipelines.transforms.replay import GROUP_TABLES, GroupReplay, outages_replayed, readers_of, replayed, rows_of
+from pipelines.transforms.replay import GROUP_TABLES, GroupReplay, outages_replayed, readers_of, replayed, rocket_replayed, rows_of
 from pipelines.transforms.unknown_messages import unknown_messages
 
 
@@ -49,19 +49,27 @@ def replay(warehouse: Warehouse, files: Iterable[FileRow], clusters: set[str], o
     partitions = int(warehouse.spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tagged = replayed(events, GroupReplay(facts, nodes, options.limits), partitions).persist()
     broken = outages_replayed(events, facts, nodes, readers_of(events), options.limits, partitions).persist()
+    # Few clusters have RocketMQ: those without are spared its stage.
+    rocket = rocket_replayed(events, partitions).persist() if any(row["system"] == "rocketmq" for row in rows) else None
     learned = [row for cluster in sorted(facts) for row in fact_rows(facts[cluster])]
     unknown = _unknown(warehouse, rows).persist()
     try:
-        counts = dict.fromkeys((*GROUP_TABLES, *OUTAGE_TABLES), 0) | _counts(tagged.unionByName(broken, allowMissingColumns=True))
-        frames = {table: rows_of(table, tagged) for table in GROUP_TABLES}
-        for table in OUTAGE_TABLES:
-            frames[table] = frames[table].unionByName(rows_of(table, broken)) if table in frames else rows_of(table, broken)
+        sources = [(GROUP_TABLES, tagged), (OUTAGE_TABLES, broken), *([(ROCKET_TABLES, rocket)] if rocket is not None else [])]
+        every = tagged.unionByName(broken, allowMissingColumns=True)
+        every = every if rocket is None else every.unionByName(rocket, allowMissingColumns=True)
+        counts = {table: 0 for tables, _ in sources for table in tables} | _counts(every)
+        frames: dict[str, DataFrame] = {}
+        for tables, source in sources:
+            for table in tables:
+                frames[table] = frames[table].unionByName(rows_of(table, source)) if table in frames else rows_of(table, source)
         frames["learned_facts"] = warehouse.spark.createDataFrame(pa.Table.from_batches([to_batch("learned_facts", learned)]))
         frames["unknown_messages"] = unknown
         yield Replayed(frames, counts | {"learned_facts": len(learned), "unknown_messages": unknown.count()})
     finally:
         tagged.unpersist()
         broken.unpersist()
+        if rocket is not None:
+            rocket.unpersist()
         unknown.unpersist()
 
 

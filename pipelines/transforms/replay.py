@@ -26,7 +26,7 @@ from models.kafka.partitions_events import PARTITION_EVENTS
 from parsers.schema import EVENT_SCHEMA
 from pipelines.rows import to_batch
 from pipelines.schemas import TABLES
-from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, cluster_outages, group_histories, incidents_of
+from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, cluster_outages, group_histories, incidents_of, rocket_histories
 
 GROUP_TABLES = (*HISTORY_TABLES, "incidents")
 """Tables whose rows come from replaying groups."""
@@ -107,6 +107,22 @@ def outages_replayed(
                         yield _tagged(table, rows[start : start + ROWS_AT_ONCE], OUTAGE_TABLES)
 
     return ordered.mapInArrow(run, _tagged_schema(OUTAGE_TABLES))
+
+
+def rocket_replayed(events: DataFrame, partitions: int) -> DataFrame:
+    """Rows of all of ROCKET_TABLES, tagged as those of groups are. RocketMQ's clients are looked at together, cluster by cluster."""
+    clustered = events.where(F.col("event").startswith("Rocket")).select("cluster", *EVENT_SCHEMA.names).repartition(partitions, "cluster")
+    ordered = clustered.sortWithinPartitions("cluster", F.col("order_at").asc_nulls_first(), "file", "byte_offset")
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
+            for history in rocket_histories(parts, lambda _, name=cluster: name):  # type: ignore[misc]
+                for table in ROCKET_TABLES:
+                    rows = getattr(history, table)
+                    for start in range(0, len(rows), ROWS_AT_ONCE):
+                        yield _tagged(table, rows[start : start + ROWS_AT_ONCE], ROCKET_TABLES)
+
+    return ordered.mapInArrow(run, _tagged_schema(ROCKET_TABLES))
 
 
 def readers_of(events: DataFrame) -> dict[str, Readers]:
