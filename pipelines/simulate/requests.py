@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -51,11 +51,9 @@ class RequestLines:
         self._version = parse_version(policy.version)
         self._release = policy.version
 
-    def line(self, served: Served) -> str | None:
-        """The line of one request, None for requests that nobody looks at."""
-        name = API_NAMES.get(type(served.request))
-        if name is None:
-            return None
+    def line(self, served: Served) -> str:
+        """The line of one request."""
+        name = API_NAMES[type(served.request)]
         api_version = self._api_version(name)
         body = self._request(served.request, api_version)
         answer = self._response(served.request, served.response)
@@ -120,7 +118,8 @@ class RequestLines:
             fields |= {"reason": request.reason} if api_version >= REASON_VERSIONS["JOIN_GROUP"] else {}
         elif isinstance(request, Leave):
             fields |= self._leavers(request, api_version)
-        elif isinstance(request, Sync | Heartbeat | Commit):
+        else:
+            request = cast("Sync | Heartbeat | Commit", request)
             fields |= {"generationId": request.generation, "memberId": request.member, **self._instance(request.instance)}
         if isinstance(request, Sync):
             types = self._version >= TYPES_SINCE

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from models.kafka.coordinator.choices import FirstChoice
-from models.kafka.coordinator.errors import Fault
+from models.kafka.coordinator.errors import Error as CoordinatorError
+from models.kafka.coordinator.errors import Fault as BrokerFault
 from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.phases import end_sync_wait
 from models.kafka.coordinator.policy import default_settings, policy_for
 from models.kafka.coordinator.requests import Commit
+from models.kafka.coordinator.responses import Response
 from models.kafka.coordinator.shard import Shard
 from models.kafka.coordinator.subscription import topics_of
 from models.kafka.coordinator.timers import TimerKind, Timers
@@ -19,13 +21,15 @@ from models.kafka.modern_coordinator.coordinator import Coordinator
 from models.kafka.modern_coordinator.errors import Error
 from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
 from models.kafka.simulation.cluster import Cluster
-from models.kafka.simulation.scenario import Scenario
+from models.kafka.simulation.consumer import Consumer, Phase
+from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario
+from models.kafka.simulation.simulation import Simulation
 from models.kafka.simulation.world import Served, World
 
 
 def test_an_illegal_step_is_a_fault_and_not_taken() -> None:
     group = Group("g", 0)
-    with pytest.raises(Fault, match="can't move from Empty to Stable"):
+    with pytest.raises(BrokerFault, match="can't move from Empty to Stable"):
         group.move(State.STABLE, 1)
     assert (group.state, group.state_since_ms) == (State.EMPTY, 0)
 
@@ -162,3 +166,82 @@ def test_a_coordinator_that_is_lost_while_it_loads_never_comes() -> None:
         world.step()
     assert cluster.coordinator_of("orders") not in (None, first, second)
     assert lost == ["orders", "orders"]
+
+
+def simulated() -> tuple[Simulation, Consumer]:
+    """A cluster of two brokers with one client, all of it at its beginning."""
+    simulation = Simulation(Scenario(brokers=2, groups=(GroupPlan(members=1, max_poll_ms=5_000),), closes=False), "2.8.2")
+    return simulation, simulation.members["orders"][0]
+
+
+def run_until(simulation: Simulation, at_ms: int) -> None:
+    world, cluster = simulation.world, simulation.cluster
+    while due := [due_ms for due_ms in (world.next_ms(), cluster.next_ms()) if due_ms is not None and due_ms <= at_ms]:
+        world.now_ms = min(due)
+        if cluster.next_ms() == world.now_ms:
+            cluster.advance(world.now_ms)
+        else:
+            world.step()
+    world.now_ms = at_ms
+
+
+def test_a_client_that_does_not_run_asks_for_nothing() -> None:
+    _, client = simulated()
+    client.subscribe(("orders-events",))
+    client._poll_timed_out()
+    assert client.phase is Phase.STOPPED
+
+
+def test_a_client_that_is_told_of_another_coordinator_looks_for_it() -> None:
+    simulation, client = simulated()
+    run_until(simulation, 8_000)
+    assert client.phase is Phase.STABLE
+    client._beaten(Response(CoordinatorError.NOT_COORDINATOR))
+    assert client.node is None
+    run_until(simulation, 12_000)
+    assert (client.node, client.phase) == (simulation.cluster.coordinator_of("orders"), Phase.STABLE)
+
+
+def test_a_client_that_becomes_busy_before_it_polls_rejoins_later() -> None:
+    simulation, client = simulated()
+    run_until(simulation, 8_000)
+    client._rejoin("subscription has changed")
+    client.poll_slowly(3_000)
+    run_until(simulation, 10_900)
+    assert (client.generation, client.phase) == (1, Phase.STABLE)
+    run_until(simulation, 13_000)
+    assert client.generation == 2
+
+
+def test_a_poll_that_is_not_needed_any_more_does_nothing() -> None:
+    simulation, client = simulated()
+    run_until(simulation, 1_900)
+    assert client.phase is Phase.JOINING
+    client._poll()
+    assert client.phase is Phase.JOINING
+
+
+def test_a_cut_that_ends_before_the_client_has_joined_changes_nothing() -> None:
+    simulation, client = simulated()
+    run_until(simulation, 8_000)
+    client.cut(100)
+    client._reset("a test")
+    run_until(simulation, 8_100)
+    assert client.phase is Phase.UNJOINED
+
+
+def test_a_join_is_lost_with_its_broker_and_sent_again() -> None:
+    simulation, client = simulated()
+    run_until(simulation, 1_900)
+    node = simulation.cluster.coordinator_of("orders") or 0
+    simulation.cluster.crash(node, 1_000)
+    run_until(simulation, 12_000)
+    assert (client.phase, client.node) == (Phase.STABLE, 3 - node)
+
+
+def test_a_rolling_restart_leaves_out_who_has_gone_meanwhile() -> None:
+    faults = (Fault(kind="rolling_restart", at_ms=20_000, for_ms=5_000), Fault(kind="crash", member=3, at_ms=21_000))
+    simulation = Simulation(Scenario(duration_ms=90_000, groups=(GroupPlan(members=3),), faults=faults), "3.9.1")
+    for _ in simulation.run():
+        pass
+    assert [member.life for member in simulation.members["orders"]] == [4, 4, 2]

@@ -17,7 +17,7 @@ Owned = Mapping[str, frozenset[int]]
 
 
 def reconcile(member: Member, target_epoch: int, target: Partitions, owned: Owned | None, held: AbstractSet[TopicPartition]) -> Member:
-    """The member after one heartbeat; the same object if it stays as it is.
+    """A member that has not reached its target, after one heartbeat; the same object if it stays as it is.
 
     `owned` is what it says that it has (None: it doesn't say), `held` is what any member has or has yet to revoke.
     """
@@ -25,8 +25,6 @@ def reconcile(member: Member, target_epoch: int, target: Partitions, owned: Owne
         if owns_any(owned, member.pending_revocation):
             return member
         return _next(member, member.epoch + 1, target_epoch, target, owned, held)
-    if member.state is MemberState.STABLE and member.epoch == target_epoch:
-        return member
     return _next(member, member.epoch, target_epoch, target, owned, held)
 
 

@@ -93,8 +93,9 @@ class Consumer:
         self._poll_soon()
 
     def kill(self) -> None:
-        """End the process; nobody is told."""
+        """End the process; nobody is told, and what is on its way to it is for nobody."""
         self.life += 1
+        self.attempt += 1
         self.phase = Phase.STOPPED
 
     def close(self) -> None:

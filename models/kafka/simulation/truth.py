@@ -85,10 +85,9 @@ class Truth:
         elif change.event == "RebalanceStarted":
             self._start(change)
         elif change.event in ("GenerationStarted", "GroupEmptied"):
-            row = self.open.get(change.group)
-            if row is not None:
-                row.generation_after = change.generation
-                row.join_complete_ms = change.at_ms
+            row = self.open[change.group]
+            row.generation_after = change.generation
+            row.join_complete_ms = change.at_ms
 
     def arrived(self, seat: Seat, request: Request, now_ms: int) -> None:
         """A request has come to its coordinator: of members that rejoin, the last one keeps the others waiting."""
