@@ -61,7 +61,7 @@ class Lines:
 def plain_lines(data: Buffer, offset: int, number: int, *, final: bool) -> Lines:
     """Split at newlines. Without `final` a last line that has no newline yet is left out."""
     values = np.frombuffer(data, dtype=np.uint8)
-    newlines = np.flatnonzero(values == _NEWLINE)
+    newlines = _newlines(values)
     whole = len(newlines)
     if final and len(values) and (not whole or newlines[-1] != len(values) - 1):
         newlines = np.append(newlines, len(values))
@@ -80,6 +80,20 @@ def plain_lines(data: Buffer, offset: int, number: int, *, final: bool) -> Lines
     lines = Lines(data, start, end, offsets, stop, np.arange(number, number + count, dtype=np.int64), number + whole, count > whole)
     _pass_zeros(lines, values)
     return lines
+
+
+def _newlines(values: npt.NDArray[np.uint8]) -> Ints:
+    """Places of newlines: those of the words that hold one, as long as each of these holds one only."""
+    flags = values == _NEWLINE
+    whole = len(flags) // 8 * 8
+    words = flags[:whole].view("<u8")
+    hot = np.flatnonzero(words != 0)
+    ones = words[hot]
+    if (ones & (ones - np.uint64(1))).any():
+        return np.flatnonzero(flags)
+    # A power of 256, of which the logarithm is exact.
+    found = hot * 8 + (np.log2(ones).astype(np.int64) >> 3)
+    return np.concatenate((found, whole + np.flatnonzero(flags[whole:]))) if whole < len(flags) else found
 
 
 def _pass_zeros(lines: Lines, values: npt.NDArray[np.uint8]) -> None:

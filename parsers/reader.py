@@ -156,17 +156,20 @@ class FileReader:
     def _chunks(self, stream: Stream) -> Iterator[ParsedChunk]:
         context, rest = self._context, b""
         size = self._options.chunk_bytes
+        # Used again for each chunk, since new memory costs more than the reading: what a chunk gives are copies.
+        buffer = memoryview(b"")
         while True:
             # Chunks end a little after a multiple of their size, so that blocks of runs are whole in them.
             upto = (context.byte_offset // size + 1) * size + _LOOKAHEAD_BYTES
             want = upto - context.byte_offset - len(rest)
             if want <= 0:
                 want = size
-            data = bytearray(len(rest) + want)
-            data[: len(rest)] = rest
-            got = _fill(stream, memoryview(data)[len(rest) :])
+            if len(buffer) < len(rest) + want:
+                buffer = memoryview(bytearray(len(rest) + want))
+            buffer[: len(rest)] = rest
+            got = _fill(stream, buffer[len(rest) : len(rest) + want])
             final = got < want
-            parsed = parse_chunk(memoryview(data)[: len(rest) + got], replace(context, final=final), self._catalogue)
+            parsed = parse_chunk(buffer[: len(rest) + got], replace(context, final=final), self._catalogue)
             self._note(parsed)
             yield parsed
             if final or parsed.done:
