@@ -21,6 +21,7 @@ from tests.conftest import SHARED
 # Key of the JSON of `analyze` -> its table; inputs are told in an object of their own.
 COMPARED = {**CONTRACT, "inputs": "log_files"}
 SHOWN = 8
+SOME_REJECTED = 4
 LOG_FOLDERS = ("broker-*", "controller-*", "clients")
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -42,7 +43,7 @@ def ran(logs: Path, settings: Path, warehouse: Path) -> None:
 def groupscope(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("groupscope")), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
+    if done.returncode not in (0, SOME_REJECTED):
         raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-4000:]}")
     return done
 

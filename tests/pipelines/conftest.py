@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.session import get_session
+from tests.pipelines.site import Site
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,6 +23,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
 }
 
 
@@ -45,3 +48,40 @@ def warehouse(spark: SparkSession, tmp_path: Path) -> Callable[..., Warehouse]:
         return place
 
     return open_warehouse
+
+
+@pytest.fixture(scope="session")
+def poll_timeout(samples: Path) -> Path:
+    """The smallest of the samples: one broker, its clients, one group with a story."""
+    return samples / "kafka" / "1.1.1" / "poll-timeout"
+
+
+@pytest.fixture(scope="session")
+def published(spark: SparkSession, poll_timeout: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """Logs and the warehouse that one run made of them. Tests that change either take a copy."""
+    site = Site(tmp_path_factory.mktemp("published"))
+    shutil.copytree(poll_timeout, site.logs)
+    assert site.run().exit_code == 0
+    return site
+
+
+@pytest.fixture(scope="session")
+def halfway(spark: SparkSession, poll_timeout: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """As `published`, when the broker's log had been written by half and ended within a line."""
+    site = Site(tmp_path_factory.mktemp("halfway"))
+    shutil.copytree(poll_timeout, site.logs)
+    log = site.logs / "broker-1" / "server.log"
+    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2 + 30])
+    site.run()
+    return site
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Callable[[Site], Site]:
+    """A copy of logs and warehouse, for a test to change."""
+
+    def copy(site: Site) -> Site:
+        shutil.copytree(site.place, tmp_path / "copy")
+        return Site(tmp_path / "copy")
+
+    return copy

@@ -1,0 +1,56 @@
+"""Logs in a folder, a warehouse beside them, and the job that is run there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltalake import DeltaTable
+
+from pipelines.schemas import TABLES
+from tests.compare_paths import published
+
+if TYPE_CHECKING:
+    from pipelines.jobs.run import RunOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Paths in tables are relative to `place`, so the same logs in two places give the same rows."""
+
+    place: Path
+
+    @property
+    def logs(self) -> Path:
+        return self.place / "logs"
+
+    @property
+    def warehouse(self) -> Path:
+        return self.place / "warehouse"
+
+    def run(self, *inputs: str, **options: Any) -> RunOutcome:
+        """Run the job in this process, in the session that is there."""
+        from pipelines.jobs.run import RunOptions, run
+
+        with contextlib.chdir(self.place):
+            return run(RunOptions(list(inputs) or ["logs"], "warehouse", **options))
+
+    def table(self, name: str, version: int | None = None) -> list[dict[str, Any]]:
+        """Rows of a table, as delta-rs reads it; None is the latest version."""
+        rows: list[dict[str, Any]] = DeltaTable(str(self.warehouse / TABLES[name].path), version=version).to_pyarrow_table().to_pylist()
+        return rows
+
+    def versions(self) -> dict[str, int]:
+        """Latest version of each table, published or not."""
+        return {name: DeltaTable(str(self.warehouse / table.path)).version() for name, table in TABLES.items()}
+
+    def content(self) -> dict[str, list[str]]:
+        """What readers see: the rows of every published table, without the runs that wrote them."""
+        return {name: self._lines(name, version) for name, version in published(self.warehouse).items() if name != "quality_results"}
+
+    def _lines(self, name: str, version: int) -> list[str]:
+        rows = self.table(name, version)
+        return sorted(json.dumps({**row, "run_id": None}, default=str, sort_keys=True) for row in rows)

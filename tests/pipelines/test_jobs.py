@@ -1,0 +1,277 @@
+"""The job from end to end, on real Spark and Delta: what it writes, when it writes nothing, and what it does in trouble."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.incidents import Limits
+from parsers.reader import ReadOptions
+from pipelines.errors import CannotWrite, GateFailed, NothingReadable, WarehouseBusy
+from pipelines.jobs.runs import Owner, Run, Runs
+from pipelines.schemas import TABLES
+from pipelines.tables import Warehouse
+from tests.pipelines.site import Site
+
+pytestmark = pytest.mark.spark
+Copied = Callable[[Site], Site]
+RUNS_OF_ITS_OWN = 2  # versions of `runs` that a run makes: its entry, and the closing of it
+
+
+def counts(changes: dict[str, Any]) -> dict[str, tuple[int, int, int]]:
+    return {table: (change.inserted, change.updated, change.deleted) for table, change in changes.items() if change}
+
+
+def test_a_run_fills_the_tables_and_says_so(published: Site) -> None:
+    [run] = published.table("runs")
+
+    assert (run["status"], run["exit_code"], run["run_number"], run["error"]) == ("published", 0, 1, None)
+    assert run["inputs"] == ["logs"]
+    assert dict(run["table_versions"]).keys() == TABLES.keys() - {"runs"}
+    sizes = dict(run["counts"])
+    assert sizes["files"] == sizes["files_read"] == len(published.table("log_files")) == 4
+    assert sizes["rebalances"] == len(published.table("rebalances")) > 0
+    assert {row["run_id"] for row in published.table("rebalances")} == {run["run_id"]}
+    results = published.table("quality_results")
+    assert {row["gate"] for row in results} == {"silver", "gold"}
+    assert all(row["success"] for row in results)
+
+
+def test_the_same_input_changes_nothing(published: Site, copied: Copied) -> None:
+    site = copied(published)
+    before = site.versions()
+    outcome = site.run()
+
+    assert (outcome.exit_code, counts(outcome.changes), outcome.counts["files_read"]) == (0, {}, 0)
+    assert site.versions() == before | {"runs": before["runs"] + RUNS_OF_ITS_OWN}
+    assert site.content() == published.content()
+
+
+def test_a_log_that_has_grown_corrects_what_was_told_without_it(published: Site, halfway: Site, copied: Copied) -> None:
+    site = copied(halfway)
+    shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
+    assert site.content() != published.content()
+    outcome = site.run()
+
+    assert outcome.counts["files_read"] == 1
+    assert site.content() == published.content()
+    # What the new half does not touch keeps the run that wrote it.
+    assert len({row["run_id"] for row in site.table("events")}) == 2
+
+
+def test_logs_that_are_gone_or_have_another_name_are_not_forgotten(published: Site, copied: Copied) -> None:
+    site = copied(published)
+    before = site.versions()
+    shutil.rmtree(site.logs / "clients")
+    (site.logs / "broker-1" / "server.log").rename(site.logs / "broker-1" / "server.log.1")
+    outcome = site.run()
+
+    assert outcome.counts["files_read"] == 0
+    assert site.versions() == before | {"runs": before["runs"] + RUNS_OF_ITS_OWN}
+
+
+def test_another_zone_reads_a_log_again_and_other_limits_judge_anew(published: Site, copied: Copied) -> None:
+    site = copied(published)
+    moved = site.run(read=ReadOptions(log_tz=[(None, "UTC"), ("clients/*", "Europe/Berlin")]))
+    judged = site.run(
+        read=ReadOptions(log_tz=[(None, "UTC"), ("clients/*", "Europe/Berlin")]), limits=Limits(critical_stopped_seconds=0.001)
+    )
+
+    assert moved.counts["files_read"] == 1
+    assert moved.changes["events"].updated == len([row for row in site.table("events") if row["file"].startswith("logs/clients")])
+    assert judged.counts["files_read"] == 0
+    assert counts(judged.changes).keys() - {"quality_results"} == {"incidents"}
+
+
+def test_a_failed_gate_stops_publication(spark: Any, published: Site, copied: Copied) -> None:
+    site = copied(published)
+    events = str(site.warehouse / TABLES["events"].path)
+    twin = spark.read.format("delta").load(events).where("message = 'kafka.group.rebalance_started'").orderBy("byte_offset").limit(1)
+    place = twin.select("file", "byte_offset").first()
+    twin.write.format("delta").mode("append").save(events)
+    gold = {name: version for name, version in site.versions().items() if TABLES[name].layer == "gold" and name != "quality_results"}
+    with pytest.raises(GateFailed) as failure:
+        site.run()
+
+    assert failure.value.exit_code == 5
+    [first, line] = str(failure.value).splitlines()
+    assert first == "quality gate failed, nothing is published:"
+    assert line.startswith("  silver.events: file, byte_offset, message tells rows apart: not met by 2 of ")
+    assert f'"byte_offset": {place.byte_offset}' in line
+    assert gold.items() <= site.versions().items()
+    assert site.content() == published.content()
+    [failed] = [row for row in site.table("quality_results") if not row["success"]]
+    assert (failed["table"], failed["severity"], failed["unexpected_rows"]) == ("events", "critical", 2)
+    [run] = [row for row in site.table("runs") if row["run_number"] == 2]
+    assert (run["status"], run["exit_code"]) == ("failed", 5)
+
+
+class Killed(BaseException):
+    """The process is gone: nothing behind this point happens."""
+
+
+def killed_before(point: str, patch: pytest.MonkeyPatch) -> None:
+    """Let a run end without a word before it writes a table, or before it publishes."""
+    from pipelines.jobs import runs
+
+    replace = Warehouse.replace
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+
+    def replaced(self: Warehouse, name: str, *arguments: Any, **options: Any) -> Any:
+        if name == point:
+            raise Killed
+        return replace(self, name, *arguments, **options)
+
+    def finish(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    patch.setattr(Warehouse, "replace", replaced)
+    patch.setattr(Runs, "finish", finish)
+    patch.setattr(Owner, "here", lambda: Owner(runs.socket.gethostname(), gone.pid, "long ago"))
+
+
+@pytest.mark.parametrize("point", ["log_files", "member_sessions", "publication"])
+def test_the_run_after_a_crash_makes_good(published: Site, halfway: Site, copied: Copied, point: str) -> None:
+    site = copied(halfway)
+    shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
+    with pytest.MonkeyPatch.context() as patch:
+        killed_before(point, patch)
+        with pytest.raises(Killed):
+            site.run()
+    assert site.content() == halfway.content()
+    outcome = site.run()
+
+    assert outcome.exit_code == 0
+    assert site.content() == published.content()
+    assert [(row["run_number"], row["status"]) for row in sorted(site.table("runs"), key=lambda row: row["run_number"])] == [
+        (1, "published"),
+        (2, "failed"),
+        (3, "published"),
+    ]
+
+
+def test_one_run_at_a_time_holds_a_warehouse(spark: Any, published: Site, copied: Copied) -> None:
+    from datetime import timedelta
+
+    site = copied(published)
+    warehouse = Warehouse(spark, str(site.warehouse))
+    warehouse.open_one("runs")
+    holder = Run("holder", ["logs"], {}, "1", "1", "1")
+    Runs(warehouse, timedelta(hours=1)).start(holder)
+    with pytest.raises(WarehouseBusy, match=f"another run holds the warehouse: holder, process {os.getpid()} on ") as refused:
+        site.run()
+
+    assert refused.value.exit_code == 6
+    assert site.content() == published.content()
+
+
+def test_bad_files_are_listed_and_the_others_are_read(published: Site, samples: Path, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    shutil.copytree(published.logs, site.logs)
+    log = (site.logs / "broker-1" / "server.log").read_bytes()
+    other = (samples / "kafka" / "2.8.2" / "coordinator-failover" / "broker-2" / "server.log").read_bytes()
+    (site.logs / "torn.log.gz").write_bytes(gzip.compress(other)[:6000])
+    (site.logs / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40)
+    (site.logs / "empty.log").touch()
+    (site.logs / "spoilt.log").write_bytes(log[:4000].replace(b"[2026-11-21", b"[2026-13-41", 3))
+    outcome = site.run()
+
+    assert outcome.exit_code == 4
+    files = {Path(row["path"]).name: row for row in site.table("log_files")}
+    assert {name: files[name]["status"] for name in ("torn.log.gz", "picture.png", "empty.log", "server.log")} == {
+        "torn.log.gz": "truncated",
+        "picture.png": "skipped",
+        "empty.log": "empty",
+        "server.log": "ok",
+    }
+    assert files["picture.png"]["kind"] == "not_a_log"
+    assert files["torn.log.gz"]["recognised"] > 0
+    rejected = site.table("rejected_records")
+    assert files["spoilt.log"]["rejected"] == len([row for row in rejected if row["file"] == "logs/spoilt.log"]) > 0
+    assert all(row["reason"] and row["line"] and row["text"] for row in rejected)
+    assert len(site.table("rebalances")) >= len(published.table("rebalances"))
+
+
+def test_a_path_that_is_not_there_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(NothingReadable, match="nowhere: no such file or folder") as failure:
+        Site(tmp_path).run("nowhere")
+
+    assert failure.value.exit_code == 3
+    assert not (tmp_path / "warehouse").exists()
+
+
+def test_a_folder_without_logs_is_nothing_to_read(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40)
+    with pytest.raises(NothingReadable, match=r"no log could be read; logs/picture\.png: binary"):
+        Site(tmp_path).run()
+
+
+def test_a_warehouse_that_cannot_be_made_is_said(published: Site, copied: Copied) -> None:
+    site = copied(published)
+    shutil.rmtree(site.warehouse)
+    site.warehouse.write_text("a file is in the way", encoding="utf-8")
+    with pytest.raises(CannotWrite, match="warehouse: the warehouse can't be made: File exists") as failure:
+        site.run()
+
+    assert failure.value.exit_code == 74
+
+
+QUESTIONS = ["rebalances", "offenders", "timeline", "outages"]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_questions_have_the_answers_that_the_logs_give(
+    published: Site, groupscope: Callable[..., subprocess.CompletedProcess[str]], question: str
+) -> None:
+    told = groupscope(question, "--warehouse", "warehouse", "--json", cwd=published.place)
+    read = groupscope(question, "logs", "--json", cwd=published.place)
+
+    assert (told.returncode, read.returncode) == (0, 0), told.stderr + read.stderr
+    assert _sorted(json.loads(told.stdout)) == _sorted(json.loads(read.stdout))
+
+
+def test_a_story_reads_the_same(published: Site, groupscope: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    longest = max(published.table("rebalances"), key=lambda row: row["duration_seconds"] or 0)
+    told = groupscope("explain", longest["rebalance_id"], "--warehouse", "warehouse", cwd=published.place)
+    read = groupscope("explain", longest["rebalance_id"], "logs", cwd=published.place)
+
+    assert told.stdout == read.stdout
+    assert longest["group"] in told.stdout
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), [(("nowhere", "warehouse"), 3, "nowhere"), (("logs", "file/below"), 74, "file")])
+def test_the_command_fails_with_one_line_and_a_code(
+    published: Site,
+    tmp_path: Path,
+    groupscope: Callable[..., subprocess.CompletedProcess[str]],
+    arguments: tuple[str, str],
+    code: int,
+    said: str,
+) -> None:
+    shutil.copytree(published.logs, tmp_path / "logs")
+    (tmp_path / "file").touch()
+    done = groupscope("run", "--input", arguments[0], "--warehouse", arguments[1], cwd=tmp_path)
+
+    assert done.returncode == code
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert said in line
+
+
+def _sorted(value: Any) -> Any:
+    """Lists of rows have no order of their own."""
+    if isinstance(value, dict):
+        return {key: _sorted(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return sorted((_sorted(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+    return value
