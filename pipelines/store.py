@@ -21,13 +21,13 @@ import pyarrow.ipc
 from parsers.arrow import optional_numbers
 from pipelines.rows import from_batch, to_batch
 
-HELD_BYTES_MAX = 96 << 20
+HELD_BYTES_MAX = 48 << 20
 """Events held in memory before a sorted run is written to disk."""
 
-RUN_BATCH_ROWS = 2_048
+RUN_BATCH_ROWS = 1_024
 """Rows read at once from each run while runs are merged."""
 
-ROWS_HELD_MAX = 20_000
+ROWS_HELD_MAX = 5_000
 """Rows of one table held in memory before they go to disk."""
 
 _SORT = [("group", "ascending"), ("order_at", "ascending"), ("file", "ascending"), ("byte_offset", "ascending")]
