@@ -147,7 +147,7 @@ def test_an_interrupt_in_the_middle_of_work(cli: Cli, monkeypatch: pytest.Monkey
 
 
 def interrupted(running: subprocess.Popen[str]) -> tuple[str, str]:
-    """Press Control-C, and again while nothing happens: Python drops a signal that arrives while it frees an object."""
+    """Press Control-C, and again while nothing happens, as people do."""
     for _ in range(5):
         running.send_signal(signal.SIGINT)
         try:
@@ -158,12 +158,20 @@ def interrupted(running: subprocess.Popen[str]) -> tuple[str, str]:
     return running.communicate()
 
 
+def _heed_control_c() -> None:
+    """A shell's background jobs ignore the signal, and so would what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_control_c(tmp_path: Path) -> None:
     """The command waits for a named pipe; whoever opened the other end knows that it does."""
     pipe = tmp_path / "pipe.log"
     os.mkfifo(pipe)
     waiting = [COMMAND, "analyze", str(pipe)]
-    with subprocess.Popen(waiting, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running, pipe.open("wb"):
+    with (
+        subprocess.Popen(waiting, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_heed_control_c) as running,
+        pipe.open("wb"),
+    ):
         out, err = interrupted(running)
     assert (running.returncode, out, err) == (codes.INTERRUPTED, "", "interrupted\n")
 
