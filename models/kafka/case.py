@@ -157,6 +157,8 @@ class Case:
         after = self.members_after if self.knows_all_after else None
         for act in self.deeds(Deed.JOIN, Deed.REJOIN, end=self.draft.open_until):
             actor = self.actor(act)
+            if act.instance_id and act.at < self.start - EFFECT_US:
+                continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
             if actor is not None and actor not in found and self.is_new(act) and (after is None or actor in after):
                 found[actor] = act
         return found

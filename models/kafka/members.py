@@ -92,7 +92,8 @@ class Roster:
 
     def actor(self, member_id: str | None, client_id: str | None = None, instance_id: str | None = None) -> str | None:
         """One name for who acts, whichever of its ids a line gives: client id, else instance id, else member id."""
-        return client_id or self.client_of(member_id, instance_id) or instance_id or member_id
+        known = self.members.get(member_id) if member_id and instance_id is None else None
+        return client_id or self.client_of(member_id, instance_id) or instance_id or (known.instance_id if known else None) or member_id
 
     def person(self, member_id: str | None, client_id: str | None, instance_id: str | None, reason: str, *, first: bool = False) -> Person:
         """The member as an offender or blocker, with all that is known of it."""
