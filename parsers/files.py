@@ -17,20 +17,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parsers.archives import DamagedArchiveError, NoBundleError, archive_of, entries, open_entry
 from parsers.formats import FileFormat, tell_format
-from parsers.streams import Stream, compression_of, open_stream
+from parsers.streams import Stream, compression_of, open_stream, read_up_to, stream_of
 
 IDENTITY_BYTES = 4096
 # How much of a file is looked at, step by step, until it shows what it is.
 _SAMPLE_STEPS = (1 << 16, 1 << 20, 1 << 24)
 _SPOOL_BLOCK = 1 << 20
+_HEAD_BYTES = 512
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _ROTATED = re.compile(r"(?:[.-][\dT_:.-]+|\.(?:gz|bz2|xz|zst|old|bak|log))+")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to read. `path` opens it, `name` is printable, `relative` is what globs are held against."""
+    """A file to read. `path` opens it, `name` is printable, `relative` is what globs are held against.
+
+    A file of an archive has the path of the archive; `start` is its place there (see `parsers.archives.Entry`).
+    """
 
     path: str
     name: str
@@ -40,9 +45,18 @@ class SourceFile:
     size_bytes: int
     file_id: str
     format: FileFormat
+    archive: str | None = None
+    start: int = 0
 
     def open(self) -> Stream:
-        return open_stream(self.path, self.compression)
+        if self.archive is None:
+            return open_stream(self.path, self.compression)
+        return stream_of(open_entry(self.path, self.archive, self.start, self.size_bytes), self.compression)
+
+    @property
+    def plain(self) -> bool:
+        """Whether `path` holds the content as it is, so that any place of it can be read."""
+        return self.archive is None and self.compression is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,26 +164,20 @@ def _spool(descriptor: int) -> str:
 def _take(candidate: _Candidate, found: Discovery, seen: set[tuple[int, int]]) -> None:
     size = 0
     try:
-        status = os.stat(candidate.path)
-        path = candidate.path
-        if stat.S_ISFIFO(status.st_mode) and candidate.named:
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                path = _spool(descriptor)
-            finally:
-                os.close(descriptor)
-            status = os.stat(path)
-        elif not stat.S_ISREG(status.st_mode):
-            raise NotALogError("not a regular file")
+        path, status = _regular(candidate)
+        size = status.st_size
         if (status.st_dev, status.st_ino) in seen:
             raise _SameFileError("the same file was named before")
         seen.add((status.st_dev, status.st_ino))
-        size = status.st_size
-        found.files.append(_source(candidate, path, size))
-    except _SameFileError as problem:
+        _look_into(candidate, path, size, found)
+    except (_SameFileError, NoBundleError) as problem:
         found.skipped.append(Skipped(candidate.name, str(problem), named=False, size_bytes=size))
     except NotALogError as problem:
         found.skipped.append(Skipped(candidate.name, str(problem), candidate.named, size))
+    except DamagedArchiveError as problem:
+        # An archive of logs is missed wherever it was met.
+        named = candidate.named or any(source.path == candidate.path for source in found.files)
+        found.skipped.append(Skipped(candidate.name, str(problem), named, size))
     except OSError as problem:
         found.skipped.append(Skipped(candidate.name, f"cannot be read: {problem.strerror or problem}", candidate.named, size))
 
@@ -178,21 +186,54 @@ class _SameFileError(Exception):
     """One file by two names or arguments."""
 
 
-def _source(candidate: _Candidate, path: str, size: int) -> SourceFile:
+def _regular(candidate: _Candidate) -> tuple[str, os.stat_result]:
+    """Where the content can be read twice, which is beside the path when a pipe was named."""
+    path, status = candidate.path, os.stat(candidate.path)
+    if stat.S_ISFIFO(status.st_mode) and candidate.named:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            path = _spool(descriptor)
+        finally:
+            os.close(descriptor)
+        status = os.stat(path)
+    elif not stat.S_ISREG(status.st_mode):
+        raise NotALogError("not a regular file")
+    return path, status
+
+
+def _look_into(candidate: _Candidate, path: str, size: int, found: Discovery) -> None:
     with open(path, "rb") as file:
-        head = file.read(512)
+        head = file.read(_HEAD_BYTES)
     if not head:
         raise NotALogError("empty")
     compression = compression_of(head)
-    if compression in {"tar", "zip"}:
-        raise NotALogError(f"a {compression} archive: unpack it first")
-    identity, told = _look(path, compression)
-    return SourceFile(path, candidate.name, candidate.relative, candidate.named, compression, size, identity, told)
+    archive = archive_of(path, compression)
+    if archive:
+        _look_into_archive(candidate, path, archive, found)
+        return
+    identity, told = _look(open_stream(path, compression))
+    found.files.append(SourceFile(path, candidate.name, candidate.relative, candidate.named, compression, size, identity, told))
 
 
-def _look(path: str, compression: str | None) -> tuple[str, FileFormat]:
+def _look_into_archive(candidate: _Candidate, path: str, archive: str, found: Discovery) -> None:
+    for entry, opener in entries(path, archive):
+        inner = printable(entry.name.removeprefix("./").lstrip("/"))
+        name = f"{candidate.name}/{inner}"
+        try:
+            with opener() as file:
+                compression = compression_of(file.peek(_HEAD_BYTES)[:_HEAD_BYTES])  # type: ignore[attr-defined]
+                if compression in {"tar", "zip"}:
+                    raise NotALogError(f"a {compression} archive in an archive: unpack the outer one first")
+                identity, told = _look(stream_of(file, compression))
+        except (NotALogError, OSError) as problem:
+            found.skipped.append(Skipped(name, str(problem), named=False, size_bytes=entry.size))
+            continue
+        relative = inner if candidate.named else f"{candidate.relative}/{inner}"
+        found.files.append(SourceFile(path, name, relative, False, compression, entry.size, identity, told, archive, entry.start))
+
+
+def _look(stream: Stream) -> tuple[str, FileFormat]:
     """Identity and form of the content, from as little of it as is enough."""
-    stream = open_stream(path, compression)
     try:
         sample = b""
         zeros = 0
@@ -218,20 +259,6 @@ def _look(path: str, compression: str | None) -> tuple[str, FileFormat]:
         stream.close()
 
 
-def read_up_to(stream: Stream, size: int) -> bytes:
-    """As many bytes as there are, up to `size`."""
-    target = bytearray(size)
-    view = memoryview(target)
-    got = 0
-    while got < size:
-        count = stream.readinto(view[got:])
-        if not count:
-            break
-        got += count
-    view.release()
-    return bytes(target[:got])
-
-
 def _drop_copies(found: Discovery) -> None:
     """Read the same content once: of files that begin alike, one that the other repeats as a whole is skipped."""
     by_identity: dict[str, list[SourceFile]] = {}
@@ -246,15 +273,15 @@ def _drop_copies(found: Discovery) -> None:
         kept.sort(key=lambda item: -item[1])
         for place, (source, length) in enumerate(kept):
             for other, _ in kept[:place]:
-                if other.path not in dropped and _begins_with(other, source, length):
-                    dropped[source.path] = other.name
+                if other.name not in dropped and _begins_with(other, source, length):
+                    dropped[source.name] = other.name
                     break
     found.skipped += [
-        Skipped(source.name, f"the same content stands in {dropped[source.path]}", named=False, size_bytes=source.size_bytes)
+        Skipped(source.name, f"the same content stands in {dropped[source.name]}", named=False, size_bytes=source.size_bytes)
         for source in found.files
-        if source.path in dropped
+        if source.name in dropped
     ]
-    found.files = [source for source in found.files if source.path not in dropped]
+    found.files = [source for source in found.files if source.name not in dropped]
 
 
 def content_length(source: SourceFile) -> int:
@@ -287,7 +314,7 @@ def read_places(source: SourceFile, places: Iterable[tuple[int, int]]) -> dict[i
     """Bytes at (byte_offset, byte_length) of the decompressed content, in one forward pass."""
     wanted = sorted(set(places))
     found: dict[int, bytes] = {}
-    if not source.compression:
+    if source.plain:
         with open(source.path, "rb") as file:
             for offset, length in wanted:
                 file.seek(offset)

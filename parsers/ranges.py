@@ -38,17 +38,29 @@ class Range:
 
 def share_out(sources: Sequence[SourceFile], shares: int, share_bytes: int) -> list[list[Range]]:
     """Ranges of all files in at least `shares` parts (if there is enough to read) of `share_bytes` at most, as files allow."""
-    ranges = [part for source in sources for part in cut(source, share_bytes)]
-    total = sum(part.weight for part in ranges)
-    count = max(1, min(len(ranges), max(shares, -(-total // share_bytes))))
+    lots = _lots(sources, share_bytes)
+    weights = [sum(part.weight for part in lot) for lot in lots]
+    count = max(1, min(len(lots), max(shares, -(-sum(weights) // share_bytes))))
     parts: list[list[Range]] = [[] for _ in range(count)]
     heap = [(0, number) for number in range(count)]
     # The largest first, each to whoever has the least to do.
-    for part in sorted(ranges, key=lambda each: (-each.weight, each.source.name, each.start)):
+    for lot_weight, lot in sorted(zip(weights, lots, strict=True), key=lambda each: (-each[0], each[1][0].source.name, each[1][0].start)):
         weight, number = heapq.heappop(heap)
-        parts[number].append(part)
-        heapq.heappush(heap, (weight + part.weight, number))
+        parts[number] += lot
+        heapq.heappush(heap, (weight + lot_weight, number))
     return [part for part in parts if part]
+
+
+def _lots(sources: Sequence[SourceFile], share_bytes: int) -> list[list[Range]]:
+    """Ranges that one reader reads best: files of a compressed tar together, in their order there, all else by itself."""
+    bundles: dict[str, list[Range]] = {}
+    alone = []
+    for source in sources:
+        if source.archive and source.archive.startswith("tar+"):
+            bundles.setdefault(source.path, []).append(Range(source))
+        else:
+            alone += [[part] for part in cut(source, share_bytes)]
+    return [*alone, *bundles.values()]
 
 
 def cut(source: SourceFile, share_bytes: int) -> list[Range]:
@@ -57,7 +69,7 @@ def cut(source: SourceFile, share_bytes: int) -> list[Range]:
     told = source.format
     date = told.layout.date
     dated = told.layout_name == "json" or (date is not None and date.dated)
-    if source.compression or told.wrappers or told.encoding != "utf-8" or not dated or source.size_bytes <= step:
+    if not source.plain or told.wrappers or told.encoding != "utf-8" or not dated or source.size_bytes <= step:
         return [Range(source)]
     starts = list(range(step, source.size_bytes, step))
     lines = _lines_before(source, starts)

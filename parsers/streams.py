@@ -11,7 +11,7 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, cast
 
 MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "gzip"),
@@ -76,10 +76,13 @@ class PlainStream:
         return got or 0
 
     def skip(self, count: int) -> bool:
-        """Pass over bytes from the start on; false when there are fewer."""
+        """Pass over bytes; false when there are fewer."""
+        if not self._file.seekable():
+            return _read_over(self, count)
         end = self._file.seek(0, io.SEEK_END)
-        self.position = self._file.seek(min(count, end))
-        return end >= count
+        wanted = self.position + count
+        self.position = self._file.seek(min(wanted, end))
+        return end >= wanted
 
     def close(self) -> None:
         self._file.close()
@@ -180,13 +183,7 @@ class CompressedStream:
 
     def skip(self, count: int) -> bool:
         """Pass over bytes; false when there are fewer."""
-        scratch = memoryview(bytearray(min(count, _GIVE)))
-        while count > 0:
-            got = self.readinto(scratch[:count])
-            if not got:
-                return False
-            count -= got
-        return True
+        return _read_over(self, count)
 
     def _refill(self) -> bool:
         """Decompress some more; false at the end."""
@@ -255,6 +252,33 @@ class CompressedStream:
 
 def open_stream(path: str, compression: str | None) -> Stream:
     """Open a file for reading forward. Raises OSError when it cannot be opened."""
-    if compression is None:
-        return PlainStream(open(path, "rb", buffering=0))
-    return CompressedStream(open(path, "rb"), compression)
+    return stream_of(open(path, "rb", buffering=-1 if compression else 0), compression)
+
+
+def stream_of(file: io.RawIOBase | BinaryIO, compression: str | None) -> Stream:
+    """An open file as a stream, which closes it."""
+    return PlainStream(file) if compression is None else CompressedStream(cast("BinaryIO", file), compression)
+
+
+def read_up_to(stream: Stream, size: int) -> bytes:
+    """As many bytes as there are, up to `size`."""
+    target = bytearray(size)
+    view = memoryview(target)
+    got = 0
+    while got < size:
+        count = stream.readinto(view[got:])
+        if not count:
+            break
+        got += count
+    view.release()
+    return bytes(target[:got])
+
+
+def _read_over(stream: Stream, count: int) -> bool:
+    scratch = memoryview(bytearray(min(count, _GIVE)))
+    while count > 0:
+        got = stream.readinto(scratch[:count])
+        if not got:
+            return False
+        count -= got
+    return True

@@ -91,10 +91,13 @@ class Clock:
 
 
 def path_matches(glob: str, relative: str) -> bool:
-    """Whether a glob names a file by its path below the argument, or by its name. `*` also takes slashes."""
-    name = relative.rsplit("/", 1)[-1]
+    """Whether a glob names a file by its path below the argument, or by the end of that path from any folder on.
+
+    `*` also takes slashes. A bundle often has all below one folder, which nobody cares to name.
+    """
     globs = (glob, glob[3:]) if glob.startswith("**/") else (glob,)
-    return any(fnmatch.fnmatchcase(text, each) for each in globs for text in (relative, name))
+    parts = relative.split("/")
+    return any(fnmatch.fnmatchcase("/".join(parts[start:]), each) for each in globs for start in range(len(parts)))
 
 
 @dataclass(frozen=True, slots=True)

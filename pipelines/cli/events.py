@@ -58,7 +58,7 @@ def events(
                     stream.write(line)
                 if progress is not None:
                     done += chunk.counts.bytes
-                    progress(source.path, done, total)
+                    progress(source.name, done, total)
             broken = broken or reader.report.status in ("rejected", "truncated") or reader.report.counts.rejected > 0
     stream.flush()
     return codes.decisive([codes.SOME_REJECTED] if broken else [])

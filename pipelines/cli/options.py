@@ -23,11 +23,11 @@ PANELS = (READ, SHOW, HOW)
 """Headings of help, in their order."""
 
 Paths = Annotated[
-    list[str], typer.Argument(metavar="PATH", help="Log files, folders, quoted globs, or - for standard input.", show_default=False)
+    list[str], typer.Argument(metavar="PATH", help="Log files, folders, bundles (tar, zip), quoted globs, or - for standard input.", show_default=False)
 ]
 MaybePaths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PATH", help="Log files, folders or quoted globs; without any, the tables of --warehouse.", show_default=False),
+    typer.Argument(metavar="PATH", help="Log files, folders, bundles (tar, zip) or quoted globs; without any, the tables of --warehouse.", show_default=False),
 ]
 WarehouseUri = Annotated[
     str | None,

@@ -190,7 +190,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "zero bytes only": (b"\x00" * 100_000, "binary"),
     "prose": (b"Once upon a time there was a broker.\nIt had no log.\n" * 50, "not a log: no line is in a known layout"),
     "settings": (b"broker.id=1\nlog.dirs=/d\n", "not a log: no line is in a known layout"),
-    "a zip archive": (b"PK\x03\x04" + b"\x00" * 100, "a zip archive: unpack it first"),
+    "a zip archive": (b"PK\x03\x04" + b"\x00" * 100, "damaged zip archive: File is not a zip file"),
     "gzip of prose": (gzip.compress(b"Once upon a time\n"), "not a log: no line is in a known layout"),
     "gzip of nothing": (gzip.compress(b""), "empty"),
     "a gzip header": (gzip.compress(START)[:6], "gzip stream ends early"),
