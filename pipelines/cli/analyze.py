@@ -10,6 +10,7 @@ import typer
 from pipelines.cli import codes
 from pipelines.cli import options as o
 from pipelines.cli.console import Talk, screen
+from pipelines.cli.report import title_of, write_report
 from pipelines.cli.source import Asked, open_source
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def analyze(
     )  # fmt: skip
     source = open_source(asked, talk)
     if report is not None:
-        write_report(source, report, title=_title(paths or [warehouse or source.settings.warehouse.uri]), talk=talk)
+        write_report(source, report, title=title_of(asked, source), talk=talk)
     if form == "people":
         _show(source, limit=limit, verbose=verbose)
     else:
@@ -89,23 +90,3 @@ def _findings(source: Source, fail_on: Severity | None) -> list[int]:
 
     bad = {"warning": ("warning", "critical"), "critical": ("critical",)}.get(fail_on or "", ())
     return [codes.FINDINGS] if bad and any(column(row, "severity") in bad for row in source.rows.incidents) else []
-
-
-def write_report(source: Source, path: Path, *, title: str, talk: Talk) -> None:
-    """Write the page beside its place and move it there, so that nobody opens half a page."""
-    from importlib.metadata import version
-
-    from dashboards.build import build_answer
-    from dashboards.page import report
-    from pipelines.cli.files import write_text
-
-    drawn = source.settings.report.drawn_rebalances_max
-    page = report(build_answer(source.rows), source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
-    write_text(path, page)
-    talk.note(f"report written: {path}")
-
-
-def _title(paths: list[str]) -> str:
-    """What was analysed, without folders that say nothing to others."""
-    names = [Path(path).name or Path(path).resolve().name or path for path in paths]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

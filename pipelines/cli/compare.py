@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli import codes
+from pipelines.cli import codes, completion
 from pipelines.cli import options as o
 from pipelines.cli.console import Talk, screen
 from pipelines.cli.source import Asked, Source, open_source
@@ -29,7 +29,13 @@ Before = Annotated[
 After = Annotated[str | None, typer.Option("--after", metavar="FROM..TO", help="The second of two periods.", rich_help_panel=o.SHOW)]
 Between = Annotated[
     tuple[str, str] | None,
-    typer.Option("--clusters", metavar="A B", help="Compare two clusters instead of periods.", rich_help_panel=o.SHOW),
+    typer.Option(
+        "--clusters",
+        metavar="A B",
+        help="Compare two clusters instead of periods.",
+        rich_help_panel=o.SHOW,
+        autocompletion=completion.clusters,
+    ),
 ]
 LONG = ("system", "group", "cause", "expected", "count_before", "count_after", "stopped_seconds_before", "stopped_seconds_after")
 """Columns of CSV and of the list `changes`."""

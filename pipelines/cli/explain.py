@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli import codes
+from pipelines.cli import codes, completion
 from pipelines.cli import options as o
 from pipelines.cli.console import Talk, screen
 from pipelines.cli.source import Asked, open_source
@@ -14,7 +14,13 @@ from pipelines.cli.source import Asked, open_source
 
 def explain(
     name: Annotated[
-        str, typer.Argument(metavar="REBALANCE", help="First characters of its id, GROUP/GENERATION, or GROUP@TIME.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="REBALANCE",
+            help="First characters of its id, GROUP/GENERATION, or GROUP@TIME.",
+            show_default=False,
+            autocompletion=completion.rebalances,
+        ),
     ],
     paths: o.MaybePaths = None,
     warehouse: o.WarehouseUri = None,

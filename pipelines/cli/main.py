@@ -21,6 +21,7 @@ from pipelines.cli import (
     explain,
     outages,
     ownership,
+    report,
     run_job,
     schema,
     simulate,
@@ -76,6 +77,7 @@ app.command("outages", cls=Command, short_help="List partitions without leader."
 app.command("ownership", cls=Command, short_help="Show who held RocketMQ queues.")(ownership.ownership)
 app.command("compare", cls=Command, short_help="Compare two periods or two clusters.")(compare.compare)
 app.command("allocate", cls=Command, short_help="Preview shares of RocketMQ queues.")(allocate.allocate)
+app.command("report", cls=Command, short_help="Write the answer as one HTML page.")(report.report)
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
 app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
 app.command("simulate", cls=Command, short_help="Write logs of a made-up cluster, with the truth.")(simulate.simulate)

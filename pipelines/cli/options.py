@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from pipelines.cli import completion
 from pipelines.cli.console import Talk
 from pipelines.errors import UsageError
 
@@ -23,11 +24,18 @@ PANELS = (READ, SHOW, HOW)
 """Headings of help, in their order."""
 
 Paths = Annotated[
-    list[str], typer.Argument(metavar="PATH", help="Log files, folders, bundles (tar, zip), quoted globs, or - for standard input.", show_default=False)
+    list[str],
+    typer.Argument(
+        metavar="PATH", help="Log files, folders, bundles (tar, zip), quoted globs, or - for standard input.", show_default=False
+    ),
 ]
 MaybePaths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PATH", help="Log files, folders, bundles (tar, zip) or quoted globs; without any, the tables of --warehouse.", show_default=False),
+    typer.Argument(
+        metavar="PATH",
+        help="Log files, folders, bundles (tar, zip) or quoted globs; without any, the tables of --warehouse.",
+        show_default=False,
+    ),
 ]
 WarehouseUri = Annotated[
     str | None,
@@ -67,7 +75,10 @@ SettingsFile = Annotated[
     Path | None,
     typer.Option("--settings", metavar="FILE", help="Settings (TOML); the keys are those of conf/default.toml.", rich_help_panel=READ),
 ]
-Groups = Annotated[list[str] | None, typer.Option("--group", metavar="NAME", help="Only this group. Repeatable.", rich_help_panel=SHOW)]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="NAME", help="Only this group. Repeatable.", rich_help_panel=SHOW, autocompletion=completion.groups),
+]
 Since = Annotated[
     str | None,
     typer.Option(

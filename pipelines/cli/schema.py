@@ -13,8 +13,14 @@ from pipelines.errors import UsageError
 COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "ownership", "events", "compare", "sql", "allocate")
 
 
+def _named(incomplete: str) -> list[str]:
+    return [command for command in COMMANDS if command.startswith(incomplete)]
+
+
 def schema(
-    command: Annotated[str, typer.Argument(metavar="[COMMAND]", help=f"Whose JSON: {', '.join(COMMANDS)}.")] = "analyze",
+    command: Annotated[
+        str, typer.Argument(metavar="[COMMAND]", help=f"Whose JSON: {', '.join(COMMANDS)}.", autocompletion=_named)
+    ] = "analyze",
 ) -> int:
     """Print the JSON Schema (draft 2020-12) of a command's JSON."""
     import json

@@ -67,6 +67,17 @@ class Warehouse:
         for found in query:
             yield _as_declared(pa.record_batch(found), wanted)
 
+    def names(self, sql: str) -> list[str]:
+        """The texts that a query over `rebalances`, as published, gives in its only column."""
+        from deltalake import DeltaTable, QueryBuilder
+
+        table = TABLES["rebalances"]
+        if table.name not in self.versions:
+            return []
+        stored = DeltaTable(f"{self.uri}/{table.path}", version=self.versions[table.name])
+        found = _plain_table(QueryBuilder().register(table.name, stored).execute(sql).read_all())
+        return [name for name in found.column(0).to_pylist() if name]
+
     def _published(self) -> dict[str, int]:
         """Version of each table in the last run that was published."""
         from deltalake import DeltaTable, QueryBuilder

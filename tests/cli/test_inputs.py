@@ -8,6 +8,7 @@ import json
 import lzma
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,24 @@ def test_standard_input_in_any_form(cli: Cli, form: str) -> None:
 def test_a_file_whose_name_says_nothing(cli: Cli, tmp_path: Path, form: str) -> None:
     (tmp_path / "evidence").write_bytes(PACKED[form](CONTENT))
     assert rebalances(cli("rebalances", tmp_path, "--json").out) == rebalances(cli("rebalances", SERVER_LOG, "--json").out)
+
+
+@pytest.mark.parametrize("packed", ["w", "w:gz", "w:xz"])
+def test_a_bundle_is_the_folder_that_it_holds(cli: Cli, tmp_path: Path, packed: str) -> None:
+    bundle = tmp_path / "bundle"
+    with tarfile.open(bundle, packed) as archive:  # type: ignore[call-overload]
+        archive.add(ROOT / POLL_TIMEOUT, "logs")
+    told = cli("analyze", POLL_TIMEOUT, "--json")
+    done = cli("analyze", bundle, "--json")
+    piped = subprocess.run([COMMAND, "analyze", "-", "--json"], input=bundle.read_bytes(), capture_output=True, check=True).stdout.decode()
+
+    assert (told.code, done.code) == (0, 0)
+    assert rebalances(piped) == rebalances(done.out) == rebalances(told.out)
+    lines = [line for row in json.loads(done.out)["rebalances"] for line in row["evidence"]]
+    assert lines
+    for line in lines:
+        content = (ROOT / POLL_TIMEOUT / line["file"].removeprefix(f"{bundle}/logs/")).read_bytes()
+        assert content.startswith(line["text"].split("\n")[0].encode(), line["byte_offset"])
 
 
 def test_events_of_standard_input_have_their_places() -> None:
