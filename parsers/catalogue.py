@@ -265,6 +265,10 @@ class Catalogue:
         message = self.messages[message_id]
         return Match(message.id, message.emits, message.system, message.witness, columns, values)
 
+    def unread_request(self, message: str) -> bool:
+        """Whether a message is a request about groups that can't be read."""
+        return self._requests.unread(message)
+
     # -- loggers -------------------------------------------------------------------------------------------
 
     def segment(self, logger: str) -> str:

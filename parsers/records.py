@@ -27,6 +27,7 @@ MAX_FOLDS = 12
 BAD_TIME = "bad timestamp"
 TORN = "torn line"
 CUT = "cut line"
+UNREAD_REQUEST = "request not understood"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,8 @@ class RecordReader:
             self.note_unknown(place, header.level, header.logger, header.message, text, at)
         elif not header.whole and "\n" not in text:
             self.reject(place, CUT, text)
+        elif self.catalogue.unread_request(header.message):
+            self.reject(place, UNREAD_REQUEST, text)
 
     def recognise(
         self,

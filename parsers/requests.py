@@ -74,6 +74,7 @@ _TAIL = re.compile(
     r" from connection (\S*);totalTime:([\d.]+),requestQueueTime:([\d.]+),localTime:([\d.]+),remoteTime:([\d.]+),"
     r"(?:throttleTime:([\d.]+),)?responseQueueTime:([\d.]+),sendTime:([\d.]+),securityProtocol:"
 )
+_NOT_A_GROUP = re.compile(r'(?:"keyType":|keyType=|coordinator_type=)[1-9]')
 _TIMES = ("total_ms", "request_queue_ms", "local_ms", "remote_ms", "throttle_ms", "response_queue_ms", "send_ms")
 _JSON_TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs")
 _CONNECTION = re.compile(r"(?P<here>\S*):\d{1,5}-(?P<there>\S*):\d{1,5}-\d+(?:-\d+)?")
@@ -100,6 +101,25 @@ class Requests:
         if head.startswith('{"', at):
             return self._json(head, at, received)
         return self._text(head, at, received)
+
+    def unread(self, head: str) -> bool:
+        """Whether a line is a request about groups that `read` makes nothing of: damaged, or of a form that is not known."""
+        api = self._api(head)
+        transactional = api == "FIND_COORDINATOR" and _NOT_A_GROUP.search(head) is not None
+        return api is not None and not transactional and self.read(head) is None
+
+    @staticmethod
+    def _api(head: str) -> str | None:
+        """The request that a line names in its header, if it is one about groups."""
+        begun = _RECEIVED.match(head)
+        at = len(_COMPLETED) if head.startswith(_COMPLETED) else begun.end() if begun else -1
+        if at < 0:
+            return None
+        if named := _HEADER.match(head, at):
+            api = _OLD_NAMES.get(named[1], named[1])
+            return api if api in _APIS else None
+        key = _JSON_KEY.match(head, at) or _OLD_HEADER.match(head, at)
+        return API_KEYS.get(int(key[1])) if key else None
 
     # -- JSON ----------------------------------------------------------------------------------------------
 

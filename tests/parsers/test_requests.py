@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from parsers.catalogue import Match, catalogue
 from parsers.catalogue_source import read_yaml
+from tests.parsers.reading import read_bytes
 
 CATALOGUE = catalogue()
 SAMPLES = [
@@ -143,6 +146,40 @@ def test_a_line_that_is_cut_is_not_read_as_another(line: str, group: str) -> Non
 )
 def test_what_no_broker_prints_is_left_alone(line: str) -> None:
     assert match(line) is None
+    # A line that says which request it was is missed, and said to be missed.
+    assert CATALOGUE.unread_request(line) == ("piKey" in line)
+
+
+@pytest.mark.parametrize("line", [line for line, _ in SAMPLES])
+def test_a_request_that_is_cut_is_known_to_be_unread(line: str) -> None:
+    assert not CATALOGUE.unread_request(line)
+    for end in range(line.index("client") + 30, len(line), 11):
+        assert CATALOGUE.unread_request(line[:end]) == (match(line[:end]) is None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        completed("FIND_COORDINATOR", 10, {"key": "tx-1", "keyType": 1}),
+        "Completed request:RequestHeader(apiKey=FIND_COORDINATOR, apiVersion=2, clientId=p, correlationId=1) -- "
+        "{coordinator_key=tx-1,coordinator_type=1},response:{} from connection a",
+    ],
+)
+def test_a_transaction_that_looks_for_its_coordinator_is_no_groups_request(line: str) -> None:
+    assert match(line) is None
+    assert not CATALOGUE.unread_request(line)
+
+
+@pytest.mark.parametrize("damage", [lambda text: text[:-40], lambda text: text.replace('"memberId":', '"memberId";')])
+def test_a_damaged_request_is_rejected_at_its_place(tmp_path: Path, damage: Callable[[str], str]) -> None:
+    stamp = "[2026-11-21 09:07:%02d,040] DEBUG %s (kafka.request.logger)\n"
+    lines = [stamp % (1, heartbeat()), stamp % (2, damage(heartbeat())), stamp % (3, heartbeat())]
+    reading = read_bytes(tmp_path, "".join(lines).encode())
+
+    assert reading.events.num_rows == 2
+    assert [(row["line"], row["byte_offset"], row["reason"]) for row in reading.rejected.to_pylist()] == [
+        (2, len(lines[0].encode()), "request not understood")
+    ]
 
 
 def test_other_requests_are_left_alone() -> None:
