@@ -1,0 +1,66 @@
+"""How long people wait: `python -m tests.benchmarks.bench_cli [--megabytes 100 1000] [--warehouse URI]`.
+
+Starts commands as a user does, each in a process of its own, several times, and prints the median of the wall time and
+of the processor time: help, an answer from `data_samples`, from server.logs of the sizes given (5% of their lines are
+about groups), and, with a warehouse that `groupscope run` has made, questions to its tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.benchmarks.bench_parse import RELEVANT_SHARE, make
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SAMPLES = ROOT / "data_samples"
+
+
+def measure(arguments: Sequence[str], times: int) -> tuple[float, float]:
+    """Median wall and processor seconds of a command."""
+    walls, busy = [], []
+    for _ in range(times):
+        command = [str(Path(sys.executable).with_name("groupscope")), *arguments]
+        begin = time.perf_counter()
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+        walls.append(time.perf_counter() - begin)
+        busy.append(usage.ru_utime + usage.ru_stime)
+    return statistics.median(walls), statistics.median(busy)
+
+
+def tell(name: str, arguments: Sequence[str], times: int) -> None:
+    wall, busy = measure(arguments, times)
+    print(f"{name}: {wall:.2f} s, {busy:.2f} s of processor time (median of {times})", flush=True)
+
+
+def main() -> None:
+    """Start each command and print what it took."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--megabytes", type=int, nargs="*", default=[100, 1000])
+    options.add_argument("--warehouse", help="tables of groupscope run on data_samples (make demo)")
+    given = options.parse_args()
+    tell("--help", ["--help"], 9)
+    tell("analyze --help", ["analyze", "--help"], 9)
+    tell("analyze data_samples", ["analyze", str(SAMPLES), "--settings", str(SAMPLES / "settings.toml")], 5)
+    for question in (["offenders"], ["rebalances"], ["explain", "shipping-e/2"]) if given.warehouse else ():
+        tell(f"{' '.join(question)} --warehouse", [*question, "--warehouse", given.warehouse], 5)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "server.log"
+        for size in given.megabytes:
+            make(path, size * 1_000_000, RELEVANT_SHARE)
+            tell(f"analyze {size} MB", ["analyze", str(path)], 3 if size <= 100 else 1)
+
+
+if __name__ == "__main__":
+    main()
