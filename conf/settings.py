@@ -59,6 +59,7 @@ class Incidents:
     stuck_seconds: float
     critical_stopped_seconds: float
     critical_share_of_hour: float
+    critical_ownership_seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,7 +352,7 @@ EVENTS: dict[str, EventKind] = {
     "RocketTopicConfigured": _kind(_BROKER, "A topic's queues were changed on a broker.", "before after"),
     "RocketOffsetReset": _kind(_BROKER, "An administrator resets a group's offsets.", "group topic remote"),
     "RocketBrokerRegistered": _kind(_BROKER, "A broker is new at a name server.", "address"),
-    "RocketBrokerLost": _kind(_BROKER, "A broker's connection to a name server is gone.", "address"),
+    "RocketBrokerLost": _kind(_BROKER, "A broker's connection to a name server is gone, or its last address.", "address broker"),
     "RocketTopicRouted": _kind(_BROKER, "A topic's queues on a broker are others than before.", "topic broker reads reads_before"),
 }
 """Every event that a catalogue entry may emit."""

@@ -27,6 +27,7 @@ class Limits:
     stuck_seconds: float = 60.0
     critical_stopped_seconds: float = 300.0
     critical_share_of_hour: float = 0.10
+    critical_ownership_seconds: float = 60.0  # RocketMQ: a queue with two owners, or with none
 
 
 EXPECTED_CAUSES = frozenset(
@@ -230,10 +231,10 @@ _DEED_TOLD = {
 def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> str:
     """One sentence: how many rebalances in what time, how long the group stood, and what happened through whom."""
     span = (_over(rows[-1]) - _began(rows[0])) / US_PER_SECOND
-    count = f"{len(rows)} rebalances in {_spell(span)}" if len(rows) > 1 else "1 rebalance"
-    told = f"{rows[0].group}: {count}, {_spell(stopped)} stopped"
+    count = f"{len(rows)} rebalances in {spell(span)}" if len(rows) > 1 else "1 rebalance"
+    told = f"{rows[0].group}: {count}, {spell(stopped)} stopped"
     if rows[0].protocol in PROTOCOLS_WITHOUT_STOP and stopped < SHORTEST_SECONDS:
-        told = f"{rows[0].group}: {count}, partitions on the move for {_spell(sum(row.duration_seconds or 0.0 for row in rows))}"
+        told = f"{rows[0].group}: {count}, partitions on the move for {spell(sum(row.duration_seconds or 0.0 for row in rows))}"
     elif stopped < SHORTEST_SECONDS:
         told = f"{rows[0].group}: {count}, nobody stopped"
     before = "after its coordinator moved, " if kind == "coordinator_move" else ""
@@ -252,7 +253,7 @@ def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
     causes = [row.cause for row in rows if any(_actor(person) == name for person in row.offenders)]
     waited = [row for row in rows if any(_actor(person) == name for person in row.blockers)]
     if waited and not FAILURES.intersection(causes):
-        return f"{who} held the others up for {_spell(sum(map(_waited_seconds, waited)))}"
+        return f"{who} held the others up for {spell(sum(map(_waited_seconds, waited)))}"
     if kind == "flapping_member":
         acts = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
         went = Counter(cause for cause in acts if cause in _WENT)
@@ -275,7 +276,7 @@ SHORTEST_SECONDS = 0.0005
 """A shorter standstill is none."""
 
 
-def _spell(value: float) -> str:
+def spell(value: float) -> str:
     """A length of time for people: 37 ms, 0.6 s, 42 s, 3.5 min, 2.1 h."""
     if value < 0.095:
         return f"{value * 1000:.0f} ms"

@@ -97,6 +97,8 @@ class Rebalance:
     trigger_text: str | None
     evidence: list[Evidence]
     advice_id: str | None
+    pause_seconds: float | None = None
+    spike_seconds: float | None = None
 
 
 @dataclass(slots=True)
@@ -300,6 +302,8 @@ class QueueOwnership:
     owners: list[str]
     started_at: int | None
     ended_at: int | None
+    confidence: float
+    inferred: bool
 
 
 @dataclass(slots=True)
@@ -314,4 +318,5 @@ class Condition:
     members: list[str]
     started_at: int | None
     ended_at: int | None
+    detail: str
     evidence: list[Evidence]

@@ -87,6 +87,8 @@ GOLD = [
         Column("member_seconds_stopped", SECONDS, "Stopped consumption, summed over members."),
         Column("partition_seconds_stopped", SECONDS, "Stopped consumption, summed over partitions; null without a witness."),
         Column("duplicate_window", SECONDS, "Seconds in which two members may have consumed the same partition."),
+        Column("pause_seconds", SECONDS, "RocketMQ: longest time for which one queue had no owner."),
+        Column("spike_seconds", SECONDS, "RocketMQ: how many seconds' worth of messages may come at once afterwards."),
         required("conformance", CONFORMANCE, "How well the model explains what was seen."),
         Column("coordinator", TEXT, "Node of the coordinator."),
         Column("trigger_text", TEXT, "The coordinator's own words about the reason."),
@@ -246,6 +248,8 @@ GOLD = [
         required("owners", TEXTS, "Client ids of the owners."),
         Column("started_at", INSTANT, "When it began."),
         Column("ended_at", INSTANT, "When it ended; null while open."),
+        _CONFIDENCE,
+        required("inferred", FLAG, "It rests on a client whose log is missing."),
     ),
     _gold(
         "conditions",
@@ -256,6 +260,7 @@ GOLD = [
         required("members", TEXTS, "Clients that it stands on."),
         Column("started_at", INSTANT, "When it was first seen."),
         Column("ended_at", INSTANT, "When it was gone; null while it stands."),
+        required("detail", TEXT, "Who differs from whom, and in what."),
         EVIDENCE_LINES,
     ),
     _gold(

@@ -41,11 +41,13 @@ HISTORY_TABLES = (
 )
 """Tables that the group stage fills; attributes of `GroupHistory` have the same names."""
 
-OUTAGE_TABLES = ("partition_outages", "leader_moves", "broker_outages", "incidents")
+LAYOUT_TABLES = ("partition_placements", "brokers")
+"""How a cluster stood when its logs ended; an analysis holds it as `Layout`."""
+
+OUTAGE_TABLES = ("partition_outages", "under_replicated_spans", "leader_moves", "broker_outages", "incidents", *LAYOUT_TABLES)
 """Tables that the partition stage fills; attributes of `Outages` have the same names."""
 
-
-ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions")
+ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions", "incidents")
 """Tables that RocketMQ's stage fills; attributes of `RocketHistory` have the same names."""
 
 
@@ -168,13 +170,24 @@ def cluster_outages(
     return {cluster: outages_of(cluster, stages[cluster], readers.get(cluster), limits) for cluster in sorted(stages)}
 
 
-def rocket_histories(batches: Iterable[pa.RecordBatch], cluster_of: Callable[[str], str]) -> list[RocketHistory]:
+def rocket_ends_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Last time (microseconds) that files of RocketMQ reach, by cluster: what is open then is open."""
+    return logs_end_of(row for row in log_files if row["system"] == "rocketmq")
+
+
+def rocket_histories(
+    batches: Iterable[pa.RecordBatch], cluster_of: Callable[[str], str], logs_end: Mapping[str, int], limits: Limits
+) -> list[RocketHistory]:
     """RocketMQ's stage for every cluster among its events, which may come in any order."""
     stages: dict[str, RocketStage] = {}
     for batch in batches:
         for event in events_of(batch):
-            stages.setdefault(cluster_of(event.place.file), RocketStage()).feed(event)
-    return [history_of(cluster, stages[cluster]) for cluster in sorted(stages)]
+            cluster = cluster_of(event.place.file)
+            stage = stages.get(cluster)
+            if stage is None:
+                stage = stages[cluster] = RocketStage(logs_end.get(cluster, 0))
+            stage.feed(event)
+    return [history_of(cluster, stages[cluster], limits) for cluster in sorted(stages)]
 
 
 def incidents_of(history: GroupHistory, limits: Limits) -> list[Incident]:

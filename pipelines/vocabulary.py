@@ -87,4 +87,10 @@ INCIDENT_KINDS = (
     "single",
 )
 OWNERSHIP_KINDS = ("owned", "no_owner", "two_owners")
-CONDITION_KINDS = ("strategy_mismatch", "subscription_mismatch", "client_id_conflict", "multi_topic_skew")
+CONDITION_KINDS = (
+    "strategy_mismatch",
+    "subscription_mismatch",
+    "client_id_conflict",
+    "multi_topic_skew",
+    "more_consumers_than_queues",
+)

@@ -161,35 +161,28 @@ class Judge:
         ranked = sorted(counts, key=lambda deed: (_RANK.get(deed, 9), -counts[deed]))
         sure = 0.97 if len(counts) == 1 else 0.75
         others = {deed: round((1 - sure) / (len(ranked) - 1), 3) for deed in ranked[1:]}
+        if ranked[0] == "consumer_crash" and not all(self.group.has_file(who) for who in went):
+            sure, others["connection_lost"] = min(sure, 0.8), 0.2  # only its own file would tell
         lines = [line for who in sorted(deeds) if (line := _line_of(run, who, told, came=who in came)) is not None]
         return Verdict(ranked[0], sure, deeds, alternatives=others, evidence=lines)
 
     def _came_how(self, run: Run, who: str, told: ClientList | None) -> str:
         if told is None:
             return "consumer_start"
-        index = told.index_at(run.at)
-        earlier = [step for step in told.steps[:index] if step.who == who or step.how is How.RESTARTED]
+        earlier = told.steps_of(who, run.at)
         joined = max((step.at for step in earlier if step.how is How.CONNECTED), default=run.at)
         gone = [step for step in earlier if step.at < joined and step.how is not How.CONNECTED]
         life = self.group.life_of(who, joined)
         if not gone or (life is not None and life.begun_at > gone[-1].at):
-            return (
-                "broker_up" if life is not None and self._restarted(told, joined) and life.ran_at < joined - FIRST_US else "consumer_start"
-            )
+            return "broker_up" if life is not None and told.restarted(joined) and life.ran_at < joined - FIRST_US else "consumer_start"
         if gone[-1].how is How.RESTARTED:
             return "broker_up"
         return "consumer_start" if gone[-1].how is How.UNREGISTERED else "consumer_resume"
 
-    @staticmethod
-    def _restarted(told: ClientList, at: int) -> bool:
-        return any(step.how is How.RESTARTED and step.at <= at for step in told.steps)
-
     def _went_how(self, run: Run, who: str, told: ClientList | None) -> str:
-        steps = (
-            [step for step in told.steps if step.at <= run.at and step.who in {who, ""} and step.how is not How.CONNECTED] if told else []
-        )
+        steps = [step for step in told.steps_of(who, run.at) if step.how is not How.CONNECTED] if told else []
         if not steps:
-            return "consumer_list_partial" if told is not None and self._restarted(told, run.at) else "consumer_stop"
+            return "consumer_list_partial" if told is not None and told.restarted(run.at) else "consumer_stop"
         match steps[-1].how:
             case How.UNREGISTERED:
                 return "consumer_stop"
@@ -279,7 +272,7 @@ class Judge:
 
 def _line_of(run: Run, who: str, told: ClientList | None, *, came: bool) -> Event | None:
     """The broker's line that says that a client came or went."""
-    steps = [step for step in told.steps if step.at <= run.at and step.who in {who, ""}] if told is not None else []
+    steps = told.steps_of(who, run.at) if told is not None else []
     return next((step.line for step in reversed(steps) if (step.how is How.CONNECTED) == came), None)
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from models.evidence import evidence
 from models.ids import make_id
+from models.incidents import Limits
+from models.rocketmq.balance import unevenness
 from models.rocketmq.causes import Judge, Verdict
-from models.rocketmq.conditions import faults_of
-from models.rocketmq.ownership import Window, lasting, windows_of
+from models.rocketmq.conditions import Fault, faults_of
+from models.rocketmq.episodes import Harm, episodes_of
+from models.rocketmq.incidents import incidents_of
+from models.rocketmq.ownership import Window, has_owners, lasting, ownership_of
 from models.rocketmq.runs import Run
 from models.rocketmq.stage import Group, RocketStage
-from models.rows import AllocationChange, Condition, Conformance, Person, QueueOwnership, Rebalance
+from models.rows import AllocationChange, Condition, Incident, Person, QueueOwnership, Rebalance
 
 SYSTEM = "rocketmq"
-QUIET_US = 2_000_000
-"""Changes of a topic's shares that follow each other within this time belong to one episode."""
 
 
 @dataclass(slots=True)
@@ -28,17 +29,18 @@ class RocketHistory:
     queue_ownership: list[QueueOwnership] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     rebalances: list[Rebalance] = field(default_factory=list)
+    incidents: list[Incident] = field(default_factory=list)
 
 
-def history_of(cluster: str, stage: RocketStage) -> RocketHistory:
+def history_of(cluster: str, stage: RocketStage, limits: Limits | None = None) -> RocketHistory:
     """Judge everything that a stage was fed with."""
     history = RocketHistory()
     for name, group in sorted(stage.groups().items()):
-        _group_rows(cluster, name, group, stage, history)
+        _group_rows(cluster, name, group, stage, history, limits or Limits())
     return history
 
 
-def _group_rows(cluster: str, name: str, group: Group, stage: RocketStage, history: RocketHistory) -> None:
+def _group_rows(cluster: str, name: str, group: Group, stage: RocketStage, history: RocketHistory, limits: Limits) -> None:
     judge = Judge(group, stage.routes)
     judged = [(run, judge.judge(run)) for run in group.runs]
     changes: dict[str, list[tuple[AllocationChange, Run]]] = defaultdict(list)
@@ -49,27 +51,37 @@ def _group_rows(cluster: str, name: str, group: Group, stage: RocketStage, histo
         ordinals[key] += 1
         changes[run.topic].append((row, run))
         history.allocation_changes.append(row)
-    windows = windows_of(group, stage.routes, stage.last_at)
-    history.queue_ownership += [_ownership(cluster, name, each) for each in lasting(windows, stage.last_at)]
-    for fault in faults_of(group, stage.last_at):
-        history.conditions.append(
-            Condition(
-                cluster,
-                SYSTEM,
-                make_id("condition", cluster, name, fault.kind, fault.started_at),
-                fault.kind,
-                name,
-                fault.members,
-                fault.started_at,
-                fault.ended_at,
-                evidence(fault.evidence),
-            )
-        )
+    held = ownership_of(group, stage.routes, stage.last_at)
+    windows = held.windows
+    told = lasting(windows, stage.last_at)
+    history.queue_ownership += [_ownership(cluster, name, each) for each in told]
+    faults = faults_of(group, held.unseen, stage.last_at)
+    faults += unevenness(windows, [*group.lives, *held.unseen], stage.last_at)
+    history.conditions += [_condition(cluster, name, fault) for fault in faults]
     by_topic: dict[str, list[Window]] = defaultdict(list)
     for window in windows:
         by_topic[window.topic].append(window)
+    owned = has_owners(group)
+    episodes: list[Rebalance] = []
     for topic in sorted(changes):
-        history.rebalances += _episodes(cluster, name, topic, changes[topic], by_topic.get(topic, []))
+        episodes += episodes_of(cluster, topic, changes[topic], Harm(by_topic.get(topic, []), owned, group))
+    history.rebalances += episodes
+    history.incidents += incidents_of(episodes, told, faults, stage.last_at, limits)
+
+
+def _condition(cluster: str, group: str, fault: Fault) -> Condition:
+    return Condition(
+        cluster,
+        SYSTEM,
+        make_id("condition", cluster, group, fault.kind, fault.started_at),
+        fault.kind,
+        group,
+        fault.members,
+        fault.started_at,
+        fault.ended_at,
+        fault.detail,
+        evidence(fault.evidence),
+    )
 
 
 def _change(cluster: str, group: str, run: Run, verdict: Verdict, ordinal: int) -> AllocationChange:
@@ -112,100 +124,6 @@ def _ownership(cluster: str, group: str, window: Window) -> QueueOwnership:
         list(window.owners),
         window.started_at,
         window.ended_at,
-    )
-
-
-# -- episodes ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Episode:
-    started_at: int
-    reached_at: int
-    rows: list[AllocationChange] = field(default_factory=list)
-
-
-def _episodes(
-    cluster: str, group: str, topic: str, changes: list[tuple[AllocationChange, Run]], windows: Iterable[Window]
-) -> Iterable[Rebalance]:
-    """Changes of one topic's shares, from the first until each queue has one owner again."""
-    wrong = _merged([(each.started_at, each.ended_at) for each in windows if each.kind != "owned"])
-    episodes: list[_Episode] = []
-    for row, run in changes:
-        begin, reached = run.asked_at, run.at
-        for low, high in wrong:
-            if low <= reached and (high is None or high >= begin):
-                begin = min(begin, low)
-                reached = max(reached, high) if high is not None else _OPEN
-        if episodes and begin <= episodes[-1].reached_at + QUIET_US:
-            last = episodes[-1]
-            last.reached_at = max(last.reached_at, reached)
-            last.rows.append(row)
-        else:
-            episodes.append(_Episode(begin, reached, [row]))
-    doubled = [(each.started_at, each.ended_at) for each in windows if each.kind == "two_owners"]
-    for number, episode in enumerate(episodes):
-        yield _rebalance(cluster, group, topic, number, episode, doubled)
-
-
-_OPEN = 1 << 62
-
-
-def _merged(spans: Iterable[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
-    found: list[tuple[int, int | None]] = []
-    for low, high in sorted(spans, key=lambda span: (span[0], span[1] if span[1] is not None else _OPEN)):
-        if found and (found[-1][1] is None or low <= (found[-1][1] or 0)):
-            reached = found[-1][1]
-            found[-1] = (found[-1][0], None if reached is None or high is None else max(reached, high))
-        else:
-            found.append((low, high))
-    return found
-
-
-def _rebalance(cluster: str, group: str, topic: str, number: int, episode: _Episode, doubled: list[tuple[int, int | None]]) -> Rebalance:
-    rows, first = episode.rows, episode.rows[0]
-    ended = None if episode.reached_at >= _OPEN else episode.reached_at
-    last = max(row.changed_at or 0 for row in rows)
-    until = ended if ended is not None else last
-    seconds = (until - episode.started_at) / 1e6
-    offenders = {person.client_id: person for row in rows if row.cause == first.cause for person in row.offenders}
-    twice = _merged([(max(low, episode.started_at), min(high if high is not None else until, until)) for low, high in doubled])
-    return Rebalance(
-        cluster=cluster,
-        system=SYSTEM,
-        rebalance_id=make_id("rebalance", cluster, group, topic, None, number),
-        group=group,
-        topic=topic,
-        protocol="rocketmq",
-        protocol_type=None,
-        assignor=first.strategy,
-        generation_before=None,
-        generation_after=None,
-        started_at=episode.started_at,
-        joined_at=None,
-        ended_at=ended,
-        initial_delay_seconds=None,
-        join_seconds=None,
-        sync_seconds=None,
-        reconcile_seconds=None,
-        duration_seconds=seconds if ended is not None else None,
-        at_least_seconds=seconds if ended is None else None,
-        outcome="stable" if ended is not None else "open",
-        cause=first.cause,
-        root_cause=None,
-        confidence=first.confidence,
-        alternatives=first.alternatives,
-        settled_by=None,
-        offenders=[Person(None, who, None, None, person.reason, first=not index) for index, (who, person) in enumerate(offenders.items())],
-        blockers=[],
-        members_before=None,
-        members_after=rows[-1].clients,
-        member_seconds_stopped=None,
-        partition_seconds_stopped=None,
-        duplicate_window=sum((high or low) - low for low, high in twice if (high or low) > low) / 1e6,
-        conformance=Conformance(0, 0),
-        coordinator=None,
-        trigger_text=None,
-        evidence=[line for row in rows for line in row.evidence][:60],
-        advice_id=None,
+        window.confidence,
+        window.inferred,
     )

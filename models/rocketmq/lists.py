@@ -46,6 +46,8 @@ class ClientList:
     starts: list[int] = field(default_factory=lambda: [-(1 << 62)])
     versions: list[tuple[str, ...]] = field(default_factory=lambda: [()])
     steps: list[Step] = field(default_factory=list)
+    by_who: dict[str, list[Step]] = field(default_factory=dict)
+    restarts: list[Step] = field(default_factory=list)
     _channels: dict[str, str] = field(default_factory=dict)
 
     def connect(self, at: int, channel: str, client_id: str, line: Event | None = None) -> None:
@@ -67,7 +69,9 @@ class ClientList:
     def _note(self, step: Step) -> None:
         now = tuple(sorted(self._channels.values(), key=java_order))
         at = max(step.at, self.starts[-1] + 1)
-        self.steps.append(replace(step, at=at))
+        step = replace(step, at=at)
+        self.steps.append(step)
+        (self.by_who.setdefault(step.who, []) if step.who else self.restarts).append(step)
         self.starts.append(at)
         self.versions.append(now)
 
@@ -75,9 +79,22 @@ class ClientList:
         """The version that held at a time."""
         return bisect_right(self.starts, at) - 1
 
+    def steps_of(self, who: str, until: int) -> list[Step]:
+        """What happened to a client, or to the whole list, up to a time."""
+        mine, whole = self.by_who.get(who, []), self.restarts
+        return sorted((step for steps in (mine, whole) for step in steps[: bisect_right(steps, until, key=_at)]), key=_at)
+
+    def restarted(self, until: int) -> bool:
+        """Whether this broker had begun with an empty list by a time."""
+        return bool(self.restarts) and self.restarts[0].at <= until
+
     def between(self, begin: int, end: int) -> Iterable[int]:
         """Versions that held at some time from `begin` to `end`, the latest first."""
         return range(self.index_at(end), self.index_at(begin) - 1, -1)
+
+
+def _at(step: Step) -> int:
+    return step.at
 
 
 def difference(before: Sequence[str], after: Sequence[str]) -> tuple[set[str], set[str]]:

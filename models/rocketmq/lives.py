@@ -93,10 +93,9 @@ class Registry:
 
     def __init__(self) -> None:
         self.lives: list[Life] = []
-        self._open: dict[tuple[str, str], Life] = {}
+        self._open: dict[str, dict[str, Life]] = defaultdict(dict)  # by file and group
         self._pending: dict[str, Life] = {}
         self._client_of: dict[str, str] = {}
-        self._models: dict[tuple[str, str], str] = {}
 
     def feed(self, event: Event, at: int) -> Life | None:
         """Take an event of a client's file; gives the life that it belongs to."""
@@ -110,11 +109,10 @@ class Registry:
         elif event.name == "RocketHeartbeat":
             self._heartbeat(event, file)
         if event.group is None:
-            for (path, _), each in self._open.items():
-                if path == file:
-                    each.last_at = max(each.last_at, at)
+            for each in self._open[file].values():
+                each.last_at = max(each.last_at, at)
             return None
-        life = self._open.get((file, event.group))
+        life = self._open[file].get(event.group)
         if life is None:
             life = self._begin(event.group, file, at)
         if event.client_id and event.name != "RocketQueueUnlocked" and not life.client_id:
@@ -124,11 +122,11 @@ class Registry:
         return life
 
     def _begin(self, group: str, file: str, at: int) -> Life:
-        old = self._open.get((file, group))
+        old = self._open[file].get(group)
         life = Life(group, file, at, client_id=self._client_of.get(file, ""), last_at=at)
         if old is not None and old.unregistered_at is None and old.lost_at is None:
             old.lost_at = old.last_at
-        self._open[file, group] = life
+        self._open[file][group] = life
         self.lives.append(life)
         return life
 
@@ -140,7 +138,7 @@ class Registry:
 
     def _heartbeat(self, event: Event, file: str) -> None:
         for told in consumers_in(str(event.fields.get("consumers") or "")):
-            life = self._open.get((file, told.group))
+            life = self._open[file].get(told.group)
             if life is not None:
                 life.topics, life.model = told.topics, told.model
 
@@ -152,14 +150,11 @@ class Registry:
             life.unregistered_at = at
         life.timed.append((at, event))
 
-    def lose(self, client_id: str, group: str, at: int) -> None:
-        """A broker says that a connection of the client is closed. Of two with one id it is the one that fell silent."""
-        mine = [
-            each
-            for each in self.lives
-            if each.client_id == client_id and each.group == group and each.begun_at <= at and each.unregistered_at is None
-        ]
-        silent = [each for each in mine if each.last_at <= at + 2 * SECOND_US and each.lost_at is None]
-        life = max(silent or mine, key=lambda each: each.begun_at, default=None)
-        if life is not None:
-            life.lost_at = at
+
+def lose(lives: list[Life], at: int) -> None:
+    """A broker says that a connection of a client is closed. Of two with one id it is the one that fell silent."""
+    mine = [each for each in lives if each.begun_at <= at and each.unregistered_at is None]
+    silent = [each for each in mine if each.last_at <= at + 2 * SECOND_US and each.lost_at is None]
+    life = max(silent or mine, key=lambda each: each.begun_at, default=None)
+    if life is not None:
+        life.lost_at = at

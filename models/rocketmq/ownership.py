@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from models.rocketmq.inferred import holdings
 from models.rocketmq.lives import Life
 from models.rocketmq.routes import Reads, Routes
 from models.rocketmq.runs import queue_of
 from models.rocketmq.stage import Group
+from models.rocketmq.unseen import Unseen
 from models.rocketmq.wording import BROADCASTING, RETRY, queue_name
 
 FOREVER = 1 << 62
@@ -40,6 +40,8 @@ class Window:
     owners: tuple[str, ...]
     started_at: int
     ended_at: int | None
+    inferred: bool = False  # rests on a client without a file
+    confidence: float = 0.97
 
 
 @dataclass(slots=True)
@@ -63,31 +65,49 @@ def has_owners(group: Group) -> bool:
     return not any(run.strategy == "CONFIG" or "mode" in run.why or run.result.name != "RocketShareChanged" for run in group.runs)
 
 
-def windows_of(group: Group, routes: Routes, end: int) -> list[Window]:
-    """All stretches of all queues of a group, by topic and queue."""
+@dataclass(slots=True)
+class Ownership:
+    """All stretches of all queues of a group, by topic and queue, and the clients without a file."""
+
+    windows: list[Window] = field(default_factory=list)
+    unseen: list[Life] = field(default_factory=list)
+
+
+def ownership_of(group: Group, routes: Routes, end: int) -> Ownership:
+    """Who held the queues of a group, as far as they ought to have one owner each."""
     if not has_owners(group):
-        return []
+        return Ownership()
+    unseen = Unseen(group, routes, end)
     topics = _held(group)
-    inferred = set()
-    for each in holdings(group, routes, end):
-        inferred.add(each.topic)
+    for each in unseen.holdings():
         topics[each.topic].held[each.queue].append((each.begun_at, each.ended_at, each.life))
+        topics[each.topic].first_at = min(topics[each.topic].first_at, each.begun_at)
     found: list[Window] = []
     for topic in sorted(topics):
-        until = _live_until(group, topic)
-        moments = [at for at, _ in routes.over_time(topic)[1:]] if topic in inferred else []
+        until = _live_until([*group.lives, *unseen.lives], topic)
         readable = _readable(topic, group, routes)
         for queue in sorted(set(topics[topic].held) | set(readable)):
             asked = _clip(readable.get(queue, []), topics[topic].begins_at, min(until, end))
-            stretches = _stretches(topic, queue, topics[topic].held.get(queue, []), asked, end)
-            found += [each for each in stretches if not _unsure(each, moments, end)]
-    return [each for each in found if each.kind != "no_owner"] if _others_unknown(group) else found
+            found += _stretches(topic, queue, topics[topic].held.get(queue, []), asked, end)
+    if _others_unknown(group):
+        found = [each for each in found if each.kind != "no_owner"]
+    return Ownership([_judged(each, unseen, end) for each in found] if unseen.lives else found, unseen.lives)
 
 
-def _unsure(window: Window, moments: list[int], end: int) -> bool:
-    """Whether a window may be no more than that a client without a file met a new route sooner, or later, than is assumed."""
-    over = window.ended_at if window.ended_at is not None else end
-    return window.kind != "owned" and any(at - START_US <= window.started_at and over <= at + ROUTE_US for at in moments)
+SURE_OF_UNSEEN = 0.75
+"""How often a window that rests on a client without a file is right, about."""
+
+SURE_IN_QUARREL = 0.4
+"""The same where the others differ in their strategy, so that its own is a guess."""
+
+
+def _judged(window: Window, unseen: Unseen, end: int) -> Window:
+    """A window that rests on a client without a file says so."""
+    missing = window.kind == "no_owner" and unseen.there(window.started_at, window.ended_at or end)
+    rests = window.inferred or missing
+    if not rests:
+        return window
+    return replace(window, inferred=True, confidence=SURE_IN_QUARREL if unseen.quarrel else SURE_OF_UNSEEN)
 
 
 def _others_unknown(group: Group) -> bool:
@@ -127,11 +147,9 @@ def _held(group: Group) -> dict[str, _Topic]:
     return topics
 
 
-def _live_until(group: Group, topic: str) -> int:
+def _live_until(lives: Iterable[Life], topic: str) -> int:
     """When the last client was gone that reads a topic."""
-    readers = [
-        life for life in group.lives if topic.startswith(RETRY) or topic in life.topics or any(e.topic == topic for e in life.events)
-    ]
+    readers = [life for life in lives if topic.startswith(RETRY) or topic in life.topics or any(e.topic == topic for e in life.events)]
     return max((life.ended_at if life.ended_at is not None else FOREVER for life in readers), default=FOREVER)
 
 
@@ -171,16 +189,18 @@ def _stretches(topic: str, queue: str, held: list[tuple[int, int, Life]], asked:
     edges = sorted({at for low, high, _ in held for at in (low, min(high, end))} | {at for span in asked for at in span})
     last: Window | None = None
     for low, high in pairwise(edges):
-        owners = tuple(sorted(life.client_id for begun, over, life in held if begun <= low and over >= high))
+        holders = [life for begun, over, life in held if begun <= low and over >= high]
+        owners = tuple(sorted(life.client_id for life in holders))
+        inferred = any(not life.file for life in holders)
         wanted = any(begun <= low and over >= high for begun, over in asked)
         kind = "two_owners" if len(owners) > 1 else "owned" if owners else "no_owner" if wanted else ""
         stop = None if high >= end else high
         if last is not None and (last.kind, last.owners, last.ended_at) == (kind, owners, low):
-            last = Window(topic, queue, kind, owners, last.started_at, stop)
+            last = Window(topic, queue, kind, owners, last.started_at, stop, inferred or last.inferred)
             continue
         if last is not None:
             yield last
-        last = Window(topic, queue, kind, owners, low, stop) if kind else None
+        last = Window(topic, queue, kind, owners, low, stop, inferred) if kind else None
     if last is not None:
         yield last
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.rocketmq.wording import addresses_in, route_in
+from models.rocketmq.wording import RETRY, addresses_in, route_in
 
 Reads = dict[str, int]
 """How many queues can be read from each broker."""
@@ -66,26 +66,38 @@ class Routes:
         return known
 
     def _steps(self, topic: str) -> list[tuple[int, Reads]]:
-        steps: list[tuple[int, int, Reads | tuple[str, int | None]]] = [(each.at, 1, each.after) for each in self.changes.get(topic, ())]
+        steps: list[tuple[int, int, Reads | tuple[str, int | None, bool]]] = [
+            (each.at, 1, each.after) for each in self.changes.get(topic, ())
+        ]
         for at, event in self._servers:
-            broker = self._names.get(str(event.fields.get("address")), "")
+            broker = str(event.fields.get("broker") or self._names.get(str(event.fields.get("address")), ""))
             if event.name == "RocketTopicRouted" and event.topic == topic:
                 reads = event.fields.get("reads")
-                steps.append((at, 0, (str(event.fields.get("broker")), reads if isinstance(reads, int) else None)))
-            elif broker and event.name == "RocketBrokerLost":
-                steps.append((at, 0, (broker, 0)))
+                is_new = "reads_before" not in event.fields
+                if is_new and topic in self.changes:
+                    continue  # clients say when they first had it
+                steps.append((at, 0, (broker, reads if isinstance(reads, int) else None, is_new)))
+            elif event.name == "RocketBrokerLost" and "broker" in event.fields:
+                steps.append((at, 0, (broker, 0, False)))
+            elif event.name == "RocketBrokerRegistered" and broker and not topic.startswith(RETRY):
+                steps.append((at, 0, (broker, None, True)))
         found: list[tuple[int, Reads]] = []
         now: Reads = {}
+        had: Reads = {}
         for at, _, what in sorted(steps, key=lambda step: (step[0], step[1])):
-            then = dict(what) if isinstance(what, dict) else _set(now, *what)
+            then = dict(what) if isinstance(what, dict) else _set(now, had, *what)
             if then != now:
                 found.append((at, then))
+                had |= now
                 now = then
         return found
 
 
-def _set(now: Reads, broker: str, reads: int | None) -> Reads:
-    if reads is None or broker not in now:
+def _set(now: Reads, had: Reads, broker: str, reads: int | None, is_new: bool) -> Reads:
+    """The route after one broker said something. A broker that is back has the queues that it had (`reads` None, `is_new`)."""
+    if is_new and reads is None:
+        reads = had.get(broker) if broker not in now else None
+    if reads is None or (broker not in now and not is_new):
         return now
     then = {name: count for name, count in now.items() if name != broker}
     if reads:

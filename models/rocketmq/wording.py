@@ -66,3 +66,18 @@ def consumers_in(text: str) -> list[Subscribed]:
         if head is not None:
             found.append(Subscribed(head[1], head[2], dict(_SUBSCRIPTION.findall(part))))
     return found
+
+
+def subscription_in(text: str) -> tuple[str, str]:
+    """Topic and expression of one subscription; empty where the text holds none."""
+    found = _SUBSCRIPTION.search(text)
+    return (found[1], found[2]) if found is not None else ("", "")
+
+
+NAMED_MAX = 3
+
+
+def named(names: list[str]) -> str:
+    """The first few of some names, and how many there are more."""
+    more = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -109,14 +109,16 @@ def outages_replayed(
     return ordered.mapInArrow(run, _tagged_schema(OUTAGE_TABLES))
 
 
-def rocket_replayed(events: DataFrame, partitions: int) -> DataFrame:
+def rocket_replayed(
+    events: DataFrame, partitions: int, logs_end: Mapping[str, int] | None = None, limits: Limits | None = None
+) -> DataFrame:
     """Rows of all of ROCKET_TABLES, tagged as those of groups are. RocketMQ's clients are looked at together, cluster by cluster."""
     clustered = events.where(F.col("event").startswith("Rocket")).select("cluster", *EVENT_SCHEMA.names).repartition(partitions, "cluster")
     ordered = clustered.sortWithinPartitions("cluster", F.col("order_at").asc_nulls_first(), "file", "byte_offset")
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
-            for history in rocket_histories(parts, lambda _, name=cluster: name):  # type: ignore[misc]
+            for history in rocket_histories(parts, lambda _, name=cluster: name, logs_end or {}, limits or Limits()):  # type: ignore[misc]
                 for table in ROCKET_TABLES:
                     rows = getattr(history, table)
                     for start in range(0, len(rows), ROWS_AT_ONCE):

@@ -2,106 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
-from models.events import EVENTS, Event, Place
-from models.rocketmq.history import RocketHistory, history_of
-from models.rocketmq.stage import RocketStage
 from models.rocketmq.wording import addresses_in, consumers_in, queues_in, route_in
-
-SECOND = 1_000_000
-START = 1_795_250_000 * SECOND
-ROUTE = "TopicRouteData [queueDatas=[{}], brokerDatas=[BrokerData [brokerName=broker-a, brokerAddrs={{0=10.0.0.1:10911}}]]]"
-
-
-def route(**reads: int) -> str:
-    parts = [
-        f"QueueData [brokerName=broker-{name}, readQueueNums={count}, writeQueueNums={count}, perm=6]" for name, count in reads.items()
-    ]
-    return ROUTE.format(", ".join(parts))
-
-
-@dataclass
-class Logs:
-    """Log lines of one cluster, said in the order in which things happen. Times are seconds."""
-
-    events: list[Event] = field(default_factory=list)
-
-    def say(self, file: str, at: float, name: str, *, text: str = "", **fields: object) -> None:
-        common = {key: fields.pop(key) for key in ("group", "client_id", "topic", "partition") if key in fields}
-        when = START + round(at * SECOND)
-        place = Place(file, len(self.events) + 1, 100 * len(self.events))
-        self.events.append(Event(name, when, when, place, EVENTS[name].witness, text=text, fields=fields, **common))  # type: ignore[arg-type]
-
-    def start(self, who: str, at: float, *, queues: int = 4, topics: str = "*", model: str = "CLUSTERING") -> None:
-        self.say(who, at, "RocketConsumerStarting", group="billing", model=model)
-        self.say(who, at, "RocketClientCreated", client_id=who)
-        self.say(who, at + 0.1, "RocketConsumerStarted", group="billing")
-        self.say(who, at + 0.1, "RocketRouteChanged", topic="orders", route_before="null", route=route(a=queues))
-        subscription = f"SubscriptionData [classFilterMode=false, topic=orders, subString={topics}, tagsSet=[]]"
-        told = f"[ConsumerData [groupName=billing, consumeType=P, messageModel={model}, subscriptionDataSet=[{subscription}]]]"
-        self.say(who, at + 0.1, "RocketHeartbeat", client_id=who, consumers=told)
-        self.connect(who, at + 0.1)
-
-    def connect(self, who: str, at: float) -> None:
-        seen = round((START / SECOND + at) * 1000)
-        self.say("broker", at, "RocketConsumerConnected", group="billing", client_id=who, remote=f"/{who}:1", seen_ms=seen, model="C")
-
-    def stop(self, who: str, at: float) -> None:
-        self.say(who, at, "RocketUnregistered", group="billing", broker="broker-a", address="10.0.0.1:10911")
-        self.say("broker", at, "RocketConsumerUnregistered", group="billing", client_id=who, remote=f"/{who}:1", seen_ms=0)
-
-    def crash(self, who: str, at: float) -> None:
-        self.say("broker", at, "RocketConsumerLost", group="billing", client_id=who, remote=f"/{who}:1", seen_ms=0)
-
-    def notify(self, who: str, at: float) -> None:
-        self.say(who, at, "RocketNotified", group="billing", address="10.0.0.1:10911")
-
-    def share(self, who: str, at: float, *, add: Sequence[int] = (), drop: Sequence[int] = (), has: Sequence[int], of: int, queues: int = 4,
-              strategy: str = "AVG") -> None:  # fmt: skip
-        for queue in drop:
-            self.say(who, at, "RocketQueueRemoved", group="billing", topic="orders", partition=queue, broker="broker-a", why="not_in_share")
-        for queue in add:
-            self.say(who, at, "RocketQueueAdded", group="billing", topic="orders", partition=queue, broker="broker-a")
-        held = ", ".join(f"MessageQueue [topic=orders, brokerName=broker-a, queueId={queue}]" for queue in has)
-        text = f"rebalanced result changed, [{held}]"
-        self.say(
-            who, at + 0.01, "RocketShareChanged", text=text, group="billing", topic="orders", client_id=who, strategy=strategy,
-            queue_count=queues, client_count=of, share_count=len(has), share=text,
-        )  # fmt: skip
-
-    def history(self) -> RocketHistory:
-        stage = RocketStage()
-        for event in self.events:
-            stage.feed(event)
-        return history_of("prod", stage)
-
-
-def two_clients() -> Logs:
-    """c1 alone, then c2 joins after ten seconds."""
-    logs = Logs()
-    logs.start("c1", 0)
-    logs.share("c1", 0.3, add=[0, 1, 2, 3], has=[0, 1, 2, 3], of=1)
-    logs.start("c2", 10)
-    logs.notify("c1", 10.15)
-    logs.share("c1", 10.2, drop=[2, 3], has=[0, 1], of=2)
-    logs.share("c2", 10.3, add=[2, 3], has=[2, 3], of=2)
-    return logs
-
-
-def causes(history: RocketHistory) -> list[tuple[str, str, list[str | None]]]:
-    return [(row.client_id, row.cause, [each.client_id for each in row.offenders]) for row in history.allocation_changes]
-
-
-def windows(history: RocketHistory, kind: str) -> list[tuple[str, float, float | None]]:
-    return [
-        (row.queue, ((row.started_at or 0) - START) / SECOND, None if row.ended_at is None else (row.ended_at - START) / SECOND)
-        for row in history.queue_ownership
-        if row.kind == kind
-    ]
+from tests.models.rocketmq_script import SECOND, START, Logs, causes, route, two_clients, windows
 
 
 def test_a_start_changes_the_starters_share_and_those_of_the_others() -> None:

@@ -1,0 +1,175 @@
+"""Episodes of rebalance: changes of one topic's shares, from the first until each queue has one owner again, and their harm."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from models.ids import make_id
+from models.rocketmq.ownership import Window
+from models.rocketmq.runs import Run
+from models.rocketmq.stage import Group
+from models.rows import AllocationChange, Conformance, Person, Rebalance
+
+QUIET_US = 2_000_000
+"""Changes of a topic's shares that follow each other within this time belong to one episode."""
+
+COMMIT_US = 5_000_000
+"""Clients report how far they are this often: what a dead one read since then comes again."""
+
+EVIDENCE_MAX = 60
+
+ABRUPT = frozenset({"consumer_crash", "channel_expired", "connection_lost"})
+"""Ends of which a client has no chance to report how far it was."""
+
+_OPEN = 1 << 62
+
+Span = tuple[int, int | None]
+
+
+class Spans:
+    """Stretches of time that don't overlap, in order; None is open."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._lows: list[int] = []
+        self._highs: list[int] = []
+        for low, high in sorted((low, _OPEN if high is None else high) for low, high in spans):
+            if self._highs and low <= self._highs[-1]:
+                self._highs[-1] = max(self._highs[-1], high)
+            else:
+                self._lows.append(low)
+                self._highs.append(high)
+
+    def touching(self, begin: int, end: int) -> tuple[int, int]:
+        """`begin` and `end` widened by the stretches that they touch."""
+        index = bisect_left(self._highs, begin)
+        while index < len(self._lows) and self._lows[index] <= end:
+            begin, end = min(begin, self._lows[index]), max(end, self._highs[index])
+            index += 1
+        return begin, end
+
+    def seconds(self, begin: int, end: int) -> float:
+        """How much of the time from `begin` to `end` they cover."""
+        total = 0
+        index = bisect_left(self._highs, begin)
+        while index < len(self._lows) and self._lows[index] < end:
+            total += min(self._highs[index], end) - max(self._lows[index], begin)
+            index += 1
+        return total / 1e6
+
+
+@dataclass(slots=True)
+class _Episode:
+    started_at: int
+    reached_at: int
+    rows: list[AllocationChange] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Harm:
+    """What the windows of one topic did to its consumption. `owned` is false where queues have no owners by design."""
+
+    windows: list[Window]
+    owned: bool
+    group: Group
+    wrong: Spans = field(init=False)
+    doubled: Spans = field(init=False)
+    by_queue: list[Spans] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wrong = Spans((each.started_at, each.ended_at) for each in self.windows if each.kind != "owned")
+        self.doubled = Spans((each.started_at, each.ended_at) for each in self.windows if each.kind == "two_owners")
+        queues: dict[str, list[Span]] = {}
+        for each in self.windows:
+            if each.kind == "no_owner":
+                queues.setdefault(each.queue, []).append((each.started_at, each.ended_at))
+        self.by_queue = [Spans(spans) for _, spans in sorted(queues.items())]
+
+    def paused(self, begin: int, end: int) -> list[float]:
+        """Seconds for which each queue had no owner."""
+        return [seconds for spans in self.by_queue if (seconds := spans.seconds(begin, end))]
+
+    def again(self, rows: Sequence[AllocationChange], topic: str) -> float:
+        """Seconds' worth of messages that dead clients had read and not reported."""
+        lost: dict[str, float] = {}
+        for row in rows:
+            for person in row.offenders:
+                if person.reason in ABRUPT and person.client_id:
+                    lost[person.client_id] = max(lost.get(person.client_id, 0.0), self._unreported(person.client_id, topic))
+        return max(lost.values(), default=0.0)
+
+    def _unreported(self, client_id: str, topic: str) -> float:
+        life = next((each for each in reversed(self.group.lives_of(client_id)) if each.lost_at is not None), None)
+        if life is None or life.lost_at is None:
+            return COMMIT_US / 1e6
+        for at, event in reversed(life.timed):
+            if event.name == "RocketOffsetSent" and event.topic == topic and at <= life.lost_at:
+                return min(life.lost_at - at, COMMIT_US) / 1e6
+        return COMMIT_US / 1e6
+
+
+def episodes_of(cluster: str, topic: str, changes: Sequence[tuple[AllocationChange, Run]], harm: Harm) -> Iterable[Rebalance]:
+    """The episodes of one topic of a group; changes come in their order."""
+    episodes: list[_Episode] = []
+    for row, run in changes:
+        begin, reached = harm.wrong.touching(run.asked_at, run.at)
+        if episodes and begin <= episodes[-1].reached_at + QUIET_US:
+            last = episodes[-1]
+            last.reached_at = max(last.reached_at, reached)
+            last.rows.append(row)
+        else:
+            episodes.append(_Episode(begin, reached, [row]))
+    for number, episode in enumerate(episodes):
+        yield _rebalance(cluster, topic, number, episode, harm)
+
+
+def _rebalance(cluster: str, topic: str, number: int, episode: _Episode, harm: Harm) -> Rebalance:
+    rows, first = episode.rows, episode.rows[0]
+    ended = None if episode.reached_at >= _OPEN else episode.reached_at
+    until = ended if ended is not None else max(row.changed_at or 0 for row in rows)
+    seconds = (until - episode.started_at) / 1e6
+    pauses = harm.paused(episode.started_at, until)
+    twice = round(harm.doubled.seconds(episode.started_at, until) + harm.again(rows, topic), 6)
+    offenders = {person.client_id: person.reason for row in rows if row.cause == first.cause for person in row.offenders}
+    return Rebalance(
+        cluster=cluster,
+        system="rocketmq",
+        rebalance_id=make_id("rebalance", cluster, first.group, topic, None, number),
+        group=first.group,
+        topic=topic,
+        protocol="rocketmq",
+        protocol_type=None,
+        assignor=first.strategy,
+        generation_before=None,
+        generation_after=None,
+        started_at=episode.started_at,
+        joined_at=None,
+        ended_at=ended,
+        initial_delay_seconds=None,
+        join_seconds=None,
+        sync_seconds=None,
+        reconcile_seconds=None,
+        duration_seconds=seconds if ended is not None else None,
+        at_least_seconds=seconds if ended is None else None,
+        outcome="stable" if ended is not None else "open",
+        cause=first.cause,
+        root_cause=None,
+        confidence=first.confidence,
+        alternatives=first.alternatives,
+        settled_by=None,
+        offenders=[Person(None, who, None, None, reason, first=not index) for index, (who, reason) in enumerate(offenders.items())],
+        blockers=[],
+        members_before=None,
+        members_after=rows[-1].clients,
+        member_seconds_stopped=None,
+        partition_seconds_stopped=round(sum(pauses), 6) if harm.owned else None,
+        duplicate_window=twice if harm.owned else None,
+        conformance=Conformance(0, 0),
+        coordinator=None,
+        trigger_text=None,
+        evidence=[line for row in rows for line in row.evidence][:EVIDENCE_MAX],
+        advice_id=None,
+        pause_seconds=max(pauses, default=0.0) if harm.owned else None,
+        spike_seconds=round(max(pauses, default=0.0) + twice, 6) if harm.owned else None,
+    )
