@@ -387,6 +387,8 @@ def queue(
         "owners": list(owners),
         "started_at": at(start),
         "ended_at": None if end is None else at(end),
+        "confidence": 0.97,
+        "inferred": False,
     }
 
 
@@ -400,6 +402,7 @@ def condition(kind: str, *members: str, group: str = "CG_notify", end: float | N
         "members": list(members),
         "started_at": at(12),
         "ended_at": None if end is None else at(end),
+        "detail": f"{len(members)} clients differ",
         "evidence": [line(9, "doRebalance, another client with the same id", file="app/rocketmq_client.log")],
     }
 
