@@ -278,6 +278,7 @@ EVENTS: dict[str, EventKind] = {
     "FetchersAdded": _kind(
         _BROKER, "A follower fetches partitions from their leaders: name, leader and leader epoch of each.", "node fetchers"
     ),
+    "FetchersRemoved": _kind(_BROKER, "A follower fetches partitions no more.", "node partitions"),
     "LeaderUnreachable": _kind(_BROKER, "A follower can't reach a leader's broker.", "node broker"),
     # Controllers. `node` is the controller, `broker` or `brokers` are those that it speaks of.
     "ControllerElected": _kind(_CONTROLLER, "A broker became the controller.", "node controller_epoch"),

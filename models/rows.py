@@ -181,6 +181,55 @@ class PartitionOutage:
 
 
 @dataclass(slots=True)
+class UnderReplicatedSpan:
+    """A time in which a partition had fewer in-sync replicas than replicas."""
+
+    cluster: str
+    system: str
+    under_replicated_span_id: str
+    topic: str
+    partition: int
+    started_at: int | None
+    ended_at: int | None
+    cause: str
+    ended_by: str
+    replicas: list[str]
+    isr: list[str]  # the smallest one
+    missing: list[str]
+    lost_brokers: list[str]
+    settled_by: str | None
+    evidence: list[Evidence]
+
+
+@dataclass(slots=True)
+class PartitionPlacement:
+    """Where a partition stood when the logs ended. `replicas_known` says that a line named all its replicas."""
+
+    cluster: str
+    system: str
+    partition_placement_id: str
+    topic: str
+    partition: int
+    replicas: list[str]
+    replicas_known: bool
+    isr: list[str] | None
+    leader: str | None
+
+
+@dataclass(slots=True)
+class Broker:
+    """A broker when the logs ended, with how many partitions it held and led."""
+
+    cluster: str
+    system: str
+    broker_id: str
+    node: str
+    running: bool
+    partitions: int
+    leaderships: int
+
+
+@dataclass(slots=True)
 class LeaderMove:
     cluster: str
     system: str

@@ -210,6 +210,25 @@ def _old_fetchers(items: Sequence[Sequence[Any]]) -> str:
     return f"List({', '.join(inside)})"
 
 
+_SMALL_SET = 4
+"""Scala prints sets of up to so many elements as `Set(…)`, greater ones as `HashSet(…)`."""
+
+
+def _parse_names(text: str) -> Any:
+    """`Set(a-0, b-1)`: names of partitions, which hold no comma."""
+    inside = unwrap(text)
+    return NO if inside == text else inside.split(", ") if inside else []
+
+
+def _names(items: Sequence[str]) -> str:
+    return f"{'Set' if len(items) <= _SMALL_SET else 'HashSet'}({', '.join(items)})"
+
+
+def _parse_old_names(text: str) -> Any:
+    """`a-0,b-1`"""
+    return NO if " " in text or "(" in text else text.split(",") if text else []
+
+
 def _settings(fields: Mapping[str, Any]) -> str:
     return f"{{unclean.leader.election.enable={str(fields['unclean']).lower()}}}" if "unclean" in fields else "{}"
 
@@ -228,6 +247,8 @@ def slot_types() -> dict[str, SlotType]:
         "leader_isr": SlotType(r".*", parse_registration, _leader_isr, spaced=True, several=_LEADERSHIP, needs=_LEADERSHIP),
         "fetchers": SlotType(r".*", _parse_fetchers, _fetchers, spaced=True),
         "old_fetchers": SlotType(r".*", _parse_old_fetchers, _old_fetchers, spaced=True),
+        "partition_names": SlotType(r".*", _parse_names, _names, spaced=True, filler="Set()"),
+        "old_partition_names": SlotType(r"[^ ]*", _parse_old_names, ",".join, filler=""),
         "topic_settings": SlotType(r".*", _parse_settings, _settings, spaced=True, several=("unclean",)),
         "change": SlotType(r".*", _parse_change, _change, spaced=True, several=_CHANGED),
         "partition_assignment": SlotType(

@@ -28,6 +28,7 @@ from pipelines.clusters import ClusterNames
 from pipelines.rows import events_of, micros
 from pipelines.stages import (
     HISTORY_TABLES,
+    LAYOUT_TABLES,
     OUTAGE_TABLES,
     ROCKET_TABLES,
     cluster_facts,
@@ -77,6 +78,7 @@ class Analysis:
     members: RowStore = field(default_factory=lambda: RowStore("member_sessions"))
     incidents: list[Any] = field(default_factory=list)
     outages: RowStore = field(default_factory=lambda: RowStore("partition_outages"))
+    under_replicated_spans: RowStore = field(default_factory=lambda: RowStore("under_replicated_spans"))
     leader_moves: RowStore = field(default_factory=lambda: RowStore("leader_moves"))
     broker_outages: RowStore = field(default_factory=lambda: RowStore("broker_outages"))
     layouts: list[Layout] = field(default_factory=list)
@@ -252,4 +254,5 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
         for outages in cluster_outages(batches, nodes, cluster_of, facts, readers, options.limits).values():
             analysis.layouts.append(outages.layout)
             for table in OUTAGE_TABLES:
-                getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))
+                if table not in LAYOUT_TABLES:
+                    getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))

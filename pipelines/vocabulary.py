@@ -69,8 +69,17 @@ ALLOCATION_CAUSES = (
 )
 REBALANCE_CAUSES = tuple(dict.fromkeys(KAFKA_CAUSES + ALLOCATION_CAUSES))
 ROOT_CAUSES = tuple(dict.fromkeys((*REBALANCE_CAUSES, "rolling_restart", "broker_outage", "client_pause", "ghost_member")))
-OUTAGE_CAUSES = ("broker_down_single_replica", "controlled_shutdown_single_replica", "isr_lost", "all_replicas_down", "unknown")
+OUTAGE_CAUSES = (
+    "broker_down_single_replica",
+    "controlled_shutdown_single_replica",
+    "isr_lost",
+    "all_replicas_down",
+    "no_controller",
+    "unknown",
+)
 OUTAGE_ENDS = ("replica_returned", "isr_election", "unclean_election", "reassigned", "open")
+SHORTAGE_CAUSES = ("broker_down", "replica_lagging", "reassignment", "unknown")
+SHORTAGE_ENDS = ("caught_up", "deleted", "unknown", "open")
 INCIDENT_KINDS = (
     "storm",
     "never_settles",

@@ -11,11 +11,12 @@ from models.ids import make_id
 from models.incidents import Limits
 from models.kafka.outages_incidents import outage_incidents
 from models.kafka.outages_readers import Readers
-from models.kafka.outages_whatif import Layout, layout_of
+from models.kafka.outages_shortages import under_replicated_spans
+from models.kafka.outages_whatif import Layout, broker_rows, layout_of, placement_rows
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
 from models.kafka.partitions_brokers import Absence, Brokers
 from models.kafka.partitions_replay import PartitionStage
-from models.rows import BrokerOutage, Evidence, Incident, LeaderMove, PartitionOutage
+from models.rows import Broker, BrokerOutage, Evidence, Incident, LeaderMove, PartitionOutage, PartitionPlacement, UnderReplicatedSpan
 
 SYSTEM = "kafka"
 
@@ -29,9 +30,20 @@ class Outages:
 
     layout: Layout
     partition_outages: list[PartitionOutage] = field(default_factory=list)
+    under_replicated_spans: list[UnderReplicatedSpan] = field(default_factory=list)
     leader_moves: list[LeaderMove] = field(default_factory=list)
     broker_outages: list[BrokerOutage] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
+
+    @property
+    def partition_placements(self) -> list[PartitionPlacement]:
+        """How partitions stood in the end, as rows."""
+        return placement_rows(self.layout)
+
+    @property
+    def brokers(self) -> list[Broker]:
+        """Brokers in the end, as rows."""
+        return broker_rows(self.layout)
 
 
 def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = None, limits: Limits | None = None) -> Outages:
@@ -39,6 +51,7 @@ def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = No
     found = Outages(layout_of(cluster, stage))
     for history in stage.partitions.all():
         found.partition_outages += partition_outages(cluster, history, stage.brokers, kraft=stage.kraft)
+        found.under_replicated_spans += under_replicated_spans(cluster, history, stage.brokers, kraft=stage.kraft)
         found.leader_moves += leader_moves(cluster, history, stage.brokers)
     if readers is not None:
         for row in found.partition_outages:

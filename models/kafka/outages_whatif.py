@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from models.ids import make_id
 from models.kafka.partitions import NO_LEADER, Nodes
 from models.kafka.partitions_replay import PartitionStage
+from models.rows import Broker, PartitionPlacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,58 @@ def layout_of(cluster: str, stage: PartitionStage) -> Layout:
 
 def _sorted(nodes: Iterable[str]) -> Nodes:
     return tuple(sorted(nodes, key=lambda node: (len(node), node)))
+
+
+SYSTEM = "kafka"
+
+
+def placement_rows(layout: Layout) -> list[PartitionPlacement]:
+    """Partitions of a layout as rows."""
+    return [
+        PartitionPlacement(
+            cluster=layout.cluster,
+            system=SYSTEM,
+            partition_placement_id=make_id("placement", layout.cluster, each.topic, each.partition),
+            topic=each.topic,
+            partition=each.partition,
+            replicas=list(each.replicas),
+            replicas_known=each.sure,
+            isr=None if each.isr is None else list(each.isr),
+            leader=each.leader,
+        )
+        for each in layout.placements
+    ]
+
+
+def broker_rows(layout: Layout) -> list[Broker]:
+    """Brokers of a layout as rows."""
+    held = Counter(node for each in layout.placements for node in each.replicas)
+    led = Counter(each.leader for each in layout.placements)
+    return [
+        Broker(layout.cluster, SYSTEM, make_id("broker", layout.cluster, node), node, node in layout.running, held[node], led[node])
+        for node in _sorted({*layout.running, *layout.gone})
+    ]
+
+
+def layouts_of(placements: Iterable[PartitionPlacement], brokers: Iterable[Broker]) -> list[Layout]:
+    """Layouts from their rows: the inverse of `placement_rows` and `broker_rows`."""
+    nodes: dict[str, dict[bool, list[str]]] = {}
+    for broker in brokers:
+        nodes.setdefault(broker.cluster, {True: [], False: []})[broker.running].append(broker.node)
+    placed: dict[str, list[Placement]] = {cluster: [] for cluster in nodes}
+    for row in placements:
+        isr = None if row.isr is None else tuple(row.isr)
+        found = Placement(row.topic, row.partition, tuple(row.replicas), isr, row.leader, row.replicas_known)
+        placed.setdefault(row.cluster, []).append(found)
+    return [
+        Layout(
+            cluster,
+            sorted(placed[cluster], key=lambda each: (each.topic, each.partition)),
+            _sorted(nodes.get(cluster, {}).get(True, ())),
+            _sorted(nodes.get(cluster, {}).get(False, ())),
+        )
+        for cluster in sorted(placed)
+    ]
 
 
 def exposed_by(layout: Layout, broker: str) -> list[Exposed]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from models.events import Event
+from models.kafka.partitions_shortages import DELETED, OPEN, UNKNOWN, InSync, Shortages, follow
 
 NO_LEADER = "-1"
 """How a leader is printed that is none."""
@@ -22,6 +23,7 @@ MOMENT_US = 1_000_000
 
 EVENTS_HELD_MAX = 4
 """Lines kept per leadership: the first ones, which decide."""
+
 
 Nodes = tuple[str, ...]
 
@@ -75,8 +77,10 @@ class PartitionHistory:
     leaderships: list[Leadership] = field(default_factory=list)
     isr: Nodes | None = None
     isr_changes: list[IsrChange] = field(default_factory=list)
+    shortages: Shortages = ()
     elr: Nodes = ()
     seen: Nodes = ()
+    supposed: bool = False
     preferred: list[int] = field(default_factory=list)  # when preferred replicas were to be elected
     deleted_at: int | None = None
 
@@ -96,18 +100,47 @@ class PartitionHistory:
         return self.replicas or self.seen
 
     def note(self, nodes: Iterable[str]) -> None:
-        """Brokers that hold it."""
+        """Brokers that hold it. Where it was only supposed to be on a broker without files, what followed from that goes."""
         new = tuple(node for node in dict.fromkeys(nodes) if node != NO_LEADER and node not in self.seen)
+        if new and self.supposed:
+            self.supposed = False
+            self.leaderships.clear()
+            self.isr_changes.clear()
+            self.isr = None
         self.seen += new
 
-    def take_isr(self, isr: Sequence[str] | None, at: int) -> None:
-        """The in-sync replicas are these from now on."""
+    def suppose(self, node: str) -> None:
+        """No line names the partition; it must be on the one broker without files."""
+        self.note((node,))
+        self.supposed = True
+
+    def take_isr(
+        self, isr: Sequence[str] | None, at: int, event: Event | None = None, *, before: Nodes | None = None, grown: bool = False
+    ) -> None:
+        """The in-sync replicas are these from now on. `before` are those that the line names as the former ones."""
         if isr is None:
             return
         new = tuple(isr)
+        first = self.isr is None
         if self.isr is None or set(new) != set(self.isr):
             self.isr_changes.append(IsrChange(at, new))
         self.isr = new
+        now = InSync(self.candidates, new, at, event, sure=bool(self.replicas), grown=grown, before=before if first else None)
+        self.shortages = follow(self.shortages, now)
+
+    def forget_isr(self) -> None:
+        """Nothing tells any more who is in sync."""
+        self.isr = None
+        self._end_shortage(UNKNOWN, None)
+
+    def delete(self, at: int) -> None:
+        """Its topic is gone."""
+        self.deleted_at = at
+        self._end_shortage(DELETED, at)
+
+    def _end_shortage(self, how: str, at: int | None) -> None:
+        if self.shortages and self.shortages[-1].ended_by == OPEN:
+            self.shortages[-1].end(how, at, None)
 
     def tell(self, new: Leadership) -> Leadership:
         """Enter a leadership; one of the same epoch that is known already is completed or corrected. Gives what now stands."""
@@ -191,17 +224,27 @@ class Partitions:
                 yield history
 
     def unseen(self) -> list[PartitionHistory]:
-        """Partitions that no line names although ones of higher numbers are there: all of their replicas are on brokers without files."""
+        """Partitions that no line names although ones of higher numbers are there: all of their replicas are on brokers without files.
+
+        Only topics whose partitions have one replica each: others may be there without a line about them.
+        """
         numbers: dict[str, set[int]] = {}
-        for topic, number in self.by_name:
+        replicated: set[str] = set()
+        for (topic, number), history in self.by_name.items():
             numbers.setdefault(topic, set()).add(number)
+            if len(history.candidates) != 1:
+                replicated.add(topic)
+        for topic in replicated:
+            numbers.pop(topic)
         return [self.of(topic, number) for topic, known in numbers.items() for number in range(max(known)) if number not in known]
 
     def end(self, topic: str, partition: int, at: int) -> None:
         """A life is over: the topic was deleted, or begins anew."""
         history = self.by_name.pop((topic, partition), None)
-        if history is not None and any(each.told is not Told.IMPLIED for each in history.leaderships):
-            history.deleted_at = at
+        if history is None:
+            return
+        history.delete(at)
+        if any(each.told is not Told.IMPLIED for each in history.leaderships):
             self.ended.append(history)
 
     def topic_deleted(self, topic: str, at: int) -> None:

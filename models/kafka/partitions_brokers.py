@@ -75,6 +75,18 @@ class Brokers:
                 return absence
         return None
 
+    def was_down(self, node: str, at: int) -> bool:
+        """Whether a broker was gone at a time, which may lie in the past."""
+        return any(
+            (absence.down_at is None or absence.down_at <= at) and (absence.up_at is None or absence.up_at > at)
+            for absence in self.absences.get(node, ())
+        )
+
+    def returns(self, after: int, before: int) -> list[Absence]:
+        """Absences that ended in the interval (after, before], in order."""
+        ended = [each for each in self.all() if each.up_at is not None and after < each.up_at <= before]
+        return sorted(ended, key=lambda each: (each.up_at or 0, each.node))
+
     def last_going(self, node: str, before: int, after: int | None = None) -> Absence | None:
         """The latest absence that began in the interval (after, before]."""
         for absence in reversed(self.absences.get(node, ())):

@@ -28,6 +28,7 @@ PARTITION_EVENTS = frozenset(
         "ElectionFailed",
         "ElectionStarted",
         "FetchersAdded",
+        "FetchersRemoved",
         "FollowerStarted",
         "IsrChanged",
         "LeaderMissing",
@@ -68,6 +69,12 @@ def named_nodes(event: Event) -> Nodes:
     """The brokers that a controller speaks of, one or several."""
     one = word_field(event, "broker")
     return (*(nodes_field(event, "brokers") or ()), *(() if one is None else (one,)))
+
+
+def partition_name(name: str) -> tuple[str, int] | None:
+    """Topic and number of `topic-3`."""
+    topic, dash, number = name.strip().rpartition("-")
+    return (topic, int(number)) if dash and number.isdecimal() else None
 
 
 def number_field(event: Event, name: str) -> int | None:

@@ -12,34 +12,30 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness
-from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Partitions, Told
-from models.kafka.partitions_brokers import Brokers
-from models.kafka.partitions_elections import elected
-from models.kafka.partitions_events import KRAFT_ONLY, named_nodes, nodes_field, number_field, time_of, word_field
+from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
+from models.kafka.partitions_events import KRAFT_ONLY, named_nodes, nodes_field, number_field, partition_name, time_of, word_field
+from models.kafka.partitions_state import PartitionState
 from models.kafka.partitions_suspicions import Suspicions
 
 OFFLINE = "OfflinePartition"
 _OF_A_START = frozenset({"BrokerStarting", "BrokerConfigured"})
 """Several lines announce one start of a broker."""
+_OF_SERVER_LOG = frozenset({"IsrChanged", "FetchersAdded", "FetchersRemoved"})
+"""Lines that stand in no other file of a broker."""
+
 NEW = "NewPartition"
 
 
 @dataclass(slots=True)
-class PartitionStage:
+class PartitionStage(PartitionState):
     """Feeds on one cluster's events of PARTITION_EVENTS, ordered by (`order_us`, file, byte offset)."""
 
-    node_of: Mapping[str, str] = field(default_factory=dict)
-    partitions: Partitions = field(default_factory=Partitions)
-    brokers: Brokers = field(default_factory=Brokers)
-    kraft: bool = False
-    unclean_topics: dict[str, bool] = field(default_factory=dict)
-    unclean_default: bool = False
-    suspicions: Suspicions = field(default_factory=Suspicions)
     _last_own: dict[str, Event] = field(default_factory=dict)
 
     def feed(self, event: Event) -> None:
         """Take the next event."""
         self.kraft = self.kraft or event.name in KRAFT_ONLY
+        self.now = max(self.now, event.order_us)
         handler = _HANDLERS.get(event.name)
         if handler is not None:
             handler(self, event)
@@ -47,6 +43,8 @@ class PartitionStage:
             node = self._own_line(event)
             if node is not None:
                 self._last_own[node] = event
+                if event.name in _OF_SERVER_LOG:
+                    self.suspicions.with_file.add(node)
 
     # -- partitions ------------------------------------------------------------------------------------------
 
@@ -55,9 +53,13 @@ class PartitionStage:
             return None
         history = self.partitions.of(event.topic, event.partition)
         replicas = nodes_field(event, "replicas")
-        if replicas:
+        if replicas and replicas != history.replicas:
+            grown = 0 < len(history.replicas) < len(replicas)
+            history.note(replicas)
             history.replicas = replicas
             self.partitions.note_nodes(history, replicas)
+            if history.isr is not None:
+                history.take_isr(history.isr, time_of(event), event, grown=grown)
         return history
 
     def _tell(self, history: PartitionHistory, event: Event, leader: str, told: Told, *, timed: bool, isr: Nodes | None = None) -> None:
@@ -66,10 +68,10 @@ class PartitionStage:
         history.note((*(isr or ()), leader))
         new = Leadership(epoch, leader, at, told, isr, unclean=bool(event.fields.get("unclean")), timed=timed, events=[event])
         is_last = history.current is None or epoch is None or history.current.epoch is None or epoch >= history.current.epoch
-        history.tell(new)
+        self._enter(history, new, event)
         self.partitions.note_nodes(history, (*(isr or ()), *(() if leader == NO_LEADER else (leader,))))
         if is_last:
-            history.take_isr(isr, at)
+            history.take_isr(isr, at, event)
 
     def _state_changed(self, event: Event) -> None:
         to_state = word_field(event, "to_state")
@@ -83,20 +85,21 @@ class PartitionStage:
         elr = nodes_field(event, "elr")
         if elr is not None:
             history.elr = elr
+        self._held(history, word_field(event, "removed"))
         if leader is not None:
             self._tell_what_was(history, event)
             self._tell(history, event, leader, Told.DECIDED, timed=True, isr=isr)
         elif to_state == OFFLINE:
             self._went_offline(history, event)
         elif isr is not None:
-            history.take_isr(isr, time_of(event))
+            history.take_isr(isr, time_of(event), event)
 
     def _tell_what_was(self, history: PartitionHistory, event: Event) -> None:
         """A change that names what it changes tells who led before the logs begin."""
         leader, epoch, isr = word_field(event, "leader_before"), number_field(event, "leader_epoch"), nodes_field(event, "isr_before")
         if history.current is None and leader not in {None, NO_LEADER} and epoch is not None and epoch > 0:
-            history.tell(Leadership(epoch - 1, leader or NO_LEADER, time_of(event), Told.SEEN, isr, timed=False))
-            history.take_isr(isr, time_of(event))
+            self._enter(history, Leadership(epoch - 1, leader or NO_LEADER, time_of(event), Told.SEEN, isr, timed=False), event)
+            history.take_isr(isr, time_of(event), event, before=isr)
 
     def _leaderless(self, history: PartitionHistory, event: Event, told: Told = Told.DECIDED) -> None:
         """No leader from now on, by a line that names no epoch: it is taken to be the next one."""
@@ -107,8 +110,9 @@ class PartitionStage:
         epoch = None if current is None or current.epoch is None else current.epoch + 1
         if current is not None and current.told is Told.IMPLIED and current.guessed:
             epoch = current.epoch  # this line tells what was only expected
-        history.tell(
-            Leadership(epoch, NO_LEADER, time_of(event), told, history.isr, guessed=True, timed=told is Told.DECIDED, events=[event])
+        timed = told is Told.DECIDED
+        self._enter(
+            history, Leadership(epoch, NO_LEADER, time_of(event), told, history.isr, guessed=True, timed=timed, events=[event]), event
         )
 
     def _went_offline(self, history: PartitionHistory, event: Event) -> None:
@@ -143,7 +147,7 @@ class PartitionStage:
         self.brokers.alive(event.node)
         epoch, previous = number_field(event, "leader_epoch"), number_field(event, "previous_epoch")
         if word_field(event, "previous_leader") == NO_LEADER and previous is not None and epoch is not None and previous < epoch:
-            history.tell(Leadership(previous, NO_LEADER, time_of(event), Told.SEEN, timed=False, events=[event]))
+            self._enter(history, Leadership(previous, NO_LEADER, time_of(event), Told.SEEN, timed=False, events=[event]), event)
         self._tell(history, event, event.node, Told.SEEN, timed=False, isr=nodes_field(event, "isr"))
 
     def _follower_started(self, event: Event) -> None:
@@ -164,15 +168,15 @@ class PartitionStage:
 
     def _isr_changed(self, event: Event) -> None:
         history = self._history(event)
-        isr = nodes_field(event, "isr")
+        isr, before = nodes_field(event, "isr"), nodes_field(event, "isr_before")
         if history is None or isr is None:
             return
         if event.node is not None:
             self.brokers.alive(event.node)
-            self._held(history, event.node, *isr)
+            self._held(history, event.node, *isr, *(before or ()))
             self._takes_over(history, event.node, event)
-            self._show_alive(set(isr) - set(nodes_field(event, "isr_before") or history.isr or isr), event)
-        history.take_isr(isr, time_of(event))
+            self._show_alive(set(isr) - set(before or history.isr or isr), event)
+        history.take_isr(isr, time_of(event), event, before=before)
 
     def _created(self, event: Event) -> None:
         leader = word_field(event, "leader")
@@ -191,35 +195,43 @@ class PartitionStage:
         if history is not None:
             self._tell(history, event, leader, Told.DECIDED, timed=True, isr=nodes_field(event, "isr"))
 
-    def _held(self, history: PartitionHistory, *nodes: str | None) -> None:
-        """These brokers have a partition."""
-        known = [node for node in nodes if node is not None]
-        history.note(known)
-        self.partitions.note_nodes(history, known)
-
     def _fetched(self, event: Event) -> None:
         """A follower names the leaders that it fetches from; one of an older epoch changes nothing."""
         fetchers = event.fields.get("fetchers")
         for name, leader, epoch in fetchers if isinstance(fetchers, (list, tuple)) else ():
-            topic, dash, number = str(name).rpartition("-")
-            if not dash or not number.isdecimal():
+            place = partition_name(str(name))
+            if place is None:
                 continue
-            history = self.partitions.of(topic, int(number))
+            history = self.partitions.of(*place)
+            self.takeovers.followed(history)
             self._held(history, event.node, str(leader))
-            self._show_alive({str(leader)}, event)
+            current = history.current
+            if epoch is None or current is None or current.epoch is None or int(epoch) >= current.epoch:
+                self._show_alive({str(leader)}, event)
             if epoch is not None:
-                history.tell(Leadership(int(epoch), str(leader), time_of(event), Told.SEEN, timed=False, events=[event]))
+                self._enter(history, Leadership(int(epoch), str(leader), time_of(event), Told.SEEN, timed=False, events=[event]), event)
             elif history.leader != leader:
                 self._takes_over(history, str(leader), event)
+
+    def _unfollowed(self, event: Event) -> None:
+        """A follower fetches no more: it leads from now on, or is told of another leader in a moment."""
+        names = event.fields.get("partitions")
+        for name in names if isinstance(names, (list, tuple)) else ():
+            place = partition_name(str(name))
+            known = self.partitions.by_name.get(place) if place is not None else None
+            if known is not None and known.leader is not None:
+                self.takeovers.unfollowed(known, time_of(event))
+                self._led_all_before(known.leader, event)
 
     def _takes_over(self, history: PartitionHistory, leader: str, event: Event) -> None:
         """Somebody leads, by a line that names no epoch: it counts where nobody else is known to lead."""
         current = history.current
         if current is None:
-            history.tell(Leadership(None, leader, time_of(event), Told.SEEN, history.isr, timed=False, events=[event]))
+            self._enter(history, Leadership(None, leader, time_of(event), Told.SEEN, history.isr, timed=False, events=[event]), event)
         elif current.leader == NO_LEADER or self.brokers.is_down(current.leader):
             epoch = None if current.epoch is None else current.epoch + 1
-            history.tell(Leadership(epoch, leader, time_of(event), Told.SEEN, history.isr, guessed=True, timed=False, events=[event]))
+            told = Leadership(epoch, leader, time_of(event), Told.SEEN, history.isr, guessed=True, timed=False, events=[event])
+            self._enter(history, told, event)
 
     def _note_unclean(self, event: Event) -> None:
         if event.topic is not None and event.fields.get("unclean") is not None:
@@ -241,8 +253,8 @@ class PartitionStage:
             if history.current is None:
                 isr = tuple(node for node in replicas if not self.brokers.is_down(node))
                 leader = isr[0] if isr else NO_LEADER
-                history.tell(Leadership(0, leader, time_of(event), Told.IMPLIED, isr, guessed=True, events=[event]))
-                history.take_isr(isr, time_of(event))
+                self._enter(history, Leadership(0, leader, time_of(event), Told.IMPLIED, isr, guessed=True, events=[event]), event)
+                history.take_isr(isr, time_of(event), event)
 
     def _topic_deleted(self, event: Event) -> None:
         self.partitions.topic_deleted(event.topic or "", time_of(event))
@@ -298,9 +310,6 @@ class PartitionStage:
         if node is not None and word_field(event, "why") == "enterControlledShutdown":
             self._lost(node, event, controlled=True)
 
-    def _own_line(self, event: Event) -> str | None:
-        return event.node or self.node_of.get(event.place.file)
-
     def _starting(self, event: Event) -> None:
         """A process begins. If its broker had been at work and nobody saw it go, its last own line is the last sign of it."""
         node = self._own_line(event)
@@ -327,16 +336,6 @@ class PartitionStage:
     def _state(self, event: Event) -> None:
         node = self._own_line(event)
         if node is not None and word_field(event, "state") == "RUNNING":
-            self._returned(node, event)
-
-    def _returned(self, node: str, event: Event) -> None:
-        """A broker's own line says that it is back; where a controller saw it go, the controller's line counts."""
-        if self.brokers.suspected(node):
-            self._came(node, event)
-
-    def _show_alive(self, nodes: set[str], event: Event) -> None:
-        """Brokers that lead or catch up are back; of those whose own file is missing nothing else may tell it."""
-        for node in sorted(nodes - self.suspicions.with_file):
             self._returned(node, event)
 
     def _stopping(self, event: Event) -> None:
@@ -383,72 +382,10 @@ class PartitionStage:
         if word_field(event, "election") != "PREFERRED":
             return
         for name in (word_field(event, "partitions") or "").split(","):
-            topic, dash, partition = name.strip().rpartition("-")
-            known = self.partitions.by_name.get((topic, int(partition))) if dash and partition.isdecimal() else None
+            place = partition_name(name)
+            known = self.partitions.by_name.get(place) if place is not None else None
             if known is not None:
                 known.preferred.append(time_of(event))
-
-    # -- what follows by the rules of election -----------------------------------------------------------------
-
-    def _lost(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> None:
-        at = time_of(event)
-        if self.brokers.gone(node, at, event, fenced=fenced, controlled=controlled, suspected=suspected):
-            if suspected and self._only_without_file(node):
-                for history in self.partitions.unseen():
-                    self._held(history, node)
-            for history in self.partitions.at(node):
-                self._without(history, node, event)
-
-    def _only_without_file(self, node: str) -> bool:
-        return node not in self.suspicions.with_file and self.brokers.working() - {node} <= self.suspicions.with_file
-
-    def _without(self, history: PartitionHistory, node: str, event: Event) -> None:
-        """A partition loses a broker: the controller takes it out of the ISR and, if it led, elects another leader."""
-        isr = self._in_sync(history)
-        if isr is None or node not in isr or history.leader == NO_LEADER:
-            return
-        left = tuple(each for each in isr if each != node and not self.brokers.is_down(each))
-        if history.leader == node or (history.leader is None and not left):
-            leader, isr = self._elected(history)
-            if leader is not None:
-                self._imply(history, leader, isr, event)
-        elif len(isr) > 1:
-            history.take_isr(tuple(each for each in isr if each != node), time_of(event))
-
-    def _in_sync(self, history: PartitionHistory) -> Nodes | None:
-        """The ISR; where no line tells it, all replicas, if they are known: by a line, or because each broker's file is here.
-
-        A broker without a file that was gone once would have shown itself as it caught up with what it holds.
-        """
-        if history.isr is not None:
-            return history.isr
-        unseen = self.brokers.working() - self.suspicions.with_file - self.brokers.absences.keys()
-        return history.candidates if history.replicas or (history.seen and not unseen) else None
-
-    def _came(self, node: str, event: Event) -> None:
-        self.brokers.alive(node)
-        self.brokers.back(node, time_of(event), event)
-        for history in self.partitions.at(node):
-            if history.leader not in {None, NO_LEADER} and history.leader not in self.suspicions.with_file:
-                if history.isr is not None and node not in history.isr:
-                    history.isr = None  # its leader will take it in again, and only the leader's own file would tell when
-            elif history.leader == NO_LEADER and node in history.candidates:
-                leader, isr = self._elected(history)
-                if leader not in {None, NO_LEADER}:
-                    self._imply(history, leader or NO_LEADER, isr, event)
-
-    def _imply(self, history: PartitionHistory, leader: str, isr: Nodes, event: Event) -> None:
-        current = history.current
-        epoch = None if current is None or current.epoch is None else current.epoch + 1
-        unclean = leader != NO_LEADER and history.isr is not None and leader not in history.isr
-        history.tell(Leadership(epoch, leader, time_of(event), Told.IMPLIED, isr, guessed=True, unclean=unclean, events=[event]))
-        if leader != NO_LEADER:
-            history.take_isr(isr, time_of(event))
-
-    def _elected(self, history: PartitionHistory) -> tuple[str | None, Nodes]:
-        """Whom the controller elects now, and the ISR then; None where it can't be told."""
-        unclean = self.unclean_topics.get(history.topic, self.unclean_default)
-        return elected(history.candidates, self._in_sync(history), self.brokers.is_down, kraft=self.kraft, unclean=unclean)
 
 
 _HANDLERS: dict[str, Callable[[PartitionStage, Event], None]] = {
@@ -485,6 +422,7 @@ _HANDLERS: dict[str, Callable[[PartitionStage, Event], None]] = {
     "SessionExpired": PartitionStage._session_expired,
     "LogDirFailed": PartitionStage._log_dir_failed,
     "FetchersAdded": PartitionStage._fetched,
+    "FetchersRemoved": PartitionStage._unfollowed,
     "LeaderUnreachable": PartitionStage._refused,
     "BrokerAnnounced": PartitionStage._announced,
 }

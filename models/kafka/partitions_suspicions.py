@@ -34,7 +34,7 @@ class Suspicions:
 
     told: dict[str, list[int]] = field(default_factory=dict)  # by node: when a controller tells of its going
     starts: dict[str, list[int]] = field(default_factory=dict)  # by node: when its own file says that it begins or stops
-    with_file: frozenset[str] = frozenset()
+    with_file: set[str] = field(default_factory=set)  # nodes whose server.log is here
     _refused: dict[str, list[Event]] = field(default_factory=dict)
 
     def is_told(self, node: str, at: int) -> bool:
@@ -42,6 +42,14 @@ class Suspicions:
         times = self.told.get(node, ())
         place = bisect_left(times, at - EARLY_US)
         return place < len(times) and times[place] <= at + LATE_US
+
+    def may_be_gone(self, node: str, at: int) -> bool:
+        """Whether only what others show can tell that a broker has gone: it has no file here, and no controller tells of it."""
+        return node not in self.with_file and not self.is_told(node, at)
+
+    def refused_lately(self, node: str, at: int) -> Event | None:
+        """The first line about this time by which a connection to a broker was refused."""
+        return next((each for each in self._refused.get(node, ()) if abs(at - each.order_us) <= TRIES_WITHIN_US), None)
 
     def refused(self, node: str, event: Event, at: int) -> Event | None:
         """A connection to a broker was refused: the line that its going stands on, once that is sure enough."""
@@ -63,7 +71,7 @@ class Suspicions:
 
 def suspicions_of(facts: ClusterFacts, node_of: Mapping[str, str]) -> Suspicions:
     """What one cluster's facts say. `node_of` names the node of a file."""
-    found = Suspicions(with_file=frozenset(_nodes(node_of, facts)))
+    found = Suspicions(with_file=set(_nodes(node_of, facts)))
     for going in facts.goings:
         found.told.setdefault(going.node, []).append(going.at)
     for change in facts.node_changes:

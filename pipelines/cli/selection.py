@@ -19,6 +19,7 @@ _TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "members": (("first_seen_at",), ("last_seen_at",)),
     "incidents": (("started_at",), ("ended_at",)),
     "outages": (("offline_at",), ("online_at",)),
+    "under_replicated_spans": (("started_at",), ("ended_at",)),
     "leader_moves": (("moved_at",), ("moved_at",)),
     "broker_outages": (("down_at",), ("up_at",)),
     "coordinator_moves": (("left_at", "loaded_at"), ("loaded_at", "left_at")),

@@ -38,6 +38,7 @@ class Made:
     members: list[MemberSession] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
     outages: list[dict[str, Any]] = field(default_factory=list)
+    under_replicated_spans: list[dict[str, Any]] = field(default_factory=list)
     leader_moves: list[dict[str, Any]] = field(default_factory=list)
     broker_outages: list[dict[str, Any]] = field(default_factory=list)
     coordinator_moves: list[CoordinatorMove] = field(default_factory=list)

@@ -63,6 +63,13 @@ def show(found: Outages) -> Iterator[str]:
             f"{' settled by ' + row.settled_by if row.settled_by else ''}"
             f" lines {','.join(str(each.line) + ('~' if each.inferred else '') for each in row.evidence)}"
         )
+    for span in found.under_replicated_spans:
+        yield (
+            f"short {span.topic}-{span.partition} {seconds(span.started_at)}..{seconds(span.ended_at)} {span.cause} {span.ended_by}"
+            f" replicas {','.join(span.replicas)} isr {','.join(span.isr)} missing {','.join(span.missing)}"
+            f" lost {','.join(span.lost_brokers)}{' settled by ' + span.settled_by if span.settled_by else ''}"
+            f" lines {','.join(str(each.line) + ('~' if each.inferred else '') for each in span.evidence)}"
+        )
     for move in found.leader_moves:
         clean = {True: "clean", False: "unclean", None: "?"}[move.clean]
         yield f"move {move.topic}-{move.partition} {seconds(move.moved_at)} {move.from_node} -> {move.to_node} {clean}, {move.reason}"

@@ -1,0 +1,88 @@
+"""Times in which a partition had fewer in-sync replicas than replicas, followed as its ISR changes.
+
+Kafka counts such a partition as under-replicated (Partition.scala, `isUnderReplicated`). Where no line names all of
+its replicas, the brokers that were seen to hold it stand for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.events import Event
+
+CAUGHT_UP, DELETED, UNKNOWN, OPEN = "caught_up", "deleted", "unknown", "open"
+"""How a shortage ends: all replicas are in sync, the topic is deleted, no line would tell, or it hasn't ended."""
+
+
+@dataclass(slots=True)
+class Shortage:
+    """From `started_at` (microseconds; None: before the logs begin) on, some replicas were not in sync.
+
+    `isr` is the smallest one, `missing` are all that were out of it at some time. `sure` says that a line named the replicas.
+    """
+
+    started_at: int | None
+    replicas: tuple[str, ...]
+    isr: tuple[str, ...]
+    missing: tuple[str, ...]
+    sure: bool
+    grown: bool = False  # replicas were added
+    ended_at: int | None = None
+    ended_by: str = OPEN
+    events: list[Event] = field(default_factory=list)
+
+    def go_on(self, isr: tuple[str, ...], missing: tuple[str, ...]) -> None:
+        """The ISR is another one, and still too small."""
+        if len(isr) < len(self.isr):
+            self.isr = isr
+        self.missing += tuple(node for node in missing if node not in self.missing)
+
+    def end(self, how: str, at: int | None, event: Event | None) -> None:
+        """It is over, or nothing more can be said of it."""
+        self.ended_by, self.ended_at = how, at
+        if event is not None:
+            self.events.append(event)
+
+
+Shortages = tuple[Shortage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InSync:
+    """What is known of a partition's replicas at a time, by a line."""
+
+    replicas: tuple[str, ...]
+    isr: tuple[str, ...]
+    at: int
+    event: Event | None
+    sure: bool
+    grown: bool = False
+    before: tuple[str, ...] | None = None  # the ISR until then, where nothing but this line tells it
+
+
+def follow(shortages: Shortages, now: InSync) -> Shortages:
+    """The shortages after a line that tells of the ISR."""
+    last = shortages[-1] if shortages else None
+    is_open = last is not None and last.ended_by == OPEN
+    if not is_open and len(now.isr) >= len(now.replicas):
+        return (*shortages, _unseen(now)) if now.before and len(now.before) < len(now.isr) else shortages
+    missing = tuple(node for node in now.replicas if node not in now.isr)
+    if last is not None and is_open:
+        if missing:
+            last.go_on(now.isr, missing)
+        else:
+            last.end(CAUGHT_UP, now.at, now.event)
+        return shortages
+    if not missing:
+        return shortages
+    started = None if now.before and len(now.before) < len(now.replicas) else now.at
+    return (*shortages, Shortage(started, now.replicas, now.isr, missing, now.sure, now.grown, events=[now.event] if now.event else []))
+
+
+def _unseen(now: InSync) -> Shortage:
+    """One whose end is all that the logs show."""
+    before = now.before or ()
+    missing = tuple(node for node in now.replicas if node not in before)
+    found = Shortage(None, now.replicas, before, missing, now.sure)
+    found.end(CAUGHT_UP, now.at, now.event)
+    return found
