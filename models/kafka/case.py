@@ -122,7 +122,7 @@ class Case:
     @cached_property
     def gone(self) -> dict[str, Act]:
         """Who left or expired in this rebalance, by actor."""
-        return {actor: act for actor, act in self.by_actor(Deed.LEAVE, Deed.EXPIRE).items() if self.is_effective(act)}
+        return self.by_actor(Deed.LEAVE, Deed.EXPIRE, effective=True)
 
     @cached_property
     def members_before(self) -> dict[str, str | None]:
@@ -186,12 +186,12 @@ class Case:
         count = self.draft.members_after
         return bool(count) and len(self.members_after) == count
 
-    def by_actor(self, *kinds: Deed) -> dict[str, Act]:
-        """First act of each actor among deeds of these kinds; a coordinator's line is preferred."""
+    def by_actor(self, *kinds: Deed, effective: bool = False) -> dict[str, Act]:
+        """First act of each actor among deeds of these kinds (that had an effect); a coordinator's line is preferred."""
         found: dict[str, Act] = {}
         for act in self.deeds(*kinds):
             actor = self.actor(act)
-            if self._took_effect_later(act, actor):
+            if self._took_effect_later(act, actor) or (effective and not self.is_effective(act)):
                 continue
             if actor is not None and (actor not in found or (act.certain and not found[actor].certain)):
                 found[actor] = act

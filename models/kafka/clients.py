@@ -15,6 +15,9 @@ from models.kafka.classic import when
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
+_UNKNOWN_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member."})
+"""The name of the error, for wordings that only describe it, and the text that stands in the others (Errors.java)."""
+
 _ROTATED = re.compile(r"(?:\.(?:\d{1,5}|\d{4}-?\d\d-?\d\d(?:-\d\d)?|gz|bz2|xz|zst))+$")
 
 
@@ -50,7 +53,9 @@ class Clients:
         elif event.name == "ClientRevoked":
             self._starting.pop(key, None)
         elif event.name == "ClientJoining":
-            member_id = None if self._starting.pop(key, False) else self._ids.get(key)
+            if self._starting.pop(key, False):
+                self._ids[key] = None  # and none until it is told one: its first request may get no answer
+            member_id = self._ids.get(key)
             deed = Deed.JOIN if member_id is None else Deed.REJOIN
             at = when(event)
             return [Act(deed, at if at is not None else 0, member_id or None, event.client_id, event.instance_id, None, None, event)]
@@ -59,6 +64,8 @@ class Clients:
 
 def _forgets_id(event: Event) -> bool:
     """Unknown to the coordinator, or a first join: nothing to revoke (clients before 2.4 print the empty list)."""
+    if event.name == "ClientJoinFailed":
+        return event.fields.get("error") in _UNKNOWN_MEMBER
     if event.name in {"ClientGenerationReset", "ClientHeartbeatFailed"}:
         told = f"{event.fields.get('why', '')}{event.fields.get('error', '')}{event.text}"
         return "UNKNOWN_MEMBER" in told or "member id" in told

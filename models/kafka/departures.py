@@ -24,18 +24,33 @@ def left(case: Case, act: Act | None) -> list[Opinion]:
     opinions = why.opinions
     for opinion in opinions:
         opinion.acts = _leavers_alike(case, opinion.cause, act, leaves)
-    if _head_count_unchanged(case) and not case.known.clients and not case.known.requests:
-        share = 0.5
+    return _unless_it_returned(case, act, opinions)
+
+
+UNSEEN_RETURN = 0.1
+"""How often who goes is back within the rebalance, where neither joins nor head counts are told."""
+
+
+def _unless_it_returned(case: Case, act: Act | None, opinions: list[Opinion]) -> list[Opinion]:
+    """The opinions, and that it was a restart, as likely as what is not told leaves room for it."""
+    share = _unseen_return(case)
+    if share:
         for opinion in opinions:
             opinion.probability *= 1 - share
         opinions.append(Opinion(Cause.MEMBER_RESTART, share, [act] if act else [], CLIENT_LOG))
     return opinions
 
 
-def _head_count_unchanged(case: Case) -> bool:
-    """As many members after a leave as before it: somebody joined meanwhile, most likely the one that left."""
+def _unseen_return(case: Case) -> float:
+    """How likely it is that whoever went was back before the rebalance was over, though no line says that it joined."""
+    if case.known.clients or case.known.requests or case.draft.joined is None or case.draft.outcome == "empty":
+        return 0.0
     before, after = case.draft.members_before, case.draft.members_after
-    return bool(before and after) and before == after
+    if not before or not after:
+        return UNSEEN_RETURN
+    if before == after:
+        return 0.5  # somebody joined meanwhile
+    return 0.3 if after > before - len(case.gone) else 0.0
 
 
 def _leavers_alike(case: Case, cause: Cause, act: Act | None, leaves: dict[str, Act]) -> list[Act]:
@@ -97,6 +112,7 @@ def _is_static(case: Case, act: Act) -> bool:
 def _rejoins_unasked(case: Case, actor: str | None, act: Act | None) -> bool:
     """After a poll timeout the same process goes on: it joins again without looking for its coordinator or subscribing anew."""
     left_at = act.at if act else case.start
+    searches = False
     for later in case.acts:
         if case.actor(later) != actor:
             continue
@@ -104,7 +120,12 @@ def _rejoins_unasked(case: Case, actor: str | None, act: Act | None) -> bool:
             return False
         if later.at <= left_at:
             continue
-        if later.deed in {Deed.START, Deed.SUBSCRIBE, Deed.CLOSE, Deed.UNSUBSCRIBE}:
+        if later.deed is Deed.LOST_COORDINATOR or (later.deed is Deed.START and searches):
+            searches = later.deed is Deed.LOST_COORDINATOR
+            continue  # the same process looks for a coordinator that is gone
+        if later.deed is Deed.CLOSE:
+            return True  # close() leaves and is done: this one came too late to be what left
+        if later.deed in {Deed.START, Deed.SUBSCRIBE, Deed.UNSUBSCRIBE}:
             return False
         if later.deed is Deed.JOIN:
             return later.event.witness is Witness.CLIENT
@@ -126,4 +147,4 @@ def expired(case: Case, act: Act | None) -> list[Opinion]:
     first = sorted(expiries.values(), key=lambda a: (case.actor(a) != actor, a.at)) or ([act] if act else [])
     if returned is not None and act is not None and case.draft.outcome != "empty":
         return [Opinion(Cause.MEMBER_RESTART, 0.93, [act, returned]), Opinion(Cause.SESSION_TIMEOUT, 0.07, first)]
-    return [Opinion(Cause.SESSION_TIMEOUT, 0.99, first)]
+    return _unless_it_returned(case, act, [Opinion(Cause.SESSION_TIMEOUT, 0.99, first)])

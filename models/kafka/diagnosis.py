@@ -43,7 +43,8 @@ def _opinions(case: Case) -> tuple[list[Opinion], Act | None]:
     if (trigger is None or trigger.deed is Deed.REJOIN) and store_failed_silently(case):
         return _store_failed(case, None), None
     if trigger is not None:
-        return _BY_DEED[trigger.deed](case, trigger), trigger
+        by_deed = joined if case.was_empty else _BY_DEED[trigger.deed]  # only a first member moves a group out of Empty
+        return by_deed(case, trigger), trigger
     return by_elimination(case), None
 
 
@@ -100,8 +101,9 @@ def _sync_missed(case: Case, act: Act | None) -> list[Opinion]:
     return [Opinion(Cause.SYNC_TIMEOUT, 0.97, missing)]
 
 
-def _store_failed(_case: Case, _act: Act | None) -> list[Opinion]:
-    return [Opinion(Cause.ASSIGNMENT_STORE_FAILED, 0.9), Opinion(Cause.COORDINATOR_FAILOVER, 0.1)]
+def _store_failed(case: Case, _act: Act | None) -> list[Opinion]:
+    sure = 0.97 if case.reason_id else 0.9
+    return [Opinion(Cause.ASSIGNMENT_STORE_FAILED, sure), Opinion(Cause.COORDINATOR_FAILOVER, 1 - sure)]
 
 
 def _over_capacity(_case: Case, _act: Act | None) -> list[Opinion]:

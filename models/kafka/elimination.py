@@ -11,6 +11,9 @@ from models.kafka.opinions import CLIENT_LOG, REQUEST_LOG, Opinion
 STORE_TIMEOUT_US = 5_000_000
 """offsets.commit.timeout.ms: a failed assignment write before 2.1 shows only as a rebalance this long after the assignment."""
 
+AT_ONCE_US = 20_000
+"""A write that fails at once, with too few replicas in sync, is over within this time (before 2.1 nothing tells of it)."""
+
 TROUBLE_US = 60_000_000
 """A failed write follows trouble among the brokers: one that left or came, offsets partitions that moved."""
 
@@ -29,9 +32,18 @@ def by_elimination(case: Case) -> list[Opinion]:
         return [Opinion(Cause.SESSION_TIMEOUT, 0.6, expiries), Opinion(Cause.MEMBER_LEAVE, 0.35, [], REQUEST_LOG)]
     if leaves and not case.joiners and not _timed_out(case):
         return [Opinion(Cause.MEMBER_LEAVE, 0.85, leaves), Opinion(Cause.POLL_TIMEOUT, 0.12, leaves, REQUEST_LOG)]
+    if _right_after_assignment(case):
+        rest = [Opinion(o.cause, o.probability * 0.3, o.acts, o.settled_by) for o in _usual_shares(case, expiries)]
+        return [Opinion(Cause.ASSIGNMENT_STORE_FAILED, 0.7, settled_by=REQUEST_LOG), *rest]
     if draft.state_before is None and _initial_delay_seen(case):
         return [Opinion(Cause.NEW_GROUP, 0.8, list(case.joiners.values()), REQUEST_LOG), Opinion(Cause.MEMBER_JOIN, 0.15)]
     return _usual_shares(case, expiries)
+
+
+def _right_after_assignment(case: Case) -> bool:
+    """The leader's assignment was hardly there when all was to begin anew: most often it could not be written."""
+    previous = case.previous
+    return previous is not None and previous.ended_at is not None and 0 <= case.start - previous.ended_at <= AT_ONCE_US
 
 
 def start_not_seen(case: Case) -> list[Opinion]:
