@@ -91,7 +91,7 @@ def announce(policy: Policy, deed: Deed, node: int, partition: int) -> Announcem
     fields.update(deed.fields)
     if "client_reason" in fields:
         fields["client_reason"] = fields["client_reason"] or NO_REASON[policy.is_java]
-    return Announcement(rule.message, level, deed.at_ms, {**fields, **_MORE.get(deed.event, {})})
+    return Announcement(rule.message, level, deed.at_ms, {**_MORE.get(deed.event, {}), **fields})
 
 
 _MORE: Mapping[str, Mapping[str, Any]] = {

@@ -62,7 +62,8 @@ def simulate(scenario: Scenario, version: str, seed: int, out: Path, *, request_
         wording, requests = Wording(policy_for(version)), RequestLines(policy_for(version))
         for happening in simulation.run():
             if isinstance(happening, Said):
-                line = wording.line(happening) if happening.level in LEVELS or not happening.level else None
+                is_hidden = isinstance(happening.source, int) and bool(happening.level) and happening.level not in LEVELS
+                line = None if is_hidden else wording.line(happening)
                 logs.write(_file_of(happening.source), line)
             elif request_log:
                 logs.write(f"broker-{happening.node}/kafka-request.log", requests.line(happening))

@@ -68,7 +68,7 @@ class Wording:
         fields = {**FILLERS, **self._defaults(said), **said.fields}
         if "reason_id" in fields:
             fields["reason"] = self._reason(fields)
-        pattern = self._pattern(said.message, fields)
+        pattern = self._pattern(said, fields)
         if pattern is None:
             return None
         level = said.level or pattern.level
@@ -83,17 +83,19 @@ class Wording:
         version, given = version_key(self._policy.version), fields.keys()
         fitting = [
             template
-            for seen_in, template in self._catalogue.reasons.wordings.get(REASONS.get(fields["reason_id"], fields["reason_id"]), ())
+            for reason in REASONS.get(fields["reason_id"], (fields["reason_id"],))
+            for seen_in, template in self._catalogue.reasons.wordings.get(reason, ())
             if version_key(seen_in[0]) <= version <= version_key(seen_in[-1] + ".999") and template.needs() <= given
         ]
         if not fitting:
             return ""
         ends = "." if self._policy.is_java else ""
         wanted = [template for template in fitting if template.literals[-1].endswith(".") == bool(ends)] or fitting
-        return max(wanted, key=lambda template: len(template.needs())).render(fields)
+        return max(wanted, key=lambda template: len(template.needs())).render(fields)  # the first one of equals
 
-    def _pattern(self, message: str, fields: Mapping[str, Any]) -> Pattern | None:
-        given = frozenset(fields)
+    def _pattern(self, said: Said, fields: Mapping[str, Any]) -> Pattern | None:
+        """The wording that says most: what stands for one value alone before what names any; a client's of the level that it gives."""
+        message, given = said.message, frozenset(fields)
         known = self._patterns.get((message, given))
         if known is None:
             known = [
@@ -101,17 +103,23 @@ class Wording:
                 for pattern in self._catalogue.wordings(message, self._policy.version)
                 if pattern.prefix not in self._others and self._catalogue.needs(pattern, given) <= given
             ]
-            known.sort(key=lambda pattern: -len(self._catalogue.needs(pattern, given)))
+            known.sort(key=lambda pattern: (-len(pattern.constants), -len(self._catalogue.needs(pattern, given))))
             self._patterns[message, given] = known
-        return next((pattern for pattern in known if self._catalogue.fits(pattern, fields)), None)
+        fitting = [pattern for pattern in known if self._catalogue.fits(pattern, fields)]
+        of_level = [pattern for pattern in fitting if pattern.level == said.level] if isinstance(said.source, str) else []
+        return next(iter(of_level or fitting), None)
 
     def _logger(self, message: str, pattern: Pattern) -> str:
         named = MESSAGE_LOGGERS.get(message) or LOGGERS.get(pattern.prefix)
         return named or (COORDINATOR if message.startswith("kafka.client.") else METADATA)
 
 
-REASONS = {"static_update": "static_member_update", "static_protocol_change": "static_member_protocol_change"}
-"""Names of reasons that the catalogue has otherwise."""
+REASONS: Mapping[str, tuple[str, ...]] = {
+    "static_update": ("static_member_update",),
+    "static_protocol_change": ("static_member_protocol_change",),
+    "leader_rejoin": ("leader_rejoin", "update_metadata"),
+}
+"""Reasons that the catalogue names otherwise, or that had no words of their own in old versions (the leader's until 2.5)."""
 
 
 def stamp(at_ms: int) -> str:

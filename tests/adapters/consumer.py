@@ -12,11 +12,13 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from models.kafka.coordinator.changes import Outcome
+from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.requests import Commit, Delete, Request
+from models.kafka.coordinator.responses import Answer, Response
 from models.kafka.modern_coordinator.assignors import Subscription, Targets
-from models.kafka.modern_coordinator.changes import Answer, HeartbeatResponse, Outcome, Response, Settings
+from models.kafka.modern_coordinator.changes import HeartbeatResponse, Settings
 from models.kafka.modern_coordinator.coordinator import Coordinator
-from models.kafka.modern_coordinator.errors import Error
 from models.kafka.modern_coordinator.group import ConsumerGroup
 from models.kafka.modern_coordinator.member import Member
 from models.kafka.modern_coordinator.partitions import by_topic, flat

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.kafka.coordinator.choices import FirstChoice
+from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.errors import Error as CoordinatorError
 from models.kafka.coordinator.errors import Fault as BrokerFault
 from models.kafka.coordinator.group import Group
@@ -18,7 +19,6 @@ from models.kafka.coordinator.timers import TimerKind, Timers
 from models.kafka.group import State
 from models.kafka.modern_coordinator.changes import Settings
 from models.kafka.modern_coordinator.coordinator import Coordinator
-from models.kafka.modern_coordinator.errors import Error
 from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
 from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.consumer import Consumer, Phase

@@ -8,11 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from models.kafka.coordinator.changes import Outcome
+from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.requests import Commit, Delete, Request
 from models.kafka.modern_coordinator.assignors import Subscriber, Subscription, choose_target
-from models.kafka.modern_coordinator.changes import HeartbeatResponse, Outcome, Settings
+from models.kafka.modern_coordinator.changes import HeartbeatResponse, Settings
 from models.kafka.modern_coordinator.coordinator import Coordinator
-from models.kafka.modern_coordinator.errors import Error
 from models.kafka.modern_coordinator.group import ConsumerGroup, GroupState
 from models.kafka.modern_coordinator.member import MemberState
 from models.kafka.modern_coordinator.partitions import by_topic

@@ -12,10 +12,11 @@ import pytest
 
 from models.kafka.announcements import RULES, announce
 from models.kafka.coordinator.changes import Deed
+from models.kafka.coordinator.embedded import assigned, assignment, subscription
 from models.kafka.coordinator.policy import policy_for
 from models.kafka.group import VALID_PREVIOUS, State
 from models.kafka.simulation.faults import FAULTS
-from models.kafka.simulation.plain import assigned, assignment, shares, subscription
+from models.kafka.simulation.plain import shares
 from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario, ScenarioError, duration_ms, scenario_of
 from models.kafka.simulation.simulation import Simulation
 from models.kafka.simulation.world import Said

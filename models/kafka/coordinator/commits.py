@@ -86,14 +86,19 @@ def store(shard: Shard, group: Group, request: Commit) -> None:
 def fetch(shard: Shard, request: Fetch) -> None:
     """Tell the offsets of a group, whatever its state; of one that is not there, none (handleFetchOffsets)."""
     group = shard.groups.get(request.group)
-    offsets = Offsets() if group is None else group.offsets
     stable = request.require_stable and shard.policy.knows_stable_offsets
+    found = fetched(Offsets() if group is None else group.offsets, request, stable=stable)
+    shard.answer(request.request_id, FetchResponse(Error.NONE, found))
+
+
+def fetched(offsets: Offsets, request: Fetch, *, stable: bool = False) -> dict[TopicPartition, int | Error | None]:
+    """The offsets that are asked for; `stable`: not those that a transaction may still replace."""
     found: dict[TopicPartition, int | Error | None] = {}
     for place in tuple(offsets.committed) if request.places is None else request.places:
         committed = offsets.committed.get(place)
         told = None if committed is None else committed.offset
         found[place] = Error.UNSTABLE_OFFSET_COMMIT if stable and offsets.is_unstable(place) else told
-    shard.answer(request.request_id, FetchResponse(Error.NONE, found))
+    return found
 
 
 def delete(shard: Shard, request: Delete) -> None:

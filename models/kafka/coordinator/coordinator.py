@@ -62,7 +62,7 @@ class Coordinator:
         now_ms: int = 0,
         loaded: bool = True,
     ) -> None:
-        self._shard = Shard(
+        self.shard = Shard(
             policy,
             settings or default_settings(policy),
             choices or FirstChoice(),
@@ -71,7 +71,7 @@ class Coordinator:
             now_ms,
             log=log or Log(),
         )
-        self._ownership = Ownership.LOADING
+        self.ownership = Ownership.LOADING
         self._schedule_clean_up()
         if loaded:
             self.load()
@@ -79,30 +79,30 @@ class Coordinator:
     @property
     def now_ms(self) -> int:
         """The virtual time."""
-        return self._shard.now_ms
+        return self.shard.now_ms
 
     @property
     def groups(self) -> Mapping[str, Group]:
         """The groups as they are now; to be looked at only."""
-        return self._shard.groups
+        return self.shard.groups
 
     @property
     def log(self) -> Log:
         """What is written; another coordinator can take the groups over from it once this one has been unloaded."""
-        return self._shard.log
+        return self.shard.log
 
     @property
     def timers(self) -> Timers:
         """The timers that wait; to be looked at only."""
-        return self._shard.timers
+        return self.shard.timers
 
     def handle(self, request: Request) -> Outcome:
         """Handle a request at the present time, and timers that are due at once because of it."""
-        shard = self._shard
+        shard = self.shard
         handler, refused = HANDLERS[type(request)]
         if not request.group and isinstance(request, NEED_GROUP_ID):
             shard.answer(request.request_id, refused(Error.INVALID_GROUP_ID))
-        elif (unreached := refusal(shard, self._ownership, request)) is not None:
+        elif (unreached := refusal(shard, self.ownership, request)) is not None:
             shard.answer(request.request_id, refused(unreached))
         else:
             try:
@@ -114,56 +114,56 @@ class Coordinator:
 
     def advance(self, by_ms: int) -> Outcome:
         """Let time pass; each timer fires at its own deadline, and what it starts can fire within the same wait."""
-        target_ms = self._shard.now_ms + by_ms
+        target_ms = self.shard.now_ms + by_ms
         self._fire_until(target_ms)
-        self._shard.now_ms = target_ms
-        return self._shard.outcome()
+        self.shard.now_ms = target_ms
+        return self.shard.outcome()
 
     def load(self) -> Outcome:
         """Finish loading: take over the groups of the log (onGroupLoaded, onLoaded)."""
-        self._ownership = Ownership.OWNED
-        load(self._shard)
-        return self._shard.outcome()
+        self.ownership = Ownership.OWNED
+        load(self.shard)
+        return self.shard.outcome()
 
     def unload(self) -> Outcome:
         """Give the groups up: another broker leads the partition now (onGroupUnloaded, onUnloaded)."""
-        unload(self._shard)
-        self._ownership = Ownership.FOREIGN
-        return self._shard.outcome()
+        unload(self.shard)
+        self.ownership = Ownership.FOREIGN
+        return self.shard.outcome()
 
     def stop(self) -> None:
         """Shut the service down; requests find no coordinator at all any more."""
-        self._ownership = Ownership.STOPPED
+        self.ownership = Ownership.STOPPED
 
     def fail_writes(self, error: Error) -> None:
         """Let writes to the log end with an error from now on, or well again (NONE)."""
-        self._shard.writes.error = error
+        self.shard.writes.error = error
 
     def hold_writes(self) -> None:
         """Let writes wait from now on, until `settle_writes`."""
-        self._shard.writes.held = True
+        self.shard.writes.held = True
 
     def settle_writes(self, error: Error = Error.NONE) -> Outcome:
         """End the writes that wait, and wait no more."""
-        writes = self._shard.writes
+        writes = self.shard.writes
         writes.held = False
         writes.settle(error)
-        self._fire_until(self._shard.now_ms)
-        return self._shard.outcome()
+        self._fire_until(self.shard.now_ms)
+        return self.shard.outcome()
 
     def complete_transaction(self, producer_id: int, *, commit: bool) -> Outcome:
         """End a producer's transaction for all groups (handleTxnCompletion, replayEndTransactionMarker)."""
-        self._shard.log.end += 1
-        for group in self._shard.groups.values():
+        self.shard.log.end += 1
+        for group in self.shard.groups.values():
             group.offsets.complete(producer_id, commit=commit)
-        return self._shard.outcome()
+        return self.shard.outcome()
 
     def gone_after_ms(self, group: str) -> int | None:
         """When an Empty group will be removed unless somebody joins or commits; None if that can't be said."""
-        return gone_after_ms(self._shard, self._shard.groups[group])
+        return gone_after_ms(self.shard, self.shard.groups[group])
 
     def _fire_until(self, target_ms: int) -> None:
-        shard = self._shard
+        shard = self.shard
         while (timer := shard.timers.take(target_ms)) is not None:
             shard.now_ms = timer.at_ms
             tied = shard.timers.next_ms() == timer.at_ms
@@ -171,7 +171,7 @@ class Coordinator:
             shard.fired.append(Fired(timer.at_ms, timer.kind, timer.group or None, timer.member or None, tied))
 
     def _fire(self, timer: Timer) -> None:
-        shard = self._shard
+        shard = self.shard
         if timer.kind is TimerKind.CLEANUP:
             clean_up(shard)
             self._schedule_clean_up()
@@ -187,5 +187,5 @@ class Coordinator:
             end_sync_wait(shard, group, timer.detail)
 
     def _schedule_clean_up(self) -> None:
-        shard = self._shard
+        shard = self.shard
         shard.timers.schedule(TimerKind.CLEANUP, "", "", shard.now_ms + shard.settings.retention_check_interval_ms)

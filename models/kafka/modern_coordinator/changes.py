@@ -1,20 +1,32 @@
-"""What the coordinator of consumer groups answers and does. Deeds and timers are told as those of classic groups are."""
+"""What the coordinator of consumer groups answers, beside what that of classic groups does, and the settings that it looks at."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
-from models.kafka.coordinator.changes import Deed, Fired
-from models.kafka.modern_coordinator.errors import Error
+from models.kafka.coordinator.responses import Response
 from models.kafka.modern_coordinator.partitions import Partitions
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """An answer that is nothing but an error or its absence."""
+class Migration(Enum):
+    """group.consumer.migration.policy: whether a classic group becomes a consumer group (upgrade) and the other way (downgrade)."""
 
-    error: Error = Error.NONE
+    DISABLED = "disabled"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    BIDIRECTIONAL = "bidirectional"
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether a member of the consumer protocol may join a classic group."""
+        return self in (Migration.UPGRADE, Migration.BIDIRECTIONAL)
+
+    @property
+    def downgrades(self) -> bool:
+        """Whether a group goes back to the classic protocol once nobody speaks the other one any more."""
+        return self in (Migration.DOWNGRADE, Migration.BIDIRECTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +37,6 @@ class HeartbeatResponse(Response):
     epoch: int = 0
     heartbeat_interval_ms: int = 0
     assignment: Partitions | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A response on its way to whoever sent the request; every request is answered at once."""
-
-    request_id: int
-    at_ms: int
-    response: Response
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """All that follows from one request or from the passing of time, each in order."""
-
-    answers: tuple[Answer, ...] = ()
-    fired: tuple[Fired, ...] = ()
-    deeds: tuple[Deed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,5 +55,7 @@ class Settings:
     """offsets.retention.minutes"""
     retention_check_interval_ms: int = 600_000
     """offsets.retention.check.interval.ms"""
+    migration: Migration = Migration.BIDIRECTIONAL
+    """group.consumer.migration.policy"""
     topics: Mapping[str, int] = field(default_factory=dict)
     """Partition counts of the topics that are there at the start."""

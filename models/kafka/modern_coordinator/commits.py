@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from models.kafka.coordinator.offsets import Committed, TopicPartition
-from models.kafka.coordinator.requests import Commit, Delete
-from models.kafka.modern_coordinator.changes import Response
-from models.kafka.modern_coordinator.errors import Error, Refusal
+from models.kafka.coordinator.commits import fetched
+from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.offsets import Committed, Offsets, TopicPartition
+from models.kafka.coordinator.requests import Commit, Delete, Fetch
+from models.kafka.coordinator.responses import FetchResponse, Response
+from models.kafka.modern_coordinator.errors import Refusal
 from models.kafka.modern_coordinator.group import ConsumerGroup, SimpleGroup
 from models.kafka.modern_coordinator.shard import Shard
 
@@ -35,10 +37,16 @@ def _check_member(group: ConsumerGroup, request: Commit) -> None:
     member = group.members.get(request.member)
     if member is None:
         raise Refusal(Error.UNKNOWN_MEMBER_ID)
-    if request.api_version < FIRST_VERSION_WITH_EPOCHS:
+    if request.api_version < FIRST_VERSION_WITH_EPOCHS and member.classic is None:
         raise Refusal(Error.UNSUPPORTED_VERSION)
     if request.generation != member.epoch:
-        raise Refusal(Error.STALE_MEMBER_EPOCH)
+        raise Refusal(Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION)
+
+
+def fetch(shard: Shard, request: Fetch) -> None:
+    """Tell the offsets of a group; none are in transactions here."""
+    group = shard.groups.get(request.group)
+    shard.answer(request.request_id, FetchResponse(Error.NONE, fetched(Offsets() if group is None else group.offsets, request)))
 
 
 def delete(shard: Shard, request: Delete) -> None:

@@ -1,8 +1,8 @@
 """The coordinator: requests, changes of topics and the passing of time go in, answers, fired timers and deeds come out.
 
 It follows GroupMetadataManager.java of 4.0.0 step by step, and GroupCoordinatorShard.java around it. It does no I/O and reads
-no clock. What an assignor would choose it asks `choose_target`. Groups of the classic protocol are known here only as far as
-they have no members; groups that take both protocols at once (group.consumer.migration.policy) are not.
+no clock. What an assignor would choose it asks `choose_target`. Of the groups that nothing but the classic protocol is spoken in
+it knows only those without members; `both.BothCoordinator` holds the others, and lets groups go from one kind to the other.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from models.kafka.coordinator.changes import Fired
-from models.kafka.coordinator.requests import Commit, Delete, Request
+from models.kafka.coordinator.changes import Fired, Outcome
+from models.kafka.coordinator.errors import Error, Fault
+from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
+from models.kafka.coordinator.responses import FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
 from models.kafka.coordinator.timers import Timer, TimerKind, Timers
 from models.kafka.modern_coordinator.assignors import ChooseTarget, choose_target
-from models.kafka.modern_coordinator.changes import Outcome, Response, Settings
-from models.kafka.modern_coordinator.commits import clean_up, commit, delete
+from models.kafka.modern_coordinator.changes import Settings
+from models.kafka.modern_coordinator.classic_members import heartbeat as classic_heartbeat
+from models.kafka.modern_coordinator.classic_members import join, leave, sync
+from models.kafka.modern_coordinator.commits import clean_up, commit, delete, fetch
 from models.kafka.modern_coordinator.errors import Refusal
 from models.kafka.modern_coordinator.group import ConsumerGroup, SimpleGroup
 from models.kafka.modern_coordinator.heartbeats import heartbeat
@@ -23,7 +27,26 @@ from models.kafka.modern_coordinator.regexes import resolve
 from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
 from models.kafka.modern_coordinator.shard import Shard, numbered_ids
 
-HANDLERS: Mapping[type[Request], Callable[[Shard, Any], None]] = {ConsumerHeartbeat: heartbeat, Commit: commit, Delete: delete}
+Handler = Callable[[Shard, Any], None]
+HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = {
+    ConsumerHeartbeat: (heartbeat, Response),
+    Commit: (commit, Response),
+    Fetch: (fetch, FetchResponse),
+    Delete: (delete, Response),
+    Join: (join, JoinResponse),
+    Sync: (sync, SyncResponse),
+    Heartbeat: (classic_heartbeat, Response),
+    Leave: (leave, LeaveResponse),
+}
+"""Who handles a request, and what answers it if it is refused. The last four are of classic members in consumer groups."""
+
+WHY_FENCED: Mapping[TimerKind, str] = {
+    TimerKind.SESSION: "the member session expired.",
+    TimerKind.REBALANCE: "the member failed to transition from epoch {epoch} within {rebalance_ms}ms.",
+    TimerKind.JOIN: "the classic member failed to join within the rebalance timeout.",
+    TimerKind.SYNC: "the member failed to sync within timeout.",
+}
+"""What is said of a member whose time is over."""
 
 
 class Coordinator:
@@ -36,33 +59,38 @@ class Coordinator:
         choose_target: ChooseTarget = choose_target,
         make_member_id: Callable[[], str] | None = None,
         order: Callable[[str], Any] = str,
+        now_ms: int = 0,
     ) -> None:
         settings = settings or Settings()
-        self._shard = Shard(settings, choose_target, make_member_id or numbered_ids(), Timers(order), topics=dict(settings.topics))
+        self.shard = Shard(settings, choose_target, make_member_id or numbered_ids(), Timers(order), topics=dict(settings.topics))
+        self.shard.now_ms = now_ms
         self._schedule_clean_up()
 
     @property
     def now_ms(self) -> int:
         """The virtual time."""
-        return self._shard.now_ms
+        return self.shard.now_ms
 
     @property
     def groups(self) -> Mapping[str, ConsumerGroup | SimpleGroup]:
         """The groups as they are now; to be looked at only."""
-        return self._shard.groups
+        return self.shard.groups
 
     @property
     def timers(self) -> Timers:
         """The timers that wait; to be looked at only."""
-        return self._shard.timers
+        return self.shard.timers
 
     def handle(self, request: Request) -> Outcome:
         """Handle a request at the present time, then the tasks that it queued, then timers that are due at once."""
-        shard = self._shard
+        shard = self.shard
+        handler, refused = HANDLERS[type(request)]
         try:
-            HANDLERS[type(request)](shard, request)
+            handler(shard, request)
         except Refusal as refusal:
-            shard.answer(request.request_id, Response(refusal.error))
+            shard.answer(request.request_id, refused(refusal.error))
+        except Fault:
+            shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
         self._run_tasks()
         self._fire_until(shard.now_ms)
         return shard.outcome()
@@ -72,7 +100,7 @@ class Coordinator:
 
         Groups that subscribe to it look at their topics with their next heartbeat (onNewMetadataImage).
         """
-        shard = self._shard
+        shard = self.shard
         known = shard.topics.get(topic, 0)
         if partitions == 0:
             shard.topics.pop(topic, None)
@@ -87,13 +115,13 @@ class Coordinator:
 
     def advance(self, by_ms: int) -> Outcome:
         """Let time pass; each timer fires at its own deadline, and what it starts can fire within the same wait."""
-        target_ms = self._shard.now_ms + by_ms
+        target_ms = self.shard.now_ms + by_ms
         self._fire_until(target_ms)
-        self._shard.now_ms = target_ms
-        return self._shard.outcome()
+        self.shard.now_ms = target_ms
+        return self.shard.outcome()
 
     def _run_tasks(self) -> None:
-        shard = self._shard
+        shard = self.shard
         while shard.unresolved:
             group = shard.unresolved.pop()
             changed = resolve(group, shard.topics, shard.now_ms, shard.topics_created)
@@ -101,7 +129,7 @@ class Coordinator:
                 shard.raise_epoch(group)
 
     def _fire_until(self, target_ms: int) -> None:
-        shard = self._shard
+        shard = self.shard
         while (timer := shard.timers.take(target_ms)) is not None:
             shard.now_ms = timer.at_ms
             tied = shard.timers.next_ms() == timer.at_ms
@@ -109,7 +137,7 @@ class Coordinator:
             shard.fired.append(Fired(timer.at_ms, timer.kind, timer.group or None, timer.member or None, tied))
 
     def _fire(self, timer: Timer) -> None:
-        shard = self._shard
+        shard = self.shard
         if timer.kind is TimerKind.CLEANUP:
             clean_up(shard)
             self._schedule_clean_up()
@@ -118,15 +146,12 @@ class Coordinator:
         member = group.members.get(timer.member) if isinstance(group, ConsumerGroup) else None
         if not isinstance(group, ConsumerGroup) or member is None:
             return  # it outlived what it was made for
-        if timer.kind is TimerKind.SESSION:
-            shard.tell("ModernMemberFenced", group, member, why="the member session expired.")
-        elif member.epoch == timer.detail:
-            why = f"the member failed to transition from epoch {member.epoch} within {member.rebalance_ms}ms."
-            shard.tell("ModernMemberFenced", group, member, why=why)
-        else:
+        if timer.kind is TimerKind.REBALANCE and member.epoch != timer.detail:
             return  # it has revoked since
-        shard.remove_member(group, member)
+        why = WHY_FENCED[timer.kind].format(epoch=member.epoch, rebalance_ms=member.rebalance_ms)
+        shard.tell("ModernMemberFenced", group, member, why=why)
+        shard.remove_members(group, [member])
 
     def _schedule_clean_up(self) -> None:
-        shard = self._shard
+        shard = self.shard
         shard.timers.schedule(TimerKind.CLEANUP, "", "", shard.now_ms + shard.settings.retention_check_interval_ms)

@@ -6,13 +6,15 @@ thousand: how many subscribe to a topic or pattern, how many name an assignor, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Tally
 from models.kafka.coordinator.offsets import Offsets
-from models.kafka.modern_coordinator.errors import Error, Refusal
+from models.kafka.coordinator.subscription import CONSUMER
+from models.kafka.modern_coordinator.errors import Refusal
 from models.kafka.modern_coordinator.member import Member, MemberState
 from models.kafka.modern_coordinator.partitions import NO_PARTITIONS, Partitions, TopicPartition
 
@@ -66,6 +68,9 @@ class ConsumerGroup:
     _topics: Tally[str] = field(default_factory=Tally)
     _regexes: Tally[str] = field(default_factory=Tally)
     _assignors: Tally[str] = field(default_factory=Tally)
+    _classic: int = 0
+    """Members that speak the classic protocol, and how many of them support which assignor."""
+    _supported: Tally[str] = field(default_factory=Tally)
 
     @property
     def state(self) -> GroupState:
@@ -90,6 +95,19 @@ class ConsumerGroup:
     def has_reached_target(self, member: Member) -> bool:
         """Whether the member has all that it is to have."""
         return member.state is MemberState.STABLE and member.epoch == self.target_epoch
+
+    def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether a JoinGroup with these assignors fits those that the present classic members support (supportsClassicProtocols)."""
+        return protocol_type == CONSUMER and any(self._supported[name] == self._classic for name in names)
+
+    def is_classic_without(self, leaving: Collection[Member]) -> bool:
+        """Whether members remain, all of the classic protocol (allMembersUseClassicProtocolExcept)."""
+        remaining = len(self.members) - len(leaving)
+        return remaining > 0 and remaining == self._classic - sum(member.classic is not None for member in leaving)
+
+    def waits_for_others(self, member: Member) -> bool:
+        """Whether somebody still holds what the member is to have (waitingOnUnreleasedPartition)."""
+        return any(partition in self.held for partition in self.target(member.id) - member.assigned)
 
     def static_member(self, instance: str) -> Member | None:
         """The member of an instance. Refuses where the instance leads to a member that is gone, as Kafka's look-up does."""
@@ -133,6 +151,9 @@ class ConsumerGroup:
             self._regexes[member.regex] += 1
         if member.assignor is not None:
             self._assignors[member.assignor] += 1
+        if member.classic is not None:
+            self._classic += 1
+            self._supported.update({protocol.name for protocol in member.classic.protocols})
         self.held |= member.assigned
         self.held |= member.pending_revocation
 
@@ -170,5 +191,9 @@ class ConsumerGroup:
             self._regexes.drop(member.regex)
         if member.assignor is not None:
             self._assignors.drop(member.assignor)
+        if member.classic is not None:
+            self._classic -= 1
+            for name in {protocol.name for protocol in member.classic.protocols}:
+                self._supported.drop(name)
         self.held -= member.assigned
         self.held -= member.pending_revocation

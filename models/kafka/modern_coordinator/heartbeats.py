@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.timers import TimerKind
 from models.kafka.modern_coordinator.changes import HeartbeatResponse
-from models.kafka.modern_coordinator.errors import Error, Refusal
+from models.kafka.modern_coordinator.errors import Refusal
 from models.kafka.modern_coordinator.group import ConsumerGroup
 from models.kafka.modern_coordinator.member import Member, MemberState
 from models.kafka.modern_coordinator.partitions import by_topic
-from models.kafka.modern_coordinator.reconciliation import owns_only, reconcile
+from models.kafka.modern_coordinator.reconciliation import Owned, owns_only, reconcile
 from models.kafka.modern_coordinator.regexes import check_regex, needs_resolution, takes_over_resolution
 from models.kafka.modern_coordinator.requests import (
     JOIN_EPOCH,
@@ -24,6 +25,9 @@ from models.kafka.modern_coordinator.requests import (
     ConsumerHeartbeat,
 )
 from models.kafka.modern_coordinator.shard import Shard
+
+CLASSIC = "classic"
+"""The protocol of members that join by JoinGroup."""
 
 
 def heartbeat(shard: Shard, request: ConsumerHeartbeat) -> None:
@@ -38,12 +42,12 @@ def heartbeat(shard: Shard, request: ConsumerHeartbeat) -> None:
     before, replaced = _place(shard, group, request)
     after = before.told(request)
     check_regex(group, before, after)
-    _enter(shard, group, before, replaced)
-    _subscribe(shard, group, before, after)
+    enter(shard, group, before, replaced)
+    subscribe(shard, group, before, after)
     if group.epoch > group.target_epoch:
         shard.compute_target(group)
-    after = _reconcile(shard, group, after, request)
-    shard.timers.schedule(TimerKind.SESSION, group.id, after.id, shard.now_ms + shard.settings.session_ms)
+    after = move_on(shard, group, after, request.owned)
+    shard.renew(group, after)
     is_told = request.epoch == JOIN_EPOCH or request.is_full or after.assigned != before.assigned
     assignment = after.assigned if is_told else None
     shard.answer(request.request_id, HeartbeatResponse(Error.NONE, after.id, after.epoch, shard.settings.heartbeat_interval_ms, assignment))
@@ -74,13 +78,26 @@ def _group(shard: Shard, request: ConsumerHeartbeat) -> ConsumerGroup:
     known = shard.groups.get(request.group)
     if isinstance(known, ConsumerGroup):
         group = known
+    elif request.epoch == JOIN_EPOCH and known is not None:
+        group = ConsumerGroup(request.group, offsets=known.offsets)
     elif request.epoch == JOIN_EPOCH:
-        group = ConsumerGroup(request.group) if known is None else ConsumerGroup(request.group, offsets=known.offsets)
+        group = _new_group(shard, request.group)
     else:
         raise Refusal(Error.GROUP_ID_NOT_FOUND)
-    if len(group.members) >= shard.settings.max_size and request.member not in group.members:
-        raise Refusal(Error.GROUP_MAX_SIZE_REACHED)
+    check_size(shard, group, request.member)
     return group
+
+
+def _new_group(shard: Shard, group_id: str) -> ConsumerGroup:
+    """A group that is not there yet: new, or made of a classic one (getOrMaybeCreateConsumerGroup)."""
+    upgraded = None if shard.neighbour is None else shard.neighbour.upgraded(group_id)
+    return ConsumerGroup(group_id) if upgraded is None else upgraded
+
+
+def check_size(shard: Shard, group: ConsumerGroup, member_id: str) -> None:
+    """Refuse a newcomer where the group is full (throwIfConsumerGroupIsFull)."""
+    if len(group.members) >= shard.settings.max_size and member_id not in group.members:
+        raise Refusal(Error.GROUP_MAX_SIZE_REACHED)
 
 
 def _place(shard: Shard, group: ConsumerGroup, request: ConsumerHeartbeat) -> tuple[Member, Member | None]:
@@ -88,7 +105,7 @@ def _place(shard: Shard, group: ConsumerGroup, request: ConsumerHeartbeat) -> tu
     if request.instance is not None and request.epoch == JOIN_EPOCH:
         return _static_place(shard, group, request, request.instance)
     if request.instance is not None:
-        member = _holder(shard, group, request, request.instance)
+        member = instance_holder(shard, group, request.member, request.instance)
     else:
         known = group.members.get(request.member)
         if known is None and request.epoch == JOIN_EPOCH:
@@ -105,25 +122,26 @@ def _static_place(shard: Shard, group: ConsumerGroup, request: ConsumerHeartbeat
     holder = group.static_member(instance)
     if holder is None:
         return group.members.get(request.member) or Member(request.member), None
-    if holder.epoch != LEAVE_FOR_A_WHILE_EPOCH:
-        _tell_refused(shard, group, request, holder, "unreleased")
+    if holder.epoch != LEAVE_FOR_A_WHILE_EPOCH and holder.classic is None:
+        tell_refused(shard, group, request.member, holder, "unreleased")
         raise Refusal(Error.UNRELEASED_INSTANCE_ID)
     return replace(holder, id=request.member, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH), holder
 
 
-def _holder(shard: Shard, group: ConsumerGroup, request: ConsumerHeartbeat, instance: str) -> Member:
+def instance_holder(shard: Shard, group: ConsumerGroup, member_id: str, instance: str) -> Member:
     """The member of an instance, which has to be the one that asks."""
     holder = group.static_member(instance)
     if holder is None:
         raise Refusal(Error.UNKNOWN_MEMBER_ID)
-    if holder.id != request.member:
-        _tell_refused(shard, group, request, holder, "fenced")
+    if holder.id != member_id:
+        tell_refused(shard, group, member_id, holder, "fenced")
         raise Refusal(Error.FENCED_INSTANCE_ID)
     return holder
 
 
-def _tell_refused(shard: Shard, group: ConsumerGroup, request: ConsumerHeartbeat, holder: Member, why: str) -> None:
-    shard.tell("ModernMemberRefused", group, replace(holder, id=request.member), old_member_id=holder.id, why=why)
+def tell_refused(shard: Shard, group: ConsumerGroup, member_id: str, holder: Member, why: str) -> None:
+    """Announce that a static member is not let in, or is not the one that it says."""
+    shard.tell("ModernMemberRefused", group, replace(holder, id=member_id), old_member_id=holder.id, why=why)
 
 
 def _check_epoch(member: Member, request: ConsumerHeartbeat) -> None:
@@ -138,18 +156,24 @@ def _check_epoch(member: Member, request: ConsumerHeartbeat) -> None:
 # -- what an accepted heartbeat does -----------------------------------------------------------------------
 
 
-def _enter(shard: Shard, group: ConsumerGroup, before: Member, replaced: Member | None) -> None:
+def enter(shard: Shard, group: ConsumerGroup, before: Member, replaced: Member | None, protocol: str = "consumer") -> None:
     """Let the member have its place in the group, and the group its place among others."""
+    if group.id not in shard.groups and shard.neighbour is not None and shard.neighbour.give_up(group.id):
+        shard.tell("GroupConverted", group, from_type="classic" if group.members else "empty classic", to_type="consumer")
+        for member in group.members.values():
+            shard.renew(group, member)
     shard.groups[group.id] = group
     if replaced is not None:
         group.replace(replaced, before)
-        shard.tell("ModernMemberJoined", group, before, old_member_id=replaced.id, rejoined=True)
+        shard.tell("ModernMemberJoined", group, before, old_member_id=replaced.id, rejoined=True, protocol=protocol)
     elif before.id not in group.members:
         group.put(before)
-        shard.tell("ModernMemberJoined", group, before)
+        shard.tell("ModernMemberJoined", group, before, protocol=protocol)
+    elif protocol == CLASSIC:
+        shard.tell("ModernMemberJoined", group, before, protocol=protocol)  # each JoinGroup is told
 
 
-def _subscribe(shard: Shard, group: ConsumerGroup, before: Member, after: Member) -> None:
+def subscribe(shard: Shard, group: ConsumerGroup, before: Member, after: Member) -> None:
     """Take over what the request tells of the member, and raise the group epoch if that calls for a new target."""
     is_new_target_needed = group.epoch == 0 or before.topics != after.topics or takes_over_resolution(group, before, after)
     if needs_resolution(group, before, after, shard.now_ms, shard.topics_created):
@@ -172,11 +196,11 @@ def _tell_subscription(shard: Shard, group: ConsumerGroup, before: Member, after
         shard.tell("ModernSubscriptionChanged", group, after, regex=after.regex)
 
 
-def _reconcile(shard: Shard, group: ConsumerGroup, member: Member, request: ConsumerHeartbeat) -> Member:
+def move_on(shard: Shard, group: ConsumerGroup, member: Member, owned: Owned | None) -> Member:
     """Bring the member nearer to its target; while it has to revoke, it does so against the clock (maybeReconcile)."""
     if group.has_reached_target(member):
         return member
-    after = reconcile(member, group.target_epoch, group.target(member.id), request.owned, group.held)
+    after = reconcile(member, group.target_epoch, group.target(member.id), owned, group.held)
     if after is member:
         return member
     group.move(after)
@@ -196,7 +220,7 @@ def _leave(shard: Shard, request: ConsumerHeartbeat) -> None:
     """End a membership, or let a static member go for a while: then only its epoch says so (consumerGroupLeave)."""
     group = shard.consumer_group(request.group)
     if request.instance is not None:
-        member = _holder(shard, group, request, request.instance)
+        member = instance_holder(shard, group, request.member, request.instance)
     elif request.member in group.members:
         member = group.members[request.member]
     else:
@@ -206,5 +230,5 @@ def _leave(shard: Shard, request: ConsumerHeartbeat) -> None:
         group.move(replace(member, epoch=LEAVE_FOR_A_WHILE_EPOCH, pending_revocation=frozenset()))
     else:
         shard.tell("ModernMemberLeft", group, member)
-        shard.remove_member(group, member)
+        shard.remove_members(group, [member])
     shard.answer(request.request_id, HeartbeatResponse(Error.NONE, request.member, request.epoch))

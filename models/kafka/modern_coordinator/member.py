@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from models.kafka.coordinator.requests import Protocol
 from models.kafka.modern_coordinator.partitions import NO_PARTITIONS, Partitions
 from models.kafka.modern_coordinator.requests import NOT_SENT, ConsumerHeartbeat
 
@@ -41,6 +42,14 @@ STEPS: Mapping[MemberState, Mapping[MemberState, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class ClassicSide:
+    """What only a member that speaks the classic protocol tells (ClassicMemberMetadata)."""
+
+    session_ms: int
+    protocols: tuple[Protocol, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """A member as its last heartbeat left it. Epoch -2 is a static member that means to come back."""
 
@@ -57,10 +66,13 @@ class Member:
     state: MemberState = MemberState.STABLE
     assigned: Partitions = NO_PARTITIONS
     pending_revocation: Partitions = NO_PARTITIONS
+    client_host: str = ""
+    classic: ClassicSide | None = None
+    """None: it speaks the consumer protocol."""
 
     def told(self, request: ConsumerHeartbeat) -> Member:
         """The member with all that the request tells of it; the same object if that is nothing new."""
-        if request.tells_nothing and request.instance == self.instance:
+        if request.tells_nothing and request.instance == self.instance and self.classic is None:
             return self
         after = replace(
             self,
@@ -71,6 +83,7 @@ class Member:
             topics=self.topics if request.topics is None else request.topics,
             regex=_or(request.regex, self.regex),
             assignor=_or(request.assignor, self.assignor),
+            classic=None,
         )
         return self if after == self else after
 

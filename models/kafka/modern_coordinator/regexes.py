@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from models.kafka.modern_coordinator.errors import Error, Refusal
+from models.kafka.coordinator.errors import Error
+from models.kafka.modern_coordinator.errors import Refusal
 from models.kafka.modern_coordinator.group import ConsumerGroup, Resolution
 from models.kafka.modern_coordinator.member import Member
 

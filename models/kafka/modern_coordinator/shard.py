@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Protocol
 
-from models.kafka.coordinator.changes import Deed, Fired
+from models.kafka.coordinator.changes import Deed, Fired, Outcome
+from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.responses import Answer, Response
 from models.kafka.coordinator.timers import TimerKind, Timers
 from models.kafka.modern_coordinator.assignors import ChooseTarget, Subscriber, Subscription, choose_target
-from models.kafka.modern_coordinator.changes import Answer, Outcome, Response, Settings
-from models.kafka.modern_coordinator.errors import Error, Refusal
+from models.kafka.modern_coordinator.changes import Settings
+from models.kafka.modern_coordinator.errors import Refusal
 from models.kafka.modern_coordinator.group import ConsumerGroup, SimpleGroup
 from models.kafka.modern_coordinator.member import Member
 
@@ -19,6 +22,19 @@ def numbered_ids() -> Callable[[], str]:
     """Make member ids by counting; real ones are random UUIDs."""
     numbers = count(1)
     return lambda: f"member-{next(numbers)}"
+
+
+class Neighbour(Protocol):
+    """Who holds the classic groups beside this coordinator, where groups may go from one protocol to the other."""
+
+    def upgraded(self, group_id: str) -> ConsumerGroup | None:
+        """The consumer group that a classic one would become; None if there is none, or it can't."""
+
+    def give_up(self, group_id: str) -> bool:
+        """Drop a classic group, as it is a consumer group now; say whether there was one."""
+
+    def downgrade(self, group: ConsumerGroup, leaving: Collection[Member]) -> bool:
+        """Take a group over without those that leave it, if only members of the classic protocol remain; say whether it was."""
 
 
 @dataclass(slots=True)
@@ -34,6 +50,7 @@ class Shard:
     topics: dict[str, int] = field(default_factory=dict)
     topics_created: int = 0
     """How many topics have come into being, counted so that a pattern's resolution can be dated."""
+    neighbour: Neighbour | None = None
     unresolved: list[ConsumerGroup] = field(default_factory=list)
     """Groups whose patterns are to be resolved once the present request or timer is done with."""
     answers: list[Answer] = field(default_factory=list)
@@ -89,11 +106,25 @@ class Shard:
         group.target_epoch = group.epoch
         self.tell("TargetComputed", group, assignor=subscription.assignor)
 
-    def remove_member(self, group: ConsumerGroup, member: Member) -> None:
-        """End a membership: the others share what it had (consumerGroupFenceMember)."""
-        self.timers.cancel(TimerKind.SESSION, group.id, member.id)
-        self.timers.cancel(TimerKind.REBALANCE, group.id, member.id)
-        group.drop(member)
-        group.forget_unused_regex(member.regex)
+    def remove_members(self, group: ConsumerGroup, members: Collection[Member]) -> None:
+        """End memberships: the others share what they had (consumerGroupFenceMembers), or are a classic group from now on."""
+        for member in members:
+            for kind in MEMBER_TIMERS:
+                self.timers.cancel(kind, group.id, member.id)
+        if self.neighbour is not None and self.neighbour.downgrade(group, members):
+            del self.groups[group.id]
+            return
+        for member in members:
+            group.drop(member)
+            group.forget_unused_regex(member.regex)
         self.look_at_topics(group)
         self.raise_epoch(group)
+
+    def renew(self, group: ConsumerGroup, member: Member) -> None:
+        """Start a member's session anew; one of the classic protocol has brought its own timeout."""
+        session_ms = self.settings.session_ms if member.classic is None else member.classic.session_ms
+        self.timers.schedule(TimerKind.SESSION, group.id, member.id, self.now_ms + session_ms)
+
+
+MEMBER_TIMERS = (TimerKind.SESSION, TimerKind.REBALANCE, TimerKind.JOIN, TimerKind.SYNC)
+"""What may wait for a member; the last two only where it speaks the classic protocol."""

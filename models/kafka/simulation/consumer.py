@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, cast
 
+from models.kafka.coordinator.embedded import assigned, assignment, subscription
 from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.policy import parse_version
 from models.kafka.coordinator.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.responses import JoinedMember, JoinResponse, Response, SyncResponse
 from models.kafka.coordinator.subscription import CONSUMER, topics_of
 from models.kafka.simulation.cluster import Cluster
-from models.kafka.simulation.plain import assigned, assignment, shares, subscription
+from models.kafka.simulation.plain import shares
 from models.kafka.simulation.scenario import GroupPlan
 from models.kafka.simulation.world import World
 
@@ -33,6 +35,8 @@ COORDINATOR_ID = 2**31 - 1
 FATAL = frozenset(
     {Error.GROUP_MAX_SIZE_REACHED, Error.FENCED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL, Error.INVALID_SESSION_TIMEOUT}
 )
+TELLS_REFUSALS = (2, 7)
+"""Since when a client tells at INFO why it will join again."""
 GONE = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
 
 
@@ -73,6 +77,8 @@ class Consumer:
     """Why it last joined or left, as whoever made it do so knows; for the truth."""
     _poll_planned: bool = field(default=False)
     _leads: bool = field(default=False)
+    _assigned_topics: dict[str, int] = field(default_factory=dict)
+    """Partition counts when it last made an assignment (assignmentSnapshot)."""
 
     @property
     def runs(self) -> bool:
@@ -119,8 +125,8 @@ class Consumer:
         self._rejoin("subscription has changed", "subscription_change")
 
     def see_new_partitions(self) -> None:
-        """Learn from fresh metadata that topics have grown; only the leader does anything about it."""
-        if self._leads and self.phase is Phase.STABLE:
+        """Learn from fresh metadata that topics have grown since they were assigned; only the leader does anything about it."""
+        if self._leads and self.phase is Phase.STABLE and self._assigned_topics != self.cluster.topics:
             self._rejoin("cached metadata has changed", "metadata_change")
 
     def pause(self, for_ms: int) -> None:
@@ -146,10 +152,10 @@ class Consumer:
 
         self.world.plan(after_ms, act)
 
-    def say(self, message: str, **fields: Any) -> None:
-        """Write a line to the client's log."""
+    def say(self, message: str, level: str = "", /, **fields: Any) -> None:
+        """Write a line to the client's log; `level` tells wordings of one message apart where clients have several."""
         self.world.say(
-            self.name, f"kafka.client.{message}", "", client_id=self.name, group=self.plan.name, instance_id=self.instance, **fields
+            self.name, f"kafka.client.{message}", level, client_id=self.name, group=self.plan.name, instance_id=self.instance, **fields
         )
 
     # -- polling -----------------------------------------------------------------------------------------------
@@ -297,7 +303,14 @@ class Consumer:
 
     def _refused(self, message: str, error: Error) -> None:
         """A join or sync was refused; go on as the error asks."""
-        self.say(message, error=error.value, generation=self.generation, member_id=self.member or None, _protocol="range")
+        self.say(
+            message,
+            "INFO" if parse_version(self.cluster.policy.version) >= TELLS_REFUSALS else "DEBUG",
+            error=error.value,
+            generation=self.generation,
+            member_id=self.member or None,
+            _protocol="range",
+        )
         if error in GONE:
             self._lose_coordinator(f"error response {error.value}", disconnected=False)
         elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
@@ -317,6 +330,7 @@ class Consumer:
 
     def _assign(self, response: JoinResponse) -> dict[str, bytes]:
         wanted = {each.member: topics_of(each.metadata) or frozenset() for each in response.members}
+        self._assigned_topics = dict(self.cluster.topics)
         made = shares(self._in_order(response.members), wanted, self.cluster.topics)
         told = ", ".join(f"{member}=Assignment(partitions=[{', '.join(f'{t}-{n}' for t, n in share)}])" for member, share in made.items())
         self.say("assignment_made", generation=self.generation, assignments="{" + told + "}")

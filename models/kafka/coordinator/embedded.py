@@ -1,0 +1,74 @@
+"""The consumers' own protocol, which brokers pass on as bytes: subscriptions and assignments (ConsumerProtocol.java).
+
+Both begin with an int16 version. A subscription lists topics, has user data, and since version 1 the partitions that its sender
+still owns, by topic; an assignment lists partitions by topic. Only a coordinator of both protocols looks inside (KIP-848).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+
+Partition = tuple[str, int]
+VERSION_WITH_OWNED = 1
+
+
+def subscription(topics: Iterable[str], owned: Iterable[Partition] | None = None) -> bytes:
+    """A subscription without user data; with `owned` it is of version 1, as cooperative members send it."""
+    names = sorted(topics)
+    version = 0 if owned is None else VERSION_WITH_OWNED
+    head = struct.pack(">hi", version, len(names)) + b"".join(_text(name) for name in names) + struct.pack(">i", -1)
+    return head if owned is None else head + _listed(owned)
+
+
+def owned_of(metadata: bytes) -> Mapping[str, frozenset[int]]:
+    """The partitions that a subscription says are owned; of version 0, none. It is one that `topics_of` can read."""
+    version, count = struct.unpack_from(">hi", metadata)
+    at = 6
+    for _ in range(count):
+        (length,) = struct.unpack_from(">h", metadata, at)
+        at += 2 + length
+    (user_data,) = struct.unpack_from(">i", metadata, at)
+    if version < VERSION_WITH_OWNED:
+        return {}
+    found: dict[str, set[int]] = {}
+    for topic, number in _read(metadata, at + 4 + max(user_data, 0)):
+        found.setdefault(topic, set()).add(number)
+    return {topic: frozenset(numbers) for topic, numbers in found.items()}
+
+
+def assignment(share: Iterable[Partition]) -> bytes:
+    """An assignment without user data."""
+    return struct.pack(">h", 0) + _listed(share) + struct.pack(">i", -1)
+
+
+def assigned(packed: bytes) -> tuple[Partition, ...]:
+    """The partitions of an assignment; of an empty one, none."""
+    return _read(packed, 2) if packed else ()
+
+
+def _listed(share: Iterable[Partition]) -> bytes:
+    numbers: dict[str, list[int]] = {}
+    for topic, number in share:
+        numbers.setdefault(topic, []).append(number)
+    listed = (_text(topic) + struct.pack(f">i{len(of)}i", len(of), *of) for topic, of in numbers.items())
+    return struct.pack(">i", len(numbers)) + b"".join(listed)
+
+
+def _read(packed: bytes, at: int) -> tuple[Partition, ...]:
+    (topics,) = struct.unpack_from(">i", packed, at)
+    at += 4
+    found: list[Partition] = []
+    for _ in range(topics):
+        (length,) = struct.unpack_from(">h", packed, at)
+        topic = packed[at + 2 : at + 2 + length].decode()
+        at += 2 + length
+        (count,) = struct.unpack_from(">i", packed, at)
+        found.extend((topic, number) for number in struct.unpack_from(f">{count}i", packed, at + 4))
+        at += 4 + 4 * count
+    return tuple(found)
+
+
+def _text(text: str) -> bytes:
+    packed = text.encode()
+    return struct.pack(">h", len(packed)) + packed
