@@ -1,4 +1,4 @@
-"""`groupscope outages`: partitions without a leader, as a table and over time; and what if a broker stops."""
+"""`groupscope outages`: partitions without a leader, or short of replicas, over time; and what if a broker stops."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from pipelines.cli import codes, tables
 from pipelines.cli import options as o
 from pipelines.cli.console import Output, Talk, screen
+from pipelines.cli.outages_spans import show_spans
 from pipelines.cli.source import Asked, Source, open_source
 from pipelines.errors import CannotWrite, UsageError
 
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 
     from models.kafka.outages_whatif import Exposed, Layout
 
+SPANS = "under_replicated_spans"
+UnderReplicated = Annotated[
+    bool,
+    typer.Option(
+        "--under-replicated",
+        help="List the times in which a partition had fewer in-sync replicas than replicas instead.",
+        rich_help_panel=o.SHOW,
+    ),
+]
 IfDown = Annotated[
     str | None,
     typer.Option(
@@ -49,6 +59,7 @@ def outages(
     since: o.Since = None,
     until: o.Until = None,
     around: o.Around = None,
+    under_replicated: UnderReplicated = False,
     if_down: IfDown = None,
     reassignment: MoveTo = None,
     limit: o.Limit = 50,
@@ -65,11 +76,13 @@ def outages(
     if reassignment is not None and if_down is None:
         raise UsageError("--reassignment goes with --if-down BROKER")
     form = o.form(as_json, jsonl, csv)
-    if if_down is not None and (form not in ("json", "people") or not paths):
-        raise UsageError("--if-down needs log files: give PATH..., and --json rather than --jsonl or --csv")
+    if if_down is not None and (form not in ("json", "people") or under_replicated):
+        raise UsageError("--if-down is an answer of its own: give --json rather than --jsonl or --csv, and no --under-replicated")
     source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
     if if_down is not None:
         return _if_down(source, if_down, reassignment, limit=limit, as_json=as_json)
+    if under_replicated:
+        return tables.listing(source, SPANS, SPANS, show_spans, limit=limit, form=form)
     return tables.list_outages(source, limit=limit, form=form)
 
 

@@ -10,7 +10,21 @@ import typer
 
 from pipelines.errors import UsageError
 
-COMMANDS = ("analyze", "explain", "rebalances", "offenders", "timeline", "outages", "ownership", "events", "compare", "sql", "allocate")
+COMMANDS = (
+    "analyze",
+    "explain",
+    "rebalances",
+    "offenders",
+    "timeline",
+    "outages",
+    "outages/under-replicated",
+    "outages/if-down",
+    "ownership",
+    "events",
+    "compare",
+    "sql",
+    "allocate",
+)
 
 
 def _named(incomplete: str) -> list[str]:
@@ -42,6 +56,12 @@ def command_schema(command: str) -> dict[str, Any]:
         return _listing(contract, "offenders", OFFENDER)
     if command in ("rebalances", "timeline", "outages", "ownership"):
         return _listing(contract, command, contract["properties"][command]["items"])
+    if command == "outages/under-replicated":
+        return _listing(contract, "under_replicated_spans", contract["properties"]["under_replicated_spans"]["items"])
+    if command == "outages/if-down":
+        return _object(
+            contract, "groupscope outages --if-down --json", {"schema_version": contract["properties"]["schema_version"], **IF_DOWN}
+        )
     if command == "explain":
         told = {"schema_version": contract["properties"]["schema_version"], "rebalance": {"$ref": "#/$defs/rebalances"}, "story": _TEXTS}
         return _object(contract, "groupscope explain --json", told)
@@ -152,6 +172,42 @@ ALLOCATION: dict[str, Any] = {
         "description": "Queues that change hands with the clients or queues that come or go.",
         "type": "array",
         "items": _closed({"queue": _TEXT, "before": _TEXTS, "after": _TEXTS}),
+    },
+}
+
+
+_NODES = {"type": "array", "items": _TEXT}
+_REPLICAS = {"type": "array", "items": {"type": "integer"}}
+IF_DOWN: dict[str, Any] = {
+    "if_down": {"description": "Broker that is asked for.", **_TEXT},
+    "partitions": {
+        "description": "Partitions that would have no leader.",
+        "type": "array",
+        "items": _closed(
+            {
+                "cluster": _TEXT,
+                "topic": _TEXT,
+                "partition": _COUNT,
+                "why": {"enum": ["single_replica", "last_in_sync"]},
+                "leader": {"type": ["string", "null"]},
+                "replicas": _NODES,
+                "replicas_known": {"description": "A line of the logs names all replicas.", "type": "boolean"},
+                "isr": {"type": ["array", "null"], "items": _TEXT},
+                "move_to": {"description": "Where to move it first; empty where no other broker is known.", **_NODES},
+            }
+        ),
+    },
+    "reassignment": {
+        "description": "What kafka-reassign-partitions --reassignment-json-file reads.",
+        **_closed(
+            {
+                "version": {"const": 1},
+                "partitions": {
+                    "type": "array",
+                    "items": _closed({"topic": _TEXT, "partition": _COUNT, "replicas": _REPLICAS, "log_dirs": _TEXTS}),
+                },
+            }
+        ),
     },
 }
 

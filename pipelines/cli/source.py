@@ -44,7 +44,12 @@ class Source:
     settings: Settings
     codes: list[int]
     skipped: list[dict[str, Any]]
-    layouts: Sequence[Any] = ()
+    whole: Any = None
+
+    @property
+    def layouts(self) -> Sequence[Any]:
+        """How clusters stood when their logs ended."""
+        return getattr(self.whole, "layouts", ())
 
 
 def open_source(asked: Asked, talk: Talk) -> Source:
@@ -72,7 +77,7 @@ def open_source(asked: Asked, talk: Talk) -> Source:
     else:
         raise UsageError("nothing to read: give log files or folders, or --warehouse with the tables of groupscope run")
     rows = select(analysis, asked.groups, since, until)
-    return Source(rows, clock, settings, found, getattr(analysis, "skipped", []), getattr(analysis, "layouts", ()))
+    return Source(rows, clock, settings, found, getattr(analysis, "skipped", []), analysis)
 
 
 def clock_of(zone: str | None, settings: Settings) -> Clock:

@@ -15,6 +15,8 @@ from pipelines.schemas import CONTRACT, ROW_TABLES, TABLES, TOTALS
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from models.kafka.outages_whatif import Layout
+
 PUBLISHED = "published"
 _WITH_ROWS = frozenset(ROW_TABLES.values())
 
@@ -49,6 +51,13 @@ class Warehouse:
         files = list(Stored(self, "log_files"))
         totals = {name: sum(row[name] or 0 for row in files) for name in TOTALS if name != "files"}
         return {"log_files": files, "totals": {"files": len(files), **totals}}
+
+    @cached_property
+    def layouts(self) -> list[Layout]:
+        """How clusters stood when their logs ended."""
+        from models.kafka.outages_whatif import layouts_of
+
+        return layouts_of(Stored(self, "partition_placements"), Stored(self, "brokers"))
 
     def batches(self, table: str) -> Iterator[pa.RecordBatch]:
         """A table as it was published, in its declared types, in the order of its key."""

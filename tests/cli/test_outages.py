@@ -6,10 +6,13 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from pipelines.cli import codes
+from pipelines.local import analyze
 from tests.cli.conftest import ROOT, Cli
+from tests.cli.warehouses import store
 
 LOGGERS = {"controller": "kafka.controller.KafkaController", "state-change": "state.change.logger", "server": "kafka.server.KafkaServer"}
 
@@ -53,6 +56,39 @@ def test_what_if_a_broker_stops(cli: Cli, logs: Path) -> None:
     assert '{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2], "log_dirs": ["any"]}]}' in done.out
 
 
+def test_what_if_is_the_same_from_a_warehouse(cli: Cli, logs: Path, tmp_path: Path) -> None:
+    warehouse = store(analyze([str(logs)]), tmp_path / "warehouse")
+    for broker in ("1", "2", "3"):
+        from_logs = cli("outages", logs, "--if-down", broker, "--json")
+        assert cli("outages", "--warehouse", warehouse, "--if-down", broker, "--json").out == from_logs.out
+    assert "there are 1, 2, 3" in cli("outages", "--warehouse", warehouse, "--if-down", "9").err
+
+
+def test_partitions_short_of_replicas_stand_in_a_table(cli: Cli, logs: Path) -> None:
+    done = cli("outages", logs, "--under-replicated", columns=120)
+    assert (done.code, done.err) == (0, "")
+    line = next(line for line in done.out.splitlines() if "wide-0" in line)
+    assert line.split()[-3:] == ["1", "2,3", "1,2,3"]
+    assert "broker down" in line
+    assert "server.log of broker 1 would settle it" in done.out
+    assert cli("outages", logs, "--under-replicated", "--limit", "0", "--csv").out.splitlines()[1].startswith("default,kafka,")
+
+
+def test_nothing_is_short_where_nothing_is_known(cli: Cli) -> None:
+    done = cli("outages", ROOT / "data_samples" / "kafka" / "1.1.1" / "poll-timeout", "--under-replicated")
+    assert "No partition was short of in-sync replicas" in done.out
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [("outages", []), ("outages/under-replicated", ["--under-replicated"]), ("outages/if-down", ["--if-down", "1"])],
+)
+def test_each_answer_is_as_its_schema_says(cli: Cli, logs: Path, command: str, more: list[str]) -> None:
+    answer = json.loads(cli("outages", logs, *more, "--json").out)
+    jsonschema.validate(answer, json.loads(cli("schema", command).out))
+    assert all(answer[key] for key in answer.keys() - {"reassignment"})
+
+
 def test_what_if_another_stops(cli: Cli, logs: Path) -> None:
     assert "each of the 2 partitions seen in the logs keeps a leader" in cli("outages", logs, "--if-down", "3").out
 
@@ -72,7 +108,8 @@ def test_what_if_as_json_and_the_reassignment_as_a_file(cli: Cli, logs: Path, tm
     [
         (["--if-down", "9"], "no broker '9' in these logs; there are 1, 2, 3"),
         (["--reassignment", "x.json"], "--reassignment goes with --if-down BROKER"),
-        (["--if-down", "1", "--jsonl"], "--if-down needs log files"),
+        (["--if-down", "1", "--jsonl"], "--if-down is an answer of its own"),
+        (["--if-down", "1", "--under-replicated"], "--if-down is an answer of its own"),
     ],
 )
 def test_what_can_not_be_asked(cli: Cli, logs: Path, more: list[str], said: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from models.kafka.outages_whatif import broker_rows, placement_rows
 from pipelines.rows import row_values
 from pipelines.schemas import CONTRACT, TABLES
 from tests.dashboards.hostile import CONTROL, PAYLOADS
@@ -22,6 +23,9 @@ def store(analysis: Any, folder: Path) -> Path:
     """Write what an analysis holds to `folder`, and a run that published it."""
     tables = {table: list(getattr(analysis, key)) for key, table in CONTRACT.items()}
     tables["log_files"] = analysis.inputs["log_files"]
+    layouts = getattr(analysis, "layouts", ())
+    tables["partition_placements"] = [row for layout in layouts for row in placement_rows(layout)]
+    tables["brokers"] = [row for layout in layouts for row in broker_rows(layout)]
     for name, rows in tables.items():
         _write(folder, name, [{**_values(row), "run_id": RUN} for row in rows])
     _write(
