@@ -9,23 +9,35 @@
 After the arrow stand all answers of the step, after the colon the group's state, generation and members in order of their
 names (the leader with a star), after the bar which class and method of Kafka's says so. A condition in brackets chooses versions.
 A client remembers its member id and generation from what it was last told, as a real one does.
+
+With `both` in the settings groups take both protocols (KIP-848): `beat` is ConsumerGroupHeartbeat, whose answer shows the epoch and
+the partitions that are sent, and a consumer group is shown with its epoch and target epoch, each member with its own and what it has:
+`Reconciling 3/3 a@2(t-0,t-1) b@3()`. Topic t has four partitions.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from models.kafka.coordinator.changes import Outcome
 from models.kafka.coordinator.coordinator import Coordinator
+from models.kafka.coordinator.embedded import assigned, assignment
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.policy import Settings, default_settings, parse_version, policy_for
 from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
-from models.kafka.coordinator.responses import FetchResponse, JoinResponse, LeaveResponse
+from models.kafka.coordinator.responses import FetchResponse, JoinResponse, LeaveResponse, SyncResponse
+from models.kafka.modern_coordinator.both import BothCoordinator
+from models.kafka.modern_coordinator.changes import HeartbeatResponse, Migration
+from models.kafka.modern_coordinator.changes import Settings as ModernSettings
+from models.kafka.modern_coordinator.group import ConsumerGroup
+from models.kafka.modern_coordinator.partitions import Partitions, by_topic
+from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
+from models.kafka.simulation.plain import shares
 
 GROUP = "g"
 LINE = re.compile(
@@ -59,14 +71,14 @@ class Script:
     """A whole file."""
 
     versions: list[str]
-    settings: dict[str, int]
+    settings: dict[str, str]
     steps: list[Step]
 
 
 def read(path: Path) -> Script:
     """Read a script; a line that isn't understood is an error."""
     versions: list[str] = []
-    settings: dict[str, int] = {}
+    settings: dict[str, str] = {}
     steps: list[Step] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         words = line.split()
@@ -75,7 +87,7 @@ def read(path: Path) -> Script:
         if words[0] == "versions":
             versions = words[1:]
         elif words[0] == "settings":
-            settings = {name: int(value) for name, value in (word.split("=") for word in words[1:])}
+            settings = dict(word.split("=") for word in words[1:])
         else:
             found = LINE.fullmatch(line.strip())
             assert found, f"{path.name}:{number}: {line}"
@@ -94,16 +106,21 @@ class Client:
     generation: int = -1
     instance: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    owned: Partitions = frozenset()
+    """What it has, where it speaks the consumer protocol."""
 
 
 class Stage:
     """A coordinator, its clients, and a coordinator that takes over where a script says so."""
 
-    def __init__(self, version: str, settings: dict[str, int]) -> None:
+    def __init__(self, version: str, settings: dict[str, str]) -> None:
         policy = policy_for(version)
         self.policy = policy
-        self.settings: Settings = replace(default_settings(policy), **settings)
-        self.coordinator = Coordinator(policy, self.settings)
+        both = settings.pop("both", None)
+        modern_size = int(settings.pop("modern_max_size", 2**31 - 1))
+        self.settings: Settings = replace(default_settings(policy), **{name: int(value) for name, value in settings.items()})
+        self.modern = both and ModernSettings(migration=Migration(both), topics={"t": 4, "u": 2}, max_size=modern_size)
+        self.coordinator: Any = self._begin(None, 0, loaded=True)
         self.clients: dict[str, Client] = {}
         self.requests: dict[int, tuple[Client, str]] = {}
 
@@ -115,12 +132,21 @@ class Stage:
         outcome = self._operate(name, plain) if name in OPERATIONS else self.coordinator.handle(self._request(name, plain, options))
         return sorted(self._answers(outcome))
 
+    def _begin(self, log: Any, now_ms: int, *, loaded: bool) -> Any:
+        if not self.modern:
+            return Coordinator(self.policy, self.settings, log=log, now_ms=now_ms, loaded=loaded)
+        return BothCoordinator(self.policy, self.settings, self.modern, log=log, now_ms=now_ms, loaded=loaded)
+
     def state(self) -> str:
         """The group as a line shows it."""
         group = self.coordinator.groups.get(GROUP)
         if group is None:
             return "Absent"
         names = {client.member: client.name for client in self.clients.values()}
+        if isinstance(group, ConsumerGroup):
+            held = {names.get(each.id, each.id): f"@{each.epoch}({listed(each.assigned)})" for each in group.members.values()}
+            shown = [name + held[name] for name in sorted(held)]
+            return " ".join([group.state.value, f"{group.epoch}/{group.target_epoch}", *shown])
         shown = sorted(names.get(member, member) + ("*" if member == group.leader else "") for member in group.members)
         offsets = [f"{topic}-{number}={kept.offset}" for (topic, number), kept in sorted(group.offsets.committed.items())]
         return " ".join(word for word in (group.state.value, str(group.generation), ",".join(shown), *offsets) if word)
@@ -142,7 +168,7 @@ class Stage:
     def take_over(self) -> Outcome:
         """Another broker begins to read what this one has written."""
         before = self.coordinator
-        self.coordinator = Coordinator(self.policy, self.settings, log=before.log, now_ms=before.now_ms, loaded=False)
+        self.coordinator = self._begin(before.log, before.now_ms, loaded=False)
         return Outcome()
 
     def resize(self, size: str) -> Outcome:
@@ -171,9 +197,21 @@ class Stage:
                 words += self._joined(client, response)
             elif isinstance(response, FetchResponse):
                 words += [f"{topic}-{n}={shown(offset)}" for (topic, n), offset in sorted(response.offsets.items())]
+            elif isinstance(response, HeartbeatResponse):
+                words += self._beaten(client, response)
+            elif isinstance(response, SyncResponse) and self.modern and response.error is Error.NONE:
+                words.append(listed(assigned(response.assignment)))
             elif isinstance(response, LeaveResponse):
                 words += [left.error.value for left in response.members]
             yield " ".join(words)
+
+    @staticmethod
+    def _beaten(client: Client, response: HeartbeatResponse) -> list[str]:
+        client.generation = response.epoch
+        if response.assignment is None:
+            return [str(response.epoch)]
+        client.owned = response.assignment
+        return [str(response.epoch), listed(response.assignment)]
 
     @staticmethod
     def _joined(client: Client, response: JoinResponse) -> list[str]:
@@ -183,6 +221,11 @@ class Stage:
             return []
         client.generation = response.generation
         return [str(response.generation)]
+
+
+def listed(partitions: Iterable[tuple[str, int]]) -> str:
+    """Partitions as a line shows them: t-0+t-1."""
+    return "+".join(f"{topic}-{number}" for topic, number in sorted(partitions)) or "nothing"
 
 
 def shown(offset: int | Error | None) -> str:
@@ -206,12 +249,12 @@ def subscription(topics: str) -> bytes:
 
 def _join(stage: Stage, client: Client, number: int, options: dict[str, str]) -> Join:
     known = client.settings
-    metadata = subscription(known.get("topics", "t"))
+    metadata = b"?" if known.get("topics") == "garbled" else subscription(known.get("topics", "t"))
     return Join(
         number,
         GROUP,
         client.member,
-        "consumer",
+        known.get("type", "consumer"),
         tuple(Protocol(name, metadata) for name in known.get("protocols", "range").split("+")),
         int(known.get("session", 10_000)),
         int(known.get("rebalance", 60_000)),
@@ -222,10 +265,25 @@ def _join(stage: Stage, client: Client, number: int, options: dict[str, str]) ->
     )
 
 
-def _sync(stage: Stage, client: Client, number: int, _: dict[str, str]) -> Sync:
+def _sync(stage: Stage, client: Client, number: int, options: dict[str, str]) -> Sync:
     group = stage.coordinator.groups.get(GROUP)
-    members = group.members if group is not None and group.leader == client.member else ()
-    return Sync(number, GROUP, client.member, client.generation, {member: member.encode() for member in members}, client.instance)
+    members = list(group.members) if not isinstance(group, ConsumerGroup | None) and group.leader == client.member else []
+    made = {member: member.encode() for member in members}
+    if stage.modern:
+        made = {member: assignment(share) for member, share in shares(members, {each: {"t"} for each in members}, {"t": 4}).items()}
+    generation = int(options.get("generation", client.generation))
+    return Sync(number, GROUP, client.member, generation, made, client.instance, options.get("type"), options.get("protocol"))
+
+
+def _beat(stage: Stage, client: Client, number: int, options: dict[str, str]) -> ConsumerHeartbeat:
+    """A heartbeat of the consumer protocol: the first one tells all, others what the client has; `leaves` and `rests` end it."""
+    client.instance = options.get("instance", client.instance)
+    joins = not client.member
+    client.member = client.member or options.get("id", f"m-{client.name}")
+    epoch = 0 if joins else int(options.get("epoch", client.generation))
+    told = {"rebalance_ms": 60_000, "topics": frozenset(options.get("topics", "t").split("+"))} if joins else {}
+    held = {topic: frozenset(numbers) for topic, numbers in by_topic(() if joins else client.owned).items()}
+    return ConsumerHeartbeat(number, GROUP, client.member, epoch, client.instance, owned=held, client_id=client.name, **told)
 
 
 def _commit(stage: Stage, client: Client, number: int, options: dict[str, str]) -> Commit:
@@ -235,7 +293,7 @@ def _commit(stage: Stage, client: Client, number: int, options: dict[str, str]) 
         number,
         GROUP,
         offsets_of(options),
-        "" if alone else client.member,
+        "" if alone else options.get("id", client.member),
         -1 if alone else int(options.get("generation", client.generation)),
         None if alone else client.instance,
         int(options["retention"]) if "retention" in options else None,
@@ -247,10 +305,11 @@ def _commit(stage: Stage, client: Client, number: int, options: dict[str, str]) 
 REQUESTS: dict[str, Callable[[Stage, Client, int, dict[str, str]], Request]] = {
     "join": _join,
     "sync": _sync,
+    "beat": _beat,
     "heartbeat": lambda _, client, number, options: Heartbeat(
         number, GROUP, client.member, int(options.get("generation", client.generation)), client.instance
     ),
-    "leave": lambda _, client, number, __: Leave(number, GROUP, (Leaver(client.member, client.instance),)),
+    "leave": lambda _, client, number, options: Leave(number, GROUP, (Leaver(options.get("id", client.member), client.instance),)),
     "commit": _commit,
     "fetch": lambda _, __, number, options: Fetch(
         number, GROUP, None if "all" in options else (("t", 0),), require_stable="stable" in options
