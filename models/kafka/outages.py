@@ -50,7 +50,7 @@ def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = No
     """Rows of what a stage has replayed. `readers` names the groups that suffer."""
     found = Outages(layout_of(cluster, stage))
     for history in stage.partitions.all():
-        found.partition_outages += partition_outages(cluster, history, stage.brokers, kraft=stage.kraft)
+        found.partition_outages += partition_outages(cluster, history, stage)
         found.under_replicated_spans += under_replicated_spans(cluster, history, stage.brokers, kraft=stage.kraft)
         found.leader_moves += leader_moves(cluster, history, stage.brokers)
     if readers is not None:
@@ -64,10 +64,10 @@ def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = No
 # -- partitions without a leader -----------------------------------------------------------------------------
 
 
-def partition_outages(cluster: str, history: PartitionHistory, brokers: Brokers, *, kraft: bool) -> Iterator[PartitionOutage]:
+def partition_outages(cluster: str, history: PartitionHistory, stage: PartitionStage) -> Iterator[PartitionOutage]:
     """Times in which the partition had no leader."""
     for gap in _gaps(history.leaderships):
-        yield _outage(cluster, history, brokers, gap, kraft=kraft)
+        yield _outage(cluster, history, stage, gap)
 
 
 Gap = tuple[Leadership | None, list[Leadership], Leadership | None]
@@ -106,15 +106,20 @@ def _ended(brokers: Brokers, offline_at: int, after: Leadership | None) -> int |
     return after.at if returned is None else returned
 
 
-def _outage(cluster: str, history: PartitionHistory, brokers: Brokers, gap: Gap, *, kraft: bool) -> PartitionOutage:
+def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap: Gap) -> PartitionOutage:
     before, vacant, after = gap
+    brokers = stage.brokers
     offline_at, going = _began(history, brokers, before, vacant[0])
     leader_before = before.leader if before is not None else None
     isr = _isr_at(history, before, vacant, offline_at)
     lost = _lost(brokers, history, isr, leader_before, offline_at, going)
     replicas = history.candidates or isr
     ended_by = _ended_by(replicas, isr, leader_before, after)
+    online_at = _ended(brokers, offline_at, after)
     cause = _cause(replicas, isr, lost, brokers, offline_at)
+    without_controller = stage.controllers.missing(offline_at, online_at) if cause == "unknown" and isr else []
+    if without_controller:
+        cause = "no_controller"  # somebody in sync could have been elected
     epoch = before.epoch if before is not None else None
     if epoch is None and vacant[0].epoch is not None and vacant[0].epoch > 0:
         epoch = vacant[0].epoch - 1
@@ -125,7 +130,7 @@ def _outage(cluster: str, history: PartitionHistory, brokers: Brokers, gap: Gap,
         topic=history.topic,
         partition=history.partition,
         offline_at=offline_at,
-        online_at=_ended(brokers, offline_at, after),
+        online_at=online_at,
         cause=cause,
         ended_by=ended_by,
         lost_brokers=[absence.node for absence in lost],
@@ -136,8 +141,8 @@ def _outage(cluster: str, history: PartitionHistory, brokers: Brokers, gap: Gap,
         leader_after=None if after is None else after.leader,
         at_risk=None if after is None else after.unclean or ended_by == "unclean_election",
         groups=[],
-        settled_by=_settled_by(cause, lost, gap, kraft=kraft),
-        evidence=_lines(lost, vacant, after),
+        settled_by=_settled_by(cause, lost, gap, kraft=stage.kraft),
+        evidence=_lines(lost, vacant, after, without_controller),
     )
 
 
@@ -184,7 +189,7 @@ def _cause(replicas: Nodes, isr: Nodes, lost: list[Absence], brokers: Brokers, a
     if len(replicas) == 1:
         return "controlled_shutdown_single_replica" if lost[0].controlled else "broker_down_single_replica"
     if not replicas or any(brokers.absent_at(node, at + MOMENT_US) is None for node in isr):
-        return "unknown"  # somebody could have been elected; most likely there was no controller just then
+        return "unknown"  # somebody could have been elected
     return "all_replicas_down" if all(brokers.absent_at(node, at + MOMENT_US) is not None for node in replicas) else "isr_lost"
 
 
@@ -210,8 +215,8 @@ def _settled_by(cause: str, lost: list[Absence], gap: Gap, *, kraft: bool) -> st
     return "controller.log of the active KRaft controller" if kraft else "controller.log and state-change.log of the controller"
 
 
-def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | None) -> list[Evidence]:
-    """Goings first, then what says that there was no leader, then what says that there was one again."""
+def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | None, controllers: list[Event]) -> list[Evidence]:
+    """What says that there was no leader, then goings of brokers and controllers, then what says that there was one again."""
     rows: dict[tuple[str, int], Evidence] = {}
 
     def add(events: Sequence[Event], *, inferred: bool) -> None:
@@ -223,6 +228,7 @@ def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | No
             add(each.events, inferred=False)
     for absence in lost:
         add([*absence.events[:1], *([absence.witness] if absence.witness is not None else [])], inferred=True)
+    add(controllers, inferred=True)
     if after is not None:
         add(after.events, inferred=after.told is Told.IMPLIED)
     return list(rows.values())

@@ -25,6 +25,8 @@ PARTITION_EVENTS = frozenset(
         "BrokersCame",
         "BrokersChanged",
         "BrokersFailed",
+        "ControllerElected",
+        "ControllerResigned",
         "ElectionFailed",
         "ElectionStarted",
         "FetchersAdded",

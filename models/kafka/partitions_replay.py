@@ -367,6 +367,16 @@ class PartitionStage(PartitionState):
         if word_field(event, "phase") in {"asked", "succeeded"}:  # of KRaft and of ZooKeeper: from here on it leads nothing
             self._stopped(node, event)
 
+    def _controller_elected(self, event: Event) -> None:
+        node = self._own_line(event)
+        if node is not None:
+            self.controllers.elected(node, time_of(event), event)
+
+    def _controller_resigned(self, event: Event) -> None:
+        node = self._own_line(event)
+        if node is not None:
+            self.controllers.over(node, time_of(event), event)
+
     def _session_expired(self, event: Event) -> None:
         node = self._own_line(event)
         if node is not None:
@@ -390,6 +400,8 @@ class PartitionStage(PartitionState):
 
 _HANDLERS: dict[str, Callable[[PartitionStage, Event], None]] = {
     "PartitionStateChanged": PartitionStage._state_changed,
+    "ControllerElected": PartitionStage._controller_elected,
+    "ControllerResigned": PartitionStage._controller_resigned,
     "ElectionStarted": PartitionStage._election_started,
     "ElectionFailed": PartitionStage._election_failed,
     "PartitionTold": PartitionStage._told,

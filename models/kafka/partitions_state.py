@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Partitions, Told
 from models.kafka.partitions_brokers import Absence, Brokers
+from models.kafka.partitions_controllers import Controllers
 from models.kafka.partitions_elections import elected
 from models.kafka.partitions_events import time_of
 from models.kafka.partitions_suspicions import Suspicions
@@ -28,6 +29,7 @@ class PartitionState:
     unclean_topics: dict[str, bool] = field(default_factory=dict)
     unclean_default: bool = False
     suspicions: Suspicions = field(default_factory=Suspicions)
+    controllers: Controllers = field(default_factory=Controllers)
     takeovers: Takeovers = field(default_factory=Takeovers)
     now: int = 0
 
@@ -71,6 +73,7 @@ class PartitionState:
     def _lost(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> None:
         at = time_of(event)
         if self.brokers.gone(node, at, event, fenced=fenced, controlled=controlled, suspected=suspected):
+            self.controllers.over(node, at, event)
             if suspected and self._only_without_file(node):
                 for history in self.partitions.unseen():
                     history.suppose(node)

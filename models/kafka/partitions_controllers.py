@@ -1,0 +1,55 @@
+"""Controllers over time: who decided on leaders, and when nobody did.
+
+A partition whose leader goes while there is no controller waits for the next one, whoever is in sync.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.events import Event
+
+LATE_US = 5_000_000
+"""A new controller elects the leaders that are missing within this time of its own election."""
+
+
+@dataclass(slots=True)
+class Reign:
+    """One broker as the controller. How it ended is unknown until a line of it or of its broker's going tells."""
+
+    node: str
+    began_at: int
+    began: Event
+    ended_at: int | None = None
+    ended: Event | None = None
+
+
+@dataclass(slots=True)
+class Controllers:
+    """The controllers of a cluster, in order of time."""
+
+    reigns: list[Reign] = field(default_factory=list)
+
+    def elected(self, node: str, at: int, event: Event) -> None:
+        """A broker becomes the controller."""
+        self.reigns.append(Reign(node, at, event))
+
+    def over(self, node: str, at: int, event: Event) -> None:
+        """A broker is the controller no more: it resigned, or has gone."""
+        reign = self.reigns[-1] if self.reigns else None
+        if reign is not None and reign.node == node and reign.ended_at is None and at >= reign.began_at:
+            reign.ended_at, reign.ended = at, event
+
+    def missing(self, start: int, end: int | None) -> list[Event]:
+        """Lines that tell that there was no controller at some time between start and end; none where there was one, or nobody tells."""
+        for before, after in zip([None, *self.reigns], [*self.reigns, None], strict=True):
+            ended = before.ended if before is not None else None
+            if after is None and ended is None:
+                continue
+            ended_at = before.ended_at if before is not None else None
+            low = ended_at if ended_at is not None else after.began_at if after is not None else None
+            high = after.began_at if after is not None else None
+            begins_in_time = end is None or low is None or low <= end
+            if begins_in_time and (high is None or start <= high + LATE_US):
+                return [event for event in (ended, after.began if after is not None else None) if event is not None]
+        return []
