@@ -13,20 +13,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from conf.causes import cause as cause_entry
 from conf.causes import incident_kinds, outage_cause
-from dashboards import data
-from dashboards.queues import conditions, contested
-from dashboards.rows import Row, column, evidence
+from dashboards import data, presence
+from dashboards.queues import conditions, contested, queue_lanes
+from dashboards.rows import Row, column, evidence, name_of
 from dashboards.tally import Tally, Verdicts, counted, first, heaviest
 from dashboards.units import MICROSECONDS
 
-NAMELESS = "a member that no line names"
 
-
-def build_answer(analysis: Row, *, kept_max: int | None = None, incidents_max: int | None = None, with_lanes: bool = True) -> data.Answer:
+def build_answer(
+    analysis: Row, *, kept_max: int | None = None, incidents_max: int | None = None, with_lanes: bool = True, for_page: bool = False
+) -> data.Answer:
     """The whole answer from the rows of an analysis, which are taken one by one.
 
     `kept_max` bounds the rebalances that the answer holds, the longest being kept, and `incidents_max` the incidents;
-    totals and offenders count all.
+    totals and offenders count all. What only a page shows is left out unless it is `for_page`.
     """
     outages = sorted(map(_outage, _rows(analysis, "outages")), key=lambda item: (first(item.offline_at), item.topic, item.partition))
     incident_rows, counts = _worst_incidents(_rows(analysis, "incidents"), incidents_max)
@@ -36,13 +36,14 @@ def build_answer(analysis: Row, *, kept_max: int | None = None, incidents_max: i
     files = sorted(map(_log_file, column(column(analysis, "inputs") or {}, "log_files") or ()), key=lambda item: item.path)
     broken = {item.id: item for item in outages}
     numbered = enumerate(incident_rows, start=1)
+    states = lanes(_rows(analysis, "timeline")) if with_lanes else []
     return data.Answer(
         totals=_totals(tally, counts, len(outages), files),
         incidents=[_incident(number, row, tally.verdicts[column(row, "incident_id")], broken) for number, row in numbered],
         rebalances=tally.kept,
         offenders=tally.offenders(),
         unsure=tally.unsure(),
-        lanes=lanes(_rows(analysis, "timeline")) if with_lanes else [],
+        lanes=states,
         outages=outages,
         moves=sorted(map(_move, _rows(analysis, "coordinator_moves")), key=_by_load),
         at_risk=sorted(map(_at_risk, _rows(analysis, "offsets_at_risk")), key=lambda item: (first(item.expires_at), item.group)),
@@ -52,6 +53,10 @@ def build_answer(analysis: Row, *, kept_max: int | None = None, incidents_max: i
         unknown=sorted(map(_unknown, _rows(analysis, "unknown")), key=lambda item: (-item.count, item.template)),
         rejected=sorted(map(_rejected, _rows(analysis, "rejected")), key=lambda item: (item.file, item.byte_offset)),
         files=files,
+        parts=presence.parts(_rows(analysis, "rebalance_members")) if for_page else {},
+        head_counts=presence.head_counts(tally.kept, states, _rows(analysis, "allocation_changes")) if for_page else (),
+        queue_lanes=queue_lanes(_rows(analysis, "ownership")) if for_page else (),
+        broker_outages=presence.broker_outages(_rows(analysis, "broker_outages")) if for_page else (),
     )
 
 
@@ -128,13 +133,12 @@ def rebalance(row: Row) -> data.Rebalance:
 
 def who(person: Row) -> data.Who:
     """A member under the name that people know it by: client id, else instance id, else member id."""
-    client, instance, member = column(person, "client_id"), column(person, "instance_id"), column(person, "member_id")
     host = column(person, "host")
     return data.Who(
-        name=client or instance or member or NAMELESS,
-        member_id=member,
-        client_id=client,
-        instance_id=instance,
+        name=name_of(person),
+        member_id=column(person, "member_id"),
+        client_id=column(person, "client_id"),
+        instance_id=column(person, "instance_id"),
         host=host.removeprefix("/") if host else None,
         reason=column(person, "reason") or "",
         first=bool(column(person, "first")),

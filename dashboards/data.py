@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from conf.causes import Advice
@@ -224,6 +224,62 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What one member did in one rebalance. `join_delay_seconds` is None where no line tells when it came back."""
+
+    name: str
+    role: str
+    first: bool
+    join_delay_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadCount:
+    """How many members a group had, from each of these times on."""
+
+    cluster: str
+    group: str
+    steps: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """RocketMQ: a stretch in which a queue had these owners; `ended_at` is None while it lasts."""
+
+    kind: str
+    owners: tuple[str, ...]
+    started_at: int
+    ended_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLane:
+    """RocketMQ: a queue over time, as the clients of one group shared it."""
+
+    cluster: str
+    group: str
+    topic: str
+    queue: str
+    stretches: tuple[Held, ...]
+
+    @property
+    def contested(self) -> bool:
+        return any(stretch.kind != "owned" for stretch in self.stretches)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerOutage:
+    """A time in which a broker did not run."""
+
+    cluster: str
+    node: str
+    down_at: int | None
+    up_at: int | None
+    how: str
+    evidence: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Outage:
     """A partition without leader."""
 
@@ -381,7 +437,10 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Everything that one page or screen shows. Incidents and offenders are worst first, the rest by time."""
+    """Everything that one page or screen shows. Incidents and offenders are worst first, the rest by time.
+
+    `parts` (by rebalance id), `head_counts`, `queue_lanes` and `broker_outages` are for pages only, and empty for screens.
+    """
 
     totals: Totals
     incidents: Sequence[Incident]
@@ -398,3 +457,7 @@ class Answer:
     unknown: Sequence[Unknown] = field(default_factory=tuple)
     rejected: Sequence[Rejected] = field(default_factory=tuple)
     files: Sequence[LogFile] = field(default_factory=tuple)
+    parts: Mapping[str, Sequence[Part]] = field(default_factory=dict)
+    head_counts: Sequence[HeadCount] = field(default_factory=tuple)
+    queue_lanes: Sequence[QueueLane] = field(default_factory=tuple)
+    broker_outages: Sequence[BrokerOutage] = field(default_factory=tuple)

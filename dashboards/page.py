@@ -1,44 +1,49 @@
 """The report: one HTML file that needs no network.
 
-The page holds its data as JSON in a script element that is never run, plotly.js deflated once, one style sheet
-and one script. A content security policy lets nothing run but that script and plotly.js, each named by its
-hash, and forbids all requests. Equal answers give equal pages: nothing depends on the time of writing.
+The page holds its data and plotly.js deflated and in base64, in script elements that are never run, one style sheet and one
+script. A content security policy lets nothing run but that script and plotly.js, each named by its hash, and forbids all
+requests. Equal answers give equal pages: nothing depends on the time of writing.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
-import os
 import zlib
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from conf.causes import Advice, Cause
-from conf.causes import cause as cause_entry
-from dashboards import story, units
-from dashboards.data import Answer, Incident, Line, Rebalance
-from dashboards.figures import FAMILY_COLOURS, Chart, charts
-from dashboards.text import embed_json, shortened, visible
+from conf.causes import Advice
+from dashboards import payload, story, units
+from dashboards.data import Answer, Incident
+from dashboards.figures import FAMILY_COLOURS, FAMILY_TITLES, charts
+from dashboards.tables import tables
+from dashboards.text import common_folder, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-EVIDENCE_MAX = 40
-"""Lines of evidence kept per rebalance; the rest is counted. Offsets lead to them in the logs."""
-
-EVIDENCE_CHARACTERS = 1200
 CSP = "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+SCRIPTS = ("time.js", "data.js", "view.js", "rows.js", "details.js", "grids.js", "pictures.js", "main.js")
+"""Parts of the page's script, joined in this order to one module."""
+
+CARDS_MAX = 60
+"""Incidents with a card of their own; the others stand in a table."""
+
+CARDS_OPEN = 3
+ROWS_WRITTEN = 50
+"""Rows of each table that are in the page for readers without scripts."""
 
 
 def report(answer: Answer, clock: units.Clock, *, title: str, version: str, drawn_max: int) -> str:
     """The page as text."""
-    figures = charts(answer, clock, drawn_max)
-    script, style, plotly = _asset("report.js"), _asset("report.css"), plotly_source()
+    figures = charts(answer, drawn_max)
+    shown = tables(answer, answer.incidents[CARDS_MAX:])
+    script, style, plotly = _script(), _asset("report.css"), plotly_source()
     policy = CSP.format(scripts=" ".join((_hash(script), plotly.hash)))
+    used = {item.family for item in answer.rebalances}
     template = _environment(clock).get_template("report.html.j2")
     return template.render(
         title=title,
@@ -46,16 +51,20 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         answer=answer,
         clock=clock,
         charts=figures,
+        tables=shown,
         tiles=_tiles(answer),
-        incidents=_incident_cards(answer.incidents, clock),
+        incidents=_incident_cards(answer.incidents[:CARDS_MAX]),
         faults=[visible(text) for text in story.faults(answer)],
+        families=[(FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items() if name in used],
         base=common_folder([item.path for item in answer.files]),
+        cards_open=CARDS_OPEN,
+        rows_written=ROWS_WRITTEN,
         policy=policy,
         style=style,
         script=script,
         plotly=plotly.text if figures else "",
-        data=embed_json(_page_data(answer, clock, figures)),
-        colours=FAMILY_COLOURS,
+        index=payload.index(answer, clock.zone_name, figures, shown),
+        chunks=payload.details(answer.rebalances, answer.parts),
     )
 
 
@@ -70,6 +79,11 @@ class PlotlySource:
 @cache
 def plotly_source() -> PlotlySource:
     return PlotlySource(resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes())
+
+
+@cache
+def _script() -> str:
+    return "".join(_asset(name) for name in SCRIPTS)
 
 
 @cache
@@ -91,14 +105,7 @@ def _environment(clock: units.Clock) -> Environment:
     environment.filters.update(
         shown=lambda text: units.NOTHING if text is None or text == "" else visible(str(text)),
         stamp=clock.stamp,
-        seconds=units.duration,
-        share=units.share,
-        size=units.size,
-        words=lambda text: str(text).replace("_", " "),
-        names=lambda items: units.listed([visible(item) for item in items], 4),
-        nodes=lambda items: units.listed([f"broker {visible(item)}" for item in items], 4),
-        below=lambda path, base: units.NOTHING if not path else visible(path.removeprefix(base)),
-        cause_title=lambda name, system="kafka": cause_entry(system, name).title,
+        span=lambda item: clock.span(item.started_at, item.ended_at),
     )
     return environment
 
@@ -119,19 +126,12 @@ def _tiles(answer: Answer) -> list[dict[str, str]]:
     return tiles
 
 
-def common_folder(paths: Sequence[str]) -> str:
-    """The beginning that all paths share, up to a slash; nothing where there is one path only."""
-    start = os.path.commonprefix(paths) if len(paths) > 1 else ""  # noqa: RUF071 - cut at a slash; the other refuses mixed paths
-    return start[: start.rfind("/") + 1]
-
-
-def _incident_cards(items: Sequence[Incident], clock: units.Clock) -> list[dict[str, Any]]:
+def _incident_cards(items: Sequence[Incident]) -> list[dict[str, Any]]:
     """What stands on the card of each incident. Advice that an earlier card gave is not given again."""
     given: dict[tuple[str, tuple[Advice, ...]], int] = {}
     return [
         {
             "item": item,
-            "when": clock.span(item.started_at, item.ended_at) + ("" if item.ended_at is not None else ", still open"),
             "headline": visible(item.headline),
             "certainty": story.incident_certainty(item),
             "settled_by": [visible(text) for text in item.settled_by],
@@ -139,67 +139,3 @@ def _incident_cards(items: Sequence[Incident], clock: units.Clock) -> list[dict[
         }
         for item in items
     ]
-
-
-def _page_data(answer: Answer, clock: units.Clock, figures: Sequence[Chart]) -> dict[str, Any]:
-    """What the page's script works with. Paths stand once, and rows name them by position."""
-    paths = sorted({line.file for item in answer.rebalances for line in item.evidence})
-    positions = {path: position for position, path in enumerate(paths)}
-    used = sorted({(item.system, name) for item in answer.rebalances for name in (item.cause, item.root_cause) if name})
-    return {
-        "zone": clock.zone_name,
-        "paths": [visible(path) for path in paths],
-        "causes": {f"{system}/{name}": _cause(cause_entry(system, name)) for system, name in used},
-        "colours": FAMILY_COLOURS,
-        "rebalances": [_row(item, clock, positions) for item in answer.rebalances],
-        "charts": {chart.name: json.loads(chart.figure.to_json(validate=False)) for chart in figures},
-    }
-
-
-def _cause(entry: Cause) -> dict[str, Any]:
-    advice = [[item.do, [[setting.name, setting.at, setting.since] for setting in item.settings]] for item in entry.advice]
-    return {"title": entry.title, "meaning": entry.meaning, "advice": advice}
-
-
-def _row(item: Rebalance, clock: units.Clock, positions: dict[str, int]) -> dict[str, Any]:
-    """One rebalance for the table: what is shown, and beside it what is sorted by."""
-    delay = min(item.initial_delay_seconds or 0.0, item.waiting_seconds)
-    phases = (delay, item.waiting_seconds - delay, item.assignment_seconds)
-    return {
-        "id": item.id,
-        "cluster": visible(item.cluster),
-        "group": visible(item.group),
-        "topic": visible(item.topic or ""),
-        "generations": item.generations,
-        "start": clock.stamp(item.started_at),
-        "order": item.started_at or 0,
-        "lasted": units.lasted(item.duration_seconds, item.at_least_seconds),
-        "seconds": item.lasted_seconds,
-        "cause": item.cause,
-        "system": item.system,
-        "title": item.cause_title,
-        "root": item.root_cause or "",
-        "rootTitle": item.root_cause_title or "",
-        "family": item.family,
-        "expected": item.expected,
-        "sure": units.share(item.confidence),
-        "confidence": item.confidence,
-        "who": [visible(person.where) for person in item.offenders],
-        "blockers": [visible(person.where) for person in item.blockers],
-        "outcome": item.outcome.replace("_", " "),
-        "phases": [round(value, 3) for value in phases],
-        "phaseTexts": [units.duration(value) for value in phases],
-        "story": [visible(sentence) for sentence in story.story(item, clock)],
-        "said": visible(story.own_words(item)),
-        "alternatives": [[cause_entry(item.system, name).title, units.share(value)] for name, value in item.alternatives],
-        "evidence": [_line(line, positions) for line in item.evidence[:EVIDENCE_MAX]],
-        "more": max(0, len(item.evidence) - EVIDENCE_MAX),
-    }
-
-
-def _line(line: Line, positions: dict[str, int]) -> list[Any]:
-    """[path, line, byte offset, text as shown, inferred, text as it is where that differs]."""
-    raw = shortened(line.text, EVIDENCE_CHARACTERS)
-    text = "\n".join(visible(part) for part in raw.splitlines())
-    row: list[Any] = [positions[line.file], line.line, line.byte_offset, text, int(line.inferred)]
-    return row if text == raw else [*row, raw]

@@ -65,3 +65,20 @@ def _contested(key: tuple[str, str, str, str], rows: list[Any]) -> data.Conteste
         ended_at=max(ends) if all(end is not None for end in ends) else None,
         seconds=max(lengths, default=None),
     )
+
+
+def queue_lanes(rows: Iterable[Any]) -> list[data.QueueLane]:
+    """Each queue's owners over time; queues that were ever contested first, then by name."""
+    grouped: defaultdict[tuple[str, str, str, str], list[data.Held]] = defaultdict(list)
+    for row in rows:
+        if column(row, "started_at") is not None:
+            held = data.Held(column(row, "kind"), tuple(column(row, "owners") or ()), column(row, "started_at"), column(row, "ended_at"))
+            grouped[column(row, "cluster"), column(row, "group"), column(row, "topic"), column(row, "queue")].append(held)
+    lanes = [data.QueueLane(*key, tuple(sorted(held, key=lambda one: one.started_at))) for key, held in grouped.items()]
+    return sorted(lanes, key=lambda lane: (not lane.contested, lane.cluster, lane.group, lane.topic, _by_number(lane.queue)))
+
+
+def _by_number(queue: str) -> tuple[str, int]:
+    """`broker-a:10` comes after `broker-a:9`."""
+    broker, _, number = queue.rpartition(":")
+    return (broker, int(number)) if number.isdigit() else (queue, 0)

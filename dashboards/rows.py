@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from dashboards import data
 
 Row: TypeAlias = Any
+NAMELESS = "a member that no line names"
 
 
 def column(row: Row, name: str, default: Any = None) -> Any:
@@ -26,3 +27,8 @@ def evidence(row: Row) -> tuple[data.Line, ...]:
         )
         for item in column(row, "evidence") or ()
     )
+
+
+def name_of(row: Row) -> str:
+    """The name that people know a member by: client id, else instance id, else member id."""
+    return column(row, "client_id") or column(row, "instance_id") or column(row, "member_id") or NAMELESS

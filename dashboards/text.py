@@ -1,23 +1,25 @@
 """Text of logs, made safe to show.
 
 Group, client and member ids and whole log lines are chosen by whoever writes to the logs. Each place
-that shows them has one function here: terminals (`visible`), charts (`chart_label`), scripts (`embed_json`).
+that shows them has one function here: terminals (`visible`), charts (`chart_label`), scripts (`packed`).
 In HTML the template engine escapes, and scripts of the page set `textContent`.
 """
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import re
 import unicodedata
+import zlib
+from collections.abc import Sequence
 
 LABEL_LENGTH = 48
 _COMBINING_MAX = 3
 
 # Plotly reads labels as pseudo-HTML, decodes entities, and hands $...$ to MathJax where that is present.
 _CHART = str.maketrans({"<": "‹", ">": "›", "&": "＆", "$": "＄"})  # noqa: RUF001 - the look-alikes are meant
-_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-_SCRIPT_UNSAFE = re.compile("[<>&\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -62,12 +64,15 @@ def chart_label(text: str, length: int = LABEL_LENGTH) -> str:
     return shortened(visible(text), length).translate(_CHART)
 
 
-def embed_json(data: object) -> str:
-    """JSON that is safe inside a script element.
-
-    Log text can contain `</script>` or `<!--`, which would end the script early. Lone surrogates are escaped,
-    since the page is written as UTF-8.
-    """
+def packed(data: object) -> str:
+    """Data for the page's script: JSON, deflated, in base64. No character of it means anything to HTML."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    text = _SCRIPT_UNSAFE.sub(lambda found: _SCRIPT[found.group()], text)
-    return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    if not text.isascii():  # lone surrogates have no place in UTF-8
+        text = _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
+
+
+def common_folder(paths: Sequence[str]) -> str:
+    """The beginning that all paths share, up to a slash; nothing where there is one path only."""
+    start = os.path.commonprefix(paths) if len(paths) > 1 else ""  # noqa: RUF071 - cut at a slash; the other refuses mixed paths
+    return start[: start.rfind("/") + 1]

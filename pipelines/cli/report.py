@@ -9,43 +9,27 @@ import typer
 
 from pipelines.cli import codes
 from pipelines.cli import options as o
+from pipelines.cli.asked import Asked, question
 from pipelines.cli.console import Talk
-from pipelines.cli.source import Asked, open_source
+from pipelines.cli.source import open_source
 
 if TYPE_CHECKING:
     from pipelines.cli.source import Source
 
 
+@question
 def report(
-    paths: o.MaybePaths = None,
+    asked: Asked,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the page.", rich_help_panel=o.HOW)] = Path(
         "groupscope.html"
     ),
     title: Annotated[
         str | None, typer.Option("--title", metavar="TEXT", help="Heading of the page; by default what was read.", rich_help_panel=o.HOW)
     ] = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
-    group: o.Groups = None,
-    since: o.Since = None,
-    until: o.Until = None,
-    around: o.Around = None,
-    tz: o.Zone = None,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> int:
     """Write the answer as one self-contained HTML page, with charts, tables and evidence, to read and to send."""
-    talk = Talk(quiet=quiet, verbose=verbose)
-    asked = Asked(
-        paths=paths, warehouse=warehouse, log_zones=log_tz, clusters=cluster, kafka_versions=kafka_version, assumptions=assume,
-        groups=group, since=since, until=until, around=around, zone=tz, settings_file=settings,
-    )  # fmt: skip
-    source = open_source(asked, talk)
-    write_report(source, out, title=title or title_of(asked, source), talk=talk)
+    source = open_source(asked)
+    write_report(source, out, title=title or title_of(asked, source), talk=asked.talk)
     return codes.decisive(source.codes)
 
 
@@ -58,7 +42,7 @@ def write_report(source: Source, path: Path, *, title: str, talk: Talk) -> None:
     from pipelines.cli.files import write_text
 
     drawn = source.settings.report.drawn_rebalances_max
-    page = report(build_answer(source.rows), source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
+    page = report(build_answer(source.rows, for_page=True), source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
     write_text(path, page)
     talk.note(f"report written: {path}")
 

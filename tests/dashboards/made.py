@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.rows import (
+    BrokerOutage,
     Conformance,
     CoordinatorMove,
     Divergence,
@@ -16,6 +17,7 @@ from models.rows import (
     OffsetExpiration,
     Person,
     Rebalance,
+    RebalanceMember,
 )
 
 START = 1_772_359_200_000_000
@@ -34,13 +36,14 @@ class Made:
 
     inputs: dict[str, Any] = field(default_factory=dict)
     rebalances: list[Rebalance] = field(default_factory=list)
+    rebalance_members: list[RebalanceMember] = field(default_factory=list)
     timeline: list[GroupTransition] = field(default_factory=list)
     members: list[MemberSession] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
     outages: list[dict[str, Any]] = field(default_factory=list)
     under_replicated_spans: list[dict[str, Any]] = field(default_factory=list)
     leader_moves: list[dict[str, Any]] = field(default_factory=list)
-    broker_outages: list[dict[str, Any]] = field(default_factory=list)
+    broker_outages: list[BrokerOutage] = field(default_factory=list)
     coordinator_moves: list[CoordinatorMove] = field(default_factory=list)
     offsets_at_risk: list[OffsetExpiration] = field(default_factory=list)
     allocation_changes: list[dict[str, Any]] = field(default_factory=list)
@@ -127,6 +130,14 @@ def transitions(group: str, *steps: tuple[float, str]) -> list[GroupTransition]:
         made.append(GroupTransition("default", "kafka", *values))
         before = state
     return made
+
+
+def member(of: Rebalance, name: str, role: str, delay: float | None = None, *, first: bool = False) -> RebalanceMember:
+    """A member's part in a rebalance."""
+    key = f"{of.rebalance_id}{name}"
+    return RebalanceMember(
+        of.cluster, of.system, key, of.rebalance_id, of.group, f"{name}-5f0c1a", name, None, None, role, first, delay, None, None
+    )
 
 
 def incident(group: str, severity: str, rebalances: list[Rebalance], headline: str, **columns: Any) -> Incident:
@@ -244,6 +255,16 @@ def small_story() -> Made:
             "totals": {"files": 3, "bytes_read": 156_930, "lines": 1200, "records": 1170, "recognised": 240, "unknown": 3, "rejected": 1},
         },
         rebalances=[*flapping, started, unsure],
+        rebalance_members=[
+            part
+            for each in flapping
+            for part in (
+                member(each, "orders-worker-1", "blocker", 38.0),
+                member(each, "orders-worker-2", "bystander", 0.4),
+                member(each, "orders-worker-3", "trigger", first=True),
+                member(each, "orders-worker-4", "bystander"),
+            )
+        ],
         timeline=[
             *transitions("orders", *[(60 + 100 * n + step, state) for n in range(6) for step, state in ROUND]),
             *transitions("billing", (0, "Empty"), (30, ROUND[0][1]), (33, ROUND[1][1]), (33.1, "Stable"), (400, ROUND[0][1])),
@@ -287,6 +308,9 @@ def small_story() -> Made:
             CoordinatorMove(
                 "default", "kafka", "m1", "billing", 12, "1", "2", at(20), at(21.5), 1.5, [line(40, "Loading group metadata for billing")]
             )
+        ],
+        broker_outages=[
+            BrokerOutage("default", "kafka", "b1", "3", at(98), at(140), "killed", [line(5, "broker 3 is gone", file="controller.log")])
         ],
         offsets_at_risk=[OffsetExpiration("default", "kafka", "e1", "archive", at(0), at(604_800), 604_800.0, False, [])],
         divergences=[

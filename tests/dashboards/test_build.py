@@ -2,8 +2,9 @@
 
 from dataclasses import asdict, replace
 
-from dashboards.build import NAMELESS, build_answer, rebalance
+from dashboards.build import build_answer, rebalance
 from dashboards.data import Answer
+from dashboards.rows import NAMELESS
 from models.rows import Person
 from tests.dashboards import made
 

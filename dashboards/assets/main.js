@@ -1,0 +1,180 @@
+
+// ------------------------------------------------------------------ filters
+const grids = [...document.querySelectorAll("[data-grid]")].map((holder) => new Grid(holder));
+
+function changed() {
+  kept = null;
+  view.shown = PAGE;
+  controls();
+}
+
+function applyFilters() {
+  changed();
+  writeAddress();
+  drawRows();
+  if (grids.some((grid) => grid.group !== null)) grids.filter((grid) => grid.group !== null).forEach((grid) => grid.draw());
+  return redraw();
+}
+
+const clockText = (ms) => (ms === null ? "" : new Date(wall(ms)).toISOString().slice(0, 19));
+function controls() {
+  for (const [id, value] of [["find", view.find], ["by-group", view.group], ["by-cause", view.cause], ["by-client", view.client], ["from", clockText(view.from)], ["to", clockText(view.to)]]) {
+    if ($(id).value !== value && document.activeElement !== $(id)) $(id).value = value;
+  }
+  $("unplanned").checked = view.unplanned;
+  $("reset").hidden = !isFiltered();
+  $("incident-chosen").hidden = !view.incident;
+  $("incident-chosen").textContent = view.incident ? `incident ${view.incident} only` : "";
+  $("passing").textContent = isFiltered() ? `${counted(selected().length)} of ${counted(rows.length)} rebalances` : "";
+}
+
+function fill(select, pairs) {
+  select.append(...pairs.map(([value, textContent]) => make("option", { value, textContent })));
+}
+
+let waiting = 0;
+function soon(change) {
+  change();
+  clearTimeout(waiting);
+  waiting = setTimeout(applyFilters, 150);
+}
+
+function readTimeFields() {
+  const at = (id) => ($(id).value ? unwall(Date.parse(`${$(id).value}Z`)) : NaN);
+  const [from, to] = [at("from"), at("to")];
+  const known = rows.filter((row) => row.at !== null);
+  const first = known.length ? known[0].at / 1000 : 0;
+  const last = known.reduce((latest, row) => Math.max(latest, row.at / 1000 + (row.seconds || 0) * 1000), first);
+  const none = Number.isNaN(from) && Number.isNaN(to);
+  Object.assign(view, none ? { from: null, to: null } : { from: Number.isNaN(from) ? Math.floor(first) : from, to: Number.isNaN(to) ? Math.ceil(last) : to });
+  applyFilters();
+}
+
+// ------------------------------------------------------------------ colours and time zone
+const THEMES = ["system", "light", "dark"];
+function theme(name) {
+  if (name === "system") delete document.documentElement.dataset.theme; else document.documentElement.dataset.theme = name;
+  $("theme").textContent = `Colours: ${name}`;
+  $("theme").dataset.now = name;
+}
+
+function remember(key, value) {
+  try {
+    if (value === undefined) return localStorage.getItem(key);
+    localStorage.setItem(key, value);
+  } catch { /* pages opened from disk may have no storage */ }
+  return null;
+}
+
+function zoneChoices() {
+  const local = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const near = [...new Set([data.zone, "UTC", local])];
+  const all = Intl.supportedValuesOf ? Intl.supportedValuesOf("timeZone").filter((name) => !near.includes(name)) : [];
+  const option = (name) => make("option", { value: name, textContent: name === local && name !== "UTC" ? `${name} (this computer)` : name });
+  $("zone").append(...near.map(option));
+  if (all.length) $("zone").append(make("optgroup", { label: "All zones" }, ...all.map(option)));
+}
+
+// All times in the page are written again; those in sentences are marked in the page's data.
+function showZone() {
+  if (![...$("zone").options].some((option) => option.value === zone)) $("zone").append(make("option", { value: zone, textContent: zone }));
+  $("zone").value = zone;
+  for (const node of document.querySelectorAll("[data-at]")) node.textContent = stamp(node.dataset.at === "" ? null : Number(node.dataset.at));
+  for (const node of document.querySelectorAll("[data-from]")) {
+    const [from, to] = [node.dataset.from, node.dataset.to].map((text) => (text === "" ? null : Number(text)));
+    node.textContent = span(from, to);
+  }
+  for (const node of document.querySelectorAll(".zone")) node.textContent = zone;
+  controls();
+  grids.forEach((grid) => grid.draw());
+}
+
+// ------------------------------------------------------------------ start
+theme(THEMES.includes(remember("groupscope-theme")) ? remember("groupscope-theme") : "system");
+zoneChoices();
+const asked = readAddress();
+fill($("by-group"), [...new Set(rows.map((row) => row.group))].sort().map((name) => [name, name]));
+fill($("by-cause"), [...new Map(rows.map((row) => [row.cause, row.title]))].sort((a, b) => (a[1] < b[1] ? -1 : 1)));
+fill($("clients"), [...new Set(rows.flatMap((row) => [...row.who, ...row.blockers]))].sort().slice(0, 2000).map((name) => [name, ""]));
+showZone();
+drawRows();
+
+for (const [id, key] of [["find", "find"], ["by-client", "client"]]) $(id).addEventListener("input", (event) => soon(() => { view[key] = event.target.value; }));
+for (const [id, key] of [["by-group", "group"], ["by-cause", "cause"]]) $(id).addEventListener("change", (event) => { view[key] = event.target.value; applyFilters(); });
+for (const id of ["from", "to"]) $(id).addEventListener("change", readTimeFields);
+$("unplanned").addEventListener("change", (event) => { view.unplanned = event.target.checked; applyFilters(); });
+$("filters").addEventListener("submit", (event) => event.preventDefault());
+$("reset").addEventListener("click", () => {
+  Object.assign(view, CLEAR);
+  applyFilters();
+  $("find").focus();
+});
+$("more").addEventListener("click", moreRows);
+nearEnd($("more"));
+$("csv").addEventListener("click", () => downloadRows("csv"));
+$("json").addEventListener("click", () => downloadRows("json"));
+$("theme").addEventListener("click", () => {
+  const next = THEMES[(THEMES.indexOf($("theme").dataset.now) + 1) % THEMES.length];
+  remember("groupscope-theme", next);
+  theme(next);
+  redraw().then(rethemeWaterfalls);
+});
+$("zone").addEventListener("change", (event) => {
+  setZone(event.target.value);
+  showZone();
+  writeAddress();
+  drawRows();
+  redraw();
+});
+for (const head of $("table").querySelectorAll("th[data-key] button")) {
+  head.addEventListener("click", () => {
+    const { key } = head.parentElement.dataset;
+    view.down = view.sort === key ? !view.down : key === "seconds";
+    view.sort = key;
+    drawRows();
+  });
+}
+for (const button of document.querySelectorAll("button.show")) {
+  button.addEventListener("click", () => {
+    Object.assign(view, CLEAR, { incident: Number(button.dataset.incident) });
+    applyFilters();
+    $("rebalances").scrollIntoView();
+    $("rebalances-title").focus({ preventScroll: true });
+  });
+}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw().then(rethemeWaterfalls));
+// Paper is white: pictures take the light colours for as long as printing lasts, and nothing stays folded.
+let folded = [];
+addEventListener("beforeprint", () => {
+  printing = true;
+  document.documentElement.dataset.theme = "light";
+  folded = [...document.querySelectorAll("details:not([open])")];
+  for (const one of folded) one.open = true;
+  drawRows(Math.max(view.shown, PRINTED));
+  drawAll().then(rethemeWaterfalls);
+});
+addEventListener("afterprint", () => {
+  printing = false;
+  theme($("theme").dataset.now);
+  for (const one of folded) one.open = false;
+  drawRows();
+  drawAll().then(rethemeWaterfalls);
+});
+addEventListener("hashchange", () => {
+  if (!location.hash.includes("=")) return;
+  const first = readAddress();
+  showZone();
+  applyFilters();
+  if (first) reveal(first);
+});
+
+if (holders.length) {
+  unpackPlotly().then(plotlyThere, plotlyMissing);
+  for (const holder of holders) sight.observe(holder);
+}
+controls();
+if (asked) reveal(asked);
+// What is in sight is there before the page counts as ready.
+await new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(then)));
+if (holders.length) await redraw();
+document.documentElement.dataset.ready = "yes";

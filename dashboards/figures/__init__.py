@@ -1,0 +1,26 @@
+"""Plotly figures of an answer."""
+
+from __future__ import annotations
+
+from dashboards.data import Answer
+from dashboards.figures.bars import phases, ranking
+from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
+from dashboards.figures.lanes import coverage, head_counts, heat
+from dashboards.figures.queues import queues
+from dashboards.figures.timeline import timeline
+
+__all__ = ["FAMILY_COLOURS", "FAMILY_TITLES", "Chart", "charts", "phases", "ranking", "timeline"]
+
+
+def charts(answer: Answer, drawn_max: int) -> list[Chart]:
+    """The charts that this answer has something for."""
+    made = [
+        timeline(answer, drawn_max),
+        heat(answer),
+        head_counts(answer),
+        queues(answer),
+        phases(answer),
+        ranking(answer),
+        coverage(answer),
+    ]
+    return [chart for chart in made if chart is not None]

@@ -1,0 +1,165 @@
+"""Where the time of rebalances went, and who was behind them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conf.causes import FAMILIES
+from dashboards.data import Answer, Offender, Rebalance
+from dashboards.figures.base import (
+    AXIS,
+    BAR_HEIGHT,
+    FAMILY_COLOURS,
+    FAMILY_TITLES,
+    Chart,
+    Key,
+    Labels,
+    counted_left_out,
+    figure,
+    milliseconds,
+)
+from dashboards.figures.timeline import hover, marks
+from dashboards.text import chart_label
+from dashboards.units import duration
+
+BARS_SHOWN = 25
+BARS_OF_A_GROUP = 8
+BARS_HELD = 400
+OFFENDERS_SHOWN = 20
+OFFENDERS_HELD = 200
+MARKS_OF_AN_OFFENDER = 200
+FEW = 8
+"""Up to so many each whole number has its tick; else the axis would repeat them."""
+# Colours of causes stand for causes only.
+PHASES = (("Initial delay (expected)", "#c9d0d9"), ("Waiting for members", "#5f7088"), ("Assignment", "#9db3cf"))
+
+
+def phases(answer: Answer) -> Chart | None:
+    """Where the time of the longest rebalances went: initial delay, waiting for members, assignment."""
+    rows = [(row, item) for row, item in enumerate(answer.rebalances) if item.lasted_seconds > 0]
+    longest = _longest_bars(sorted(rows, key=lambda pair: (-pair[1].lasted_seconds, pair[1].started_at or 0, pair[1].id)))
+    if not longest:
+        return None
+    labels = Labels()
+    for place, (_, item) in enumerate(longest, start=1):
+        which = item.generations or chart_label(item.topic or "", 16)
+        labels.add(place, f"{place}. {chart_label(item.group, 24)} {which}".strip(), 60)
+    names = list(labels.lanes.values())
+    delays = [min(item.initial_delay_seconds or 0.0, item.waiting_seconds) for _, item in longest]
+    waits = [item.waiting_seconds - delay for (_, item), delay in zip(longest, delays, strict=True)]
+    traces = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": name,
+            "meta": {},
+            "y": names,
+            "x": [round(value, 3) for value in values],
+            "marker": {"color": colour},
+            "customdata": [
+                [row, f"{hover(item)}<br>{name}: {duration(value)}"] for (row, item), value in zip(longest, values, strict=True)
+            ],
+            "hovertemplate": "%{customdata[1]}<extra></extra>",
+        }
+        for (name, colour), values in zip(PHASES, (delays, waits, [item.assignment_seconds for _, item in longest]), strict=True)
+    ]
+    made = figure(traces, barmode="stack", xaxis={**AXIS, "title": {"text": "seconds", "font": {"size": 12}}, "rangemode": "tozero"})
+    lanes = tuple((name, (item.cluster, item.group)) for name, (_, item) in zip(names, longest, strict=True))
+    shown = min(BARS_SHOWN, len(longest))
+    note = f"the {shown} longest of {len(answer.rebalances):,}" if shown < len(answer.rebalances) else ""
+    summary = f"Stacked bars of the {shown} longest rebalances, split into initial delay, waiting for members, and assignment."
+    return Chart("phases", "Where the time went", summary, note, made, lanes, BARS_SHOWN, BAR_HEIGHT)
+
+
+def _longest_bars(ordered: Sequence[tuple[int, Rebalance]]) -> list[tuple[int, Rebalance]]:
+    """The longest, and behind them those of each group, for readers who choose one."""
+    seen: defaultdict[Key, int] = defaultdict(int)
+    kept: list[tuple[int, Rebalance]] = []
+    for place, (row, item) in enumerate(ordered):
+        seen[item.cluster, item.group] += 1
+        if place < BARS_SHOWN or (seen[item.cluster, item.group] <= BARS_OF_A_GROUP and len(kept) < BARS_HELD):
+            kept.append((row, item))
+    return kept
+
+
+def ranking(answer: Answer) -> Chart | None:
+    """Who set off most rebalances, by what they did; and beside it when each did what."""
+    acted = [item for item in answer.offenders if item.caused or item.blocked]
+    held = acted[:OFFENDERS_HELD]
+    if not held:
+        return None
+    labels = Labels()
+    for place, item in enumerate(held, start=1):
+        labels.add((item.cluster, item.group, item.name), f"{place}. {chart_label(item.name, 32)} · {chart_label(item.group, 24)}", 64)
+    names = list(labels.lanes.values())
+    traces = [*_counts(held, names), *_moments(answer.rebalances, labels.lanes)]
+    few = max(item.caused + item.blocked for item in held) <= FEW
+    counts = {**AXIS, "title": {"text": "rebalances", "font": {"size": 12}}, "domain": [0, 0.44], "rangemode": "tozero", "tickformat": ",d"}
+    moments = {**AXIS, "type": "date", "anchor": "y", "domain": [0.48, 1]}
+    made = figure(traces, barmode="stack", bargap=0.45, xaxis={**counts, **({"dtick": 1} if few else {})}, xaxis2=moments)
+    lanes = tuple((name, (item.cluster, item.group)) for name, item in zip(names, held, strict=True))
+    note = "; ".join(counted_left_out(min(len(held), OFFENDERS_SHOWN), len(acted), "members"))
+    summary = (
+        f"Stacked bars of the {min(len(held), OFFENDERS_SHOWN)} members that groups stood still for longest, by how many rebalances they "
+        "caused and held up, and marks at the times when they did."
+    )
+    return Chart("ranking", "Who was behind it, and when", summary, note, made, lanes, OFFENDERS_SHOWN, BAR_HEIGHT)
+
+
+def _counts(offenders: Sequence[Offender], names: Sequence[str]) -> list[dict[str, Any]]:
+    traces: list[dict[str, Any]] = []
+    for family in FAMILIES:
+        counts = [dict(item.families).get(family, 0) for item in offenders]
+        if any(counts):
+            traces.append(_bar(FAMILY_TITLES[family], {"color": FAMILY_COLOURS[family]}, names, counts, family))
+    if any(item.blocked for item in offenders):
+        marker = {"color": "rgba(140,147,160,0.75)", "pattern": {"shape": "/", "size": 6}}
+        traces.append(_bar("Held others up", marker, names, [item.blocked for item in offenders], "blocked"))
+    return traces
+
+
+def _bar(title: str, marker: Mapping[str, Any], names: Sequence[str], counts: Sequence[int], legend: str) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": title,
+        "meta": {},
+        "legendgroup": legend,
+        "y": list(names),
+        "x": list(counts),
+        "marker": dict(marker),
+        "hovertemplate": f"{title}: %{{x}}<extra></extra>",
+    }
+
+
+def _moments(rebalances: Sequence[Rebalance], names: Mapping[Any, str]) -> list[dict[str, Any]]:
+    """A strip of marks for each offender, on one time axis."""
+    strips: defaultdict[str, list[tuple[str, int, Rebalance]]] = defaultdict(list)
+    drawn: defaultdict[str, int] = defaultdict(int)
+    for row, item in enumerate(rebalances):
+        if item.started_at is None:
+            continue
+        acts = [(item.family, person.name) for person in item.offenders] + [("blocked", person.name) for person in item.blockers]
+        for kind, person in dict.fromkeys(acts):
+            name = names.get((item.cluster, item.group, person))
+            if name is not None and drawn[name] < MARKS_OF_AN_OFFENDER:
+                drawn[name] += 1
+                strips[kind].append((name, row, item))
+    held_up = {"marker": {"color": "rgba(140,147,160,0.9)", "symbol": "line-ns-open", "size": 11, "line": {"width": 2}}}
+    return [
+        {
+            **marks(kind if kind in FAMILIES else "unknown"),
+            **({} if kind in FAMILIES else held_up),
+            "legendgroup": kind,
+            "showlegend": False,
+            "xaxis": "x2",
+            "y": [name for name, _, _ in strips[kind]],
+            "x": [milliseconds(item.started_at or 0) for _, _, item in strips[kind]],
+            "customdata": [[row, hover(item)] for _, row, item in strips[kind]],
+            "hovertemplate": "%{customdata[1]}<extra></extra>",
+        }
+        for kind in (*FAMILIES, "blocked")
+        if strips[kind]
+    ]

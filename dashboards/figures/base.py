@@ -1,0 +1,172 @@
+"""What all figures share: colours, labels, traces along a time axis.
+
+Labels come through `chart_label`, since Plotly obeys markup; colours carry no meaning alone. Figures are free of themes
+and zones: the page sets the colours of paper, text and grid, and puts times, which are milliseconds UTC here, onto the
+zone that its reader chose. Each trace says in `meta` where its times are. Where the first value of a point's `customdata`
+is a number, it is the place of a rebalance in the answer: the page draws the point only if the rebalance passes the filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dashboards.text import chart_label
+from dashboards.units import duration
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# Each pair differs in normal, red-blind and green-blind sight, and each colour stands out from white and from near-black;
+# tests hold both. Marks differ in shape too.
+FAMILY_COLOURS = {
+    "join": "#2883eb",
+    "restart": "#33a678",
+    "leave": "#f5a802",
+    "timeout": "#ed6500",
+    "change": "#5e2ec9",
+    "followup": "#6fabff",
+    "admin": "#564b5c",
+    "broker": "#a15597",
+    "fault": "#86560d",
+    "unknown": "#96bdbd",
+}
+FAMILY_TITLES = {
+    "join": "Members came",
+    "restart": "Members restarted",
+    "leave": "Members left",
+    "timeout": "Members failed",
+    "change": "Topics or subscriptions changed",
+    "followup": "Second step",
+    "admin": "Administrator",
+    "broker": "Brokers",
+    "fault": "Standing fault",
+    "unknown": "Unknown cause",
+}
+FAMILY_SYMBOLS = {
+    "join": "triangle-right",
+    "restart": "diamond",
+    "leave": "triangle-left",
+    "timeout": "x",
+    "change": "square",
+    "followup": "circle-open",
+    "admin": "star",
+    "broker": "hexagon",
+    "fault": "cross",
+    "unknown": "circle",
+}
+AXIS = {"automargin": True, "title": {"font": {"size": 12}}}
+LANE_HEIGHT = 34
+BAR_HEIGHT = 26
+LABEL_LENGTH = 40
+
+Key = tuple[str, str]
+"""A cluster and a group of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure with what a reader who can't see it needs, and what was left out of it.
+
+    `lanes` are the rows of its upright axis from top to bottom, each with the group that it belongs to, or None where it is
+    shown whatever group is chosen. The page draws the first `lanes_max` of those that pass the filters, in a picture as
+    high as `room` pixels and `lane_height` for each of them.
+    """
+
+    name: str
+    title: str
+    summary: str
+    note: str
+    figure: go.Figure
+    lanes: tuple[tuple[str, Key | None], ...]
+    lanes_max: int
+    lane_height: int = LANE_HEIGHT
+    room: int = 96
+    bins: tuple[int, int, int] | None = None
+
+
+@dataclass(slots=True)
+class Labels:
+    """Labels of lanes. Long names may be cut to one label, and would share a lane: they are told apart by number."""
+
+    lanes: dict[Any, str] = field(default_factory=dict)
+
+    def add(self, key: Any, text: str, length: int = LABEL_LENGTH) -> str:
+        label = candidate = chart_label(text, length)
+        used = set(self.lanes.values())
+        number = 2
+        while candidate in used:
+            candidate = f"{label} ({number})"
+            number += 1
+        self.lanes[key] = candidate
+        return candidate
+
+
+def group_labels(weights: Mapping[Key, float], limit: int) -> Labels:
+    """Lanes of the heaviest groups, by name; the cluster is named where there are several."""
+    labels = Labels()
+    many = len({cluster for cluster, _ in weights}) > 1
+    for cluster, group in heaviest(weights, limit):
+        labels.add((cluster, group), f"{cluster} / {group}" if many else group)
+    return labels
+
+
+def heaviest(weights: Mapping[Key, float], limit: int) -> list[Key]:
+    return sorted(weights, key=lambda key: (-weights[key], key))[:limit]
+
+
+def bars(name: str, colour: str, items: Sequence[tuple[str, int, int, str]], width: float, **more: Any) -> dict[str, Any]:
+    """Bars along the time axis: (lane, start, end, text of the hover). What the text says has gone through `chart_label`."""
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": chart_label(name),
+        "meta": {"times": "base"},
+        "y": [lane for lane, *_ in items],
+        "base": [milliseconds(start) for _, start, _, _ in items],
+        "x": [(end - start) / 1000 for _, start, end, _ in items],
+        "width": width,
+        "marker": {"color": colour, "line": {"width": 0}},
+        "customdata": [[None, f"{text}, {duration((end - start) / 1_000_000)}"] for _, start, end, text in items],
+        "hovertemplate": "%{customdata[1]}<extra></extra>",
+        **more,
+    }
+
+
+def milliseconds(when: int) -> float:
+    """A time for a date axis."""
+    return when / 1000 if when % 1000 else when // 1000
+
+
+def figure(traces: list[dict[str, Any]], *, times: bool = False, **layout: Any) -> go.Figure:
+    """A figure without a template: what it needs it says, and the page gives it its colours."""
+    import plotly.graph_objects as go
+
+    return go.Figure(
+        {
+            "data": traces,
+            "layout": {
+                "template": {},
+                "margin": {"l": 8, "r": 16, "t": 8, "b": 44},
+                "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left", "traceorder": "normal"},
+                "hovermode": "closest",
+                "bargap": 0.35,
+                "xaxis": {**AXIS, **({"type": "date"} if times else {})},
+                "yaxis": {"automargin": True, "ticklabelstandoff": 6, "type": "category", "categoryorder": "array"},
+                "paper_bgcolor": "rgba(0,0,0,0)",
+                "plot_bgcolor": "rgba(0,0,0,0)",
+                **layout,
+            },
+        }
+    )
+
+
+def counted_left_out(shown: int, of: int, what: str) -> list[str]:
+    return [f"{shown:,} of {of:,} {what}"] if shown < of else []
+
+
+def lanes_of(labels: Labels, *fixed: Iterable[str]) -> tuple[tuple[str, Key | None], ...]:
+    """Lanes of groups, after those that stand whatever group is chosen."""
+    always: list[tuple[str, Key | None]] = [(label, None) for labels_ in fixed for label in labels_]
+    return (*always, *((label, key) for key, label in labels.lanes.items()))

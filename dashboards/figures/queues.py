@@ -1,0 +1,77 @@
+"""RocketMQ: a lane per queue in the colours of its owners, with the times in which it had none or two."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dashboards.data import Answer, Held, QueueLane
+from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figure
+from dashboards.figures.timeline import LANES_HELD, OUTAGE_COLOUR, last_moments
+from dashboards.text import chart_label
+from dashboards.units import listed
+
+LANES_SHOWN = 64
+STRETCHES_MAX = 8_000
+
+# Owners have no meaning of their own: their colours only tell neighbours apart.
+OWNER_COLOURS = ("#2883eb", "#33a678", "#f5a802", "#a15597", "#6fabff", "#86560d", "#5e2ec9", "#96bdbd")
+FAULTS = {
+    "no_owner": {"color": "#7a8394", "pattern": {"shape": "/", "size": 5}, "line": {"width": 0}},
+    "two_owners": {"color": OUTAGE_COLOUR, "pattern": {"shape": "x", "size": 5}, "line": {"width": 0}},
+}
+"""Hatched, so that they stand out from every owner."""
+
+Bar = tuple[str, int, int, str]
+
+
+def queues(answer: Answer) -> Chart | None:
+    """Who held which queue, the contested ones on top."""
+    lanes = answer.queue_lanes[:LANES_HELD]
+    if not lanes:
+        return None
+    labels = Labels()
+    for lane in lanes:
+        labels.add(lane, f"{lane.queue} · {lane.topic}", 44)
+    ends = last_moments(answer)
+    colours: dict[str, int] = {}
+    owned: defaultdict[int, list[Bar]] = defaultdict(list)
+    faulty: defaultdict[str, list[Bar]] = defaultdict(list)
+    for lane, one in _stretches(lanes):
+        owner = one.owners[0] if one.owners else "?"
+        items = faulty[one.kind] if one.kind in FAULTS else owned[colours.setdefault(owner, len(colours)) % len(OWNER_COLOURS)]
+        until = one.ended_at if one.ended_at is not None else max(ends[lane.cluster], one.started_at)
+        items.append((labels.lanes[lane], one.started_at, until, _text(lane, one)))
+    traces = [bars(_title(colours, place), OWNER_COLOURS[place], items, 0.62) for place, items in sorted(owned.items())]
+    traces += [_faults(kind, faulty[kind]) for kind in FAULTS if faulty[kind]]
+    made = figure(traces, times=True, barmode="overlay")
+    contested = sum(lane.contested for lane in lanes)
+    summary = f"Lanes of {len(lanes)} queues in the colours of the clients that held them; {contested} were at times held by none or two."
+    note = "; ".join(counted_left_out(min(LANES_SHOWN, len(lanes)), len(answer.queue_lanes), "queues, the contested first"))
+    rows = tuple((label, (lane.cluster, lane.group)) for lane, label in labels.lanes.items())
+    return Chart("queue-lanes", "Who held which queue", summary, note, made, rows, LANES_SHOWN, 20, 110)
+
+
+def _stretches(lanes: Sequence[QueueLane]) -> Iterator[tuple[QueueLane, Held]]:
+    """As many as can be drawn, lane by lane."""
+    left = STRETCHES_MAX
+    for lane in lanes:
+        for one in lane.stretches[:left]:
+            yield lane, one
+        left = max(0, left - len(lane.stretches))
+
+
+def _text(lane: QueueLane, one: Held) -> str:
+    who = listed([chart_label(owner, 40) for owner in one.owners]) if one.owners else ""
+    return f"{chart_label(lane.queue)}<br>{one.kind.replace('_', ' ')}" + (f": {who}" if who else "")
+
+
+def _title(colours: dict[str, int], place: int) -> str:
+    """Whom a colour stands for; more owners than colours share them."""
+    alike = [name for name, number in colours.items() if number % len(OWNER_COLOURS) == place]
+    return alike[0] if len(alike) == 1 else f"{alike[0]} and {len(alike) - 1} more"
+
+
+def _faults(kind: str, items: list[Bar]) -> dict[str, Any]:
+    return bars(kind.replace("_", " "), OUTAGE_COLOUR, items, 0.62, marker=FAULTS[kind])

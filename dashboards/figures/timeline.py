@@ -1,0 +1,261 @@
+"""Groups over time: states, rebalances by cause, moves of coordinators, and what had no leader, on one time axis."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conf.causes import FAMILIES
+from dashboards.data import Answer, Lane, Move, Rebalance, Stretch
+from dashboards.figures.base import (
+    FAMILY_COLOURS,
+    FAMILY_SYMBOLS,
+    FAMILY_TITLES,
+    Chart,
+    Key,
+    Labels,
+    bars,
+    figure,
+    group_labels,
+    lanes_of,
+    milliseconds,
+)
+from dashboards.text import chart_label
+from dashboards.units import Marked, duration, lasted, share
+
+# What a state looks like where no rebalance is drawn over it. A rebalance has the colour of its cause.
+STATE_COLOURS = {
+    "Stable": "rgba(64,150,110,0.40)",
+    "Empty": "rgba(128,134,145,0.22)",
+    "PreparingRebalance": "rgba(105,112,126,0.80)",
+    "CompletingRebalance": "rgba(150,158,172,0.80)",
+    "Assigning": "rgba(150,158,172,0.80)",
+    "Reconciling": "rgba(105,112,126,0.80)",
+    "Dead": "rgba(128,134,145,0.55)",
+    "NotReady": "rgba(128,134,145,0.50)",
+}
+OUTAGE_COLOUR = "#c43d52"
+MOVE_COLOUR = "#a15597"
+LANES_SHOWN = 60
+LANES_HELD = 400
+OUTAGE_LANES_MAX = 12
+STRETCHES_MAX = 12_000
+PIXELS = 1500
+"""What is shorter than this part of the whole time can't be told apart in the picture."""
+FAIR_SHARE = 12
+"""So many rebalances of each group are drawn, even where other groups have longer ones."""
+
+CLOCK = Marked()
+
+
+def timeline(answer: Answer, drawn_max: int) -> Chart | None:
+    """A swimlane per group: its states as bars, its rebalances over them, coloured by what caused them."""
+    if not (answer.rebalances or answer.lanes or answer.outages):
+        return None
+    weights = lane_weights(answer)
+    labels = group_labels(weights, LANES_HELD)
+    drawn = chosen([(row, item) for row, item in enumerate(answer.rebalances) if (item.cluster, item.group) in labels.lanes], drawn_max)
+    outages, brokers = _outage_labels(answer), _broker_labels(answer)
+    ends = last_moments(answer)
+    states, merged = _state_traces(answer.lanes, labels.lanes, ends)
+    traces = [
+        *states,
+        *_rebalance_traces(drawn, labels.lanes),
+        *_move_traces(answer.moves, labels.lanes),
+        *_down_traces(answer, outages, brokers, ends),
+    ]
+    hidden = len(weights) - len(labels.lanes)
+    left_out = [f"{hidden:,} quieter groups have no lane"] if hidden else []
+    if len(drawn) < len(answer.rebalances):
+        left_out.append(f"the {len(drawn):,} longest of {len(answer.rebalances):,} rebalances")
+    left_out += [f"states shorter than {duration(merged)} are drawn as one"] if merged else []
+    made = figure(traces, times=True, barmode="overlay")
+    summary = f"Swimlanes of {len(labels.lanes)} groups with {len(drawn)} rebalances; the table below holds the same in numbers."
+    lanes = lanes_of(labels, brokers.lanes.values(), outages.lanes.values())
+    return Chart("timeline", "Groups over time", summary, "; ".join(left_out), made, lanes, LANES_SHOWN, room=130)
+
+
+def lane_weights(answer: Answer) -> dict[Key, float]:
+    """Groups by the time that they stood still."""
+    weights: dict[Key, float] = {(lane.cluster, lane.group): 0.0 for lane in answer.lanes}
+    for item in answer.rebalances:
+        key = (item.cluster, item.group)
+        weights[key] = weights.get(key, 0.0) + item.stopped_seconds
+    return weights
+
+
+def last_moments(answer: Answer) -> defaultdict[str, int]:
+    """Where what has no end is cut off: where the logs of its cluster end."""
+    ends: defaultdict[str, int] = defaultdict(int)
+    for item in answer.rebalances:
+        ends[item.cluster] = max(ends[item.cluster], item.ended_at or item.started_at or 0)
+    for lane in answer.lanes:
+        ends[lane.cluster] = max([ends[lane.cluster], *(one.started_at for one in lane.stretches[-1:])])
+    for file in answer.files:
+        ends[file.cluster] = max(ends[file.cluster], file.last_at or 0 if file.recognised else 0)
+    return ends
+
+
+def chosen(items: Sequence[tuple[int, Rebalance]], limit: int) -> list[tuple[int, Rebalance]]:
+    """The longest rebalances, and of each group its longest, as far as they may be drawn."""
+    known = [(row, item) for row, item in items if item.started_at is not None]
+    longest = sorted(known, key=lambda pair: (-pair[1].stopped_seconds, pair[1].started_at or 0, pair[1].id))
+    seen: defaultdict[Key, int] = defaultdict(int)
+    first: list[tuple[int, Rebalance]] = []
+    rest: list[tuple[int, Rebalance]] = []
+    for pair in longest:
+        key = (pair[1].cluster, pair[1].group)
+        seen[key] += 1
+        (first if seen[key] <= FAIR_SHARE else rest).append(pair)
+    return [*first, *rest][:limit]
+
+
+def _state_traces(lanes: Sequence[Lane], names: Mapping[Any, str], ends: Mapping[str, int]) -> tuple[list[dict[str, Any]], float | None]:
+    """Bars of each state; and the length in seconds below which states were merged, where there were too many to draw."""
+    shown = [lane for lane in lanes if (lane.cluster, lane.group) in names and lane.stretches]
+    start = min((lane.stretches[0].started_at for lane in shown), default=0)
+    too_many = sum(len(lane.stretches) for lane in shown) > STRETCHES_MAX
+    least = (max(ends.values(), default=start) - start) // PIXELS if too_many else 0
+    by_state: dict[str, list[tuple[str, int, int, str]]] = {}
+    for lane in shown:
+        for stretch, until in _merged(lane.stretches, ends[lane.cluster], least):
+            item = (names[lane.cluster, lane.group], stretch.started_at, until, _state_text(stretch))
+            by_state.setdefault(stretch.state, []).append(item)
+    order = [*STATE_COLOURS, *sorted(set(by_state) - set(STATE_COLOURS))]
+    traces = [bars(state, STATE_COLOURS.get(state, "#808080"), by_state[state], 0.36) for state in order if state in by_state]
+    return traces, least / 1_000_000 if too_many else None
+
+
+def _merged(stretches: Sequence[Stretch], end: int, least: int) -> list[tuple[Stretch, int]]:
+    """Stretches with their ends. Runs of what is shorter than `least` become one, in the state that took most of it."""
+    known = [(one, one.ended_at if one.ended_at is not None else max(end, one.started_at)) for one in stretches]
+    if not least:
+        return known
+    found: list[tuple[Stretch, int]] = []
+    run: list[tuple[Stretch, int]] = []
+
+    def close() -> None:
+        if run:
+            longest = max(run, key=lambda pair: pair[1] - pair[0].started_at)[0]
+            whole = Stretch(longest.state, run[0][0].started_at, None, longest.generation, longest.member_count, longest.inferred)
+            found.append((whole, run[-1][1]))
+            run.clear()
+
+    for one, until in known:
+        if until - one.started_at >= least:
+            close()
+            found.append((one, until))
+        else:
+            run.append((one, until))
+            if until - run[0][0].started_at >= least:
+                close()
+    close()
+    return found
+
+
+def _state_text(stretch: Stretch) -> str:
+    generation = "" if stretch.generation is None else f", generation {stretch.generation}"
+    members = "" if stretch.member_count is None else f", {stretch.member_count} members"
+    return f"{chart_label(stretch.state)}{generation}{members}{', inferred' if stretch.inferred else ''}"
+
+
+def _rebalance_traces(items: Sequence[tuple[int, Rebalance]], names: Mapping[Any, str]) -> list[dict[str, Any]]:
+    """For each family of causes its stretches, and a mark at each start, so that a short one can be seen at any zoom."""
+    traces: list[dict[str, Any]] = []
+    for family in FAMILIES:
+        alike = [(row, item) for row, item in items if item.family == family]
+        if not alike:
+            continue
+        lanes = [names[item.cluster, item.group] for _, item in alike]
+        starts = [milliseconds(item.started_at or 0) for _, item in alike]
+        texts = [[row, hover(item)] for row, item in alike]
+        shared = {"y": lanes, "customdata": texts, "legendgroup": family, "hovertemplate": "%{customdata[1]}<extra></extra>"}
+        stretches = {
+            **shared,
+            "type": "bar",
+            "orientation": "h",
+            "name": FAMILY_TITLES[family],
+            "meta": {"times": "base"},
+            "base": starts,
+            "x": [item.lasted_seconds * 1000 for _, item in alike],
+            "width": 0.62,
+            "marker": {"color": FAMILY_COLOURS[family], "opacity": 0.92, "line": {"width": 0}},
+            "showlegend": False,
+        }
+        traces += [stretches, {**shared, **marks(family), "x": starts}]
+    return traces
+
+
+def marks(family: str) -> dict[str, Any]:
+    """How the starts of rebalances with causes of a family look."""
+    marker = {"color": FAMILY_COLOURS[family], "symbol": FAMILY_SYMBOLS[family], "size": 10, "line": {"width": 1, "color": "#ffffff"}}
+    return {"type": "scatter", "mode": "markers", "name": FAMILY_TITLES[family], "meta": {"times": "x"}, "marker": marker}
+
+
+def hover(item: Rebalance) -> str:
+    """Lines of the hover box. Only the line breaks are ours; the rest has gone through `chart_label`."""
+    who = ", ".join(chart_label(person.name, 32) for person in item.offenders[:3])
+    lines = [
+        f"{chart_label(item.group)}, " + (f"generation {item.generations}" if item.generations else chart_label(item.topic or "")),
+        f"{item.cause_title} ({share(item.confidence)})",
+        who,
+        f"{CLOCK.full(item.started_at)}, {lasted(item.duration_seconds, item.at_least_seconds)}, {item.outcome}",
+    ]
+    return "<br>".join(line for line in lines if line)
+
+
+def _move_traces(moves: Sequence[Move], names: Mapping[Any, str]) -> list[dict[str, Any]]:
+    known = [(item, at) for item in moves if (item.cluster, item.group) in names and (at := item.left_at or item.loaded_at)]
+    if not known:
+        return []
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "Coordinator moved",
+        "meta": {"times": "x"},
+        "y": [names[item.cluster, item.group] for item, _ in known],
+        "x": [milliseconds(at) for _, at in known],
+        "marker": {"color": MOVE_COLOUR, "symbol": "arrow-up", "size": 11, "line": {"width": 1, "color": "#ffffff"}},
+        "customdata": [[None, _move_text(item)] for item, _ in known],
+        "hovertemplate": "%{customdata[1]}<extra></extra>",
+    }
+    return [trace]
+
+
+def _move_text(item: Move) -> str:
+    nodes = f"{chart_label(item.from_node or '?', 20)} → {chart_label(item.to_node or '?', 20)}"
+    gap = "" if item.gap_seconds is None else f", {duration(item.gap_seconds)} without one"
+    return f"{chart_label(item.group)}<br>coordinator {nodes}{gap}<br>{CLOCK.full(item.left_at or item.loaded_at)}"
+
+
+def _outage_labels(answer: Answer) -> Labels:
+    labels = Labels()
+    for topic, partition in sorted({(item.topic, item.partition) for item in answer.outages})[:OUTAGE_LANES_MAX]:
+        labels.add((topic, partition), f"no leader: {topic}-{partition}")
+    return labels
+
+
+def _broker_labels(answer: Answer) -> Labels:
+    labels = Labels()
+    for cluster, node in sorted({(item.cluster, item.node) for item in answer.broker_outages})[:OUTAGE_LANES_MAX]:
+        labels.add((cluster, node), f"broker {node} down")
+    return labels
+
+
+def _down_traces(answer: Answer, outages: Labels, brokers: Labels, ends: Mapping[str, int]) -> list[dict[str, Any]]:
+    broken: list[tuple[str, int, int, str]] = []
+    for item in answer.outages:
+        label = outages.lanes.get((item.topic, item.partition))
+        if label is not None and item.offline_at is not None:
+            until = item.online_at if item.online_at is not None else max(ends[item.cluster], item.offline_at)
+            broken.append((label, item.offline_at, until, f"{item.cause_title}, ended by {chart_label(item.ended_by.replace('_', ' '))}"))
+    down: list[tuple[str, int, int, str]] = []
+    for gone in answer.broker_outages:
+        label = brokers.lanes.get((gone.cluster, gone.node))
+        if label is not None and gone.down_at is not None:
+            until = gone.up_at if gone.up_at is not None else max(ends[gone.cluster], gone.down_at)
+            down.append((label, gone.down_at, until, chart_label(gone.how.replace("_", " "))))
+    hatched = {"marker": {"color": OUTAGE_COLOUR, "pattern": {"shape": "/", "size": 5}, "line": {"width": 0}}}
+    traces = [bars("Broker down", OUTAGE_COLOUR, down, 0.5, **hatched)] if down else []
+    return traces + ([bars("Partition without leader", OUTAGE_COLOUR, broken, 0.5)] if broken else [])
