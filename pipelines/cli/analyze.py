@@ -9,9 +9,10 @@ import typer
 
 from pipelines.cli import codes
 from pipelines.cli import options as o
-from pipelines.cli.console import Talk, screen
+from pipelines.cli.asked import Asked, question
+from pipelines.cli.console import screen
 from pipelines.cli.report import title_of, write_report
-from pipelines.cli.source import Asked, open_source
+from pipelines.cli.source import open_source
 
 if TYPE_CHECKING:
     from pipelines.cli.source import Source
@@ -19,22 +20,11 @@ if TYPE_CHECKING:
 Severity = Literal["warning", "critical"]
 
 
+@question
 def analyze(
-    paths: o.MaybePaths = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
-    group: o.Groups = None,
-    since: o.Since = None,
-    until: o.Until = None,
-    around: o.Around = None,
+    asked: Asked,
+    form: o.Form,
     limit: o.Limit = 30,
-    tz: o.Zone = None,
-    as_json: o.AsJson = False,
-    jsonl: o.AsJsonLines = False,
-    csv: o.AsCsv = False,
     report: Annotated[
         Path | None,
         typer.Option("--report", metavar="FILE", help="Also write the answer as one HTML page.", rich_help_panel=o.HOW),
@@ -43,22 +33,13 @@ def analyze(
         Severity | None,
         typer.Option("--fail-on", help="End with exit code 1 if an incident is at least this bad.", rich_help_panel=o.HOW),
     ] = None,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> int:
     """Say which groups rebalanced, when, for how long, why, and through whom; worst first."""
-    talk = Talk(quiet=quiet, verbose=verbose)
-    form = o.form(as_json, jsonl, csv)
-    asked = Asked(
-        paths=paths, warehouse=warehouse, log_zones=log_tz, clusters=cluster, kafka_versions=kafka_version, assumptions=assume,
-        groups=group, since=since, until=until, zone=tz, settings_file=settings, around=around,
-    )  # fmt: skip
-    source = open_source(asked, talk)
+    source = open_source(asked)
     if report is not None:
-        write_report(source, report, title=title_of(asked, source), talk=talk)
+        write_report(source, report, title=title_of(asked, source), talk=asked.talk)
     if form == "people":
-        _show(source, limit=limit, verbose=verbose)
+        _show(source, limit=limit, verbose=asked.verbose)
     else:
         _write(source, form)
     return codes.decisive([*source.codes, *_findings(source, fail_on)])

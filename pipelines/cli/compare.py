@@ -9,8 +9,9 @@ import typer
 
 from pipelines.cli import codes, completion
 from pipelines.cli import options as o
-from pipelines.cli.console import Talk, screen
-from pipelines.cli.source import Asked, Source, open_source
+from pipelines.cli.asked import Asked, question
+from pipelines.cli.console import screen
+from pipelines.cli.source import Source, open_source
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,38 +42,22 @@ LONG = ("system", "group", "cause", "expected", "count_before", "count_after", "
 """Columns of CSV and of the list `changes`."""
 
 
+@question
 def compare(
-    paths: o.MaybePaths = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
+    asked: Asked,
+    form: o.Form,
     at: At = None,
     before: Before = None,
     after: After = None,
     clusters: Between = None,
-    group: o.Groups = None,
     limit: o.Limit = 50,
-    tz: o.Zone = None,
-    as_json: o.AsJson = False,
-    jsonl: o.AsJsonLines = False,
-    csv: o.AsCsv = False,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> int:
     """Compare two periods or two clusters: more or less of what, whose trouble is new, whose is gone."""
     from pipelines.cli import answers
 
-    form = o.form(as_json, jsonl, csv)
     if sum((at is not None, before is not None or after is not None, clusters is not None)) != 1 or (before is None) != (after is None):
         raise UsageError("say what to compare: --at TIME, --before FROM..TO with --after FROM..TO, or --clusters A B")
-    asked = Asked(
-        paths=paths, warehouse=warehouse, log_zones=log_tz, clusters=cluster, kafka_versions=kafka_version, assumptions=assume,
-        groups=group, zone=tz, settings_file=settings,
-    )  # fmt: skip
-    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    source = open_source(asked)
     found = _of_clusters(source, clusters) if clusters else _of_periods(source, at, before, after)
     if form == "people":
         _show(screen(), found, source, limit)

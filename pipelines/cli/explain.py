@@ -8,10 +8,12 @@ import typer
 
 from pipelines.cli import codes, completion
 from pipelines.cli import options as o
-from pipelines.cli.console import Talk, screen
-from pipelines.cli.source import Asked, open_source
+from pipelines.cli.asked import Asked, question
+from pipelines.cli.console import screen
+from pipelines.cli.source import open_source
 
 
+@question
 def explain(
     name: Annotated[
         str,
@@ -22,27 +24,14 @@ def explain(
             autocompletion=completion.rebalances,
         ),
     ],
-    paths: o.MaybePaths = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
-    tz: o.Zone = None,
+    asked: Asked,
     as_json: o.AsJson = False,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> int:
     """Tell one rebalance as a story: what set it off, who made the others wait, how it ended, and the lines that say so."""
     from dashboards.build import rebalance
     from pipelines.cli.naming import find_rebalance
 
-    asked = Asked(
-        paths=paths, warehouse=warehouse, log_zones=log_tz, clusters=cluster, kafka_versions=kafka_version, assumptions=assume,
-        zone=tz, settings_file=settings,
-    )  # fmt: skip
-    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    source = open_source(asked)
     row = find_rebalance(source.rows, name, source.clock)
     item = rebalance(row)
     if as_json:
@@ -55,5 +44,5 @@ def explain(
     else:
         from pipelines.cli import screens
 
-        screens.told(screen(), item, source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
+        screens.told(screen(), item, source.clock, evidence_max=None if asked.verbose else source.settings.display.evidence_lines)
     return codes.decisive(source.codes)

@@ -115,7 +115,7 @@ Verbose = Annotated[
 Form = Literal["json", "jsonl", "csv", "people"]
 
 
-def form(as_json: bool, jsonl: bool, csv: bool) -> Form:
+def form(as_json: AsJson = False, jsonl: AsJsonLines = False, csv: AsCsv = False) -> Form:
     """The one form that was asked for."""
     asked: list[Form] = [name for name, wanted in (("json", as_json), ("jsonl", jsonl), ("csv", csv)) if wanted]  # type: ignore[misc]
     if len(asked) > 1:

@@ -9,9 +9,10 @@ import typer
 
 from pipelines.cli import codes, tables
 from pipelines.cli import options as o
-from pipelines.cli.console import Output, Talk, screen
+from pipelines.cli.asked import Asked, question
+from pipelines.cli.console import Output, screen
 from pipelines.cli.outages_spans import show_spans
-from pipelines.cli.source import Asked, Source, open_source
+from pipelines.cli.source import Source, open_source
 from pipelines.errors import CannotWrite, UsageError
 
 if TYPE_CHECKING:
@@ -48,39 +49,23 @@ MoveTo = Annotated[
 ]
 
 
+@question
 def outages(
-    paths: o.MaybePaths = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
-    group: o.Groups = None,
-    since: o.Since = None,
-    until: o.Until = None,
-    around: o.Around = None,
+    asked: Asked,
+    form: o.Form,
     under_replicated: UnderReplicated = False,
     if_down: IfDown = None,
     reassignment: MoveTo = None,
     limit: o.Limit = 50,
-    tz: o.Zone = None,
-    as_json: o.AsJson = False,
-    jsonl: o.AsJsonLines = False,
-    csv: o.AsCsv = False,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> int:
     """List the times in which a partition had no leader."""
-    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings, around)
     if reassignment is not None and if_down is None:
         raise UsageError("--reassignment goes with --if-down BROKER")
-    form = o.form(as_json, jsonl, csv)
     if if_down is not None and (form not in ("json", "people") or under_replicated):
         raise UsageError("--if-down is an answer of its own: give --json rather than --jsonl or --csv, and no --under-replicated")
-    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    source = open_source(asked)
     if if_down is not None:
-        return _if_down(source, if_down, reassignment, limit=limit, as_json=as_json)
+        return _if_down(source, if_down, reassignment, limit=limit, as_json=form == "json")
     if under_replicated:
         return tables.listing(source, SPANS, SPANS, show_spans, limit=limit, form=form)
     return tables.list_outages(source, limit=limit, form=form)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.cli import options as o
 from pipelines.cli import tables
-from pipelines.cli.console import Talk
-from pipelines.cli.source import Asked, Source, open_source
+from pipelines.cli.asked import Asked, question
+from pipelines.cli.source import Source, open_source
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,30 +17,14 @@ if TYPE_CHECKING:
     from dashboards.data import Answer
 
 
+@question
 def ownership(
-    paths: o.MaybePaths = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
-    group: o.Groups = None,
-    since: o.Since = None,
-    until: o.Until = None,
-    around: o.Around = None,
+    asked: Asked,
+    form: o.Form,
     limit: o.Limit = 50,
-    tz: o.Zone = None,
-    as_json: o.AsJson = False,
-    jsonl: o.AsJsonLines = False,
-    csv: o.AsCsv = False,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> int:
     """Show who held each RocketMQ queue, when nobody did and when two did."""
-    form = o.form(as_json, jsonl, csv)
-    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings, around)
-    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    source = open_source(asked)
     return tables.listing(source, "ownership", "queue_ownership", _show, limit=limit, form=form)
 
 

@@ -7,32 +7,13 @@ import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from conf.settings import Settings, load_settings
 from dashboards.units import Clock
 from pipelines.cli import codes
-from pipelines.cli.console import Talk
+from pipelines.cli.asked import Asked
 from pipelines.errors import NothingReadable, UsageError
-
-
-@dataclass(slots=True)
-class Asked:
-    """What a command was asked for, beside its own options."""
-
-    paths: Sequence[str] | None = None
-    warehouse: str | None = None
-    log_zones: Sequence[str] | None = None
-    clusters: Sequence[str] | None = None
-    kafka_versions: Sequence[str] | None = None
-    assumptions: Sequence[str] | None = None
-    groups: Sequence[str] | None = None
-    since: str | None = None
-    until: str | None = None
-    zone: str | None = None
-    settings_file: Path | None = None
-    around: str | None = None
 
 
 @dataclass(slots=True)
@@ -52,7 +33,7 @@ class Source:
         return getattr(self.whole, "layouts", ())
 
 
-def open_source(asked: Asked, talk: Talk) -> Source:
+def open_source(asked: Asked) -> Source:
     """Read what was asked for, and choose from it what was asked for."""
     from pipelines.cli.selection import select
     from pipelines.cli.when import moment, window
@@ -69,7 +50,7 @@ def open_source(asked: Asked, talk: Talk) -> Source:
     if asked.paths and asked.warehouse:
         raise UsageError("give either PATH... or --warehouse, not both")
     if asked.paths:
-        analysis, found = _analysis(asked, settings, talk)
+        analysis, found = _analysis(asked, settings)
     elif warehouse:
         from pipelines.cli.warehouse import Warehouse
 
@@ -111,11 +92,11 @@ def _siblings(path: str) -> list[str]:
         return []
 
 
-def _analysis(asked: Asked, settings: Settings, talk: Talk) -> tuple[Any, list[int]]:
+def _analysis(asked: Asked, settings: Settings) -> tuple[Any, list[int]]:
     from pipelines.cli.rules import Given, analyze_options
     from pipelines.local import analyze
 
-    paths = list(asked.paths or ())
+    talk, paths = asked.talk, list(asked.paths or ())
     check_paths(paths)
     options = analyze_options(settings, Given(asked.log_zones, asked.clusters, asked.kafka_versions, asked.assumptions))
     with talk.progress("reading") as progress:

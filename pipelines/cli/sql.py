@@ -19,9 +19,10 @@ from dashboards.text import shortened, visible
 from pipelines.cli import codes
 from pipelines.cli import options as o
 from pipelines.cli.answers import cell
-from pipelines.cli.console import Talk, screen
+from pipelines.cli.asked import Asked, question
+from pipelines.cli.console import screen
 from pipelines.cli.grid import GAP, Column, grid
-from pipelines.cli.source import Asked, Source, open_source
+from pipelines.cli.source import Source, open_source
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,32 +35,17 @@ WAREHOUSE_ONLY = ("events", "learned_facts", "quality_results")
 """Tables that an analysis of log files does not hold."""
 
 
+@question
 def sql(
     query: Query,
-    paths: o.MaybePaths = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
+    asked: Asked,
+    form: o.Form,
     limit: o.Limit = 100,
-    tz: o.Zone = None,
-    as_json: o.AsJson = False,
-    jsonl: o.AsJsonLines = False,
-    csv: o.AsCsv = False,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> int:
     """Answer a SELECT over rebalances, incidents and the other tables. It can only read them."""
     from pipelines.cli import answers
 
-    form = o.form(as_json, jsonl, csv)
-    asked = Asked(
-        paths=paths, warehouse=warehouse, log_zones=log_tz, clusters=cluster, kafka_versions=kafka_version, assumptions=assume,
-        zone=tz, settings_file=settings,
-    )  # fmt: skip
-    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    source = open_source(asked)
     found = ask(query, source)
     names = found.schema.names
     if form == "people":

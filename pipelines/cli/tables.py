@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.cli import codes
 from pipelines.cli import options as o
-from pipelines.cli.console import Talk, screen
-from pipelines.cli.source import Asked, Source, open_source
+from pipelines.cli.asked import Asked, question
+from pipelines.cli.console import screen
+from pipelines.cli.source import Source, open_source
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,84 +17,36 @@ if TYPE_CHECKING:
     from dashboards.data import Answer
 
 
+@question
 def rebalances(
-    paths: o.MaybePaths = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
-    group: o.Groups = None,
-    since: o.Since = None,
-    until: o.Until = None,
-    around: o.Around = None,
+    asked: Asked,
+    form: o.Form,
     limit: o.Limit = 50,
-    tz: o.Zone = None,
-    as_json: o.AsJson = False,
-    jsonl: o.AsJsonLines = False,
-    csv: o.AsCsv = False,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> int:
     """List rebalances: when, why, through whom, for how long."""
-    form = o.form(as_json, jsonl, csv)
-    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings, around)
-    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    source = open_source(asked)
     return _answer(source, "rebalances", _rows("rebalances"), _rebalances, limit=limit, form=form)
 
 
+@question
 def offenders(
-    paths: o.MaybePaths = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
-    group: o.Groups = None,
-    since: o.Since = None,
-    until: o.Until = None,
-    around: o.Around = None,
+    asked: Asked,
+    form: o.Form,
     limit: o.Limit = 50,
-    tz: o.Zone = None,
-    as_json: o.AsJson = False,
-    jsonl: o.AsJsonLines = False,
-    csv: o.AsCsv = False,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> int:
     """Rank the members that set rebalances off or made others wait, by the time that groups stood still."""
-    form = o.form(as_json, jsonl, csv)
-    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings, around)
-    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    source = open_source(asked)
     return _answer(source, "offenders", offender_rows, _offenders, limit=limit, form=form)
 
 
+@question
 def timeline(
-    paths: o.MaybePaths = None,
-    warehouse: o.WarehouseUri = None,
-    log_tz: o.LogZones = None,
-    cluster: o.Clusters = None,
-    kafka_version: o.KafkaVersions = None,
-    assume: o.Assumptions = None,
-    group: o.Groups = None,
-    since: o.Since = None,
-    until: o.Until = None,
-    around: o.Around = None,
+    asked: Asked,
+    form: o.Form,
     limit: o.Limit = 40,
-    tz: o.Zone = None,
-    as_json: o.AsJson = False,
-    jsonl: o.AsJsonLines = False,
-    csv: o.AsCsv = False,
-    settings: o.SettingsFile = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> int:
     """Show the states of groups over time."""
-    form = o.form(as_json, jsonl, csv)
-    asked = Asked(paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, tz, settings, around)
-    source = open_source(asked, Talk(quiet=quiet, verbose=verbose))
+    source = open_source(asked)
     return _answer(source, "timeline", _rows("group_transitions", "timeline"), _timeline, limit=limit, form=form)
 
 
