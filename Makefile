@@ -46,7 +46,7 @@ demo: $(READY) ## run the main job on data_samples: Spark, Delta tables, report
 	@echo '         $(BIN)/groupscope explain shipping-e/2 data_samples/kafka/1.1.1/poll-timeout'
 
 test: $(READY) lint browser ## linters, types, import directions and all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -75,8 +75,9 @@ compare: $(READY) ## the same rows from analyze, from the Spark job and from the
 bench: $(READY) ## measure the parser against DuckDB on input of its own making
 	$(BIN)/python -m tests.benchmarks.bench_parse
 
-docs: $(READY) ## write docs/tables.md from pipelines/schemas.py
+docs: $(READY) ## write docs/tables.md from pipelines/schemas.py and docs/states.md from the models
 	$(BIN)/python docs/write_tables.py
+	$(BIN)/python docs/write_states.py
 
 lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile pyproject.toml --quiet --extra dev --universal --python-version 3.11 --upgrade \
