@@ -10,6 +10,8 @@ them. Options, all as text:
     fold_runs     true: runs of heartbeats and commits as one event
     partitions    how many partitions at least, if there is enough to read (default: processors of the driver)
     partition_bytes   size of a partition at most, where files can be cut (default 128 MiB)
+    starts        JSON of name -> [offset, line]: files of `sources` that are read from there on
+    block_bytes   report apart on what lies behind the last multiple of this, so that a later reading can begin there
     max_record_bytes
 
 Without `kind` a row is the name of its kind and a struct in the column of that name, so that one pass over the
@@ -35,6 +37,7 @@ from parsers.kernel import MAX_RECORD_BYTES
 from parsers.ranges import Range, share_out
 from parsers.reader import FileReader, ReadOptions, find_files
 from parsers.reports import report_row, skipped_report
+from parsers.resume import Start, settled_end
 from parsers.schema import FILE_REPORT_SCHEMA, RECORD_KINDS, RECORD_SCHEMA
 
 NAME = "brokerlogs"
@@ -42,7 +45,7 @@ PARTITION_BYTES = 128 << 20
 _KNOWN = frozenset(
     {
         "path", "paths", "kind", "log_tz", "clusters", "kafka_versions", "sources", "rotated", "fold_runs",
-        "partitions", "partition_bytes", "max_record_bytes",
+        "partitions", "partition_bytes", "max_record_bytes", "starts", "block_bytes",
     }
 )  # fmt: skip
 
@@ -132,7 +135,11 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         sources, reports = self._find()
-        shares = share_out(sources, self._number("partitions", os.cpu_count() or 1), self._number("partition_bytes", PARTITION_BYTES))
+        starts = json.loads(self._options.get("starts") or "{}")
+        whole = [source for source in sources if source.name not in starts]
+        count, most = self._number("partitions", os.cpu_count() or 1), self._number("partition_bytes", PARTITION_BYTES)
+        shares = share_out(whole, count, most) if whole else []
+        shares += _spread([Range(source, *_from(starts[source.name])) for source in sources if source.name in starts], count)
         return [*map(_Share, shares), *([_Share((), reports)] if reports or not shares else [])]
 
     def _find(self) -> tuple[list[SourceFile], list[dict[str, Any]]]:
@@ -152,13 +159,28 @@ class _Reader(DataSourceReader):
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         for reading in partition.ranges:
-            reader = FileReader(reading.source, self._read, start=reading.start or None, line=reading.line, stop=reading.stop)
-            for chunk in reader:
-                yield from self._rows("events", chunk.events)
-                yield from self._rows("unknown", chunk.unknown)
-                yield from self._rows("rejected", chunk.rejected)
-            yield from self._reports([report_row(reader.report, reading.start)])
+            for part in self._settled(reading):
+                yield from self._part(part)
         yield from self._reports(partition.reports)
+
+    def _settled(self, reading: Range) -> Iterator[Range]:
+        """The end of a file is read as a part of its own, where a later reading may begin."""
+        start = Start(reading.start, reading.line) if reading.start else None
+        block_bytes = self._options.get("block_bytes")
+        settled = settled_end(reading.source, start, int(block_bytes)) if block_bytes and reading.stop is None else None
+        if settled is None:
+            yield reading
+            return
+        yield Range(reading.source, reading.start, settled.offset, reading.line)
+        yield Range(reading.source, settled.offset, None, settled.line)
+
+    def _part(self, part: Range) -> Iterator[pa.RecordBatch]:
+        reader = FileReader(part.source, self._read, start=part.start or None, line=part.line, stop=part.stop)
+        for chunk in reader:
+            yield from self._rows("events", chunk.events)
+            yield from self._rows("unknown", chunk.unknown)
+            yield from self._rows("rejected", chunk.rejected)
+        yield from self._reports([report_row(reader.report, part.start, part.line)])
 
     def _reports(self, rows: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
         yield from self._rows("files", pa.RecordBatch.from_pylist(rows, schema=FILE_REPORT_SCHEMA))
@@ -166,6 +188,17 @@ class _Reader(DataSourceReader):
     def _rows(self, kind: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if rows.num_rows and self._kind in {None, kind}:
             yield rows if self._kind else _tagged(kind, rows)
+
+
+def _from(start: Sequence[int]) -> tuple[int, None, int]:
+    offset, line = start
+    return offset, None, line
+
+
+def _spread(ranges: Sequence[Range], count: int) -> list[list[Range]]:
+    """Ranges dealt out to at most `count` tasks, the largest first."""
+    ordered = sorted(ranges, key=lambda part: (-part.weight, part.source.name))
+    return [ordered[number::count] for number in range(min(count, len(ordered)))]
 
 
 def _tagged(kind: str, rows: pa.RecordBatch) -> pa.RecordBatch:

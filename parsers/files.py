@@ -26,6 +26,9 @@ IDENTITY_BYTES = 4096
 _SAMPLE_STEPS = (1 << 16, 1 << 20, 1 << 24)
 _SPOOL_BLOCK = 1 << 20
 _HEAD_BYTES = 512
+# What begins a log tells it from others; compressed, few bytes may become more.
+_TELLING_BYTES = 64
+_PACKING_BYTES = 1024
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _ROTATED = re.compile(r"(?:[.-][\dT_:.-]+|\.(?:gz|bz2|xz|zst|old|bak|log))+")
 
@@ -276,12 +279,34 @@ def _drop_copies(found: Discovery) -> None:
                 if other.name not in dropped and _begins_with(other, source, length):
                     dropped[source.name] = other.name
                     break
+    dropped |= _short_copies([source for source in found.files if source.name not in dropped])
     found.skipped += [
         Skipped(source.name, f"the same content stands in {dropped[source.name]}", named=False, size_bytes=source.size_bytes)
         for source in found.files
         if source.name in dropped
     ]
     found.files = [source for source in found.files if source.name not in dropped]
+
+
+def _short_copies(sources: Sequence[SourceFile]) -> dict[str, str]:
+    """Files shorter than an identity's bytes with which a longer one begins: by name, with the longer one's name."""
+    if all(source.size_bytes > IDENTITY_BYTES + _PACKING_BYTES for source in sources):
+        return {}
+    heads: dict[bytes, list[tuple[bytes, str]]] = {}
+    for source in sources:
+        stream = source.open()
+        try:
+            head = read_up_to(stream, IDENTITY_BYTES)
+        finally:
+            stream.close()
+        heads.setdefault(head[:_TELLING_BYTES], []).append((head, source.name))
+    found = {}
+    for alike in heads.values():
+        for head, name in alike:
+            longer = [other for more, other in alike if len(more) > len(head) and more.startswith(head)]
+            if len(head) < IDENTITY_BYTES and longer:
+                found[name] = longer[0]
+    return found
 
 
 def content_length(source: SourceFile) -> int:

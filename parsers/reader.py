@@ -17,6 +17,7 @@ from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.kernel import MAX_RECORD_BYTES, ChunkContext, OpenRecord, ParsedChunk, parse_chunk
 from parsers.reports import FileReport
 from parsers.schema import EVENT_SCHEMA, TIME
+from parsers.secrets import masked
 from parsers.streams import Stream
 from parsers.zones import Clock, Rules, check_zones
 
@@ -129,6 +130,8 @@ class FileReader:
             compression=source.compression,
             time_zone=zone,
         )
+        if not start:
+            self.report.counts.bytes_ignored += told.bom_bytes
         self._newest: int | None = None
         self._versions: dict[str, None] = {}
         self._cluster_ids: dict[str, None] = {}
@@ -171,6 +174,7 @@ class FileReader:
             final = got < want
             parsed = parse_chunk(buffer[: len(rest) + got], replace(context, final=final), self._catalogue)
             self._note(parsed)
+            parsed.events, parsed.unknown, parsed.rejected = map(masked, (parsed.events, parsed.unknown, parsed.rejected))
             yield parsed
             if final or parsed.done:
                 return

@@ -15,7 +15,9 @@ from parsers.kernel import Counts
 
 Row = dict[str, Any]
 _WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}
-_SUMMED = ("bytes_read", "lines", "records", "recognised", "unknown", "rejected")
+_BYTES = ("bytes_parsed", "bytes_ignored", "bytes_rejected")
+_SUMMED = ("bytes_read", *_BYTES, "lines", "records", "recognised", "unknown", "rejected")
+_OF_PARTS = ("part_offset", "part_line")
 _TALLIES = ("nodes", "witnesses", "systems")
 _STATUSES = ("rejected", "truncated", "empty", "skipped", "ok")  # the worst first
 
@@ -71,8 +73,8 @@ def skipped_report(skip: Skipped) -> FileReport:
     return FileReport(skip.name, None, skip.size_bytes, kind="not_a_log", time_zone=None, status=status, reason=skip.reason)
 
 
-def report_row(report: FileReport, begin: int = 0) -> Row:
-    """A row of `FILE_REPORT_SCHEMA`; `begin` is where the part begins that the report is about."""
+def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
+    """A row of `FILE_REPORT_SCHEMA`; `begin` is where the part begins that the report is about, in `line`."""
     counts = report.counts
     return {
         "system": report.system,
@@ -80,6 +82,9 @@ def report_row(report: FileReport, begin: int = 0) -> Row:
         "file_id": report.file_id,
         "size_bytes": report.size_bytes,
         "bytes_read": report.bytes_read,
+        "bytes_parsed": counts.bytes_recognised + counts.bytes_unknown,
+        "bytes_ignored": counts.bytes_ignored,
+        "bytes_rejected": counts.bytes_rejected,
         "kind": report.kind,
         "layout": report.layout,
         "node": report.node,
@@ -96,6 +101,7 @@ def report_row(report: FileReport, begin: int = 0) -> Row:
         "reason": report.reason,
         "cluster_ids": list(report.cluster_ids),
         "part_offset": begin,
+        "part_line": line,
         **{name: sorted(getattr(report, name).items()) for name in _TALLIES},
     }
 
@@ -105,17 +111,23 @@ def merge_reports(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
     parts: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         parts.setdefault(row["path"], []).append(row)
-    return [_merged(sorted(parts[path], key=lambda part: part["part_offset"])) for path in sorted(parts)]
+    return [whole_report(join_parts(parts[path])) for path in sorted(parts)]
 
 
-def _merged(parts: list[Mapping[str, Any]]) -> Row:
+def whole_report(row: Mapping[str, Any]) -> Row:
+    """The row without the columns that only parts need."""
+    return {name: value for name, value in row.items() if name not in _TALLIES and name not in _OF_PARTS}
+
+
+def join_parts(rows: Iterable[Mapping[str, Any]]) -> Row:
+    """One part of the parts of a file that follow each other. What a file is called and how large it is, the last one says."""
+    parts = sorted(rows, key=lambda part: part["part_offset"])
     tallies = {name: Counter[str]() for name in _TALLIES}
     for part in parts:
         for name, tally in tallies.items():
             tally.update(dict(part[name] or ()))
-    row = {name: value for name, value in parts[0].items() if name not in _TALLIES and name != "part_offset"}
-    for name in _SUMMED:
-        row[name] = sum(part[name] for part in parts)
+    row = dict(parts[0]) | {name: parts[-1][name] for name in ("path", "file_id", "size_bytes")}
+    row |= {name: sum(part[name] for part in parts) for name in _SUMMED}
     for name, choose in (("first_at", min), ("last_at", max)):
         row[name] = choose((part[name] for part in parts if part[name] is not None), default=None)
     row["version"] = ", ".join(dict.fromkeys(each for part in parts if part["version"] for each in part["version"].split(", "))) or None
@@ -124,4 +136,4 @@ def _merged(parts: list[Mapping[str, Any]]) -> Row:
     row["status"], row["reason"] = worst["status"], worst["reason"]
     if len(parts) > 1:
         row["node"], row["system"], row["kind"] = _most(tallies["nodes"]), _most(tallies["systems"]), _kind(tallies["witnesses"])
-    return row
+    return row | {name: sorted(tally.items()) for name, tally in tallies.items()}

@@ -82,6 +82,9 @@ FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
         pa.field("file_id", pa.string()),
         pa.field("size_bytes", pa.int64()),
         pa.field("bytes_read", pa.int64()),
+        pa.field("bytes_parsed", pa.int64()),
+        pa.field("bytes_ignored", pa.int64()),
+        pa.field("bytes_rejected", pa.int64()),
         pa.field("kind", pa.string()),
         pa.field("layout", pa.string()),
         pa.field("node", pa.string()),
@@ -98,6 +101,7 @@ FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
         pa.field("reason", pa.string()),
         pa.field("cluster_ids", pa.list_(pa.string())),
         pa.field("part_offset", pa.int64()),
+        pa.field("part_line", pa.int64()),
         pa.field("nodes", _TALLY),
         pa.field("witnesses", _TALLY),
         pa.field("systems", _TALLY),
@@ -105,8 +109,8 @@ FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
 )
 """One row per file, or per part of a file that is read in parts.
 
-`part_offset` is where the part begins; `nodes`, `witnesses` and `systems` count events, so that parts can be
-put together (`parsers.reports.merge_reports`).
+`part_offset` is where the part begins, `part_line` the line of the byte before; `nodes`, `witnesses` and `systems` count
+events, so that parts can be put together (`parsers.reports.merge_reports`).
 """
 
 RECORD_KINDS: dict[str, pa.Schema] = {

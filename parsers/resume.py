@@ -1,0 +1,119 @@
+"""Where the reading of a growing file may stop, and go on later as if it had not.
+
+Runs of heartbeats end at multiples of a block, and a plain file with dates in its headers can be read from any place on.
+So what lies before the last multiple of a block is settled once a record begins behind it; a later reading begins
+there. Whether a file still begins with what was read is told by checkpoints: hashes of the bytes before places in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from parsers.files import IDENTITY_BYTES, SourceFile
+from parsers.folding import FOLD_BLOCK_BYTES
+from parsers.streams import read_up_to
+
+Checkpoint = tuple[int, str]
+"""A place in the decompressed content, and the hash of up to 4 KiB before it."""
+
+_READ = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where to go on. `line` is the number of the line that holds the byte before `offset`."""
+
+    offset: int
+    line: int
+
+
+def is_resumable(source: SourceFile) -> bool:
+    """Whether the records of a file can be told from any place on: plain UTF-8 without envelopes, in a layout with dates."""
+    told = source.format
+    dated = told.layout_name == "json" or (told.layout.date is not None and told.layout.date.dated)
+    return source.plain and not told.wrappers and told.encoding == "utf-8" and dated
+
+
+def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD_BLOCK_BYTES) -> Start | None:
+    """The last multiple of a block behind `start`, with its line; None where there is none or zero bytes lie before it."""
+    begin = start or Start(0, 1)
+    end = source.size_bytes // block_bytes * block_bytes
+    if end <= begin.offset or not is_resumable(source):
+        return None
+    lines = _lines_between(source.path, max(0, begin.offset - 1), end - 1)
+    return None if lines is None else Start(end, begin.line + lines)
+
+
+def _lines_between(path: str, begin: int, end: int) -> int | None:
+    """Ends of lines within [begin, end); None where there are zero bytes."""
+    count = 0
+    with open(path, "rb") as file:
+        while begin < end:
+            block = os.pread(file.fileno(), min(_READ, end - begin), begin)
+            if not block or b"\x00" in block:
+                return None
+            count += block.count(b"\n")
+            begin += len(block)
+    return count
+
+
+def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = ()) -> list[Checkpoint]:
+    """Checkpoints of a plain file at powers of two and at `length`; of other files none, since they don't grow."""
+    if not source.plain or length < IDENTITY_BYTES:
+        return []
+    places = {length}
+    place = IDENTITY_BYTES
+    while place < length:
+        places.add(place)
+        place *= 2
+    told = dict(known)
+    with open(source.path, "rb") as file:
+        return [(at, told[at] if at in told and at != length else _hash(_before(file.fileno(), at))) for at in sorted(places)]
+
+
+def begins_as(source: SourceFile, length: int, known: Sequence[Checkpoint]) -> bool:
+    """Whether the content, `length` bytes long, agrees with the last checkpoint that it reaches."""
+    reached = [(at, digest) for at, digest in known if at <= length]
+    if not reached:
+        return True
+    at, digest = max(reached)
+    if source.plain:
+        with open(source.path, "rb") as file:
+            return _hash(_before(file.fileno(), at)) == digest
+    return _hash(_read_before(source, at)) == digest
+
+
+def head_hashes(source: SourceFile, lengths: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """Identity that the content would have if it ended after each of `lengths`, which are shorter than an identity's bytes."""
+    stream = source.open()
+    try:
+        head = read_up_to(stream, IDENTITY_BYTES)
+    finally:
+        stream.close()
+    for length in lengths:
+        if length <= len(head):
+            yield length, _hash(head[:length])
+
+
+def _before(descriptor: int, at: int) -> bytes:
+    begin = max(0, at - IDENTITY_BYTES)
+    return os.pread(descriptor, at - begin, begin)
+
+
+def _read_before(source: SourceFile, at: int) -> bytes:
+    stream = source.open()
+    try:
+        begin = max(0, at - IDENTITY_BYTES)
+        while stream.position < begin and read_up_to(stream, min(_READ, begin - stream.position)):
+            pass
+        return read_up_to(stream, at - begin)
+    finally:
+        stream.close()
+
+
+def _hash(content: bytes) -> str:
+    """As the identity of files is made."""
+    return hashlib.sha256(content).hexdigest()[:32]

@@ -1,0 +1,110 @@
+"""Credentials in logs reach no table, and all else stays as it was."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from parsers.reader import ReadOptions, find_files, read_file
+from parsers.secrets import MASK, PATTERNS, mask
+
+SECRET = "Zq9xTr0ub4dor"  # noqa: S105 - made up
+NAMES = [
+    "password", "ssl.keystore.password", "ssl.key.password", "SSL_TRUSTSTORE_PASSWORD", "db.passwd", "passphrase", "client.secret",
+    "aws.secret.access.key", "secret_key", "api_key", "api-key", "apiKey", "access.key", "private_key", "auth.token", "access_token",
+    "refresh_token", "bearer-token",
+]  # fmt: skip
+FORMS = ["{n}={s}", "{n} = {s}", "{n}: {s}", '{n}="{s}"', "{n}='{s}'", '{{"{n}": "{s}"}}', "-D{n}={s}", "{n}={s}, next=1", "?{n}={s}&x=1"]
+WHOLE = [
+    "org.apache.kafka.common.security.plain.PlainLoginModule required username=\"bob\" password=\"Zq9xTr0ub4dor\";",
+    "connecting to jdbc:postgresql://bob:Zq9xTr0ub4dor@db:5432/x",
+    "https://:Zq9xTr0ub4dor@registry.example.com/",
+    "Authorization: Bearer Zq9xTr0ub4dor",
+    "authorization=Basic Zq9xTr0ub4dor",
+]  # fmt: skip
+BY_THEMSELVES = [
+    "AKIA" + "ABCDEFGHIJKLMNOP",
+    "ghp_" + "0123456789abcdefghijABCDEFGHIJ",
+    "xoxb-" + "1234567890-abcdef",
+    "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxIn0." + "abcdefgh12345678",
+]
+KEPT = [
+    "ssl.key.password = null",
+    "ssl.keystore.password = [hidden]",
+    "sasl.jaas.config = [hidden]",
+    "delegation.token.expiry.time.ms = 86400000",
+    "password.encoder.iterations = 4096",
+    "group.min.session.timeout.ms = 6000",
+    "Member orders-password-1 in group secret-orders has failed, removing it from the group",
+    "INFO [GroupCoordinator 1]: Preparing to rebalance group token-service in state Stable (reason: leaving)",
+    "https://kafka.apache.org:443/documentation",
+]
+
+
+@pytest.mark.parametrize(("name", "form"), list(itertools.product(NAMES, FORMS)))
+def test_values_behind_names_of_credentials_are_masked(name: str, form: str) -> None:
+    told = mask(form.format(n=name, s=SECRET))
+
+    assert SECRET not in told
+    assert MASK in told
+    assert name in told
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_credentials_in_their_usual_places_are_masked(text: str) -> None:
+    assert SECRET not in mask(text)
+
+
+@pytest.mark.parametrize("text", BY_THEMSELVES)
+def test_what_is_a_credential_by_its_form_is_masked(text: str) -> None:
+    assert mask(f"got {text} here") == f"got {MASK} here"
+
+
+def test_private_keys_are_masked() -> None:
+    told = mask("-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nZq9xTr0ub4dor\n-----END RSA PRIVATE KEY-----\nafter")
+
+    assert SECRET not in told
+    assert told.endswith("-----END RSA PRIVATE KEY-----\nafter")
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_is_no_credential_is_kept(text: str) -> None:
+    assert mask(text) == text
+
+
+def test_json_stays_json() -> None:
+    fields = {"reason": f'given password="{SECRET}"', "password": SECRET, "n": 1}
+    told = mask(json.dumps(fields))
+
+    assert SECRET not in told
+    assert json.loads(told).keys() == fields.keys()
+
+
+def test_nothing_of_a_file_shows_its_credentials(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(
+        "[2026-11-21 09:07:55,001] INFO [GroupCoordinator 1]: Group g with generation 5 is now empty (__consumer_offsets-12) "
+        "(kafka.coordinator.group.GroupCoordinator)\n"
+        f"\tat Login(password={SECRET})\n"
+        f"[2026-11-21 09:07:55,002] WARN [GroupCoordinator 1]: no such words password={SECRET} (kafka.coordinator.group.GroupCoordinator)\n"
+        f"[2026-13-41 09:07:55,003] INFO [GroupCoordinator 1]: Group g password={SECRET} (kafka.coordinator.group.GroupCoordinator)\n",
+        encoding="utf-8",
+    )
+    (source,) = find_files([str(log)]).files
+    chunks = list(read_file(source, ReadOptions()))
+    kept = [batch.to_pylist() for chunk in chunks for batch in (chunk.events, chunk.unknown, chunk.rejected)]
+
+    assert sum(map(len, kept)) >= 2
+    assert SECRET not in str(kept)
+    assert MASK in str(kept)
+
+
+def test_every_pattern_is_one_of_re2() -> None:
+    """RE2 compiles nothing that would need more time than a text is long."""
+    for pattern, replacement in PATTERNS:
+        assert pc.replace_substring_regex(pa.array(["nothing of the kind"]), pattern, replacement).to_pylist() == ["nothing of the kind"]
