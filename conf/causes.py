@@ -51,6 +51,8 @@ class Cause:
     expected: bool = False
     root_only: bool = False
     recognised: tuple[Sign, ...] = ()
+    measured: tuple[str, ...] = ()
+    """Sentences with `{who}` and names of numbers, the most telling first."""
     advice: tuple[Advice, ...] = ()
 
     def clause(self, who: str) -> str:
@@ -110,6 +112,7 @@ def _cause(raw: Mapping[str, Any]) -> Cause:
         expected=raw.get("expected", False),
         root_only=raw.get("kind") == "root",
         recognised=tuple(Sign(sign["versions"], sign["by"]) for sign in raw.get("recognised", ())),
+        measured=tuple(raw.get("measured", ())),
         advice=tuple(_advice(item) for item in raw.get("advice", ())),
     )
 

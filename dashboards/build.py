@@ -16,7 +16,8 @@ from conf.causes import incident_kinds, outage_cause
 from dashboards import data, presence
 from dashboards.queues import conditions, contested, queue_lanes
 from dashboards.rows import Row, column, evidence, name_of
-from dashboards.tally import Tally, Verdicts, counted, first, heaviest
+from dashboards.story import spared
+from dashboards.tally import Tally, Verdicts, first, heaviest
 from dashboards.units import MICROSECONDS
 
 
@@ -121,6 +122,7 @@ def rebalance(row: Row) -> data.Rebalance:
         members_before=column(row, "members_before"),
         members_after=column(row, "members_after"),
         member_seconds_stopped=column(row, "member_seconds_stopped"),
+        partition_seconds_stopped=column(row, "partition_seconds_stopped"),
         duplicate_window=column(row, "duplicate_window"),
         inferred_steps=column(conformance, "inferred_steps", 0) or 0,
         unexplained_lines=column(conformance, "unexplained_lines", 0) or 0,
@@ -128,6 +130,7 @@ def rebalance(row: Row) -> data.Rebalance:
         trigger_text=column(row, "trigger_text"),
         evidence=evidence(row),
         advice=advice,
+        numbers=dict(column(row, "numbers", None) or {}),
     )
 
 
@@ -197,10 +200,18 @@ def _incident(number: int, row: Row, verdicts: Verdicts, outages: Mapping[str, d
         advice=entry.advice,
         confidence=verdicts.mean_confidence(leading),
         rivals=verdicts.mean_rivals(leading),
-        settled_by=tuple(name for name, _ in counted(verdicts.settled_by[leading or ""]))[:3],
+        settled_by=verdicts.files_asked_for(leading),
         worst_offender=who(worst) if worst is not None else None,
         rebalance_ids=tuple(column(row, "rebalance_ids") or ()),
         outage_ids=tuple(item.id for item in broken),
+        measured=tuple(
+            text
+            for text in (
+                verdicts.measured.get(leading or "", (0.0, ""))[1],
+                spared(dict(column(row, "numbers", None) or {}), column(row, "rebalance_count")),
+            )
+            if text
+        ),
     )
 
 

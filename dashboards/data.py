@@ -89,6 +89,7 @@ class Rebalance:
     members_before: int | None
     members_after: int | None
     member_seconds_stopped: float | None
+    partition_seconds_stopped: float | None
     duplicate_window: float | None
     inferred_steps: int
     unexplained_lines: int
@@ -96,6 +97,7 @@ class Rebalance:
     trigger_text: str | None
     evidence: tuple[Line, ...]
     advice: tuple[Advice, ...]
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def sure(self) -> bool:
@@ -159,6 +161,8 @@ class Incident:
     worst_offender: Who | None
     rebalance_ids: tuple[str, ...]
     outage_ids: tuple[str, ...]
+    measured: tuple[str, ...] = ()
+    """What was measured, in sentences: why the advice fits."""
 
     @property
     def kind_title(self) -> str:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
 from conf.causes import cause as cause_entry
 from dashboards.data import Answer, Incident, Rebalance, Who
 from dashboards.units import Clock, counted, duration, listed, share
 
 CONTESTED_SECONDS = 60.0
 """A queue with no owner or two for so long is told on the first lines; handing it over takes less."""
+
+SPARED_MIN_SECONDS = 0.05
+"""A shorter time is not worth a word."""
+
+_PLACE = re.compile(r"\{(\w+)\}")
 
 _OUTCOMES = {
     "empty": "It ended with the group empty{at}.",
@@ -24,7 +32,16 @@ def title(item: Rebalance) -> str:
 
 def story(item: Rebalance, clock: Clock) -> list[str]:
     """The sentences, in the order in which things happened, then what is known about the verdict."""
-    sentences = [_beginning(item, clock), _behind(item), _followers(item), _waiting(item), _blockers(item), _end(item, clock), _cost(item)]
+    sentences = [
+        _beginning(item, clock),
+        measured(item),
+        _behind(item),
+        _followers(item),
+        _waiting(item),
+        _blockers(item),
+        _end(item, clock),
+        _cost(item),
+    ]
     return [sentence for sentence in (*sentences, *certainty(item)) if sentence]
 
 
@@ -47,6 +64,38 @@ def act(item: Rebalance) -> str:
     first = tuple(person for person in item.offenders if person.first) or item.offenders[:1]
     entry = cause_entry(item.system, item.cause)
     return entry.clause(offender_names(first) if first else "a member that no line names")
+
+
+def measured(item: Rebalance) -> str:
+    """What was measured of the member that acted first, against the timeout in force."""
+    first = tuple(person for person in item.offenders if person.first) or item.offenders[:1]
+    return filled(cause_entry(item.system, item.cause).measured, first[0].name, item.numbers) if first else ""
+
+
+def filled(sentences: Sequence[str], who: str, numbers: Mapping[str, float]) -> str:
+    """The first sentence of which all numbers are known."""
+    for sentence in sentences:
+        names = [name for name in _PLACE.findall(sentence) if name != "who"]
+        if all(name in numbers for name in names):
+            values = {name: duration(numbers[name] / 1000) for name in names} | {"who": who}
+            return "".join(values[part] if place else part for place, part in _parts(sentence))
+    return ""
+
+
+def _parts(sentence: str) -> Iterator[tuple[bool, str]]:
+    """Pieces of a sentence, and whether each is the name of a place to fill."""
+    for index, part in enumerate(_PLACE.split(sentence)):
+        yield index % 2 == 1, part
+
+
+def spared(numbers: Mapping[str, float], rebalances: int) -> str:
+    """What fixed identities would have spared an incident."""
+    avoided = int(numbers.get("static_avoided", 0))
+    if not avoided:
+        return ""
+    seconds = numbers.get("static_saved_seconds", 0.0)
+    saved = f", and {duration(seconds)} of standing still" if seconds >= SPARED_MIN_SECONDS else ""
+    return f"Static membership (group.instance.id, since 2.3.0) would have avoided {avoided} of {counted(rebalances, 'rebalance')}{saved}."
 
 
 def own_words(item: Rebalance) -> str:
@@ -137,6 +186,12 @@ def _cost(item: Rebalance) -> str:
     parts = []
     if item.member_seconds_stopped:
         parts.append(f"Members stood still for {duration(item.member_seconds_stopped)}, summed over them.")
+    if item.partition_seconds_stopped:
+        parts.append(f"Partitions stood still for {duration(item.partition_seconds_stopped)}, summed over them.")
     if item.duplicate_window:
-        parts.append(f"For {duration(item.duplicate_window)} two members may have read the same partition.")
+        window = duration(item.duplicate_window)
+        if item.system == "rocketmq":
+            parts.append(f"For {window} two members may have read the same queue.")
+        else:
+            parts.append(f"Work of up to {window} may be done twice: a commit was refused, as the group had gone on.")
     return " ".join(parts)

@@ -10,9 +10,38 @@ from typing import Any
 
 from conf.causes import cause as cause_entry
 from dashboards import data
+from dashboards.story import measured
 
 RIVAL_MIN = 0.05
 """An alternative below this is not worth a word."""
+
+
+FILES_MAX = 3
+MEASURED = ("polled_after_ms", "silent_ms", "absent_ms")
+
+
+def kind_of_file(settled_by: str) -> str:
+    """The kind of file and its level, without whose it is and of when: of these there are few."""
+    return settled_by.partition(" of ")[0]
+
+
+@dataclass(slots=True)
+class Settling:
+    """Files of one kind that would settle doubts: how many, and the first that is asked for."""
+
+    count: int = 0
+    first: tuple[tuple[object, ...], str] | None = None
+    several: bool = False
+
+    def add(self, item: data.Rebalance) -> None:
+        self.count += 1
+        entry = (by_time(item), item.settled_by or "")
+        self.several = self.several or (self.first is not None and self.first[1] != entry[1])
+        if self.first is None or entry < self.first:
+            self.first = entry
+
+    def __str__(self) -> str:
+        return (self.first[1] if self.first else "") + (", and others like it" if self.several else "")
 
 
 @dataclass(slots=True)
@@ -22,7 +51,9 @@ class Verdicts:
     causes: Counter[tuple[bool, str]] = field(default_factory=Counter)
     confidence: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     rivals: defaultdict[str, defaultdict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
-    settled_by: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    settled_by: defaultdict[str, dict[str, Settling]] = field(default_factory=lambda: defaultdict(dict))
+    measured: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """By cause, the greatest of what was measured, and the sentence that tells it."""
 
     def add(self, item: data.Rebalance) -> None:
         self.causes[item.expected, item.cause] += 1
@@ -30,12 +61,22 @@ class Verdicts:
         for name, value in item.alternatives:
             self.rivals[item.cause][name] += value
         if item.settled_by:
-            self.settled_by[item.cause][item.settled_by] += 1
+            kind = kind_of_file(item.settled_by)
+            self.settled_by[item.cause].setdefault(kind, Settling()).add(item)
+        text = measured(item)
+        greatest = max((item.numbers.get(name, 0.0) for name in MEASURED), default=0.0)
+        if text and greatest >= self.measured.get(item.cause, (-1.0, ""))[0]:
+            self.measured[item.cause] = (greatest, text)
 
     @property
     def leading(self) -> str | None:
         """The most frequent cause. What a healthy group does too leads only where nothing else happened, since joins follow timeouts."""
         return min(self.causes, key=lambda kind: (kind[0], -self.causes[kind], kind[1]))[1] if self.causes else None
+
+    def files_asked_for(self, cause: str | None) -> tuple[str, ...]:
+        """What would settle the doubts about a cause, what is asked for most often first."""
+        ranked = sorted(self.settled_by.get(cause or "", {}).items(), key=lambda pair: (-pair[1].count, pair[0]))
+        return tuple(str(settling) for _, settling in ranked[:FILES_MAX])
 
     def count(self, cause: str) -> int:
         return self.causes[True, cause] + self.causes[False, cause]
@@ -87,7 +128,7 @@ class Tally:
         self.first_at: int | None = None
         self.last_at: int | None = None
         self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
-        self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set()])
+        self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), Settling()])
         self._deeds: defaultdict[tuple[str, str, str, str], Deeds] = defaultdict(Deeds)
         self._incident_of = {rebalance: incident for incident, members in (incidents or {}).items() for rebalance in members}
         self._kept_max = kept_max
@@ -112,10 +153,11 @@ class Tally:
 
     def _doubt(self, item: data.Rebalance) -> None:
         rivals = tuple(name for name, value in item.alternatives if value >= RIVAL_MIN)
-        doubt = self._unsure[item.system, item.cause, rivals, item.settled_by or ""]
+        doubt = self._unsure[item.system, item.cause, rivals, kind_of_file(item.settled_by or "")]
         doubt[0] += 1
         doubt[1] += item.confidence
         doubt[2].add(item.group)
+        doubt[3].add(item)
 
     def _charge(self, item: data.Rebalance) -> None:
         caused, blocked = {person.name for person in item.offenders}, {person.name for person in item.blockers}
@@ -148,12 +190,12 @@ class Tally:
                 cause=cause,
                 cause_title=cause_entry(system, cause).title,
                 rivals=tuple(cause_entry(system, name).title for name in rivals),
-                settled_by=settled_by or None,
+                settled_by=str(settling) or None,
                 count=count,
                 confidence=confidence / count,
                 groups=tuple(sorted(groups)),
             )
-            for (system, cause, rivals, settled_by), (count, confidence, groups) in ordered
+            for (system, cause, rivals, _), (count, confidence, groups, settling) in ordered
         ]
 
     def offenders(self) -> list[data.Offender]:

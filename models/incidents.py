@@ -7,11 +7,13 @@ is an incident of kind `single`. Episodes that one broker's end or one deploymen
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from models.ids import make_id
-from models.rows import Incident, Person, Rebalance
+from models.rows import Incident, Person, Rebalance, RebalanceMember
+from models.whatif import Change, outlooks
+from models.whatif_rules import Configuration
 
 US_PER_SECOND = 1_000_000
 
@@ -40,14 +42,39 @@ FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "s
 COORDINATOR_TROUBLE = {"coordinator_failover": "coordinator_move", "assignment_store_failed": "assignment_store"}
 
 
-def find_incidents(rebalances: Iterable[Rebalance], limits: Limits | None = None) -> list[Incident]:
-    """Gather rebalances into incidents, worst first. The rebalances may come in any order."""
+STATIC = Configuration(static_membership=True)
+
+
+def find_incidents(
+    rebalances: Iterable[Rebalance], limits: Limits | None = None, members: Iterable[RebalanceMember] = ()
+) -> list[Incident]:
+    """Gather rebalances into incidents, worst first. The rebalances may come in any order; `members` are those in them."""
     limits = limits or Limits()
     by_group: dict[tuple[str, str, str], list[Rebalance]] = {}
     for row in rebalances:
         by_group.setdefault((row.cluster, row.system, row.group), []).append(row)
-    found = [_incident(episode, limits) for key in sorted(by_group) for episode in _episodes(by_group[key], limits.episode_gap_seconds)]
+    static = {
+        change.row.rebalance_id: change
+        for outlook in outlooks((row for rows in by_group.values() for row in rows), members, STATIC)
+        for change in outlook.changes
+    }
+    found = []
+    for key in sorted(by_group):
+        for episode in _episodes(by_group[key], limits.episode_gap_seconds):
+            found.append(_incident(episode, limits))
+            _without_restarts(found[-1], episode, static)
     return sorted(found, key=_badness)
+
+
+def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Mapping[str, Change]) -> None:
+    """Who went and came back in an incident, and how much of it fixed identities would have avoided."""
+    incident.instances = sorted(restarted_members(rows))
+    avoided = [change for row in rows if (change := static.get(row.rebalance_id)) is not None and change.effect == "avoided"]
+    if avoided or incident.kind == "rolling_restart":
+        incident.numbers = {
+            "static_avoided": float(len(avoided)),
+            "static_saved_seconds": round(sum(change.saved_seconds for change in avoided), 6),
+        }
 
 
 def _began(row: Rebalance) -> int:
@@ -183,10 +210,25 @@ def _restarted_in_turn(rows: Sequence[Rebalance]) -> bool:
     """At least two members went and came back, one after the other, and nobody failed."""
     if any(row.cause in FAILURES for row in rows):
         return False
-    restarted = {_actor(person) for row in rows if row.cause == "member_restart" for person in row.offenders}
-    left = {_actor(person) for row in rows if row.cause == "member_leave" and row.outcome != "empty" for person in row.offenders}
-    joined = {_actor(person) for row in rows if row.cause == "member_join" for person in row.offenders}
-    return len(restarted | (left & joined)) >= 2
+    return len(restarted_members(rows)) >= 2
+
+
+def restarted_members(rows: Iterable[Rebalance]) -> set[str]:
+    """Members that went and then came back, in rebalances that are in order of time."""
+    left: set[str] = set()
+    found: set[str] = set()
+    for row in rows:
+        actors = {_actor(person) for person in row.offenders}
+        if row.cause == "member_restart":
+            found |= actors
+        elif row.cause in _LEFT and row.outcome != "empty":
+            left |= actors
+        elif row.cause == "member_join":
+            found |= actors & left
+    return found
+
+
+_LEFT = frozenset({"member_leave", "session_timeout", "poll_timeout"})
 
 
 def mark_rolling_restarts(rows: list[Rebalance], limits: Limits | None = None) -> None:

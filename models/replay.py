@@ -16,6 +16,7 @@ from models.kafka.acts import Act, Deed, acts_of, assigned_members, int_field, n
 from models.kafka.case import Case, GroupKnowledge
 from models.kafka.classic import ClassicReplay, Draft, when
 from models.kafka.clients import Clients, log_of
+from models.kafka.impact import Impact
 from models.kafka.members import Roster
 from models.kafka.modern import ModernReplay
 from models.kafka.skew import Skews
@@ -94,6 +95,7 @@ class GroupStage:
     acts: list[Act] = field(default_factory=list)
     clients: Clients = field(default_factory=Clients)
     skews: Skews = field(default_factory=Skews)
+    impact: Impact = field(default_factory=Impact)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
     _deletions: list[Event] = field(init=False)
     _settled: int = 0
@@ -102,7 +104,7 @@ class GroupStage:
     def __post_init__(self) -> None:
         self.classic = ClassicReplay(self.roster)
         self.modern = ModernReplay(self.roster)
-        self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster)
+        self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
         self._deletions = _deletions(self.group, self.facts)
 
     def feed(self, event: Event) -> None:
@@ -121,14 +123,18 @@ class GroupStage:
             self.modern.feed(event)
         for log, node in self.skews.feed(event):
             self._set_clock(log, self.skews.bounds[log, node].skew)
+        self.impact.feed(event, self.roster.actor(event.member_id, event.client_id, event.instance_id), self._skew_of(event))
         for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared)):
             insort(self.acts, self._on_coordinators_clock(act), key=lambda a: a.at)
             self._end_session(act)
         self._settle()
 
     def _on_coordinators_clock(self, act: Act) -> Act:
-        skew = self._skew_of_log.get(log_of(act.event.place.file), 0) if act.event.witness is Witness.CLIENT else 0
+        skew = self._skew_of(act.event)
         return replace(act, at=act.at - skew) if skew else act
+
+    def _skew_of(self, event: Event) -> int:
+        return self._skew_of_log.get(log_of(event.place.file), 0) if event.witness is Witness.CLIENT else 0
 
     def _set_clock(self, log: str, skew: int) -> None:
         """Put what was taken from this log onto the coordinator's clock, as far as it is known now."""
@@ -201,6 +207,9 @@ class GroupStage:
         elif event.name == "ClientAssignmentMade" and generation is not None:
             for member_id in assigned_members(event):
                 self._joined(generation, member_id, None, None)
+        elif event.name == "ClientConfigured" and event.client_id:
+            told = {name: int_field(event, name) for name in ("session_timeout_ms", "max_poll_interval_ms")}
+            self.knowledge.settings[event.client_id] = {name: value for name, value in told.items() if value is not None}
         elif event.name == "ClientSubscribed" and event.client_id:
             self._subscribed(event)
         elif event.name == "ClientPollTimedOut":
@@ -270,3 +279,5 @@ class GroupStage:
             stale = [generation for generation in self.knowledge.generations if generation < draft.generation_before - 1]
             for generation in stale:
                 del self.knowledge.generations[generation]
+        if draft.started_at is not None:
+            self.impact.forget(draft.started_at)

@@ -99,6 +99,7 @@ class Rebalance:
     advice_id: str | None
     pause_seconds: float | None = None
     spike_seconds: float | None = None
+    numbers: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -153,6 +154,8 @@ class Incident:
     headline: str
     rebalance_ids: list[str]
     outage_ids: list[str]
+    instances: list[str] = field(default_factory=list)
+    numbers: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -192,4 +192,4 @@ def rocket_histories(
 
 def incidents_of(history: GroupHistory, limits: Limits) -> list[Incident]:
     """The incident stage for one group."""
-    return find_incidents(history.rebalances, limits)
+    return find_incidents(history.rebalances, limits, history.rebalance_members)

@@ -42,6 +42,7 @@ class GroupKnowledge:
     patterns: set[str] = field(default_factory=set)  # actors that subscribe by pattern
     shared: set[str] = field(default_factory=set)  # client ids that several members of one generation have
     stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
+    settings: dict[str, dict[str, int]] = field(default_factory=dict)  # actor -> its timeouts, as its log printed them
 
 
 @dataclass

@@ -6,7 +6,7 @@ from models.causes import Cause
 from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
 from models.kafka.blockers import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
 from models.kafka.case import CLOCK_TOLERANCE_US, Case
-from models.kafka.opinions import CLIENT_LOG, REQUEST_LOG, Opinion
+from models.kafka.opinions import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Opinion
 
 STORE_TIMEOUT_US = 5_000_000
 """offsets.commit.timeout.ms: a failed assignment write before 2.1 shows only as a rebalance this long after the assignment."""
@@ -48,7 +48,7 @@ def _right_after_assignment(case: Case) -> bool:
 
 def start_not_seen(case: Case) -> list[Opinion]:
     """The log begins inside the rebalance, or lost its beginning: whatever started it stands in lines that are not there."""
-    lines = "server.log of the coordinator before this line"
+    lines = EARLIER_LINES
     if case.draft.outcome == "empty":
         return [Opinion(Cause.MEMBER_LEAVE, 0.7, settled_by=lines), Opinion(Cause.SESSION_TIMEOUT, 0.25, settled_by=lines)]
     rivals = [Opinion(o.cause, o.probability / 2, [], lines) for o in _usual_shares(case, [])]

@@ -6,7 +6,7 @@ from models.causes import Cause
 from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
 from models.kafka.case import CLOCK_TOLERANCE_US, Case
 from models.kafka.group import State
-from models.kafka.opinions import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Opinion, with_first
+from models.kafka.opinions import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Opinion, Settles, with_first
 
 FOLLOWUP_US = 3_000_000
 """A cooperative follow-up starts as soon as the members have revoked: at their next poll after the assignment."""
@@ -38,8 +38,8 @@ def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:
     alone = members_after == 1 or (members_after is not None and len(acts) >= members_after)
     likely = 0.9 if initial or alone else 0.25
     return [
-        Opinion(Cause.NEW_GROUP, likely, acts, "server.log of the coordinator before the first line given"),
-        Opinion(Cause.MEMBER_JOIN, 1 - likely, acts, "server.log of the coordinator before the first line given"),
+        Opinion(Cause.NEW_GROUP, likely, acts, EARLIER_LINES),
+        Opinion(Cause.MEMBER_JOIN, 1 - likely, acts, EARLIER_LINES),
     ]
 
 
@@ -70,7 +70,7 @@ def rejoined(case: Case, act: Act | None) -> list[Opinion]:
     if cause is Cause.METADATA_CHANGE:
         return [Opinion(cause, 0.97, acts), Opinion(Cause.SUBSCRIPTION_CHANGE, 0.03, acts)]
     if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
-        return [Opinion(Cause.UNKNOWN, 0.9, acts, "the application: it called enforceRebalance with this reason")]
+        return [Opinion(Cause.UNKNOWN, 0.9, acts, Settles.APPLICATION)]
     return _topics_or_metadata(case, actor, acts, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
 
 

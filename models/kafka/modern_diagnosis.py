@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from models.causes import Cause
 from models.kafka.case import GroupKnowledge
 from models.kafka.modern import EpochDraft, ModernReplay
+from models.kafka.opinions import Settles
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,7 @@ class EpochVerdict:
     cause: Cause
     confidence: float
     alternatives: dict[str, float]
-    settled_by: str | None = None
-
-
-_CLIENT_LOG = "the client's own log at INFO around the start"
+    settled_by: Settles | None = None
 
 
 def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> EpochVerdict:
@@ -27,9 +25,7 @@ def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) 
     if not draft.changes:
         # Since 4.0 changes of subscriptions and of topics are logged at DEBUG only.
         rival = {Cause.SUBSCRIPTION_CHANGE.value: 0.45}
-        return EpochVerdict(
-            Cause.METADATA_CHANGE, 0.5, rival, "server.log with the coordinator's classes at DEBUG, or the client's own log"
-        )
+        return EpochVerdict(Cause.METADATA_CHANGE, 0.5, rival, Settles.COORDINATOR_AT_DEBUG)
     cause = draft.changes[0].cause
     if cause is Cause.MEMBER_JOIN and draft.was_empty:
         return EpochVerdict(Cause.NEW_GROUP, 0.98, {Cause.MEMBER_JOIN.value: 0.02})
@@ -48,7 +44,7 @@ def _left(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> Epo
         return EpochVerdict(Cause.POLL_TIMEOUT, 0.97, {Cause.MEMBER_LEAVE.value: 0.03})
     if client and client in known.clients:
         return EpochVerdict(Cause.MEMBER_LEAVE, 0.975, {Cause.POLL_TIMEOUT.value: 0.02})
-    return EpochVerdict(Cause.MEMBER_LEAVE, 0.85, {Cause.POLL_TIMEOUT.value: 0.13}, _CLIENT_LOG)
+    return EpochVerdict(Cause.MEMBER_LEAVE, 0.85, {Cause.POLL_TIMEOUT.value: 0.13}, Settles.CLIENT_LOG)
 
 
 STALE_US = 3_000_000

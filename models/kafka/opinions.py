@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from models.causes import Cause
 from models.kafka.acts import Act
@@ -15,8 +16,18 @@ PROMPT_US = 300_000
 LOOK_BACK_US = 2_000_000
 """A client's own explanation (poll timeout, wish to rejoin) stands this close before its request."""
 
-CLIENT_LOG = "the client's own log at INFO around the start"
-REQUEST_LOG = "kafka-request.log at DEBUG of the coordinator around the start"
+
+class Settles(StrEnum):
+    """Files that would decide between causes, by the words that stand before " of " and whose they are."""
+
+    CLIENT_LOG = "client log at INFO"
+    REQUEST_LOG = "kafka-request.log at DEBUG"
+    EARLIER_LINES = "server.log at INFO"
+    COORDINATOR_AT_DEBUG = "server.log at DEBUG"
+    APPLICATION = "source code"
+
+
+CLIENT_LOG, REQUEST_LOG, EARLIER_LINES = Settles.CLIENT_LOG, Settles.REQUEST_LOG, Settles.EARLIER_LINES
 
 
 @dataclass(slots=True)
@@ -26,7 +37,7 @@ class Opinion:
     cause: Cause
     probability: float
     acts: list[Act] = field(default_factory=list)
-    settled_by: str | None = None
+    settled_by: Settles | None = None
 
 
 @dataclass(slots=True)

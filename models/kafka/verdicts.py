@@ -16,11 +16,14 @@ from models.kafka.case import Case, GroupKnowledge, evidence_events
 from models.kafka.classic import ClassicReplay, when
 from models.kafka.diagnosis import judge, trigger_text
 from models.kafka.group import State
+from models.kafka.impact import Impact
 from models.kafka.members import Roster
 from models.kafka.modern import EpochDraft, ModernReplay, settle_epochs
 from models.kafka.modern_diagnosis import judge_epoch
-from models.kafka.opinions import Judgement
+from models.kafka.numbers import numbers_of
+from models.kafka.opinions import Judgement, Settles
 from models.kafka.roots import root_cause
+from models.kafka.settling import settled_by
 from models.kafka.skew import Skews
 from models.rows import (
     Conformance,
@@ -74,7 +77,9 @@ class HistoryWriter:
     group: str
     facts: ClusterFacts
     roster: Roster
+    impact: Impact = field(default_factory=Impact)
     logs_end: int = 0
+    _gone_at: dict[str, int] = field(default_factory=dict)  # actor -> when it left or expired last
     _caused: dict[str, list[float]] = field(default_factory=dict)  # member id -> member-seconds of each rebalance it caused
 
     # -- classic rebalances ------------------------------------------------------------------------------------
@@ -123,7 +128,7 @@ class HistoryWriter:
         members_after = draft.members_after if draft.members_after is not None else (len(case.members_after) or None)
         members_before = draft.members_before if draft.members_before is not None else (len(case.members_before) or None)
         alternatives = {o.cause.value: round(o.probability, 4) for o in judgement.opinions[1:] if o.probability >= RIVAL_MIN}
-        settled_by = next((o.settled_by for o in judgement.opinions if o.settled_by), None)
+        stopped = self.impact.of(case, _stopped(members_before, members_after, duration, delay))
         return Rebalance(
             cluster=self.cluster,
             system=SYSTEM,
@@ -149,20 +154,43 @@ class HistoryWriter:
             root_cause=root_cause(case, best.cause, best.acts),
             confidence=round(min(best.probability, 0.99), 4),
             alternatives=alternatives,
-            settled_by=settled_by if best.probability < SURE else None,
+            settled_by=self._settled_by(case, judgement) if best.probability < SURE else None,
             offenders=offenders,
             blockers=blockers(case),
             members_before=members_before,
             members_after=members_after,
-            member_seconds_stopped=_stopped(members_before, members_after, duration, delay),
-            partition_seconds_stopped=None,
-            duplicate_window=None,
+            member_seconds_stopped=stopped.member_seconds,
+            partition_seconds_stopped=stopped.partition_seconds,
+            duplicate_window=stopped.duplicate_window,
             conformance=Conformance(draft.inferred_steps, draft.unexplained_lines),
             coordinator=draft.node,
             trigger_text=trigger_text(case, judgement),
             evidence=evidence(evidence_events(case, acts)),
             advice_id=best.cause.value,
+            numbers=self._numbers(case, best.cause, best.acts or acts),
         )
+
+    def _settled_by(self, case: Case, judgement: Judgement) -> str:
+        """The file that would make the best opinion sure."""
+        what = next((o.settled_by for o in judgement.opinions if o.settled_by), Settles.REQUEST_LOG)
+        acts = [act for opinion in judgement.opinions for act in opinion.acts]
+        act = judgement.trigger or next(iter(acts), None)
+        return settled_by(what, case.draft.node, case.actor(act) if act else None, case.start or None, case.draft.open_until)
+
+    def _settled_epoch(self, draft: EpochDraft, what: Settles | None) -> str | None:
+        event = draft.started
+        client = event.client_id or self.roster.client_of(event.member_id) or event.member_id
+        return settled_by(what, event.node, client, when(event), draft.reached_at) if what is not None else None
+
+    def _numbers(self, case: Case, cause: Cause, acts: list[Act]) -> dict[str, float]:
+        found = numbers_of(case, cause, acts, self._gone_at)
+        for act in (*case.gone.values(), *acts):
+            actor = case.actor(act)
+            if actor is not None and act.deed in {Deed.LEAVE, Deed.EXPIRE}:
+                self._gone_at[actor] = act.at
+        for actor in case.members_after:
+            self._gone_at.pop(actor, None)
+        return found
 
     def _initial_delay(self, case: Case, join_seconds: float | None) -> float | None:
         """Waiting that group.initial.rebalance.delay.ms explains: whole steps of it, only from an empty group (KIP-134)."""
@@ -259,6 +287,8 @@ class HistoryWriter:
     def _epoch_row(self, modern: ModernReplay, draft: EpochDraft, ordinal: int, known: GroupKnowledge) -> Rebalance:
         verdict = judge_epoch(modern, draft, known)
         started = when(draft.started)
+        following = modern.drafts[ordinal + 1].started if ordinal + 1 < len(modern.drafts) else None
+        stopped = self.impact.of_epoch(started, when(following), witnessed=modern.reconciliations.witnessed.issuperset(draft.members))
         return Rebalance(
             cluster=self.cluster,
             system=SYSTEM,
@@ -284,14 +314,14 @@ class HistoryWriter:
             root_cause=None,
             confidence=verdict.confidence,
             alternatives=verdict.alternatives,
-            settled_by=verdict.settled_by,
+            settled_by=self._settled_epoch(draft, verdict.settled_by),
             offenders=modern.offenders(draft, verdict.cause),
             blockers=draft.blockers,
             members_before=draft.members_before,
             members_after=draft.members_after,
-            member_seconds_stopped=None,
-            partition_seconds_stopped=None,
-            duplicate_window=None,
+            member_seconds_stopped=stopped.member_seconds,
+            partition_seconds_stopped=stopped.partition_seconds,
+            duplicate_window=stopped.duplicate_window,
             conformance=Conformance(),
             coordinator=draft.started.node,
             trigger_text=draft.started.text[:300] or None,

@@ -1,8 +1,8 @@
-"""`groupscope explain`: one rebalance told as a story."""
+"""`groupscope explain`: one rebalance told as a story, or the one that a line belongs to."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +10,10 @@ from pipelines.cli import codes, completion
 from pipelines.cli import options as o
 from pipelines.cli.asked import Asked, question
 from pipelines.cli.console import screen
-from pipelines.cli.source import open_source
+from pipelines.cli.source import Source, open_source
+
+if TYPE_CHECKING:
+    from pipelines.cli.lines import Found
 
 
 @question
@@ -19,7 +22,7 @@ def explain(
         str,
         typer.Argument(
             metavar="REBALANCE",
-            help="First characters of its id, GROUP/GENERATION, or GROUP@TIME.",
+            help="First characters of its id, GROUP/GENERATION, GROUP@TIME, or any FILE:LINE.",
             show_default=False,
             autocompletion=completion.rebalances,
         ),
@@ -27,22 +30,54 @@ def explain(
     asked: Asked,
     as_json: o.AsJson = False,
 ) -> int:
-    """Tell one rebalance as a story: what set it off, who made the others wait, how it ended, and the lines that say so."""
-    from dashboards.build import rebalance
+    """Tell one rebalance as a story: what set it off, who made the others wait, how it ended, and the lines that say so.
+
+    Of a line, FILE:LINE, it is told which rebalance it belongs to, and whether it is a cause of it or an effect.
+    """
+    from pipelines.cli.lines import find_line, line_named
     from pipelines.cli.naming import find_rebalance
 
     source = open_source(asked)
-    row = find_rebalance(source.rows, name, source.clock)
-    item = rebalance(row)
+    place = line_named(name, source)
+    found = find_line(*place, source, asked) if place is not None else None
+    row = found.placed.row if found is not None else find_rebalance(source.rows, name, source.clock)
     if as_json:
-        from dashboards.story import story
-        from pipelines.cli.answers import ready, write_object
-        from pipelines.schemas import SCHEMA_VERSION
-
-        (found,) = ready("rebalances", [row])
-        write_object({"schema_version": SCHEMA_VERSION, "rebalance": found, "story": story(item, source.clock)})
+        _write(row, found, source)
     else:
-        from pipelines.cli import screens
-
-        screens.told(screen(), item, source.clock, evidence_max=None if asked.verbose else source.settings.display.evidence_lines)
+        _tell(row, found, source, verbose=asked.verbose)
     return codes.decisive(source.codes)
+
+
+def _write(row: Any, found: Found | None, source: Source) -> None:
+    from dashboards.build import rebalance
+    from dashboards.story import story
+    from pipelines.cli import lines
+    from pipelines.cli.answers import ready, write_object
+    from pipelines.schemas import SCHEMA_VERSION
+
+    told = list(ready("rebalances", [row])) if row is not None else [None]
+    write_object(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "line": lines.ready(found) if found is not None else None,
+            "rebalance": told[0],
+            "story": story(rebalance(row), source.clock) if row is not None else [],
+        }
+    )
+
+
+def _tell(row: Any, found: Found | None, source: Source, *, verbose: bool) -> None:
+    from dashboards.build import rebalance
+    from dashboards.text import first_line, shortened
+    from pipelines.cli import lines, screens
+
+    console = screen()
+    if found is not None:
+        if found.known and found.event is not None:
+            screens.say(console, shortened(first_line(found.event.text), lines.TEXT_MAX), style="dim", wide=True)
+        for sentence in lines.sentences(found):
+            screens.say(console, sentence)
+        if row is not None:
+            screens.heading(console, "The rebalance" if found.known else "What was going on")
+    if row is not None:
+        screens.told(console, rebalance(row), source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)

@@ -27,6 +27,7 @@ from pipelines.cli import (
     simulate,
     sql,
     tables,
+    whatif,
 )
 from pipelines.cli.console import Output, ReaderGone, Talk, output_error
 from pipelines.cli.options import PANELS
@@ -78,6 +79,7 @@ app.command("ownership", cls=Command, short_help="Show who held RocketMQ queues.
 app.command("compare", cls=Command, short_help="Compare two periods or two clusters.")(compare.compare)
 app.command("allocate", cls=Command, short_help="Preview shares of RocketMQ queues.")(allocate.allocate)
 app.command("report", cls=Command, short_help="Write the answer as one HTML page.")(report.report)
+app.command("whatif", cls=Command, short_help="The same history under another configuration.")(whatif.whatif)
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
 app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
 app.command("simulate", cls=Command, short_help="Write logs of a made-up cluster, with the truth.")(simulate.simulate)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pipelines.cli.schema_verdicts import LINE_TOLD, WHAT_IF
 from pipelines.errors import UsageError
 
 COMMANDS = (
@@ -24,6 +25,7 @@ COMMANDS = (
     "compare",
     "sql",
     "allocate",
+    "whatif",
 )
 
 
@@ -63,7 +65,12 @@ def command_schema(command: str) -> dict[str, Any]:
             contract, "groupscope outages --if-down --json", {"schema_version": contract["properties"]["schema_version"], **IF_DOWN}
         )
     if command == "explain":
-        told = {"schema_version": contract["properties"]["schema_version"], "rebalance": {"$ref": "#/$defs/rebalances"}, "story": _TEXTS}
+        told = {
+            "schema_version": contract["properties"]["schema_version"],
+            "line": {"description": "The line that was asked about, if one was.", "anyOf": [LINE_TOLD, {"type": "null"}]},
+            "rebalance": {"anyOf": [{"$ref": "#/$defs/rebalances"}, {"type": "null"}]},
+            "story": _TEXTS,
+        }
         return _object(contract, "groupscope explain --json", told)
     if command == "events":
         return _events()
@@ -73,6 +80,8 @@ def command_schema(command: str) -> dict[str, Any]:
         return _listing(contract, "rows", {"description": "Columns of the query, by name.", "type": "object"}, command)
     if command == "allocate":
         return _object(contract, "groupscope allocate --json", {"schema_version": contract["properties"]["schema_version"], **ALLOCATION})
+    if command == "whatif":
+        return _object(contract, "groupscope whatif --json", {"schema_version": contract["properties"]["schema_version"], **WHAT_IF})
     near = difflib.get_close_matches(command, COMMANDS, n=1)
     raise UsageError(f"no schema {command!r}; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"))
 

@@ -147,6 +147,9 @@ def _incidents(console: Console, items: Sequence[Incident], answer: Answer, cloc
         when = clock.span(item.started_at, item.ended_at) + ("" if item.ended_at is not None else ", still open")
         cluster = f", cluster {item.cluster}" if many else ""
         say(console, f"{when}, {item.kind_title}{cluster}", indent=len(label), style="dim")
+        if item.severity == "info":  # whose advice is not shown
+            for text in item.measured[-1:]:
+                say(console, text, indent=len(label), style="dim")
     hidden = answer.totals.incidents - len(items)
     if hidden > 0:
         calm = answer.totals.incidents - answer.totals.attention
@@ -170,15 +173,17 @@ def labelled(console: Console, label: str, label_style: str, text: str) -> None:
 
 def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> None:
     """Once for each thing to do, with the numbers of the incidents that it is for."""
-    by_advice: dict[tuple[str, tuple[Advice, ...]], list[int]] = {}
+    by_advice: dict[tuple[str, tuple[Advice, ...]], list[Incident]] = {}
     for item in items:
-        by_advice.setdefault((item.cause_title, item.advice), []).append(item.number)
+        by_advice.setdefault((item.cause_title, item.advice), []).append(item)
     if not by_advice:
         return
     heading(console, "What to do")
     shown = list(by_advice.items())[: None if verbose else REMEDIES_SHOWN]
-    for (title, advice), numbers in shown:
-        say(console, f"{title} (incident{'s' if len(numbers) > 1 else ''} {listed([str(number) for number in numbers], 6)})", indent=1)
+    for (title, advice), found in shown:
+        say(console, f"{title} (incident{'s' if len(found) > 1 else ''} {listed([str(item.number) for item in found], 6)})", indent=1)
+        for text in dict.fromkeys(text for item in found[: None if verbose else 1] for text in item.measured):
+            say(console, text, indent=3, hang=2, style="dim")
         advise(console, advice if verbose else advice[:REMEDIES_SHOWN], indent=3)
     if len(by_advice) > len(shown):
         say(console, f"and for {counted(len(by_advice) - len(shown), 'other cause')}; -v shows all", indent=1, style="dim")

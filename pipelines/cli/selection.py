@@ -53,6 +53,8 @@ class Selected:
             if (wanted or since is not None or until is not None) and key not in _OF_FILES:
                 rows = Filtered(rows, _test(key, wanted, since, until))
             setattr(self, key, rows)
+        # Told apart by the rebalances that they belong to, which are selected.
+        self.rebalance_members = getattr(analysis, "rebalance_members", ())
 
 
 def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, until: Moment | None) -> Any:

@@ -41,9 +41,9 @@ class Warehouse:
         self.versions = self._published()
 
     def __getattr__(self, key: str) -> Stored:
-        """The keys of the JSON contract; `inputs` stands for itself."""
-        if key in CONTRACT:
-            return Stored(self, CONTRACT[key])
+        """The keys of the JSON contract, and members of rebalances; `inputs` stands for itself."""
+        if key in CONTRACT or key == "rebalance_members":
+            return Stored(self, CONTRACT.get(key, key))
         raise AttributeError(key)
 
     @cached_property
@@ -86,6 +86,21 @@ class Warehouse:
         stored = DeltaTable(f"{self.uri}/{table.path}", version=self.versions[table.name])
         found = _plain_table(QueryBuilder().register(table.name, stored).execute(sql).read_all())
         return [name for name in found.column(0).to_pylist() if name]
+
+    def record_at(self, file: str, line: int) -> pa.RecordBatch | None:
+        """The last recognised record of a file that begins at or before a line."""
+        import pyarrow as pa
+        from deltalake import DeltaTable, QueryBuilder
+
+        declared = TABLES["events"]
+        if "events" not in self.versions:
+            return None
+        stored = DeltaTable(f"{self.uri}/{declared.path}", version=self.versions["events"])
+        quoted = file.replace("'", "''")
+        query = f"select * from stored where file = '{quoted}' and line <= {line} order by line desc limit 1"  # noqa: S608 - quoted
+        found = [pa.record_batch(each) for each in QueryBuilder().register("stored", stored).execute(query)]
+        rows = [batch for batch in found if batch.num_rows]
+        return _as_declared(rows[0], declared.arrow_schema()) if rows else None
 
     def _published(self) -> dict[str, int]:
         """Version of each table in the last run that was published."""

@@ -54,10 +54,9 @@ class Moment:
 
 def moment(text: str, zone: str, option: str) -> Moment:
     """Read a time; without a zone of its own it is in `zone`."""
-    stretch = _STRETCH.fullmatch(text.strip())
-    if stretch:
-        seconds = float(stretch["count"]) * _SECONDS[stretch["unit"]]
-        return Moment(text, zone, back=timedelta(seconds=seconds))
+    back = stretch(text)
+    if back is not None:
+        return Moment(text, zone, back=back)
     try:
         if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?", text.strip()):
             return Moment(text, zone, of_day=time.fromisoformat(text.strip().rjust(5, "0").replace(",", ".")))
@@ -69,14 +68,20 @@ def moment(text: str, zone: str, option: str) -> Moment:
         ) from error
 
 
+def stretch(text: str) -> timedelta | None:
+    """A stretch of time such as 500ms, 45s or 5m; None where it is none."""
+    found = _STRETCH.fullmatch(text.strip())
+    return timedelta(seconds=float(found["count"]) * _SECONDS[found["unit"]]) if found else None
+
+
 def window(text: str, zone: str) -> tuple[Moment, Moment]:
     """`TIME` or `TIME/SPAN`: from SPAN before the time to SPAN after it."""
     when, slash, span = text.rpartition("/")
-    stretch = _STRETCH.fullmatch(span.strip()) if slash else None
-    if slash and stretch is None:
+    found = stretch(span) if slash else None
+    if slash and found is None:
         raise UsageError(f"--around {text!r}: {span!r} is no stretch of time; examples are 90s, 5m and 2h")
     middle = moment(when if slash else text, zone, "--around")
-    reach = timedelta(seconds=float(stretch["count"]) * _SECONDS[stretch["unit"]]) if stretch else AROUND
+    reach = found if found is not None else AROUND
     return replace(middle, shift=-reach), replace(middle, shift=reach)
 
 

@@ -104,6 +104,42 @@ def test_explain(cli: Cli, check: Any, story_warehouse: Path) -> None:
     assert answer["story"]
 
 
+@pytest.mark.parametrize(
+    ("line", "event", "part", "generation"),
+    [
+        ("clients/main.log:41", "ClientHeartbeatRebalancing", "effect", 1),
+        ("main.log:40", "ClientLeaveSent", "cause", 1),
+        ("clients/main.log:36", None, "unknown", 0),
+        ("main.log:1", "KafkaVersion", "apart", None),
+    ],
+)
+def test_explain_of_a_line(cli: Cli, check: Any, line: str, event: str | None, part: str, generation: int | None) -> None:
+    answer = json.loads(cli("explain", line, POLL_TIMEOUT, "--json").out)
+    check("explain", answer)
+    assert (answer["line"]["event"], answer["line"]["part"]) == (event, part)
+    assert (answer["rebalance"] or {}).get("generation_before") == generation
+    assert bool(answer["story"]) is (generation is not None)
+
+
+def test_explain_of_a_line_for_people(cli: Cli) -> None:
+    told = cli("explain", "main.log:41", POLL_TIMEOUT).out.splitlines()
+    assert told[0].endswith("Attempt to heartbeat failed")
+    assert "of shipping-worker-1 in group shipping-e: A heartbeat was told of a rebalance." in " ".join(told)
+    assert "It is an effect of this rebalance: it follows from the rebalance; it stands in its time." in told
+
+
+def test_whatif(cli: Cli, check: Any, sample_warehouse: Path) -> None:
+    configuration = ("--max-poll-interval", "20s", "--static-membership")
+    answer = json.loads(cli("whatif", POLL_TIMEOUT, *configuration, "--json").out)
+    check("whatif", answer)
+    (group,) = answer["groups"]
+    assert (group["count"], group["avoided"], answer["configuration"]["max_poll_interval_ms"]) == (4, 2, 20_000)
+    assert list(lines(cli("whatif", POLL_TIMEOUT, *configuration, "--jsonl").out)) == group["rebalances"]
+    assert cli("whatif", POLL_TIMEOUT, *configuration, "--csv").out.count("\n") == 1 + 4
+    stored = json.loads(cli("whatif", "--warehouse", sample_warehouse, *configuration, "--json").out)
+    assert stored["groups"][0]["avoided"] == 2
+
+
 def test_events(cli: Cli, check: Any) -> None:
     schema = json.loads(cli("schema", "events").out)
     found = list(lines(cli("events", POLL_TIMEOUT, "--jsonl").out))

@@ -32,6 +32,16 @@ def test_an_entry_says_what_it_is_and_what_to_do(entry: Cause) -> None:
     assert "{" not in entry.clause("orders-1")
 
 
+NUMBERS = {"session_timeout_ms", "max_poll_interval_ms", "rebalance_timeout_ms", "polled_after_ms", "silent_ms", "absent_ms"}
+"""What `models.kafka.numbers` tells."""
+
+
+@pytest.mark.parametrize("entry", EVERY, ids=lambda entry: f"{entry.system}-{entry.id}")
+def test_what_is_measured_is_told_in_whole_sentences(entry: Cause) -> None:
+    assert all(sentence.endswith(".") and "{who}" in sentence for sentence in entry.measured)
+    assert {name for sentence in entry.measured for name in re.findall(r"\{(\w+)\}", sentence)} <= NUMBERS | {"who"}
+
+
 @pytest.mark.parametrize("entry", causes().values(), ids=lambda entry: f"{entry.system}-{entry.id}")
 def test_an_entry_says_how_it_is_recognised(entry: Cause) -> None:
     assert entry.recognised

@@ -124,6 +124,13 @@ def test_doubts_of_a_kind_stand_together() -> None:
     assert (doubt.count, doubt.groups, doubt.rivals, doubt.settled_by) == (4, ("a", "b"), ("Member joined",), "x")
 
 
+def test_doubts_that_one_kind_of_file_would_settle_stand_together_and_name_the_first() -> None:
+    files = [f"kafka-request.log at DEBUG of broker {n} between 2026-03-01 10:0{n} and 10:0{n + 1} UTC" for n in range(3)]
+    rows = [made.rebalance("a", n, n, confidence=0.5, alternatives={}, settled_by=files[n]) for n in (2, 0, 1)]
+    (doubt,) = build_answer(made.Made(rebalances=rows)).unsure
+    assert (doubt.count, doubt.settled_by) == (3, f"{files[0]}, and others like it")
+
+
 def test_an_empty_analysis_is_an_answer_too() -> None:
     empty = build_answer(made.Made())
     assert (empty.totals.rebalances, empty.totals.first_at, list(empty.incidents)) == (0, None, [])

@@ -3,7 +3,7 @@
 import pytest
 
 from dashboards.build import build_answer, rebalance
-from dashboards.story import own_words, story
+from dashboards.story import own_words, spared, story
 from dashboards.units import Clock
 from tests.dashboards import golden, made
 
@@ -42,6 +42,23 @@ def test_the_whole_story(request: pytest.FixtureRequest) -> None:
 )
 def test_how_it_ended(outcome: str, sentence: str) -> None:
     assert sentence in told(outcome=outcome).splitlines()
+
+
+def test_what_was_measured_is_told() -> None:
+    numbers = {"polled_after_ms": 312_000, "max_poll_interval_ms": 300_000}
+    sentences = told(cause="poll_timeout", numbers=numbers).splitlines()
+    assert "orders-worker-3 polled after 5 min 12 s, with max.poll.interval.ms of 5 min." in sentences
+    assert "orders-worker-3 did not poll within max.poll.interval.ms of 5 min." in told(
+        cause="poll_timeout", numbers={"max_poll_interval_ms": 300_000}
+    )
+    assert "max.poll.interval.ms" not in told(cause="poll_timeout", numbers={})
+
+
+def test_what_fixed_identities_would_have_spared() -> None:
+    assert spared({"static_avoided": 14, "static_saved_seconds": 42.0}, 16) == (
+        "Static membership (group.instance.id, since 2.3.0) would have avoided 14 of 16 rebalances, and 42 s of standing still."
+    )
+    assert spared({"static_avoided": 0}, 2) == spared({}, 2) == ""
 
 
 def test_an_open_end_is_a_lower_bound() -> None:

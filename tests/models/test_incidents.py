@@ -28,8 +28,8 @@ def turn(at: float, generation: int, reason: str, member: str, join: float = 0.5
     return "\n".join(
         [
             f"{at} RebalanceStarted generation={generation} reason_id={reason} reason_member_id={member}",
-            f"{at + join} GenerationStarted generation={generation + 1} member_count=3",
-            f"{at + join + 0.01} AssignmentReceived generation={generation + 1} member_id=a#1 member_count=3",
+            f"{at + join} GenerationStarted generation={generation + 1}",
+            f"{at + join + 0.01} AssignmentReceived generation={generation + 1} member_id=a#1",
         ]
     )
 
@@ -93,6 +93,13 @@ def test_a_rolling_restart_is_told_as_one() -> None:
         turns.append(turn(15 + 20 * number, 2 + 2 * number, "new_member", f"{client}#2"))
     (incident,) = incidents_of("\n".join([START, STABLE, *turns]))
     assert incident.headline == "orders: 7 rebalances in 55 s, 3.3 s stopped; 3 members were restarted in turn"
+
+
+def test_members_that_come_and_go_again_are_none_that_were_restarted() -> None:
+    turns = [turn(10 + 20 * n, 1 + n, "new_member", f"{client}#1") for n, client in enumerate("bc")]
+    turns += [turn(60 + 20 * n, 3 + n, "leave", f"{client}#1") for n, client in enumerate("bc")]
+    (incident,) = incidents_of("\n".join([START, STABLE, *turns]))
+    assert (incident.kind, incident.instances, incident.numbers) == ("single", [], {})
 
 
 def test_short_times_are_told_in_milliseconds() -> None:

@@ -1,0 +1,119 @@
+"""A group's history as members that came and went, and who was away from when until when."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from models.rows import Person, Rebalance, RebalanceMember
+
+US_PER_SECOND = 1_000_000
+US_PER_MS = 1_000
+
+_WENT = {
+    "member_leave": "leave",
+    "poll_timeout": "poll",
+    "session_timeout": "expiry",
+    "static_member_leave": "expiry",
+    "rebalance_timeout": "evicted",
+    "sync_timeout": "evicted",
+    "admin_removal": "removed",
+    "group_deleted": "removed",
+}
+"""How the offenders of a cause went."""
+
+_CAME = frozenset({"member_join", "new_group"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Act:
+    """A member came or went in the rebalance at `index`. `at` is microseconds."""
+
+    index: int
+    kind: str  # came, gone
+    how: str
+    actor: str
+    member_id: str | None
+    at: int
+    row: Rebalance
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A member that went and came back. `new_process`: it was back before its former self was missed."""
+
+    gone: Act
+    came: Act
+    new_process: bool = False
+
+    @property
+    def session_ms(self) -> float | None:
+        """session.timeout.ms in force, where it is known."""
+        return self.gone.row.numbers.get("session_timeout_ms") or self.came.row.numbers.get("session_timeout_ms")
+
+    def away_ms(self, default_session_ms: int) -> float:
+        """How long the coordinator heard nothing of it. Who expired had been silent for a whole session timeout."""
+        if self.gone.index == self.came.index:
+            absent = self.gone.row.numbers.get("absent_ms")
+            return absent if absent is not None else (self.gone.row.duration_seconds or 0.0) * 1000
+        silent = (self.session_ms or default_session_ms) if self.gone.how in {"expiry", "evicted"} else 0.0
+        return max(0.0, (self.came.at - self.gone.at) / US_PER_MS + silent)
+
+    @property
+    def polled_after_ms(self) -> float | None:
+        allowed = self.gone.row.numbers.get("max_poll_interval_ms")
+        return None if allowed is None else allowed + (self.came.at - self.gone.at) / US_PER_MS
+
+
+def acts_of(index: int, row: Rebalance, parts: Sequence[RebalanceMember]) -> Iterator[Act]:
+    """Who came and who went in one rebalance: its offenders, and other members that the logs saw do so meanwhile."""
+    at = row.started_at if row.started_at is not None else row.joined_at or 0
+    told: set[str] = set()
+    for person in row.offenders:
+        actor = actor_of(person)
+        told.add(actor)
+        if row.cause == "member_restart":
+            yield Act(index, "gone", "leave", actor, person.member_id, at, row)
+            yield Act(index, "came", "join", actor, person.member_id, at, row)
+        elif row.cause in _CAME:
+            yield Act(index, "came", "join", actor, person.member_id, at, row)
+        elif row.cause in _WENT:
+            yield Act(index, "gone", _WENT[row.cause], actor, person.member_id, at, row)
+    for part in parts:
+        actor = actor_of(part)
+        if part.role in {"joined", "left"} and actor not in told:
+            told.add(actor)
+            delay = int((part.join_delay_seconds or 0.0) * US_PER_SECOND)
+            kind = "came" if part.role == "joined" else "gone"
+            yield Act(index, kind, "join" if kind == "came" else "leave", actor, part.member_id, at + delay, row)
+            if kind == "came" and part.session_before and part.session_before != part.session_after:
+                yield Act(index, "gone", "leave", actor, part.session_before, at, row)
+
+
+def actor_of(person: Person | RebalanceMember) -> str:
+    """One name for a member over its lives."""
+    return person.instance_id or person.client_id or person.member_id or "?"
+
+
+def absences_of(acts: Iterable[Act]) -> Iterator[Absence]:
+    """Pairs each return with the going before it. A process that is back before its former self expires pairs with that expiry."""
+    by_actor: defaultdict[str, list[Act]] = defaultdict(list)
+    for act in acts:
+        by_actor[act.actor].append(act)
+    for own in by_actor.values():
+        gone: Act | None = None
+        early: Act | None = None
+        present = False
+        for act in sorted(own, key=lambda each: (each.index, each.kind == "came")):
+            if act.kind == "gone":
+                if early is not None and act.how == "expiry" and act.member_id != early.member_id:
+                    yield Absence(act, early, new_process=True)
+                    early = None
+                    continue
+                gone, early, present = act, None, False
+            elif gone is not None:
+                yield Absence(gone, act)
+                gone, present = None, True
+            else:
+                early, present = (act if present else None), True

@@ -1,0 +1,98 @@
+"""The rules of what-if: what each setting changes, by whose word, and what has to be taken for granted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DEFAULT_SESSION_MS = 45_000
+"""session.timeout.ms since 3.0 (KIP-735), where nothing tells the one in force."""
+
+COOPERATIVE_CAUSES = frozenset({"member_join", "member_restart"})
+"""After these, partitions move between members that stay: a cooperative group rebalances once more (KIP-429)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """What would be set otherwise; what is None or False stays as it was. Milliseconds."""
+
+    session_timeout_ms: int | None = None
+    max_poll_interval_ms: int | None = None
+    initial_delay_ms: int | None = None
+    static_membership: bool = False
+    cooperative: bool = False
+    consumer_protocol: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule, its source, the first version that it holds for, and what it takes for granted."""
+
+    id: str
+    says: str
+    source: str
+    since: str
+    assumes: str
+
+
+RULES = (
+    Rule(
+        "static_return",
+        "A static member sends no LeaveGroup, and gets its assignment back if it returns within its session timeout; nobody rebalances.",
+        "KIP-345; AbstractCoordinator.maybeLeaveGroup, GroupCoordinator.updateStaticMemberAndRebalance",
+        "2.3",
+        "Each instance has a group.instance.id of its own and comes back under the same client id with the same subscription;"
+        " until then nobody reads its partitions.",
+    ),
+    Rule(
+        "pause_outlived",
+        "A member that was only held up, and not restarted, stays in the group if its session outlives the pause.",
+        "AbstractCoordinator.HeartbeatThread; GroupCoordinator.onExpireHeartbeat",
+        "0.10.1",
+        "Members that came back were the same process; those that are gone for good would be missed that much later.",
+    ),
+    Rule(
+        "poll_in_time",
+        "A member that polls again within max.poll.interval.ms does not leave.",
+        "KIP-62; AbstractCoordinator.HeartbeatThread, pollTimeoutExpired",
+        "0.10.1",
+        "The work between two polls takes as long as it did.",
+    ),
+    Rule(
+        "delay_gathers",
+        "Members that come while an empty group waits for group.initial.rebalance.delay.ms come in one rebalance; the wait begins anew"
+        " with each, up to the rebalance timeout.",
+        "KIP-134; InitialDelayedJoin",
+        "0.11",
+        "Members start at the times at which they did.",
+    ),
+    Rule(
+        "wait_for_expiry",
+        "A join phase that waits for a member that is gone ends when its session does.",
+        "GroupCoordinator.completeAndScheduleNextHeartbeatExpiration, addPendingMember",
+        "0.10.1",
+        "The member was silent from the same moment on.",
+    ),
+    Rule(
+        "wait_for_poll",
+        "A join phase waits for a busy member until the rebalance timeout, which is the consumer's max.poll.interval.ms.",
+        "KIP-62; GroupCoordinator.prepareRebalance, onCompleteJoin",
+        "0.10.1",
+        "A member that is put out comes back with a rebalance of its own; one that was put out may have needed longer still.",
+    ),
+    Rule(
+        "moves_only_some",
+        "Under a cooperative assignor members keep what they hold during the join phase, and only what moves stands still, for two"
+        " rebalances.",
+        "KIP-429; ConsumerCoordinator.onJoinPrepare, CooperativeStickyAssignor",
+        "2.4",
+        "Shares are even and sticky, so that a member that comes or goes moves its own share only.",
+    ),
+    Rule(
+        "members_go_on",
+        "With the consumer protocol there is no join phase: members go on, and each gives up only what it must.",
+        "KIP-848; GroupMetadataManager.consumerGroupHeartbeat",
+        "4.0",
+        "All clients and brokers speak it, and shares are even and sticky.",
+    ),
+)
+"""In the order in which they are told."""

@@ -1,0 +1,88 @@
+"""What the JSON of `groupscope whatif` and of a line in `groupscope explain` looks like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TEXT = {"type": "string"}
+_COUNT = {"type": "integer", "minimum": 0}
+_SECONDS = {"type": "number", "minimum": 0}
+_INSTANT = {"type": ["string", "null"], "format": "date-time"}
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+_OR_NULL: dict[str, Any] = {"type": ["integer", "null"], "minimum": 0}
+_SIGNED = {"description": "Negative where it would take longer.", "type": "number"}
+_TOTALS_IF: dict[str, Any] = {
+    "count": {"description": "Rebalances that there were.", **_COUNT},
+    "avoided": {"description": "Those that would not have been.", **_COUNT},
+    "perhaps_avoided": {"description": "Those that might not have been: the logs don't tell.", **_COUNT},
+    "added": {"description": "Rebalances that there would be beside them.", **_COUNT},
+    "stopped_seconds": _SECONDS,
+    "saved_seconds": _SIGNED,
+    "member_seconds_stopped": _SECONDS,
+    "saved_member_seconds": _SIGNED,
+}
+WHAT_IF: dict[str, Any] = {
+    "configuration": _closed(
+        {
+            "session_timeout_ms": _OR_NULL,
+            "max_poll_interval_ms": _OR_NULL,
+            "initial_delay_ms": _OR_NULL,
+            **{name: {"type": "boolean"} for name in ("static_membership", "cooperative", "consumer_protocol")},
+        }
+    ),
+    "groups": {
+        "type": "array",
+        "items": _closed(
+            {
+                "cluster": _TEXT,
+                "group": _TEXT,
+                **_TOTALS_IF,
+                "rebalances": {
+                    "type": "array",
+                    "items": _closed(
+                        {
+                            "cluster": _TEXT,
+                            "group": _TEXT,
+                            "rebalance_id": _TEXT,
+                            "started_at": _INSTANT,
+                            "cause": _TEXT,
+                            "effect": {"enum": ["avoided", "perhaps_avoided", "shorter", "longer", "later", "same"]},
+                            "rule": {"description": "Id of the rule that says so.", "type": ["string", "null"]},
+                            "stopped_seconds": _SECONDS,
+                            "saved_seconds": _SIGNED,
+                            "saved_member_seconds": _SIGNED,
+                            "added": _COUNT,
+                            "initial_delay_seconds": {
+                                "description": "The initial delay, where it would be another.",
+                                "type": ["number", "null"],
+                            },
+                            "confidence": {"description": "How sure the cause is.", "type": "number"},
+                        }
+                    ),
+                },
+            }
+        ),
+    },
+    "rules": {
+        "description": "Rules that were used, with their sources and what they take for granted.",
+        "type": "array",
+        "items": _closed(dict.fromkeys(("id", "says", "source", "since", "assumes"), _TEXT)),
+    },
+}
+
+_TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
+LINE_TOLD = _closed(
+    {
+        "file": _TEXT,
+        "line": {"type": "integer", "minimum": 1},
+        "at": _INSTANT,
+        **dict.fromkeys(("message", "event", "group", "client_id", "member_id", "text"), _TEXT_OR_NULL),
+        "part": {"description": "What the line is to the rebalance.", "enum": ["cause", "effect", "behind", "apart", "unknown"]},
+        "why": _TEXT,
+    }
+)

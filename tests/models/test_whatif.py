@@ -1,0 +1,131 @@
+"""What-if, held to the simulator: what the rules foretell of a history is what happens under the other configuration."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario
+from models.whatif import Outlook, outlooks
+from models.whatif_rules import RULES, Configuration
+from parsers.reader import ReadOptions
+from pipelines.cli.schema import command_schema
+from pipelines.cli.whatif import ready
+from pipelines.local import Analysis, AnalyzeOptions, analyze
+from pipelines.simulate.run import read_scenario, simulate
+
+GATHER = Scenario(
+    name="gather", duration_ms=90_000, groups=(GroupPlan(members=3, start_ms=100),), faults=(Fault(kind="scale_out", at_ms=3_000),)
+)
+EARLY = Scenario(
+    name="early", duration_ms=90_000, groups=(GroupPlan(members=2, start_ms=100),), faults=(Fault(kind="scale_out", at_ms=2_800),)
+)
+
+# What would be set, the scenario, and the same of the scenario's group and cluster.
+CASES: dict[str, tuple[Configuration, Scenario, dict[str, Any], dict[str, Any]]] = {
+    "static members restarted in turn": (
+        Configuration(static_membership=True), read_scenario("rolling_restart"), {"static": True}, {},
+    ),
+    "static members restarted at once": (
+        Configuration(static_membership=True), read_scenario("quick_restart"), {"static": True}, {},
+    ),
+    "static members away for longer than their sessions": (
+        Configuration(static_membership=True), read_scenario("crash"), {"static": True}, {},
+    ),
+    "sessions that outlive a pause": (
+        Configuration(session_timeout_ms=90_000), read_scenario("gc_pause"), {"session_ms": 90_000}, {},
+    ),
+    "sessions that outlive no crash": (
+        Configuration(session_timeout_ms=30_000), read_scenario("crash"), {"session_ms": 30_000}, {},
+    ),
+    "a longer poll interval": (
+        Configuration(max_poll_interval_ms=900_000), read_scenario("slow_poll"), {"max_poll_ms": 900_000}, {},
+    ),
+    "a shorter wait for a member that is put out": (
+        Configuration(max_poll_interval_ms=15_000), read_scenario("eviction"), {"max_poll_ms": 15_000}, {},
+    ),
+    "a busy member that is not waited for": (
+        Configuration(max_poll_interval_ms=15_000), read_scenario("slow_rejoin"), {"max_poll_ms": 15_000}, {},
+    ),
+    "a delay that gathers a late starter": (Configuration(initial_delay_ms=10_000), GATHER, {}, {"initial_delay_ms": 10_000}),
+    "no delay": (Configuration(initial_delay_ms=0), EARLY, {}, {"initial_delay_ms": 0}),
+}  # fmt: skip
+VERSIONS = ("2.8.2", "4.1.1")
+
+
+def history(scenario: Scenario, version: str, out: Path) -> Analysis:
+    simulate(replace(scenario, closes=False), version, 1, out, request_log=True)
+    return analyze([str(out)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", version)])))
+
+
+def foretold(analysis: Analysis, configuration: Configuration) -> Outlook:
+    (found,) = outlooks(analysis.rebalances, analysis.rebalance_members, configuration)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_foretold_is_what_happens(name: str, tmp_path: Path) -> None:
+    configuration, scenario, of_group, of_cluster = CASES[name]
+    version = VERSIONS[len(name) % 2]
+    told = foretold(history(scenario, version, tmp_path / "as it was"), configuration)
+    other = replace(scenario, groups=tuple(replace(group, **of_group) for group in scenario.groups), **of_cluster)
+    happened = foretold(history(other, version, tmp_path / "otherwise"), configuration)
+
+    assert len(told.changes) - told.count("avoided") + told.added == len(happened.changes)
+    # Members hear of a rebalance with their next heartbeat, which the dice decide: up to three seconds for each.
+    assert told.stopped_seconds - told.saved_seconds == pytest.approx(happened.stopped_seconds, abs=3.0 * len(happened.changes))
+    assert told.rules() or not told.count("avoided")
+
+
+def test_fixed_identities_save_a_deploy_nearly_all_of_its_cost(tmp_path: Path) -> None:
+    analysis = history(read_scenario("rolling_restart"), "3.9.1", tmp_path)
+    (incident,) = analysis.incidents
+    assert (incident.kind, incident.rebalance_count) == ("rolling_restart", 9)
+    assert incident.instances == [f"orders-worker-{number}" for number in (1, 2, 3, 4)]
+    assert incident.numbers["static_avoided"] == 8
+    assert incident.numbers["static_saved_seconds"] == pytest.approx(incident.stopped_seconds, abs=0.1)
+
+
+def test_members_that_are_gone_for_good_are_missed_later(tmp_path: Path) -> None:
+    scenario = replace(read_scenario("scale_out"), closes=False)
+    told = foretold(history(scenario, "2.8.2", tmp_path), Configuration(static_membership=True))
+    assert [change.effect for change in told.changes] == ["same", "same", "later"]
+    assert told.saved_seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("configuration", "effects", "added"),
+    [
+        (Configuration(cooperative=True), ["same", "shorter", "shorter"], 1),
+        (Configuration(consumer_protocol=True), ["same", "shorter", "shorter"], 0),
+    ],
+)
+def test_only_what_moves_stands_still(configuration: Configuration, effects: list[str], added: int, tmp_path: Path) -> None:
+    told = foretold(history(read_scenario("crash"), "2.8.2", tmp_path), configuration)
+    assert [change.effect for change in told.changes] == effects
+    assert told.added == added
+    assert 0.4 * told.stopped_seconds < told.saved_seconds <= 0.75 * told.stopped_seconds  # one of four members moves
+
+
+def test_an_expiry_whose_member_may_have_been_another_process_is_no_promise(tmp_path: Path) -> None:
+    simulate(replace(read_scenario("gc_pause"), closes=False), "2.8.2", 1, tmp_path)
+    logs = [str(path) for path in tmp_path.glob("broker-*/server.log")]
+    options = AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", "2.8.2")]), assume={"session_timeout_ms": 10_000})
+    told = foretold(analyze(logs, options), Configuration(session_timeout_ms=90_000))
+    assert told.count("avoided") == 0
+    assert told.count("perhaps_avoided") == 2
+    assert told.saved_seconds == 0
+
+
+def test_the_answer_names_every_rule_that_it_used(tmp_path: Path) -> None:
+    configuration = Configuration(static_membership=True, cooperative=True)
+    answer = ready([foretold(history(read_scenario("crash"), "2.8.2", tmp_path), configuration)], configuration)
+    Draft202012Validator(command_schema("whatif")).validate(json.loads(json.dumps(answer)))
+    used = {row["rule"] for group in answer["groups"] for row in group["rebalances"] if row["rule"]}
+    assert used == {rule["id"] for rule in answer["rules"]} == {"moves_only_some"}
+    assert all(rule.source and rule.assumes and rule.says.endswith(".") for rule in RULES)
