@@ -335,7 +335,11 @@ EVENTS: dict[str, EventKind] = {
     "RocketNotListed": _kind(_CLIENT, "The list of the group's clients lacks this client.", "group client_id listed"),
     "RocketQueueUnlocked": _kind(_CLIENT, "A client gives a queue's lock back.", "group topic partition client_id broker"),
     "RocketQueueLockAsked": _kind(_CLIENT, "A client asked for a queue's lock.", "group topic partition broker outcome"),
-    "RocketOffsetSent": _kind(_CLIENT, "A client reports how far it has read a queue.", "group topic partition client_id broker offset on"),
+    "RocketOffsetSent": _kind(
+        _CLIENT,
+        "A client reports how far it has read a queue: once, or again and again with nothing between.",
+        "group topic partition client_id broker offset on count last_at_us",
+    ),
     "RocketRouteChanged": _kind(_CLIENT, "A topic's queues or brokers changed for a client.", "topic route_before route"),
     "RocketHeartbeat": _kind(_CLIENT, "What a client tells brokers of itself.", "client_id consumers"),
     # RocketMQ's brokers and name servers.

@@ -1,7 +1,7 @@
 """Runs of equal requests as one event.
 
-A busy cluster's request log is heartbeats and commits for the most part. Of one member they are equal until
-something happens in its group, so a run of them is told as one event with `count` and `last_at_us`.
+A busy cluster's request log is heartbeats and commits for the most part, and so is the log of a RocketMQ client. Of one
+member they are equal until something happens in its group, so a run of them is told as one event with `count` and `last_at_us`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-FOLDED_EVENTS = frozenset({"HeartbeatCompleted", "OffsetCommitCompleted", "ConsumerGroupHeartbeatCompleted"})
+FOLDED_EVENTS = frozenset({"HeartbeatCompleted", "OffsetCommitCompleted", "ConsumerGroupHeartbeatCompleted", "RocketOffsetSent"})
 # A run never crosses a multiple of this offset, so that it is the same however a file is cut for reading.
 FOLD_BLOCK_BYTES = 8 << 20
 # A longer silence is worth seeing: sessions time out from 6 s on by default settings of old, 45 s of new versions.
@@ -28,7 +28,7 @@ _VARYING = frozenset(
         "send_ms",
     }
 )
-_VARYING_OF: dict[str, frozenset[str]] = {"OffsetCommitCompleted": _VARYING | {"topics"}}
+_VARYING_OF: dict[str, frozenset[str]] = {"OffsetCommitCompleted": _VARYING | {"topics"}, "RocketOffsetSent": frozenset({"offset"})}
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Folder:
         key = (
             offset // FOLD_BLOCK_BYTES,
             event,
-            *(columns.get(name) for name in ("member_id", "generation", "client_id", "instance_id")),
+            *(columns.get(name) for name in ("member_id", "generation", "client_id", "instance_id", "topic", "partition")),
             *_stable(fields, varying),
         )
         runs = self._open.setdefault(group, {})

@@ -73,6 +73,13 @@ class EventStore:
         known = pc.fill_null(keys["order_at"], optional_numbers([0], keys["order_at"].type)[0])  # _NO_TIME
         return table.take(pc.sort_indices(keys.set_column(1, "order_at", known), sort_keys=_SORT))
 
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All events, in no order."""
+        for path in self._runs:
+            with pa.OSFile(str(path), "rb") as source, pa.ipc.open_stream(source) as reader:
+                yield from reader
+        yield from self._held
+
     def groups(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
         """Each group with its events in order, as batches. Read one group to its end before the next."""
         if not self._runs:

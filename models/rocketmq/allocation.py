@@ -73,6 +73,10 @@ class Strategy(ABC):
             raise AllocationError(ILLEGAL_ARGUMENT, "cidAll is null or cidAll empty")
         return self.share(queues, client_ids, client_id) if client_id in client_ids else []
 
+    def everyone(self, queues: Sequence[Queue], client_ids: Sequence[str]) -> dict[str, Sequence[Queue]]:
+        """The share of each client, as `allocate` gives it."""
+        return {client_id: self.allocate(queues, client_ids, client_id) or [] for client_id in client_ids}
+
 
 @dataclass(frozen=True, slots=True)
 class Average(Strategy):
@@ -88,6 +92,15 @@ class Average(Strategy):
         start = index * size + min(index, larger)
         return list(queues[start : start + size + (index < larger)])
 
+    def everyone(self, queues: Sequence[Queue], client_ids: Sequence[str]) -> dict[str, Sequence[Queue]]:
+        """In one go: looking each client up would take its square."""
+        shares: dict[str, Sequence[Queue]] = {}
+        size, larger = divmod(len(queues), len(client_ids) or 1)
+        for index, client_id in enumerate(client_ids):
+            start = index * size + min(index, larger)
+            shares.setdefault(client_id, queues[start : start + size + (index < larger)])
+        return shares
+
 
 @dataclass(frozen=True, slots=True)
 class AverageByCircle(Strategy):
@@ -99,6 +112,13 @@ class AverageByCircle(Strategy):
 
     def share(self, queues: Sequence[Queue], client_ids: Sequence[str], client_id: str) -> list[Queue]:
         return list(queues[client_ids.index(client_id) :: len(client_ids)])
+
+    def everyone(self, queues: Sequence[Queue], client_ids: Sequence[str]) -> dict[str, Sequence[Queue]]:
+        """In one go: looking each client up would take its square."""
+        shares: dict[str, Sequence[Queue]] = {}
+        for index, client_id in enumerate(client_ids):
+            shares.setdefault(client_id, queues[index :: len(client_ids)])
+        return shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +140,14 @@ class ConsistentHash(Strategy):
         if not places:
             return []
         return [queue for queue in queues if owners[bisect_left(places, _hash(str(queue))) % len(places)] == client_id]
+
+    def everyone(self, queues: Sequence[Queue], client_ids: Sequence[str]) -> dict[str, Sequence[Queue]]:
+        """In one go: each queue is looked up once."""
+        shares: dict[str, list[Queue]] = {client_id: [] for client_id in client_ids}
+        places, owners = _ring(tuple(client_ids), self.virtual_nodes)
+        for queue in queues if places else ():
+            shares[owners[bisect_left(places, _hash(str(queue))) % len(places)]].append(queue)
+        return dict(shares)
 
 
 @lru_cache(maxsize=RINGS_KEPT)

@@ -17,7 +17,7 @@ from models.rocketmq.lists import SECOND_US, ClientList, How, difference
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import Run
 from models.rocketmq.stage import Group
-from models.rocketmq.wording import RETRY, Held
+from models.rocketmq.wording import RETRY, queue_name
 
 PERIOD_US = 20_000_000
 LOOK_BACK_US = 4_000_000
@@ -26,6 +26,9 @@ FIRST_US = 10_000_000
 
 LATE_ROUTE_US = 3_000_000
 SLACK_US = 60_000
+SHARES_HELD_MAX = 4_096
+"""Lists and routes for which the shares of all clients are kept at hand."""
+
 NOTIFIED_US = 1_300_000
 """From a notification to the run that it wakes, at most: two runs of one client are a second apart from 5.2 on."""
 
@@ -51,6 +54,8 @@ class Judge:
         self._before: dict[tuple[int, str], Run] = {}
         self._seen: dict[int, tuple[str, ...] | None] = {}
         self._queues: dict[tuple[str, int], list[Queue]] = {}
+        self._shares: dict[tuple[int, str, str, int], dict[str, frozenset[tuple[str, str]]] | None] = {}
+        self._differences: dict[tuple[int, int], tuple[set[str], set[str]]] = {}
         self._notified: dict[str, list[int]] = defaultdict(list)
         for at, event in group.notified:
             self._notified[event.place.file].append(at)
@@ -112,7 +117,7 @@ class Judge:
         came: set[str] = set()
         went: set[str] = set()
         if seen is not None and earlier is not None:
-            came, went = difference(earlier, seen)
+            came, went = self._difference(earlier, seen)
         if run.not_listed is not None:
             return self._not_listed(run, seen)
         seen_routes = self.routes.seen_by(run.life.file, run.topic, before.asked_at if before else run.life.begun_at, run.at)
@@ -147,11 +152,11 @@ class Judge:
             return set(), set()
         since = before.asked_at - LOOK_BACK_US if before is not None else run.life.begun_at
         index = told.index_at(run.asked_at + SLACK_US)
-        while index > 0 and seen is not None and told.versions[index] != seen:
+        while index > 0 and seen is not None and told.versions[index] is not seen and told.versions[index] != seen:
             index -= 1
         if index <= 0 or told.starts[index] < since:
             return set(), set()
-        return difference(told.versions[index - 1], told.versions[index])
+        return self._difference(told.versions[index - 1], told.versions[index])
 
     def _members(self, run: Run, came: set[str], went: set[str], told: ClientList | None) -> Verdict:
         deeds = {who: self._came_how(run, who, told) for who in came} | {who: self._went_how(run, who, told) for who in went}
@@ -224,9 +229,8 @@ class Judge:
         if before is not None:
             known.append(before.asked_at)
         last = max((at for at in known if at < run.asked_at), default=run.life.ran_at)
-        while last + PERIOD_US + SECOND_US < run.asked_at:
-            last += PERIOD_US
-        return last
+        missed = -(-(run.asked_at - SECOND_US - PERIOD_US - last) // PERIOD_US)
+        return last + max(missed, 0) * PERIOD_US
 
     def _primary(self, run: Run) -> ClientList | None:
         lists = [each for each in self.group.lists.values() if each.steps]
@@ -236,12 +240,12 @@ class Judge:
         """The latest version of a list that a run may have seen, by its length and its share."""
         if run.clients is None:
             return told.versions[told.index_at(run.asked_at)]
-        sized = [
-            told.versions[index]
-            for index in told.between(run.asked_at - LOOK_BACK_US, run.asked_at + SLACK_US)
-            if len(told.versions[index]) == run.clients
-        ]
-        return next((each for each in sized if self._gives(run, each)), sized[0] if sized else None)
+        first: tuple[str, ...] | None = None
+        for version in told.sized(run.clients, run.asked_at - LOOK_BACK_US, run.asked_at + SLACK_US):
+            if self._gives(run, version):
+                return version
+            first = first or version
+        return first
 
     def _list_of(self, run: Run) -> tuple[str, ...] | None:
         found = [version for told in self.group.lists.values() if (version := self._fits(run, told)) is not None]
@@ -249,25 +253,51 @@ class Judge:
 
     def _gives(self, run: Run, clients: Sequence[str]) -> bool:
         """Whether a strategy gives the share that was printed; true where that can't be told."""
-        queues = self._queues_at(run)
+        route, queues = self._queues_at(run)
         if len(queues) != run.queues or not run.strategy:
             return True
-        try:
-            share = strategy_named(run.strategy).allocate(queues, clients, run.life.client_id)
-        except (AllocationError, ValueError):
-            return True
-        return {Held(each.topic, f"{each.broker}:{each.queue_id}") for each in share or ()} == set(run.share)
+        key = id(clients), run.strategy, run.topic, route
+        if key not in self._shares:
+            if len(self._shares) >= SHARES_HELD_MAX:
+                self._shares.clear()
+            self._shares[key] = _everyone(run.strategy, queues, clients)
+        shares = self._shares[key]
+        return shares is None or {(each.topic, each.queue) for each in run.share} == shares.get(run.life.client_id, _NONE)
 
-    def _queues_at(self, run: Run) -> list[Queue]:
-        """The queues that a topic had at the time of a run, sorted as clients sort them."""
+    def _difference(self, before: tuple[str, ...], after: tuple[str, ...]) -> tuple[set[str], set[str]]:
+        """As `difference`, once for each pair of lists: many clients see the same change."""
+        if before is after:
+            return set(), set()
+        key = id(before), id(after)
+        known = self._differences.get(key)
+        if known is None:
+            known = self._differences[key] = difference(before, after)
+        return known
+
+    def _queues_at(self, run: Run) -> tuple[int, list[Queue]]:
+        """The queues that a topic had at the time of a run, sorted as clients sort them, and which of its routes that was."""
         steps = self.routes.over_time(run.topic)
         index = bisect_right(steps, run.at, key=lambda step: step[0]) - 1
         if index < 0:
-            return []
+            return index, []
         known = self._queues.get((run.topic, index))
         if known is None:
             known = self._queues[run.topic, index] = sorted_inputs(readable_queues(run.topic, steps[index][1]), ())[0]
-        return known
+        return index, known
+
+
+_NONE: frozenset[tuple[str, str]] = frozenset()
+
+
+def _everyone(strategy: str, queues: list[Queue], clients: Sequence[str]) -> dict[str, frozenset[tuple[str, str]]] | None:
+    """What each client takes, by topic and queue; None where that can't be told."""
+    try:
+        shares = strategy_named(strategy).everyone(queues, clients)
+    except (AllocationError, ValueError):
+        return None
+    return {
+        who: frozenset((each.topic, queue_name(each.broker, each.queue_id)) for each in share) for who, share in shares.items() if share
+    }
 
 
 def _line_of(run: Run, who: str, told: ClientList | None, *, came: bool) -> Event | None:

@@ -173,7 +173,7 @@ def _called(ids: list[str]) -> str:
 
 def _fault(kind: str, spans: Sequence[_Span], end: int, detail: str) -> Fault:
     low, high = _together(spans, twice=kind == "client_id_conflict")
-    lines = [each.life.events[0] for each in spans if each.life.events]
+    lines = [each.life.timed[0][1] for each in spans if each.life.timed]
     return Fault(kind, sorted({each.life.client_id for each in spans}), low, None if high >= end else high, lines[:LINES_MAX], detail)
 
 

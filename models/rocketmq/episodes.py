@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from models.ids import make_id
+from models.rocketmq.lives import last_of
 from models.rocketmq.ownership import Window
 from models.rocketmq.runs import Run
+from models.rocketmq.spans import OPEN, Span, Spans
 from models.rocketmq.stage import Group
 from models.rows import AllocationChange, Conformance, Person, Rebalance
 
@@ -22,41 +23,6 @@ EVIDENCE_MAX = 60
 
 ABRUPT = frozenset({"consumer_crash", "channel_expired", "connection_lost"})
 """Ends of which a client has no chance to report how far it was."""
-
-_OPEN = 1 << 62
-
-Span = tuple[int, int | None]
-
-
-class Spans:
-    """Stretches of time that don't overlap, in order; None is open."""
-
-    def __init__(self, spans: Iterable[Span]) -> None:
-        self._lows: list[int] = []
-        self._highs: list[int] = []
-        for low, high in sorted((low, _OPEN if high is None else high) for low, high in spans):
-            if self._highs and low <= self._highs[-1]:
-                self._highs[-1] = max(self._highs[-1], high)
-            else:
-                self._lows.append(low)
-                self._highs.append(high)
-
-    def touching(self, begin: int, end: int) -> tuple[int, int]:
-        """`begin` and `end` widened by the stretches that they touch."""
-        index = bisect_left(self._highs, begin)
-        while index < len(self._lows) and self._lows[index] <= end:
-            begin, end = min(begin, self._lows[index]), max(end, self._highs[index])
-            index += 1
-        return begin, end
-
-    def seconds(self, begin: int, end: int) -> float:
-        """How much of the time from `begin` to `end` they cover."""
-        total = 0
-        index = bisect_left(self._highs, begin)
-        while index < len(self._lows) and self._lows[index] < end:
-            total += min(self._highs[index], end) - max(self._lows[index], begin)
-            index += 1
-        return total / 1e6
 
 
 @dataclass(slots=True)
@@ -105,7 +71,7 @@ class Harm:
             return COMMIT_US / 1e6
         for at, event in reversed(life.timed):
             if event.name == "RocketOffsetSent" and event.topic == topic and at <= life.lost_at:
-                return min(life.lost_at - at, COMMIT_US) / 1e6
+                return min(max(life.lost_at - last_of(event, at), 0), COMMIT_US) / 1e6
         return COMMIT_US / 1e6
 
 
@@ -126,7 +92,7 @@ def episodes_of(cluster: str, topic: str, changes: Sequence[tuple[AllocationChan
 
 def _rebalance(cluster: str, topic: str, number: int, episode: _Episode, harm: Harm) -> Rebalance:
     rows, first = episode.rows, episode.rows[0]
-    ended = None if episode.reached_at >= _OPEN else episode.reached_at
+    ended = None if episode.reached_at >= OPEN else episode.reached_at
     until = ended if ended is not None else max(row.changed_at or 0 for row in rows)
     seconds = (until - episode.started_at) / 1e6
     pauses = harm.paused(episode.started_at, until)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from models.ids import make_id
 from models.incidents import Limits, spell
 from models.rocketmq.conditions import Fault
-from models.rocketmq.episodes import Spans
 from models.rocketmq.ownership import Window
+from models.rocketmq.spans import Spans
 from models.rocketmq.wording import RETRY, named
 from models.rows import Incident, Person, Rebalance
 

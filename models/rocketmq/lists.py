@@ -6,9 +6,9 @@ with an empty one. Lines of brokers have whole seconds; what clients say of the 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -49,14 +49,22 @@ class ClientList:
     by_who: dict[str, list[Step]] = field(default_factory=dict)
     restarts: list[Step] = field(default_factory=list)
     _channels: dict[str, str] = field(default_factory=dict)
+    _order: list[tuple[bytes, str]] = field(default_factory=list)
+    _by_length: dict[int, list[int]] = field(default_factory=lambda: {0: [0]})
 
     def connect(self, at: int, channel: str, client_id: str, line: Event | None = None) -> None:
+        if channel in self._channels:
+            self._forget(self._channels[channel])
         self._channels[channel] = client_id
+        insort(self._order, (java_order(client_id), client_id))
         self._note(Step(at, How.CONNECTED, client_id, line))
 
     def leave(self, at: int, channel: str, how: How, client_id: str | None = None, line: Event | None = None) -> str | None:
         """A connection is gone; gives whose it was."""
-        who = self._channels.pop(channel, None) or client_id
+        known = self._channels.pop(channel, None)
+        if known is not None:
+            self._forget(known)
+        who = known or client_id
         if who is not None:
             self._note(Step(at, how, who, line))
         return who
@@ -64,16 +72,21 @@ class ClientList:
     def restart(self, at: int, line: Event | None = None) -> None:
         if self._channels:
             self._channels.clear()
+            self._order.clear()
             self._note(Step(at, How.RESTARTED, line=line))
 
     def _note(self, step: Step) -> None:
-        now = tuple(sorted(self._channels.values(), key=java_order))
+        now = tuple(who for _, who in self._order)
         at = max(step.at, self.starts[-1] + 1)
         step = replace(step, at=at)
         self.steps.append(step)
         (self.by_who.setdefault(step.who, []) if step.who else self.restarts).append(step)
         self.starts.append(at)
+        self._by_length.setdefault(len(now), []).append(len(self.versions))
         self.versions.append(now)
+
+    def _forget(self, client_id: str) -> None:
+        del self._order[bisect_left(self._order, (java_order(client_id), client_id))]
 
     def index_at(self, at: int) -> int:
         """The version that held at a time."""
@@ -88,9 +101,11 @@ class ClientList:
         """Whether this broker had begun with an empty list by a time."""
         return bool(self.restarts) and self.restarts[0].at <= until
 
-    def between(self, begin: int, end: int) -> Iterable[int]:
-        """Versions that held at some time from `begin` to `end`, the latest first."""
-        return range(self.index_at(end), self.index_at(begin) - 1, -1)
+    def sized(self, length: int, begin: int, end: int) -> Iterator[tuple[str, ...]]:
+        """Versions of this length that held at some time from `begin` to `end`, the latest first."""
+        indexes = self._by_length.get(length, [])
+        first, last = bisect_left(indexes, self.index_at(begin)), bisect_right(indexes, self.index_at(end))
+        return (self.versions[indexes[place]] for place in range(last - 1, first - 1, -1))
 
 
 def _at(step: Step) -> int:

@@ -37,6 +37,7 @@ class Life:
     last_at: int = 0
     model: str = ""
     topics: dict[str, str] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)  # topics that its lines name
     timed: list[tuple[int, Event]] = field(default_factory=list)
 
     @property
@@ -49,10 +50,6 @@ class Life:
         return None
 
     @property
-    def events(self) -> list[Event]:
-        return [event for _, event in self.timed]
-
-    @property
     def ran_at(self) -> int:
         return self.started_at if self.started_at is not None else self.begun_at
 
@@ -60,6 +57,12 @@ class Life:
 def at_of(event: Event) -> int:
     """When an event happened, or at least not before."""
     return event.at_us if event.at_us is not None else event.order_us
+
+
+def last_of(event: Event, at: int) -> int:
+    """When the last event of a run was that is told as one (`parsers.folding`), on the clock of `at`."""
+    last = event.fields.get("last_at_us")
+    return at + (last - event.at_us) if isinstance(last, int) and event.at_us is not None else at
 
 
 def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
@@ -117,7 +120,7 @@ class Registry:
             life = self._begin(event.group, file, at)
         if event.client_id and event.name != "RocketQueueUnlocked" and not life.client_id:
             life.client_id = event.client_id
-        life.last_at = max(life.last_at, at)
+        life.last_at = max(life.last_at, last_of(event, at))
         self._step(life, event, at)
         return life
 
@@ -148,6 +151,8 @@ class Registry:
             life.started_at = at
         elif event.name == "RocketUnregistered" and life.unregistered_at is None:
             life.unregistered_at = at
+        if event.topic:
+            life.read.add(event.topic)
         life.timed.append((at, event))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -149,7 +150,7 @@ def _held(group: Group) -> dict[str, _Topic]:
 
 def _live_until(lives: Iterable[Life], topic: str) -> int:
     """When the last client was gone that reads a topic."""
-    readers = [life for life in lives if topic.startswith(RETRY) or topic in life.topics or any(e.topic == topic for e in life.events)]
+    readers = [life for life in lives if topic.startswith(RETRY) or topic in life.topics or topic in life.read]
     return max((life.ended_at if life.ended_at is not None else FOREVER for life in readers), default=FOREVER)
 
 
@@ -173,7 +174,8 @@ def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[
 
 def _met_after(at: int, group: Group) -> int:
     """How long until a client's next run meets a new queue of a retry topic, of which nobody is told."""
-    return min((when - at for when, _ in group.notified if at < when < at + PERIOD_US), default=PERIOD_US)
+    index = bisect_right(group.notified, at, key=lambda item: item[0])
+    return min(group.notified[index][0] - at, PERIOD_US) if index < len(group.notified) else PERIOD_US
 
 
 def _queues(reads: Reads) -> Iterable[str]:
@@ -186,13 +188,20 @@ def _clip(spans: list[tuple[int, int]], begin: int, end: int) -> list[tuple[int,
 
 def _stretches(topic: str, queue: str, held: list[tuple[int, int, Life]], asked: list[tuple[int, int]], end: int) -> Iterable[Window]:
     """Cut a queue's time where its owners change or it comes and goes."""
-    edges = sorted({at for low, high, _ in held for at in (low, min(high, end))} | {at for span in asked for at in span})
+    edges: dict[int, list[tuple[bool, Life | None]]] = defaultdict(list)
+    for low, high, holder in [*held, *((low, high, None) for low, high in asked)]:
+        if low < min(high, end):
+            edges[low].append((True, holder))
+            edges[min(high, end)].append((False, holder))
     last: Window | None = None
-    for low, high in pairwise(edges):
-        holders = [life for begun, over, life in held if begun <= low and over >= high]
+    there: list[Life | None] = []
+    for low, high in pairwise(sorted(edges)):
+        for comes, holder in edges[low]:
+            (there.append if comes else there.remove)(holder)
+        holders = [life for life in there if life is not None]
         owners = tuple(sorted(life.client_id for life in holders))
         inferred = any(not life.file for life in holders)
-        wanted = any(begun <= low and over >= high for begun, over in asked)
+        wanted = len(holders) < len(there)
         kind = "two_owners" if len(owners) > 1 else "owned" if owners else "no_owner" if wanted else ""
         stop = None if high >= end else high
         if last is not None and (last.kind, last.owners, last.ended_at) == (kind, owners, low):

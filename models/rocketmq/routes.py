@@ -32,6 +32,7 @@ class Routes:
     """Routes of a cluster's topics over time."""
 
     changes: dict[str, list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
+    _by_file: dict[tuple[str, str], list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
     _servers: list[tuple[int, Event]] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
     _over_time: dict[str, list[tuple[int, Reads]]] = field(default_factory=dict)
@@ -44,6 +45,7 @@ class Routes:
             self._names.update(addresses_in(after))
             change = RouteChange(at, event.place.file, route_in(before), route_in(after), event, before == "null")
             self.changes[event.topic or ""].append(change)
+            self._by_file[change.file, event.topic or ""].append(change)
             return
         if event.name == "RocketBrokerStarted":
             self._names[str(event.fields.get("address"))] = str(event.fields.get("broker"))
@@ -52,11 +54,11 @@ class Routes:
 
     def seen_by(self, file: str, topic: str, begin: int, end: int) -> list[RouteChange]:
         """Changes of a topic's route that one client saw from `begin` to `end`."""
-        return [each for each in self.changes.get(topic, ()) if each.file == file and begin < each.at <= end]
+        return [each for each in self._by_file.get((file, topic), ()) if begin < each.at <= end]
 
     def first_seen(self, file: str, topic: str, begin: int) -> int | None:
         """When a client first had a route of a topic."""
-        return min((each.at for each in self.changes.get(topic, ()) if each.file == file and each.at >= begin and each.after), default=None)
+        return min((each.at for each in self._by_file.get((file, topic), ()) if each.at >= begin and each.after), default=None)
 
     def over_time(self, topic: str) -> list[tuple[int, Reads]]:
         """What could be read of a topic, from when on."""

@@ -16,6 +16,7 @@ from models.rocketmq.lists import How
 from models.rocketmq.lives import Life
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import queue_of
+from models.rocketmq.spans import Spans
 from models.rocketmq.stage import Group
 from models.rocketmq.subscriptions import Topics
 from models.rocketmq.wording import RETRY, queue_name
@@ -148,6 +149,7 @@ class Unseen:
         self._topics = {run.topic for run in group.runs} | {topic for life in group.lives for topic in life.topics}
         self._queues: dict[tuple[str, int], list[Queue]] = {}
         self._notified = [at for at, _ in group.notified]
+        self._there = Spans((life.begun_at, None if life.ended_at is None else _doubtful(life)) for life in self.lives)
         self._orderly = any(event.name == "RocketQueueLockAsked" for life in group.lives for _, event in life.timed)
         self._locked = self._left_locked() if self._orderly else {}
         self._resets = sorted(
@@ -337,7 +339,7 @@ class Unseen:
 
     def there(self, low: int, high: int) -> bool:
         """Whether a client without a file was there at some time from `low` to `high`."""
-        return any(life.begun_at < high and (life.ended_at is None or _doubtful(life) > low) for life in self.lives)
+        return self._there.touched(low, high)
 
     @property
     def quarrel(self) -> bool:

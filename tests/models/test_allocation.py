@@ -240,6 +240,17 @@ def test_on_the_ring_only_a_leavers_queues_move(queues: list[Queue], client_ids:
     assert {move.before for move in moves(before, after)} <= {(client_ids[0],)}
 
 
+@given(
+    st.sampled_from([*COVERING, "MACHINE_ROOM", "CONFIG"]), QUEUES, st.lists(st.sampled_from("abcdef"), min_size=1, max_size=9).map(sorted)
+)
+def test_all_shares_in_one_go_are_those_of_each_client(name: str, queues: list[Queue], client_ids: list[str]) -> None:
+    strategy = strategy_named(name, rooms=["r"])
+    found = strategy.everyone(queues, client_ids)
+    assert {who: list(share) for who, share in found.items()} == {
+        who: strategy.allocate(queues, client_ids, who) or [] for who in client_ids
+    }
+
+
 def test_the_real_strategies_gave_the_same(shared: Path) -> None:
     result = check_file(shared / "vectors" / "allocation_vectors.jsonl.gz", every=2)
 

@@ -79,7 +79,8 @@ def test_few_differ_from_many() -> None:
 
 def test_what_a_crash_did_to_consumption() -> None:
     logs = two_clients()
-    logs.say("c2", 28, "RocketOffsetSent", group="billing", topic="orders", partition=2, client_id="c2", broker="broker-a", on="period")
+    run = {"broker": "broker-a", "on": "period", "count": 4, "last_at_us": START + 28 * SECOND}  # told as one event
+    logs.say("c2", 13, "RocketOffsetSent", group="billing", topic="orders", partition=2, client_id="c2", **run)
     logs.crash("c2", 30)
     logs.share("c1", 45, add=[2, 3], has=[0, 1, 2, 3], of=1)
     row = logs.history(60).rebalances[-1]

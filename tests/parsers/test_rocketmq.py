@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 import yaml
 
@@ -129,3 +130,27 @@ def test_no_line_about_a_share_is_missed(version: str) -> None:
         events = [name for source in found.files for chunk in read_file(source) for name in chunk.events["event"].to_pylist()]
         for literal, names in words.items():
             assert sum(text.count(literal) for text in texts) == sum(name in names for name in events), (folder, literal)
+
+
+def test_reports_of_one_queue_are_one_event_until_something_happens_in_the_group(tmp_path: Path) -> None:
+    def line(second: int, text: str) -> str:
+        return f"2023-11-15 06:13:{second:02},020 INFO RocketmqClient - {text}\r\n"
+
+    def report(second: int, queue: int) -> str:
+        said = "[persistAll] Group: billing ClientId: c1 updateConsumeOffsetToBroker"
+        return line(second, f"{said} MessageQueue [topic=orders, brokerName=a, queueId={queue}] {second}")
+
+    added = line(27, "doRebalance, billing, add a new mq, MessageQueue [topic=orders, brokerName=a, queueId=2]")
+    lines = [report(second, queue) for second in (15, 20, 25) for queue in (0, 1)] + [added] + [report(30, queue) for queue in (0, 1)]
+    path = tmp_path / "rocketmq_client.log"
+    path.write_text("".join(lines), newline="")
+    (source,) = find_files([str(path)]).files
+    events = [
+        (row["event"], row["partition"], orjson.loads(row["fields"]).get("count"))
+        for chunk in read_file(source, ReadOptions(fold_runs=True))
+        for row in chunk.events.to_pylist()
+    ]
+
+    runs = [("RocketOffsetSent", 0, 3), ("RocketOffsetSent", 1, 3)]
+    alone = [("RocketOffsetSent", 0, None), ("RocketOffsetSent", 1, None)]
+    assert events == [*runs, ("RocketQueueAdded", 2, None), *alone]

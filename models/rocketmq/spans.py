@@ -1,0 +1,46 @@
+"""Stretches of time, joined where they overlap and found by bisection."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+OPEN = 1 << 62
+
+Span = tuple[int, int | None]
+
+
+class Spans:
+    """Stretches of time that don't overlap, in order; None is open."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._lows: list[int] = []
+        self._highs: list[int] = []
+        for low, high in sorted((low, OPEN if high is None else high) for low, high in spans):
+            if self._highs and low <= self._highs[-1]:
+                self._highs[-1] = max(self._highs[-1], high)
+            else:
+                self._lows.append(low)
+                self._highs.append(high)
+
+    def touching(self, begin: int, end: int) -> tuple[int, int]:
+        """`begin` and `end` widened by the stretches that they touch."""
+        index = bisect_left(self._highs, begin)
+        while index < len(self._lows) and self._lows[index] <= end:
+            begin, end = min(begin, self._lows[index]), max(end, self._highs[index])
+            index += 1
+        return begin, end
+
+    def seconds(self, begin: int, end: int) -> float:
+        """How much of the time from `begin` to `end` they cover."""
+        total = 0
+        index = bisect_left(self._highs, begin)
+        while index < len(self._lows) and self._lows[index] < end:
+            total += min(self._highs[index], end) - max(self._lows[index], begin)
+            index += 1
+        return total / 1e6
+
+    def touched(self, begin: int, end: int) -> bool:
+        """Whether they cover any of the time from `begin` to `end`."""
+        index = bisect_left(self._highs, begin + 1)
+        return index < len(self._lows) and self._lows[index] < end
