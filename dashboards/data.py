@@ -303,6 +303,22 @@ class Outage:
     evidence: tuple[Line, ...]
     advice: tuple[Advice, ...]
 
+    @property
+    def why(self) -> str:
+        """The cause in words. Where another replica was there to take over, it is the loss of the leader alone."""
+        if self.cause != "unknown" or not self.lost_brokers:
+            return self.cause.replace("_", " ")
+        return "leader down"
+
+    @property
+    def failover(self) -> bool:
+        """Whether another in-sync replica took over at once, as it should."""
+        return self.ended_by == "isr_election" and self.seconds is not None and self.seconds < FAILOVER_SECONDS
+
+
+FAILOVER_SECONDS = 1.0
+"""An election that takes longer than this is worth a line of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Move:

@@ -58,7 +58,7 @@ def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verb
         queues(console, answer, clock, verbose=verbose)
     if answer.outages:
         heading(console, f"Partitions without leader ({clock.zone_name})")
-        outages(console, answer.outages[: limit or None], clock)
+        outages_in_short(console, answer.outages, clock, limit=limit, verbose=verbose)
     if answer.rebalances:
         rest = answer.totals.rebalances - len(answer.rebalances)
         which = f"the {len(answer.rebalances)} longest of {answer.totals.rebalances:,}; --limit 0 shows all" if rest else "by time"
@@ -280,13 +280,30 @@ def outages(console: Console, items: Sequence[Outage], clock: Clock) -> None:
         Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=7, least=16),
         Column("partition", [f"{item.topic}-{item.partition}" for item in items], least=20),
         Column("lasted", ["still open" if item.online_at is None else duration(item.seconds) for item in items], right=True),
-        Column("why", [item.cause.replace("_", " ") for item in items], rank=1, least=14),
+        Column("why", [item.why for item in items], rank=1, least=14),
         Column("ended by", [item.ended_by.replace("_", " ") for item in items], rank=2, least=10),
         Column("lost", [listed(list(item.lost_brokers)) if item.lost_brokers else "" for item in items], rank=5, least=6),
         Column("at risk", ["records" if item.at_risk else "" for item in items], rank=3),
         Column("groups", [listed(list(item.groups), 2) if item.groups else "" for item in items], rank=6, least=8),
     ]
     console.print(grid(columns, console.width, indent=1))
+
+
+def outages_in_short(console: Console, items: Sequence[Outage], clock: Clock, *, limit: int, verbose: bool) -> None:
+    """The table without elections that went as they should, which are counted."""
+    brief = [item for item in items if item.failover and not verbose]
+    lasting = [item for item in items if verbose or not item.failover]
+    if lasting:
+        outages(console, lasting[: limit or None], clock)
+    if brief:
+        longest = duration(max(item.seconds or 0 for item in brief))
+        more = "more partition" if lasting else "partition"
+        say(
+            console,
+            f"{counted(len(brief), more)} got another in-sync replica as leader within {longest}; -v shows them",
+            indent=1,
+            style="dim",
+        )
 
 
 def told(console: Console, item: Rebalance, clock: Clock, *, evidence_max: int | None) -> None:

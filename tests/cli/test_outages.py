@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import jsonschema
 import pytest
+from rich.console import Console
 
-from pipelines.cli import codes
+from dashboards import data
+from dashboards.units import Clock
+from pipelines.cli import codes, screens
 from pipelines.local import analyze
 from tests.cli.conftest import ROOT, Cli
 from tests.cli.warehouses import store
@@ -121,3 +125,28 @@ def test_what_can_not_be_asked(cli: Cli, logs: Path, more: list[str], said: str)
 def test_a_reassignment_that_can_not_be_written(cli: Cli, logs: Path, tmp_path: Path) -> None:
     done = cli("outages", logs, "--if-down", "1", "--reassignment", tmp_path / "no" / "such" / "folder.json")
     assert done.code == codes.CANNOT_WRITE
+
+
+def outage(partition: int, seconds: float, cause: str, ended_by: str) -> data.Outage:
+    online = int(seconds * 1_000_000)
+    return data.Outage(str(partition), "c", "orders", partition, 0, online, seconds, cause, cause, ended_by, ("1",), None, (), (), ())
+
+
+def first_screen(items: list[data.Outage], *, verbose: bool = False) -> str:
+    held = io.StringIO()
+    screens.outages_in_short(Console(file=held, width=140), items, Clock("UTC"), limit=30, verbose=verbose)
+    return held.getvalue()
+
+
+def test_the_first_screen_counts_failovers_and_lists_what_lasted() -> None:
+    lasting = outage(1, 23, "broker_down_single_replica", "replica_returned")
+    slow = outage(2, 4, "unknown", "isr_election")
+    quick = [outage(number, 0.033 * number, "unknown", "isr_election") for number in (3, 4)]
+
+    text = first_screen([lasting, slow, *quick])
+    assert "orders-1" in text
+    assert "leader down" in text
+    assert "orders-3" not in text
+    assert "2 more partitions got another in-sync replica as leader within 132 ms; -v shows them" in text
+    assert first_screen(quick[:1]).strip() == "1 partition got another in-sync replica as leader within 99 ms; -v shows them"
+    assert "orders-3" in first_screen([lasting, *quick], verbose=True)
