@@ -246,12 +246,16 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
             for table in HISTORY_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
             analysis.incidents.extend(incidents_of(history, options.limits))
-    for told in rocket_histories(reading.rocket.batches(), cluster_of, rocket_ends_of(analysis.log_files), options.limits):
+    rocket = (batch for _, batches in reading.rocket.groups() for batch in batches)
+    for told in rocket_histories(rocket, cluster_of, rocket_ends_of(analysis.log_files), options.limits):
         for table in ROCKET_TABLES:
             getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(told, table))
-    for _, batches in reading.partitions.groups():
-        for outages in cluster_outages(batches, nodes, cluster_of, facts, readers, options.limits).values():
-            analysis.layouts.append(outages.layout)
-            for table in OUTAGE_TABLES:
-                if table not in LAYOUT_TABLES:
-                    getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))
+
+    def partitions() -> Iterable[pa.RecordBatch]:
+        return (batch for _, batches in reading.partitions.groups() for batch in batches)
+
+    for outages in cluster_outages(partitions, nodes, cluster_of, facts, readers, options.limits).values():
+        analysis.layouts.append(outages.layout)
+        for table in OUTAGE_TABLES:
+            if table not in LAYOUT_TABLES:
+                getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))

@@ -6,6 +6,7 @@ The in-process run and the Spark job share these, so that they cannot differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,8 +17,7 @@ from models.incidents import Limits, find_incidents
 from models.kafka.outages import Outages, outages_of
 from models.kafka.outages_incidents import point_to_outages
 from models.kafka.outages_readers import READER_EVENTS, Readers
-from models.kafka.partitions_replay import PartitionStage
-from models.kafka.partitions_suspicions import suspicions_of
+from models.kafka.partitions_replay import PartitionStage, begin, finish
 from models.replay import GroupHistory, GroupStage
 from models.rocketmq.history import RocketHistory, history_of
 from models.rocketmq.stage import ROCKET_EVENTS, RocketStage
@@ -44,7 +44,15 @@ HISTORY_TABLES = (
 LAYOUT_TABLES = ("partition_placements", "brokers")
 """How a cluster stood when its logs ended; an analysis holds it as `Layout`."""
 
-OUTAGE_TABLES = ("partition_outages", "under_replicated_spans", "leader_moves", "broker_outages", "incidents", *LAYOUT_TABLES)
+OUTAGE_TABLES = (
+    "partition_outages",
+    "under_replicated_spans",
+    "leader_moves",
+    "broker_outages",
+    "incidents",
+    "divergences",
+    *LAYOUT_TABLES,
+)
 """Tables that the partition stage fills; attributes of `Outages` have the same names."""
 
 ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions", "incidents")
@@ -149,25 +157,40 @@ def note_reader(readers: dict[str, Readers], cluster: str, event: Event) -> None
 
 
 def cluster_outages(
-    batches: Iterable[pa.RecordBatch],
+    batches: Callable[[], Iterable[pa.RecordBatch]],
     node_of: Mapping[str, str],
     cluster_of: Callable[[str], str],
     facts: Mapping[str, ClusterFacts],
     readers: Mapping[str, Readers],
     limits: Limits,
 ) -> dict[str, Outages]:
-    """The partition stage for every cluster among the events of PARTITION_EVENTS. Batches hold them in order of time, file and place."""
+    """The partition stage for every cluster among the events of PARTITION_EVENTS.
+
+    `batches` gives them in order of time, file and place; it is asked again for clusters whose brokers' clocks differ.
+    """
     stages: dict[str, PartitionStage] = {}
-    for batch in batches:
-        for event in events_of(batch, node_of):
-            cluster = cluster_of(event.place.file)
-            stage = stages.get(cluster)
-            if stage is None:
-                stage = stages[cluster] = PartitionStage(
-                    node_of, suspicions=suspicions_of(facts.get(cluster) or ClusterFacts(cluster), node_of)
-                )
-            stage.feed(event)
-    return {cluster: outages_of(cluster, stages[cluster], readers.get(cluster), limits) for cluster in sorted(stages)}
+    for cluster, event in _by_cluster(batches, node_of, cluster_of):
+        stage = stages.get(cluster)
+        if stage is None:
+            stage = stages[cluster] = begin(facts.get(cluster) or ClusterFacts(cluster), node_of)
+        stage.feed(event)
+    found: dict[str, Outages] = {}
+    for name in sorted(stages):
+        again = partial(_events_of_one, name, batches, node_of, cluster_of)
+        found[name] = outages_of(name, finish(stages.pop(name), facts.get(name) or ClusterFacts(name), again), readers.get(name), limits)
+    return found
+
+
+def _by_cluster(
+    batches: Callable[[], Iterable[pa.RecordBatch]], node_of: Mapping[str, str], cluster_of: Callable[[str], str]
+) -> Iterator[tuple[str, Event]]:
+    return ((cluster_of(event.place.file), event) for batch in batches() for event in events_of(batch, node_of))
+
+
+def _events_of_one(
+    cluster: str, batches: Callable[[], Iterable[pa.RecordBatch]], node_of: Mapping[str, str], cluster_of: Callable[[str], str]
+) -> Iterator[Event]:
+    return (event for name, event in _by_cluster(batches, node_of, cluster_of) if name == cluster)
 
 
 def rocket_ends_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:

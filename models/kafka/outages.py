@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from models.events import Event
@@ -15,8 +15,20 @@ from models.kafka.outages_shortages import under_replicated_spans
 from models.kafka.outages_whatif import Layout, broker_rows, layout_of, placement_rows
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
 from models.kafka.partitions_brokers import Absence, Brokers
+from models.kafka.partitions_clocks import Skew
+from models.kafka.partitions_events import time_of
 from models.kafka.partitions_replay import PartitionStage
-from models.rows import Broker, BrokerOutage, Evidence, Incident, LeaderMove, PartitionOutage, PartitionPlacement, UnderReplicatedSpan
+from models.rows import (
+    Broker,
+    BrokerOutage,
+    Divergence,
+    Evidence,
+    Incident,
+    LeaderMove,
+    PartitionOutage,
+    PartitionPlacement,
+    UnderReplicatedSpan,
+)
 
 SYSTEM = "kafka"
 
@@ -34,6 +46,7 @@ class Outages:
     leader_moves: list[LeaderMove] = field(default_factory=list)
     broker_outages: list[BrokerOutage] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
+    divergences: list[Divergence] = field(default_factory=list)
 
     @property
     def partition_placements(self) -> list[PartitionPlacement]:
@@ -57,8 +70,25 @@ def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = No
         for row in found.partition_outages:
             row.groups = readers.of(row.topic, row.partition)
     found.broker_outages += [broker_outage(cluster, absence) for absence in stage.brokers.all()]
+    found.divergences += clock_divergences(cluster, stage.skews)
     found.incidents += outage_incidents(found.partition_outages, limits or Limits())
     return found
+
+
+def clock_divergences(cluster: str, skews: Iterable[Skew]) -> Iterator[Divergence]:
+    """Brokers whose clock is not the controller's; what their files say was put onto its clock."""
+    for skew in skews:
+        yield Divergence(
+            cluster=cluster,
+            system=SYSTEM,
+            divergence_id=make_id("skew", cluster, "broker", skew.node, skew.reference),
+            group=None,
+            at=time_of(skew.lines[-1]),
+            expected=f"the clock of node {skew.reference}",
+            observed=f"node {skew.node} is {abs(skew.ahead) / 1_000_000:.3f} s {'ahead' if skew.ahead > 0 else 'behind'};"
+            " its times were corrected",
+            evidence=evidence(skew.lines),
+        )
 
 
 # -- partitions without a leader -----------------------------------------------------------------------------
@@ -177,7 +207,7 @@ def _lost(
 ) -> list[Absence]:
     """Who was gone when the leader was: of the ISR, else the last leader."""
     nodes = dict.fromkeys((*isr, *(() if leader_before is None else (leader_before,)))) or history.candidates
-    lost = [absence for node in nodes if (absence := brokers.absent_at(node, at + MOMENT_US)) is not None]
+    lost = [absence for node in nodes if (absence := brokers.gone_at(node, at + MOMENT_US)) is not None]
     if going is not None and all(absence.node != going.node for absence in lost):
         lost.append(going)
     return lost
@@ -188,9 +218,9 @@ def _cause(replicas: Nodes, isr: Nodes, lost: list[Absence], brokers: Brokers, a
         return "unknown"
     if len(replicas) == 1:
         return "controlled_shutdown_single_replica" if lost[0].controlled else "broker_down_single_replica"
-    if not replicas or any(brokers.absent_at(node, at + MOMENT_US) is None for node in isr):
+    if not replicas or any(brokers.gone_at(node, at + MOMENT_US) is None for node in isr):
         return "unknown"  # somebody could have been elected
-    return "all_replicas_down" if all(brokers.absent_at(node, at + MOMENT_US) is not None for node in replicas) else "isr_lost"
+    return "all_replicas_down" if all(brokers.gone_at(node, at + MOMENT_US) is not None for node in replicas) else "isr_lost"
 
 
 def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Leadership | None) -> str:

@@ -87,6 +87,14 @@ class Brokers:
         ended = [each for each in self.all() if each.up_at is not None and after < each.up_at <= before]
         return sorted(ended, key=lambda each: (each.up_at or 0, each.node))
 
+    def gone_at(self, node: str, at: int) -> Absence | None:
+        """The absence of a broker that leads nothing at a time: it is gone, or a controlled shutdown that it won't survive is granted."""
+        absence = self.absent_at(node, at)
+        if absence is not None or not self.was_leaving(node, at - SAME_GOING_US, at):
+            return absence
+        following = (each for each in self.absences.get(node, ()) if each.controlled and each.down_at is not None)
+        return next((each for each in following if at < (each.down_at or 0) <= at + SAME_GOING_US), None)
+
     def last_going(self, node: str, before: int, after: int | None = None) -> Absence | None:
         """The latest absence that began in the interval (after, before]."""
         for absence in reversed(self.absences.get(node, ())):

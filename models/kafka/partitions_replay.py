@@ -8,14 +8,16 @@ take a leadership up confirm it or correct it by its leader epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from models.cluster import ClusterFacts
 from models.events import Event, Witness
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
+from models.kafka.partitions_clocks import BrokerClocks, Skew, on_one_clock
 from models.kafka.partitions_events import KRAFT_ONLY, named_nodes, nodes_field, number_field, partition_name, time_of, word_field
 from models.kafka.partitions_state import PartitionState
-from models.kafka.partitions_suspicions import Suspicions
+from models.kafka.partitions_suspicions import suspicions_of
 
 OFFLINE = "OfflinePartition"
 _OF_A_START = frozenset({"BrokerStarting", "BrokerConfigured"})
@@ -30,12 +32,15 @@ NEW = "NewPartition"
 class PartitionStage(PartitionState):
     """Feeds on one cluster's events of PARTITION_EVENTS, ordered by (`order_us`, file, byte offset)."""
 
+    clocks: BrokerClocks = field(default_factory=BrokerClocks)
+    skews: list[Skew] = field(default_factory=list)
     _last_own: dict[str, Event] = field(default_factory=dict)
 
     def feed(self, event: Event) -> None:
         """Take the next event."""
         self.kraft = self.kraft or event.name in KRAFT_ONLY
         self.now = max(self.now, event.order_us)
+        self.clocks.feed(event)
         handler = _HANDLERS.get(event.name)
         if handler is not None:
             handler(self, event)
@@ -440,11 +445,31 @@ _HANDLERS: dict[str, Callable[[PartitionStage, Event], None]] = {
 }
 
 
+def begin(facts: ClusterFacts, node_of: Mapping[str, str]) -> PartitionStage:
+    """A stage for one cluster, which knows what the cluster stage has learned."""
+    return PartitionStage(node_of, suspicions=suspicions_of(facts, node_of), clocks=BrokerClocks(node_of))
+
+
+def finish(stage: PartitionStage, facts: ClusterFacts, again: Callable[[], Iterable[Event]]) -> PartitionStage:
+    """The stage after its last event. Where brokers' clocks turn out to differ, all is replayed once more on one clock.
+
+    `again` gives the same events in the same order.
+    """
+    skews = stage.clocks.skews()
+    if not skews:
+        return stage
+    ahead = {skew.node: skew.ahead for skew in skews}
+    corrected = PartitionStage(stage.node_of, suspicions=suspicions_of(facts, stage.node_of, ahead), skews=skews)
+    for event in on_one_clock(again(), ahead, stage.clocks):
+        corrected.feed(event)
+    return corrected
+
+
 def replay_partitions(
-    events: Iterable[Event], node_of: Mapping[str, str] | None = None, suspicions: Suspicions | None = None
+    events: Sequence[Event], node_of: Mapping[str, str] | None = None, facts: ClusterFacts | None = None
 ) -> PartitionStage:
     """Replay the events of one cluster, ordered by (`order_us`, file, byte offset)."""
-    stage = PartitionStage(node_of or {}, suspicions=suspicions or Suspicions())
+    stage = begin(facts or ClusterFacts(), node_of or {})
     for event in events:
         stage.feed(event)
-    return stage
+    return finish(stage, facts or ClusterFacts(), lambda: events)

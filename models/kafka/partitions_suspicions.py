@@ -69,15 +69,19 @@ class Suspicions:
         return first
 
 
-def suspicions_of(facts: ClusterFacts, node_of: Mapping[str, str]) -> Suspicions:
-    """What one cluster's facts say. `node_of` names the node of a file."""
+def suspicions_of(facts: ClusterFacts, node_of: Mapping[str, str], ahead: Mapping[str, int] | None = None) -> Suspicions:
+    """What one cluster's facts say. `node_of` names the node of a file, `ahead` tells how far (microseconds) nodes' clocks are ahead."""
+    skews = ahead or {}
     found = Suspicions(with_file=set(_nodes(node_of, facts)))
     for going in facts.goings:
-        found.told.setdefault(going.node, []).append(going.at)
+        teller = node_of.get(going.event.place.file, "")
+        found.told.setdefault(going.node, []).append(going.at - skews.get(teller, 0))
+    for times in found.told.values():
+        times.sort()
     for change in facts.node_changes:
         node = change.node or node_of.get(change.event.place.file)
         if node is not None and change.kind in {"starting", "stopping", "stopped"}:
-            found.starts.setdefault(node, []).append(change.at)
+            found.starts.setdefault(node, []).append(change.at - skews.get(node, 0))
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
@@ -27,6 +28,7 @@ from parsers.schema import EVENT_SCHEMA
 from pipelines.rows import to_batch
 from pipelines.schemas import TABLES
 from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, cluster_outages, group_histories, incidents_of, rocket_histories
+from pipelines.store import EventStore
 
 GROUP_TABLES = (*HISTORY_TABLES, "incidents")
 """Tables whose rows come from replaying groups."""
@@ -100,13 +102,25 @@ def outages_replayed(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
-            for outages in cluster_outages(parts, node_of, lambda _, name=cluster: name, facts, readers, limits).values():  # type: ignore[misc]
+            with EventStore() as store:
+                for part in parts:
+                    store.add(part)
+                found = cluster_outages(partial(_ordered, store), node_of, partial(_named, cluster), facts, readers, limits)
+            for outages in found.values():
                 for table in OUTAGE_TABLES:
                     rows = getattr(outages, table)
                     for start in range(0, len(rows), ROWS_AT_ONCE):
                         yield _tagged(table, rows[start : start + ROWS_AT_ONCE], OUTAGE_TABLES)
 
     return ordered.mapInArrow(run, _tagged_schema(OUTAGE_TABLES))
+
+
+def _ordered(store: EventStore) -> Iterator[pa.RecordBatch]:
+    return (batch for _, batches in store.groups() for batch in batches)
+
+
+def _named(cluster: str, _: str) -> str:
+    return cluster
 
 
 def rocket_replayed(

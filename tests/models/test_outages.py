@@ -15,7 +15,6 @@ from models.cluster import CLUSTER_EVENTS, learn
 from models.events import Event, Place, Witness
 from models.kafka.outages import Outages, outages_of
 from models.kafka.partitions_replay import replay_partitions
-from models.kafka.partitions_suspicions import suspicions_of
 from parsers.catalogue import catalogue
 
 STORIES = sorted((Path(__file__).parent.parent / "scenarios" / "outages").glob("*.txt"))
@@ -43,7 +42,7 @@ def events_of(text: str) -> list[Event]:
 def find(events: list[Event]) -> Outages:
     nodes = {event.place.file: event.place.file.partition("/")[0] for event in events}
     facts = learn((event for event in events if event.name in CLUSTER_EVENTS), "test")
-    return outages_of("test", replay_partitions(events, nodes, suspicions_of(facts, nodes)))
+    return outages_of("test", replay_partitions(events, nodes, facts))
 
 
 def seconds(at: int | None) -> str:
@@ -54,6 +53,8 @@ def show(found: Outages) -> Iterator[str]:
     """What came out, a line each."""
     for down in found.broker_outages:
         yield f"broker {down.node} {seconds(down.down_at)}..{seconds(down.up_at)} {down.how}"
+    for diverging in found.divergences:
+        yield f"divergence {diverging.observed}, by the clock of {diverging.expected.rpartition(' ')[-1]}"
     for row in found.partition_outages:
         risk = {True: " at risk", False: "", None: ""}[row.at_risk]
         yield (
