@@ -9,7 +9,7 @@ from functools import cached_property
 
 from models.cluster import ClusterFacts
 from models.events import Event
-from models.kafka.acts import Act, Deed, text_field
+from models.kafka.acts import Act, Deed, int_field, names_field, text_field
 from models.kafka.classic import Draft, when
 from models.kafka.group import State
 from models.kafka.members import Roster
@@ -25,6 +25,9 @@ EFFECT_US = 2_000_000
 
 AFTERTHOUGHT_US = 250_000
 """Since 3.0 the Scala coordinator prints "has left" after what the leave brought about."""
+
+MEMBER_ID_REQUIRED = 79
+"""Error code (protocol/Errors.java)."""
 
 _MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]
 
@@ -156,8 +159,11 @@ class Case:
         """Who asked to become a member in this rebalance, by actor, with the first act of each."""
         found: dict[str, Act] = {}
         after = self.members_after if self.knows_all_after else None
+        never_came = {self.actor(act) for act in self.deeds(Deed.ID_EXPIRED)}
         for act in self.deeds(Deed.JOIN, Deed.REJOIN, end=self.draft.open_until):
             actor = self.actor(act)
+            if actor in never_came and _was_only_given_an_id(act):
+                continue
             if act.instance_id and act.at < self.start - EFFECT_US:
                 continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
             if actor is not None and actor not in found and self.is_new(act) and (after is None or actor in after):
@@ -229,6 +235,13 @@ class Case:
     def reason(self) -> str | None:
         return text_field(self.draft.started, "reason") if self.draft.started else None
 
+    def reason_acts(self, deed: Deed) -> list[Act]:
+        """The members that the reason lists, where it lists several, as acts at the start of the rebalance."""
+        event = self.draft.started
+        if event is None:
+            return []
+        return [Act(deed, when(event) or 0, member, None, None, None, None, event) for member in names_field(event, "reason_members")]
+
     def reason_act(self) -> Act | None:
         """The member that the reason names, as an act at the start of the rebalance."""
         event = self.draft.started
@@ -240,6 +253,11 @@ class Case:
         deed = {"new_member": Deed.JOIN, "leave": Deed.LEAVE, "heartbeat_expiration": Deed.EXPIRE}.get(self.reason_id or "", Deed.REJOIN)
         instance = text_field(event, "reason_instance_id")
         return Act(deed, when(event) or 0, member_id, None, instance, text_field(event, "client_reason"), None, event)
+
+
+def _was_only_given_an_id(act: Act) -> bool:
+    """The answer to a first JoinGroup that is no join yet: come back with this member id (KIP-394)."""
+    return int_field(act.event, "error_code") == MEMBER_ID_REQUIRED
 
 
 def is_afterthought(act: Act) -> bool:

@@ -97,7 +97,7 @@ def _assignor_changed(_case: Case, act: Act | None) -> list[Opinion]:
 
 
 def _sync_missed(case: Case, act: Act | None) -> list[Opinion]:
-    missing = list(case.by_actor(Deed.SYNC_MISSED).values()) or ([act] if act else [])
+    missing = list(case.by_actor(Deed.SYNC_MISSED).values()) or case.reason_acts(Deed.SYNC_MISSED) or ([act] if act else [])
     return [Opinion(Cause.SYNC_TIMEOUT, 0.97, missing)]
 
 

@@ -1,0 +1,176 @@
+"""Causes that labelled logs hold seldom or never, each brought about at a coordinator of several versions.
+
+Every scenario is told with the request log and from server.log alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from driven import Broker
+
+from models.kafka.coordinator.errors import Error
+from models.rows import Rebalance
+
+WITNESSES = pytest.mark.parametrize("requests", [True, False], ids=["all", "server"])
+
+
+def rows_of(broker: Broker, requests: bool) -> list[Rebalance]:
+    analysis = broker.told(requests=requests)
+    assert [row["template"] for row in analysis.unknown] == []
+    return list(analysis.rebalances)
+
+
+def names(row: Rebalance) -> list[str | None]:
+    return [person.client_id or person.instance_id for person in row.offenders]
+
+
+@WITNESSES
+@pytest.mark.parametrize("version", ["2.8.2", "3.9.1", "4.1.1"])
+def test_rebalance_timeout(version: str, requests: bool, tmp_path: Path) -> None:
+    """An eviction at the end of the join phase: the evicted member is the blocker, the newcomer the cause."""
+    broker = Broker(version, tmp_path)
+    broker.settle("a")
+    broker.keep_alive(9, "a")
+    broker.join("b")
+    broker.wait(500)
+    broker.join("a")
+    broker.sync("a", "b")
+    broker.keep_alive(9, "a", "b")
+    broker.join("c")
+    broker.wait(300)
+    broker.join("a")
+    broker.keep_alive(60, "b")  # alive, and too busy to join again
+    broker.wait(1_000)
+    broker.sync("a", "c")
+    row = rows_of(broker, requests)[-1]
+    assert (row.cause, names(row), row.outcome) == ("member_join", ["c"], "stable")
+    assert [(person.client_id, person.reason) for person in row.blockers] == [("b", "evicted")]
+    assert row.join_seconds == pytest.approx(60, abs=0.1)
+
+
+@WITNESSES
+@pytest.mark.parametrize("version", ["2.8.2", "3.9.1", "4.1.1"])
+def test_sync_timeout(version: str, requests: bool, tmp_path: Path) -> None:
+    """A member that got the generation sends heartbeats and never asks for its assignment."""
+    broker = Broker(version, tmp_path)
+    broker.settle("a")
+    broker.keep_alive(9, "a")
+    broker.join("b")
+    broker.wait(500)
+    broker.join("a")
+    broker.sync("a")
+    broker.keep_alive(60, "a", "b")
+    broker.wait(1_000)
+    broker.join("a")
+    broker.sync("a")
+    row = rows_of(broker, requests)[-1]
+    assert (row.cause, names(row), row.outcome) == ("sync_timeout", ["b"], "stable")
+    assert row.confidence > 0.9
+
+
+@WITNESSES
+@pytest.mark.parametrize("version", ["2.8.2", "3.9.1", "4.1.1"])
+def test_static_member_replaced(version: str, requests: bool, tmp_path: Path) -> None:
+    """A static member comes back while the group waits for its assignment, which so has to be made anew."""
+    broker = Broker(version, tmp_path)
+    broker.join("a", instance="i1")
+    broker.sync("a")
+    broker.keep_alive(6, "a")
+    broker.join("b", instance="i2")
+    broker.wait(300)
+    broker.join("a", instance="i1")
+    broker.join("b", instance="i2", anew=True)
+    broker.wait(300)
+    broker.join("a", instance="i1")
+    broker.sync("a", "b")
+    broker.keep_alive(6, "a", "b")
+    row = rows_of(broker, requests)[-1]
+    assert (row.cause, row.outcome) == ("static_member_replaced", "stable")
+    assert row.offenders[0].instance_id == "i2"
+    assert row.confidence > 0.9
+
+
+@WITNESSES
+def test_a_static_return_in_time_rebalances_nobody(requests: bool, tmp_path: Path) -> None:
+    broker = Broker("3.9.1", tmp_path)
+    broker.join("a", instance="i1")
+    broker.sync("a")
+    broker.keep_alive(6, "a")
+    broker.join("a", instance="i1", anew=True)
+    broker.keep_alive(6, "a")
+    assert [row.cause for row in rows_of(broker, requests)] == ["new_group"]
+
+
+@WITNESSES
+@pytest.mark.parametrize("version", ["1.1.1", "2.8.2", "3.9.1", "4.1.1"])
+def test_assignment_store_failed(version: str, requests: bool, tmp_path: Path) -> None:
+    """The assignment can't be written to __consumer_offsets: the group has never been stable, and begins again."""
+    broker = Broker(version, tmp_path)
+    broker.settle("a")
+    broker.keep_alive(9, "a")
+    broker.join("b")
+    broker.wait(500)
+    broker.join("a")
+    broker.coordinator.fail_writes(Error.NOT_ENOUGH_REPLICAS)
+    broker.sync("a", "b")
+    broker.coordinator.fail_writes(Error.NONE)
+    broker.wait(100)
+    broker.join("a")
+    broker.join("b")
+    broker.sync("a", "b")
+    broker.keep_alive(9, "a", "b")
+    row = rows_of(broker, requests)[-1]
+    assert (row.cause, row.root_cause, row.offenders) == ("assignment_store_failed", "assignment_store_failed", [])
+    assert row.confidence > (0.5 if version == "1.1.1" else 0.9)  # 1.1 logs no failure
+
+
+@WITNESSES
+@pytest.mark.parametrize("version", ["2.2.2", "2.8.2", "3.9.1"])
+def test_ghost_of_a_pending_join(version: str, requests: bool, tmp_path: Path) -> None:
+    """A member id that was handed out and is never used holds the group up until its session would have ended (KIP-394)."""
+    broker = Broker(version, tmp_path)
+    broker.settle("a")
+    broker.keep_alive(9, "a")
+    broker.ask_for_id("x")
+    broker.wait(1_000)
+    broker.join("b")
+    broker.wait(500)
+    broker.join("a")
+    broker.wait(8_600)
+    broker.sync("a", "b")
+    row = rows_of(broker, requests)[-1]
+    assert (row.cause, names(row)) == ("member_join", ["b"])
+    assert row.join_seconds == pytest.approx(9, abs=0.1)
+    assert [(person.client_id, person.reason) for person in row.blockers] == [("x", "was given a member id and never used it")]
+
+
+@WITNESSES
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [("2.8.2", None), ("3.9.1", "member was removed by an admin: scaling in"), ("4.1.1", "member was removed by an admin")],
+)
+def test_admin_removal(version: str, reason: str | None, requests: bool, tmp_path: Path) -> None:
+    """An administrator takes a static member out, which never leaves by itself."""
+    broker = Broker(version, tmp_path)
+    broker.join("a", instance="i1")
+    broker.sync("a")
+    broker.keep_alive(6, "a")
+    broker.join("b", instance="i2")
+    broker.wait(300)
+    broker.join("a", instance="i1")
+    broker.sync("a", "b")
+    broker.keep_alive(9, "a", "b")
+    broker.remove("i2", reason)
+    broker.wait(300)
+    broker.join("a", instance="i1")
+    broker.sync("a")
+    row = rows_of(broker, requests)[-1]
+    assert (row.cause, row.outcome) == ("admin_removal", "stable")
+    assert row.offenders[0].instance_id == "i2"
+    assert row.confidence > 0.9
