@@ -95,11 +95,17 @@ def _row_of(event: Event, at: int, own: Sequence[Rebalance]) -> tuple[Rebalance 
         following = next((row for row in own if 0 <= _began(row) - at <= NEAR_US and _is_behind(event, row)), None)
         if following is not None:
             return following, "it stands just before the rebalance begins"
-    for row in reversed(own):
-        over = _over(row)
-        if _began(row) - US_PER_SECOND <= at and (over is None or at <= over + NEAR_US):
-            return row, "it stands in its time"
+    near = [(away, -_began(row), row) for row in own if (away := _away(row, at)) is not None]
+    if near:
+        return min(near, key=lambda each: each[:2])[2], "it stands in its time"
     return None, ""
+
+
+def _away(row: Rebalance, at: int) -> int | None:
+    """Microseconds between a moment and the time of a rebalance, 0 within it; None where it is too far from it."""
+    over = _over(row)
+    before, after = _began(row) - at, at - over if over is not None else 0
+    return max(before, after, 0) if before <= US_PER_SECOND and after <= NEAR_US else None
 
 
 def _by_generation(event: Event, at: int, own: Sequence[Rebalance]) -> Rebalance | None:

@@ -83,3 +83,20 @@ def test_lines_of_another_group_are_not_mixed_up() -> None:
 def test_every_name_is_one_of_the_registry() -> None:
     assert EVENTS.keys() >= CAUSES | JOINS
     assert meaning_of(parse("1.0 ClientHeartbeatRebalancing client_id=a", 1)) == "A heartbeat was told of a rebalance."
+
+
+@pytest.mark.parametrize(("at", "generation"), [("11.2", 1), ("11.45", 1), ("11.85", 2), ("12.1", 2), ("13.4", 3), ("16.0", 3)])
+def test_of_rebalances_in_a_row_the_one_that_was_going_on(at: str, generation: int) -> None:
+    story = [
+        "10.0 RebalanceStarted generation=0 reason_id=new_member reason_member_id=a#1",
+        "10.1 GenerationStarted generation=1 member_count=2",
+    ]
+    for number, begin in ((1, 11.0), (2, 12.0), (3, 13.0)):
+        story += [
+            f"{begin} RebalanceStarted generation={number} reason_id=new_member reason_member_id=b#{number}",
+            f"{begin + 0.3} GenerationStarted generation={number + 1} member_count=2",
+            f"{begin + 0.31} AssignmentReceived generation={number + 1} member_id=a#1 member_count=2",
+        ]
+    found = placed(f"{at} ClientHeartbeatRebalancing client_id=a", replay(events_of(story)).rebalances)
+    assert found.row is not None
+    assert found.row.generation_before == generation
