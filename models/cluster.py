@@ -7,7 +7,7 @@ brokers that start and stop, and timeouts in force. The facts are small and immu
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from models.events import Event, Place
@@ -204,8 +204,12 @@ def _int(value: object) -> int | None:
 def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     """Learn the facts of one cluster from its events of `CLUSTER_EVENTS`, in any order."""
     facts = ClusterFacts(cluster)
+    lists: list[Event] = []
     for event in events:
         _learn_one(facts, event)
+        if event.name == "BrokersChanged":
+            lists.append(event)
+    facts.goings += _unsaid_goings(lists)
     facts.loads.sort(key=lambda load: (load.at, _order(load.event.place)))
     facts.takeovers = _takeovers(facts.loads)
     facts.topic_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
@@ -215,6 +219,18 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.leaders_replaced.sort(key=lambda event: (_time(event), _order(event.place)))
     facts.kept.sort(key=lambda event: (_time(event), _order(event.place)))
     return facts
+
+
+def _unsaid_goings(lists: list[Event]) -> Iterator[Going]:
+    """Brokers that a controller's list of live ones has no longer, without a word: a new controller only names those that it finds."""
+    live: set[str] = set()
+    for event in sorted(lists, key=lambda event: (_time(event), _order(event.place))):
+        named = event.fields.get("live")
+        if isinstance(named, (list, tuple)):
+            now = {str(node) for node in named}
+            said = {*_nodes(event.fields.get("removed")), *_nodes(event.fields.get("bounced"))}
+            yield from (Going(_time(event), node, event) for node in sorted(live - now - said))
+            live = now
 
 
 def _order(place: Place) -> tuple[str, int]:

@@ -246,8 +246,7 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
             for table in HISTORY_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
             analysis.incidents.extend(incidents_of(history, options.limits))
-    rocket = (batch for _, batches in reading.rocket.groups() for batch in batches)
-    for told in rocket_histories(rocket, cluster_of, rocket_ends_of(analysis.log_files), options.limits):
+    for told in rocket_histories(reading.rocket.batches(), cluster_of, rocket_ends_of(analysis.log_files), options.limits):
         for table in ROCKET_TABLES:
             getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(told, table))
 

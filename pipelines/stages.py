@@ -15,7 +15,7 @@ from models.cluster import ClusterFacts, learn
 from models.events import Event, Witness
 from models.incidents import Limits, find_incidents
 from models.kafka.outages import Outages, outages_of
-from models.kafka.outages_incidents import point_to_outages
+from models.kafka.outages_incidents import goings_of, point_to_outages
 from models.kafka.outages_readers import READER_EVENTS, Readers
 from models.kafka.partitions_replay import PartitionStage, begin, finish
 from models.replay import GroupHistory, GroupStage
@@ -142,7 +142,9 @@ def group_histories(
             stage.feed(event)
     histories = [stages[cluster].finish() for cluster in sorted(stages)]
     for history, cluster in zip(histories, sorted(stages), strict=True):
-        point_to_outages(history.rebalances, stages[cluster].facts.goings)
+        point_to_outages(history.rebalances, goings_of(stages[cluster].facts), history.coordinator_moves)
+        if readers is not None:
+            readers.setdefault(cluster, Readers()).note_rebalances(history.rebalances)
     return histories
 
 

@@ -9,7 +9,7 @@ from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents import Limits
-from models.kafka.outages_incidents import outage_incidents
+from models.kafka.outages_incidents import losses_of, outage_incidents
 from models.kafka.outages_readers import Readers
 from models.kafka.outages_shortages import under_replicated_spans
 from models.kafka.outages_whatif import Layout, broker_rows, layout_of, placement_rows
@@ -71,7 +71,9 @@ def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = No
             row.groups = readers.of(row.topic, row.partition)
     found.broker_outages += [broker_outage(cluster, absence) for absence in stage.brokers.all()]
     found.divergences += clock_divergences(cluster, stage.skews)
-    found.incidents += outage_incidents(found.partition_outages, limits or Limits())
+    known = readers or Readers()
+    losses = losses_of(stage.brokers, found.leader_moves, found.partition_outages, known)
+    found.incidents += outage_incidents(found.partition_outages, limits or Limits(), losses, known.following)
     return found
 
 

@@ -3,25 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from models.causes import Cause, RootCause
-from models.cluster import Going
+from models.cluster import ClusterFacts, Going
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents import US_PER_SECOND, Limits
-from models.kafka.outages_readers import OFFSETS_TOPIC
-from models.rows import Incident, PartitionOutage, Rebalance
+from models.kafka.outages_readers import OFFSETS_TOPIC, Following, Readers
+from models.kafka.partitions_brokers import Brokers
+from models.rows import CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
 
 TAKEOVER_US = 60 * US_PER_SECOND
 """Rebalances that a lost coordinator causes begin within this time of its broker's going: a session, a load, and a client's patience."""
+
+CLOCKS_US = 2 * US_PER_SECOND
+"""A coordinator's clock and the controller's may differ by this much."""
 
 BRIEF_SECONDS = 3.0
 """A partition that is without leader for less is a takeover, of which clients notice a retry."""
 
 
-def outage_incidents(outages: Sequence[PartitionOutage], limits: Limits) -> list[Incident]:
-    """Outages that follow each other closely and share a lost broker, or have none, as one incident."""
-    return [_incident(episode) for episode in _episodes(outages, limits.episode_gap_seconds)]
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A broker has gone, at `at` (microseconds): `groups` had their coordinator on it; None where no line tells whose it was."""
+
+    node: str
+    at: int
+    groups: frozenset[str] | None
+
+
+def losses_of(brokers: Brokers, moves: Iterable[LeaderMove], outages: Iterable[PartitionOutage], readers: Readers) -> list[Loss]:
+    """Goings of brokers, with the groups whose offsets partitions they led."""
+    told: dict[str, list[tuple[int, int]]] = {}
+    for move in moves:
+        if move.topic == OFFSETS_TOPIC and move.from_node is not None and move.moved_at is not None:
+            told.setdefault(move.from_node, []).append((move.moved_at, move.partition))
+    for row in outages:
+        if row.topic == OFFSETS_TOPIC and row.leader_before is not None and row.offline_at is not None:
+            told.setdefault(row.leader_before, []).append((row.offline_at, row.partition))
+    found = []
+    for absence in brokers.all():
+        if absence.down_at is not None:
+            near = [partition for at, partition in told.get(absence.node, ()) if abs(at - absence.down_at) <= TAKEOVER_US]
+            groups = frozenset(group for partition in near for group in readers.of(OFFSETS_TOPIC, partition))
+            found.append(Loss(absence.node, absence.down_at, groups if told else None))
+    return found
+
+
+def outage_incidents(
+    outages: Sequence[PartitionOutage], limits: Limits, losses: Sequence[Loss] = (), following: Iterable[Following] = ()
+) -> list[Incident]:
+    """Outages that follow each other closely and share a lost broker, or have none, as one incident.
+
+    It names the groups that lost their coordinator with these brokers, and the rebalances that followed.
+    """
+    ordered = sorted(following)
+    return [_with_consequences(_incident(episode), episode, losses, ordered) for episode in _episodes(outages, limits.episode_gap_seconds)]
+
+
+def _with_consequences(
+    incident: Incident, rows: Sequence[PartitionOutage], losses: Sequence[Loss], following: Sequence[Following]
+) -> Incident:
+    nodes = {node for row in rows for node in row.lost_brokers}
+    first = incident.started_at or 0
+    behind = [
+        loss
+        for loss in losses
+        if loss.node in nodes and first - TAKEOVER_US <= loss.at and (incident.ended_at is None or loss.at <= incident.ended_at)
+    ]
+    moved = {group for loss in behind for group in loss.groups or ()}
+    followed = [each for each in following if any(_follows(each, loss) for loss in behind)]
+    incident.groups = sorted({*incident.groups, *moved, *(each.group for each in followed)})
+    incident.rebalance_ids = [each.rebalance_id for each in followed]
+    incident.rebalance_count = len(followed)
+    told = ["1 group lost its coordinator" if len(moved) == 1 else f"{len(moved)} groups lost their coordinator"] if moved else []
+    told += [f"{len(followed)} rebalance{'s' if len(followed) > 1 else ''} followed"] if followed else []
+    incident.headline = "; ".join([incident.headline, *told])
+    return incident
+
+
+def _follows(each: Following, loss: Loss) -> bool:
+    return (loss.groups is None or each.group in loss.groups) and -CLOCKS_US <= each.started_at - loss.at <= TAKEOVER_US
 
 
 def _began(row: PartitionOutage) -> int:
@@ -90,16 +153,33 @@ def _headline(rows: Sequence[PartitionOutage], lengths: Sequence[float], *, is_o
     return "; ".join([told, *extras])
 
 
-def point_to_outages(rebalances: Iterable[Rebalance], goings: Sequence[Going]) -> None:
-    """Rebalances that a coordinator's failover made, or stands behind, name the going of its broker among their lines."""
+def goings_of(facts: ClusterFacts) -> list[Going]:
+    """Goings of brokers as their controllers tell of them, and as brokers tell that they stop."""
+    stops = [Going(each.at, each.node, each.event) for each in facts.node_changes if each.kind == "stopping" and each.node is not None]
+    return sorted([*facts.goings, *stops], key=lambda going: going.at)
+
+
+def point_to_outages(rebalances: Iterable[Rebalance], goings: Sequence[Going], moves: Sequence[CoordinatorMove] = ()) -> None:
+    """Rebalances that a coordinator's failover made, or stands behind, name the going of its broker among their lines.
+
+    Where it is known which broker the coordinator left, only its going counts.
+    """
     failover = RootCause.COORDINATOR_FAILOVER.value
     for row in rebalances:
         started = row.started_at or row.joined_at
         if started is None or row.root_cause != failover:
             continue
-        near = [going for going in goings if 0 <= started - going.at <= TAKEOVER_US]
+        left = _left(moves, started)
+        near = [going for going in goings if 0 <= started - going.at <= TAKEOVER_US and (left is None or going.node == left)]
         if not near:
             continue
         if row.cause == Cause.COORDINATOR_FAILOVER.value:
             row.root_cause = RootCause.BROKER_OUTAGE.value
         row.evidence = [*row.evidence, *evidence([near[-1].event], inferred=True)]
+
+
+def _left(moves: Iterable[CoordinatorMove], started: int) -> str | None:
+    """The broker that the group's coordinator left last, before a rebalance or with it."""
+    known = [(at, move.from_node) for move in moves if (at := move.loaded_at if move.loaded_at is not None else move.left_at) is not None]
+    near = [node for at, node in sorted(known, key=lambda item: item[0]) if -CLOCKS_US <= started - at <= TAKEOVER_US]
+    return near[-1] if near else None

@@ -16,7 +16,16 @@ from pipelines.jobs.ingest import FileRow
 from pipelines.rows import events_of, to_batch
 from pipelines.stages import OUTAGE_TABLES, ROCKET_TABLES, cluster_facts, logs_end_of
 from pipelines.tables import Warehouse
-from pipelines.transforms.replay import GROUP_TABLES, GroupReplay, outages_replayed, readers_of, replayed, rocket_replayed, rows_of
+from pipelines.transforms.replay import (
+    GROUP_TABLES,
+    GroupReplay,
+    note_following,
+    outages_replayed,
+    readers_of,
+    replayed,
+    rocket_replayed,
+    rows_of,
+)
 from pipelines.transforms.unknown_messages import unknown_messages
 
 
@@ -48,7 +57,9 @@ def replay(warehouse: Warehouse, files: Iterable[FileRow], clusters: set[str], o
     nodes = {row["path"]: row["node"] for row in rows if row["node"]}
     partitions = int(warehouse.spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tagged = replayed(events, GroupReplay(facts, nodes, options.limits), partitions).persist()
-    broken = outages_replayed(events, facts, nodes, readers_of(events), options.limits, partitions).persist()
+    readers = readers_of(events)
+    note_following(readers, rows_of("rebalances", tagged))
+    broken = outages_replayed(events, facts, nodes, readers, options.limits, partitions).persist()
     # Few clusters have RocketMQ: those without are spared its stage.
     rocket = rocket_replayed(events, partitions).persist() if any(row["system"] == "rocketmq" for row in rows) else None
     learned = [row for cluster in sorted(facts) for row in fact_rows(facts[cluster])]

@@ -22,7 +22,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from models.cluster import ClusterFacts
 from models.events import Witness
 from models.incidents import Limits
-from models.kafka.outages_readers import READER_EVENTS, Readers
+from models.kafka.outages_readers import FOLLOWING, READER_EVENTS, Following, Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
 from parsers.schema import EVENT_SCHEMA
 from pipelines.rows import to_batch
@@ -152,6 +152,14 @@ def readers_of(events: DataFrame) -> dict[str, Readers]:
     for cluster, group, partition in homes.select("cluster", "group", "partition").distinct().toLocalIterator():
         readers.setdefault(cluster, Readers()).note_home(group, partition)
     return readers
+
+
+def note_following(readers: dict[str, Readers], rebalances: DataFrame) -> None:
+    """Note the rebalances that the loss of a coordinator stands behind, so that the outages can name them. They are few."""
+    started = F.unix_micros(F.coalesce("started_at", "joined_at"))
+    rows = rebalances.where(F.col("root_cause").isin(sorted(FOLLOWING)) & started.isNotNull())
+    for cluster, group, key, at in rows.select("cluster", "group", "rebalance_id", started).toLocalIterator():
+        readers.setdefault(cluster, Readers()).following.add(Following(at, group, key))
 
 
 def rows_of(table: str, tagged: DataFrame) -> DataFrame:

@@ -7,9 +7,10 @@ import dataclasses
 from models.cluster import learn
 from models.events import Event, Place, Witness
 from models.incidents import Limits
-from models.kafka.outages_incidents import outage_incidents, point_to_outages
+from models.kafka.outages_incidents import goings_of, losses_of, outage_incidents, point_to_outages
 from models.kafka.outages_readers import Readers
-from models.rows import Conformance, PartitionOutage, Rebalance
+from models.kafka.partitions_brokers import Brokers
+from models.rows import Conformance, CoordinatorMove, LeaderMove, PartitionOutage, Rebalance
 
 SECOND = 1_000_000
 
@@ -86,3 +87,71 @@ def test_rebalances_after_a_lost_coordinator_name_the_loss() -> None:
     assert [each.text for each in (*moved.evidence, *expired.evidence)] == ["Broker failure callback for 2"] * 2
     assert before.evidence == []
     assert dataclasses.asdict(other) == untouched
+
+
+def brokers_that_went(*goings: tuple[str, float]) -> Brokers:
+    brokers = Brokers()
+    for node, at in goings:
+        brokers.gone(node, round(at * SECOND), going(at))
+    return brokers
+
+
+def offsets_move(partition: int, at: float, from_node: str) -> LeaderMove:
+    return LeaderMove(
+        "c", "kafka", f"{partition}-{at}", "__consumer_offsets", partition, from_node, "3", round(at * SECOND), 1, None, True, []
+    )
+
+
+def test_an_outage_names_groups_that_lost_their_coordinator_and_the_rebalances_that_followed() -> None:
+    readers = Readers()
+    for group, partition in (("moved", 7), ("moved too", 7), ("stayed", 8)):
+        readers.note_home(group, partition)
+    followed = rebalance(104, "coordinator_failover", "broker_outage")
+    followed.group, followed.rebalance_id = "moved", "behind it"
+    unrelated = rebalance(105, "session_timeout", "coordinator_failover")
+    unrelated.group, unrelated.rebalance_id = "stayed", "another coordinator"
+    late = rebalance(900, "session_timeout", "coordinator_failover")
+    late.group, late.rebalance_id = "moved", "long after"
+    readers.note_rebalances([followed, unrelated, late, rebalance(106, "member_join", None)])
+    rows = [outage("orders", 100, 140)]
+    losses = losses_of(brokers_that_went(("2", 100), ("9", 101)), [offsets_move(7, 100.5, "2"), offsets_move(8, 500, "2")], rows, readers)
+    (found,) = outage_incidents(rows, Limits(), losses, readers.following)
+    assert found.rebalance_ids == ["behind it"]
+    assert found.rebalance_count == 1
+    assert found.groups == ["moved", "moved too", "reader of orders"]
+    assert found.headline.endswith("; 2 groups lost their coordinator; 1 rebalance followed")
+
+
+def test_without_a_word_about_offsets_partitions_all_rebalances_after_a_loss_followed_it() -> None:
+    readers = Readers()
+    readers.note_rebalances([rebalance(104, "coordinator_failover", "broker_outage")])
+    rows = [outage("orders", 100, 140)]
+    (found,) = outage_incidents(rows, Limits(), losses_of(brokers_that_went(("2", 100)), [], rows, readers), readers.following)
+    assert (found.rebalance_ids, found.groups) == (["r"], ["g", "reader of orders"])
+
+
+def test_only_the_going_of_the_coordinator_s_former_broker_stands_behind_a_rebalance() -> None:
+    goings = [dataclasses.replace(each, node=node) for each, node in zip(learn([going(100), going(101)]).goings, "23", strict=True)]
+    row = rebalance(102, "coordinator_failover", "coordinator_failover")
+    moved = CoordinatorMove("c", "kafka", "m", "g", 7, "2", "1", None, 101 * SECOND, None, [])
+    point_to_outages([row], goings, [moved])
+    assert (row.root_cause, [each.at for each in goings if each.node == "2"]) == ("broker_outage", [100 * SECOND])
+    other = rebalance(102, "coordinator_failover", "coordinator_failover")
+    point_to_outages([other], [each for each in goings if each.node == "3"], [moved])
+    assert (other.root_cause, other.evidence) == ("coordinator_failover", [])
+
+
+def test_a_broker_that_a_new_controller_does_not_find_has_gone() -> None:
+    def found(at: float, live: list[str], removed: list[str]) -> Event:
+        micros = round(at * SECOND)
+        fields = {"live": live, "removed": removed, "added": [], "bounced": []}
+        return Event("BrokersChanged", micros, micros, Place("controller.log", round(at), 0), Witness.CONTROLLER, fields=fields)
+
+    facts = learn([found(1, ["1", "2", "3", "4"], []), found(50, ["1", "3"], ["4"]), found(90, ["1", "2", "3"], [])])
+    assert sorted((each.node, each.at) for each in facts.goings) == [("2", 50 * SECOND), ("4", 50 * SECOND)]
+
+
+def test_a_broker_that_says_that_it_stops_has_gone_where_no_controller_tells() -> None:
+    place = Place("server.log", 1, 0)
+    stop = Event("BrokerStopping", 100 * SECOND, 100 * SECOND, place, Witness.BROKER, node="2")
+    assert [(each.node, each.at) for each in goings_of(learn([stop]))] == [("2", 100 * SECOND)]
