@@ -8,7 +8,8 @@ from typing import Any
 
 from dashboards.data import Answer, Held, QueueLane
 from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figure
-from dashboards.figures.timeline import LANES_HELD, OUTAGE_COLOUR, last_moments
+from dashboards.figures.down import OUTAGE_COLOUR
+from dashboards.figures.timeline import LANES_HELD, last_moments
 from dashboards.text import chart_label
 from dashboards.units import listed
 

@@ -14,13 +14,13 @@ from dashboards.figures.base import (
     FAMILY_TITLES,
     Chart,
     Key,
-    Labels,
     bars,
     figure,
     group_labels,
     lanes_of,
     milliseconds,
 )
+from dashboards.figures.down import down_lanes, down_traces
 from dashboards.text import chart_label
 from dashboards.units import Marked, duration, lasted, share
 
@@ -35,11 +35,9 @@ STATE_COLOURS = {
     "Dead": "rgba(128,134,145,0.55)",
     "NotReady": "rgba(128,134,145,0.50)",
 }
-OUTAGE_COLOUR = "#c43d52"
 MOVE_COLOUR = "#a15597"
 LANES_SHOWN = 60
 LANES_HELD = 400
-OUTAGE_LANES_MAX = 12
 STRETCHES_MAX = 12_000
 PIXELS = 1500
 """What is shorter than this part of the whole time can't be told apart in the picture."""
@@ -56,14 +54,14 @@ def timeline(answer: Answer, drawn_max: int) -> Chart | None:
     weights = lane_weights(answer)
     labels = group_labels(weights, LANES_HELD)
     drawn = chosen([(row, item) for row, item in enumerate(answer.rebalances) if (item.cluster, item.group) in labels.lanes], drawn_max)
-    outages, brokers = _outage_labels(answer), _broker_labels(answer)
+    down = down_lanes(answer)
     ends = last_moments(answer)
     states, merged = _state_traces(answer.lanes, labels.lanes, ends)
     traces = [
         *states,
         *_rebalance_traces(drawn, labels.lanes),
         *_move_traces(answer.moves, labels.lanes),
-        *_down_traces(answer, outages, brokers, ends),
+        *down_traces(answer, down, ends),
     ]
     hidden = len(weights) - len(labels.lanes)
     left_out = [f"{hidden:,} quieter groups have no lane"] if hidden else []
@@ -72,7 +70,7 @@ def timeline(answer: Answer, drawn_max: int) -> Chart | None:
     left_out += [f"states shorter than {duration(merged)} are drawn as one"] if merged else []
     made = figure(traces, times=True, barmode="overlay")
     summary = f"Swimlanes of {len(labels.lanes)} groups with {len(drawn)} rebalances; the table below holds the same in numbers."
-    lanes = lanes_of(labels, brokers.lanes.values(), outages.lanes.values())
+    lanes = lanes_of(labels, down.order)
     return Chart("timeline", "Groups over time", summary, "; ".join(left_out), made, lanes, LANES_SHOWN, room=130)
 
 
@@ -227,35 +225,3 @@ def _move_text(item: Move) -> str:
     nodes = f"{chart_label(item.from_node or '?', 20)} → {chart_label(item.to_node or '?', 20)}"
     gap = "" if item.gap_seconds is None else f", {duration(item.gap_seconds)} without one"
     return f"{chart_label(item.group)}<br>coordinator {nodes}{gap}<br>{CLOCK.full(item.left_at or item.loaded_at)}"
-
-
-def _outage_labels(answer: Answer) -> Labels:
-    labels = Labels()
-    for topic, partition in sorted({(item.topic, item.partition) for item in answer.outages})[:OUTAGE_LANES_MAX]:
-        labels.add((topic, partition), f"no leader: {topic}-{partition}")
-    return labels
-
-
-def _broker_labels(answer: Answer) -> Labels:
-    labels = Labels()
-    for cluster, node in sorted({(item.cluster, item.node) for item in answer.broker_outages})[:OUTAGE_LANES_MAX]:
-        labels.add((cluster, node), f"broker {node} down")
-    return labels
-
-
-def _down_traces(answer: Answer, outages: Labels, brokers: Labels, ends: Mapping[str, int]) -> list[dict[str, Any]]:
-    broken: list[tuple[str, int, int, str]] = []
-    for item in answer.outages:
-        label = outages.lanes.get((item.topic, item.partition))
-        if label is not None and item.offline_at is not None:
-            until = item.online_at if item.online_at is not None else max(ends[item.cluster], item.offline_at)
-            broken.append((label, item.offline_at, until, f"{item.cause_title}, ended by {chart_label(item.ended_by.replace('_', ' '))}"))
-    down: list[tuple[str, int, int, str]] = []
-    for gone in answer.broker_outages:
-        label = brokers.lanes.get((gone.cluster, gone.node))
-        if label is not None and gone.down_at is not None:
-            until = gone.up_at if gone.up_at is not None else max(ends[gone.cluster], gone.down_at)
-            down.append((label, gone.down_at, until, chart_label(gone.how.replace("_", " "))))
-    hatched = {"marker": {"color": OUTAGE_COLOUR, "pattern": {"shape": "/", "size": 5}, "line": {"width": 0}}}
-    traces = [bars("Broker down", OUTAGE_COLOUR, down, 0.5, **hatched)] if down else []
-    return traces + ([bars("Partition without leader", OUTAGE_COLOUR, broken, 0.5)] if broken else [])

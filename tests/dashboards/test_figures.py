@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -16,6 +17,7 @@ from dashboards import figures
 from dashboards.build import build_answer
 from dashboards.data import Answer
 from dashboards.figures.base import FAMILY_SYMBOLS
+from dashboards.figures.down import OUTAGE_LANES_MAX
 from tests.dashboards import made
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 from tests.dashboards.test_page import all_of
@@ -216,3 +218,31 @@ def test_colours_of_causes_can_be_told_apart(sight: str) -> None:
 def test_every_family_of_causes_has_a_colour_a_title_and_a_shape_of_its_own() -> None:
     assert list(figures.FAMILY_COLOURS) == list(figures.FAMILY_TITLES) == list(FAMILIES)
     assert len({FAMILY_SYMBOLS[name] for name in FAMILIES}) == len(FAMILIES)
+
+
+def test_partitions_without_leader_stand_under_the_brokers_that_were_lost() -> None:
+    story = made.small_story()
+    [first] = story.outages
+    short = {**first, "topic": "b", "partition": 0, "lost_brokers": ["10", "2"], "online_at": first["offline_at"] + 5_000_000}
+    story.outages = [first, short, {**first, "topic": "a", "partition": 1}, {**first, "topic": "c", "lost_brokers": [], "online_at": None}]
+    story.broker_outages = [*story.broker_outages, dataclasses.replace(story.broker_outages[0], node="2")]
+    chart = chart_of(story, "timeline")
+    fixed = [label for label, group in chart.lanes if group is None]
+    assert fixed == [
+        "no leader: c-4",
+        "broker 2 down",
+        "broker 3 down",
+        "no leader: a-1",
+        "no leader: orders-4",
+        "no leader: b-0",
+    ]
+    drawn = next(trace for trace in traces(chart) if trace["name"] == "Partition without leader")
+    assert sorted(drawn["y"]) == [label for label in sorted(fixed) if label.startswith("no leader")]
+
+
+def test_of_very_many_partitions_those_without_leader_for_longest_have_lanes() -> None:
+    story = made.small_story()
+    [first] = story.outages
+    story.outages = [{**first, "partition": number, "online_at": first["offline_at"] + number * 1_000_000} for number in range(1, 40)]
+    lanes = [label for label, group in chart_of(story, "timeline").lanes if group is None and "leader" in label]
+    assert lanes == [f"no leader: orders-{number}" for number in range(40 - OUTAGE_LANES_MAX, 40)]
