@@ -168,13 +168,15 @@ addEventListener("hashchange", () => {
   if (first) reveal(first);
 });
 
-if (holders.length) {
-  unpackPlotly().then(plotlyThere, plotlyMissing);
-  for (const holder of holders) sight.observe(holder);
-}
 controls();
 if (asked) reveal(asked);
-// What is in sight is there before the page counts as ready.
-await new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(then)));
-if (holders.length) await redraw();
-document.documentElement.dataset.ready = "yes";
+for (const holder of holders) sight.observe(holder);
+// Incidents and tables can be read first; pictures follow, and where one is in sight, the page is not ready without it.
+await new Promise((then) => requestAnimationFrame(() => setTimeout(then)));
+const ready = () => { document.documentElement.dataset.ready = "yes"; performance.mark("ready"); };
+if (!inSight.size) ready();
+if (holders.length) {
+  await new Promise((then) => setTimeout(then));
+  await unpackPlotly().then(plotlyThere, plotlyMissing).then(redraw);
+}
+if (document.documentElement.dataset.ready !== "yes") ready();

@@ -157,6 +157,7 @@ const idle = window.requestIdleCallback || ((then) => setTimeout(then, 50));
 function later() {
   const [next] = stale;
   document.documentElement.dataset.drawn = next ? "no" : "yes";
+  if (!next && !performance.getEntriesByName("drawn").length) performance.mark("drawn");
   if (next) idle(() => { if (stale.has(next)) drawPicture(next).then(later); else later(); }, { timeout: 1000 });
 }
 
