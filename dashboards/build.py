@@ -45,6 +45,7 @@ def build_answer(
         offenders=tally.offenders(),
         unsure=tally.unsure(),
         lanes=states,
+        client_lanes=client_lanes(_rows(analysis, "client_states")) if with_lanes else [],
         outages=outages,
         moves=sorted(map(_move, _rows(analysis, "coordinator_moves")), key=_by_load),
         at_risk=sorted(map(_at_risk, _rows(analysis, "offsets_at_risk")), key=lambda item: (first(item.expires_at), item.group)),
@@ -155,6 +156,19 @@ def lanes(transitions: Iterable[Row]) -> list[data.Lane]:
         if column(row, "changed_at") is not None:
             grouped[column(row, "cluster"), column(row, "group")].append(row)
     return [data.Lane(cluster, group, _stretches(rows)) for (cluster, group), rows in sorted(grouped.items())]
+
+
+def client_lanes(states: Iterable[Row]) -> list[data.Lane]:
+    """The states of each client whose own log is there."""
+    grouped: defaultdict[tuple[str, str, str], list[data.Stretch]] = defaultdict(list)
+    for row in states:
+        if column(row, "started_at") is not None:
+            stretch = data.Stretch(column(row, "state"), column(row, "started_at"), column(row, "ended_at"), None, None, inferred=False)
+            grouped[column(row, "cluster"), column(row, "group"), column(row, "client_id")].append(stretch)
+    return [
+        data.Lane(cluster, group, tuple(sorted(found, key=lambda one: one.started_at)), client)
+        for (cluster, group, client), found in sorted(grouped.items())
+    ]
 
 
 def _stretches(transitions: Sequence[Row]) -> tuple[data.Stretch, ...]:

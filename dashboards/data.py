@@ -220,11 +220,12 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A group over time."""
+    """A group over time, or one of its clients, whose own log shows its states."""
 
     cluster: str
     group: str
     stretches: tuple[Stretch, ...]
+    client: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,6 +469,7 @@ class Answer:
     offenders: Sequence[Offender]
     unsure: Sequence[Unsure]
     lanes: Sequence[Lane]
+    client_lanes: Sequence[Lane] = field(default_factory=tuple)
     outages: Sequence[Outage] = field(default_factory=tuple)
     moves: Sequence[Move] = field(default_factory=tuple)
     at_risk: Sequence[AtRisk] = field(default_factory=tuple)

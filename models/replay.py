@@ -15,13 +15,15 @@ from models.incidents import mark_rolling_restarts
 from models.kafka.acts import Act, Deed, acts_of, assigned_members, int_field, names_field, text_field
 from models.kafka.case import Case, GroupKnowledge
 from models.kafka.classic import ClassicReplay, Draft, when
+from models.kafka.client_states import ClientStates
 from models.kafka.clients import Clients, log_of
 from models.kafka.impact import Impact
 from models.kafka.members import Roster
 from models.kafka.modern import ModernReplay
 from models.kafka.skew import Skews
-from models.kafka.verdicts import HistoryWriter
+from models.kafka.verdicts import SYSTEM, HistoryWriter
 from models.rows import (
+    ClientState,
     CoordinatorMove,
     Divergence,
     GroupTransition,
@@ -49,6 +51,7 @@ class GroupHistory:
     rebalance_members: list[RebalanceMember] = field(default_factory=list)
     group_transitions: list[GroupTransition] = field(default_factory=list)
     member_sessions: list[MemberSession] = field(default_factory=list)
+    client_states: list[ClientState] = field(default_factory=list)
     coordinator_moves: list[CoordinatorMove] = field(default_factory=list)
     offset_expirations: list[OffsetExpiration] = field(default_factory=list)
     divergences: list[Divergence] = field(default_factory=list)
@@ -96,6 +99,7 @@ class GroupStage:
     clients: Clients = field(default_factory=Clients)
     skews: Skews = field(default_factory=Skews)
     impact: Impact = field(default_factory=Impact)
+    client_states: ClientStates = field(default_factory=ClientStates)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
     _deletions: list[Event] = field(init=False)
     _settled: int = 0
@@ -123,6 +127,7 @@ class GroupStage:
             self.modern.feed(event)
         for log, node in self.skews.feed(event):
             self._set_clock(log, self.skews.bounds[log, node].skew)
+        self.client_states.feed(event)
         self.impact.feed(event, self.roster.actor(event.member_id, event.client_id, event.instance_id), self._skew_of(event))
         for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared)):
             insort(self.acts, self._on_coordinators_clock(act), key=lambda a: a.at)
@@ -169,6 +174,7 @@ class GroupStage:
         self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
         history = self.writer.write(self.history, self.classic, self.modern, self.knowledge)
         history.divergences.extend(self.writer.clocks(self.skews))
+        history.client_states.extend(self.client_states.rows(self.cluster, self.group, SYSTEM, self._skew_of_log))
         mark_rolling_restarts(history.rebalances)
         return history
 

@@ -121,6 +121,23 @@ class RebalanceMember:
 
 
 @dataclass(slots=True)
+class ClientState:
+    """A stretch in which a client was in one state, as its own log shows; `ended_at` is None while it lasts."""
+
+    cluster: str
+    system: str
+    client_state_id: str
+    group: str
+    client_id: str
+    member_id: str | None
+    instance_id: str | None
+    state: str  # UNJOINED, REBALANCING, STABLE
+    started_at: int | None
+    ended_at: int | None
+    evidence: list[Evidence] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class MemberSession:
     cluster: str
     system: str

@@ -76,6 +76,7 @@ class Analysis:
     rebalance_members: RowStore = field(default_factory=lambda: RowStore("rebalance_members"))
     timeline: RowStore = field(default_factory=lambda: RowStore("group_transitions"))
     members: RowStore = field(default_factory=lambda: RowStore("member_sessions"))
+    client_states: RowStore = field(default_factory=lambda: RowStore("client_states"))
     incidents: list[Any] = field(default_factory=list)
     outages: RowStore = field(default_factory=lambda: RowStore("partition_outages"))
     under_replicated_spans: RowStore = field(default_factory=lambda: RowStore("under_replicated_spans"))

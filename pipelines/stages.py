@@ -35,6 +35,7 @@ HISTORY_TABLES = (
     "rebalance_members",
     "group_transitions",
     "member_sessions",
+    "client_states",
     "coordinator_moves",
     "offset_expirations",
     "divergences",

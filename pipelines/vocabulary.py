@@ -96,6 +96,7 @@ INCIDENT_KINDS = (
     "single",
 )
 OWNERSHIP_KINDS = ("owned", "no_owner", "two_owners")
+CLIENT_STATES = ("UNJOINED", "REBALANCING", "STABLE")
 CONDITION_KINDS = (
     "strategy_mismatch",
     "subscription_mismatch",

@@ -25,13 +25,16 @@ MARKS = {
     "Empty": ("·", "dim"),
     "Stable": ("━", "green"),
     "owned": ("━", "green"),
+    "REBALANCING": ("▒", "yellow"),
+    "STABLE": ("─", "green"),
+    "UNJOINED": ("·", "dim"),
 }
 LABEL_MAX = 24
-_PLAIN = {"█": "#", "▓": "+", "×": "x", "░": "?", "·": ".", "━": "="}  # noqa: RUF001
+_PLAIN = {"▒": "+", "─": "-", "█": "#", "▓": "+", "×": "x", "░": "?", "·": ".", "━": "="}  # noqa: RUF001
 
 
 def lanes(console: Console, items: Sequence[Lane], clock: Clock) -> None:
-    """A lane for each group, under one axis of time."""
+    """A lane for each group, under one axis of time; below it those of its clients."""
     from rich.cells import cell_len
     from rich.text import Text
 
@@ -39,7 +42,7 @@ def lanes(console: Console, items: Sequence[Lane], clock: Clock) -> None:
     if not known:
         return
     start, end = min(known), max(known)
-    labels = [shortened(visible(lane.group), LABEL_MAX) for lane in items]
+    labels = [shortened(visible(lane.group if lane.client is None else f"  {lane.client}"), LABEL_MAX) for lane in items]
     margin = max(map(cell_len, labels)) + 1
     width = max(console.width - margin - 1, 10)
     plain = not _can(console)

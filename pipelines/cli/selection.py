@@ -17,6 +17,7 @@ _TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rebalances": (("started_at", "joined_at", "ended_at"), ("ended_at",)),
     "timeline": (("changed_at",), ("changed_at",)),
     "members": (("first_seen_at",), ("last_seen_at",)),
+    "client_states": (("started_at",), ("ended_at",)),
     "incidents": (("started_at",), ("ended_at",)),
     "outages": (("offline_at",), ("online_at",)),
     "under_replicated_spans": (("started_at",), ("ended_at",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipelines.cli import codes
@@ -14,7 +14,7 @@ from pipelines.cli.source import Source, open_source
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dashboards.data import Answer
+    from dashboards.data import Answer, Lane
 
 
 @question
@@ -146,11 +146,25 @@ def _timeline(console: Console, answer: Answer, source: Source, limit: int) -> N
     from pipelines.cli import screens
     from pipelines.cli.lanes import lanes
 
-    if not answer.lanes:
+    if not answer.lanes and not answer.client_lanes:
         screens.say(console, "No state of a group is known.")
         return
-    lanes(console, answer.lanes[: limit or None], source.clock)
+    shown = answer.lanes[: limit or None]
+    lanes(console, list(_with_clients(shown, answer.client_lanes, limit)), source.clock)
     _rest(console, len(answer.lanes), limit or len(answer.lanes), "groups", "--group shows one of them")
+
+
+def _with_clients(groups: Sequence[Lane], clients: Sequence[Lane], limit: int) -> Iterator[Lane]:
+    """Each group and then its clients, as far as the limit leaves room for these; groups come first."""
+    room = len(clients) if not limit else max(0, limit - len(groups))
+    for group in groups:
+        yield group
+        own = [lane for lane in clients if (lane.cluster, lane.group) == (group.cluster, group.group)][:room]
+        room -= len(own)
+        yield from own
+    # Groups of the newer protocols have no states of this kind, their clients do.
+    told = {(group.cluster, group.group) for group in groups}
+    yield from [lane for lane in clients if (lane.cluster, lane.group) not in told][:room]
 
 
 def _outages(console: Console, answer: Answer, source: Source, limit: int) -> None:

@@ -128,6 +128,16 @@ def test_explain_of_a_line_for_people(cli: Cli) -> None:
     assert "It is an effect of this rebalance: it follows from the rebalance; it stands in its time." in told
 
 
+def test_lanes_of_clients_stand_below_their_group(cli: Cli) -> None:
+    lines_shown = cli("timeline", POLL_TIMEOUT).out.splitlines()
+    assert [line.split()[0] for line in lines_shown[:4]] == ["shipping-e", *(f"shipping-worker-{number}" for number in (1, 2, 3))]
+    assert "UNJOINED" in lines_shown[-1]
+    assert [line.split()[0] for line in cli("timeline", POLL_TIMEOUT, "--limit", 2).out.splitlines()[:2]] == [
+        "shipping-e",
+        "shipping-worker-1",
+    ]
+
+
 def test_whatif(cli: Cli, check: Any, sample_warehouse: Path) -> None:
     configuration = ("--max-poll-interval", "20s", "--static-membership")
     answer = json.loads(cli("whatif", POLL_TIMEOUT, *configuration, "--json").out)

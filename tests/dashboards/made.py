@@ -41,6 +41,7 @@ class Made:
     members: list[MemberSession] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
     outages: list[dict[str, Any]] = field(default_factory=list)
+    client_states: list[Any] = field(default_factory=list)
     under_replicated_spans: list[dict[str, Any]] = field(default_factory=list)
     leader_moves: list[dict[str, Any]] = field(default_factory=list)
     broker_outages: list[BrokerOutage] = field(default_factory=list)

@@ -1,0 +1,94 @@
+"""What state each client of a group was in, by its own lines: unjoined, rebalancing or stable.
+
+These are the states of AbstractCoordinator.MemberState, its two steps of a rebalance taken as one; those of KIP-848's
+membership manager are brought under the same three names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.evidence import evidence
+from models.ids import make_id
+from models.kafka.acts import text_field
+from models.kafka.classic import when
+from models.kafka.clients import log_of
+from models.rows import ClientState
+
+UNJOINED, REBALANCING, STABLE = "UNJOINED", "REBALANCING", "STABLE"
+
+_STATES: Mapping[str, str] = {
+    **dict.fromkeys(("ClientConfigured", "ClientSubscribed"), UNJOINED),
+    **dict.fromkeys(("ClientJoining", "ClientJoinSent", "ClientJoined"), REBALANCING),
+    **dict.fromkeys(("ClientSynced", "ClientAssigned"), STABLE),
+    **dict.fromkeys(
+        ("ClientLeaveSent", "ClientPollTimedOut", "ClientGenerationReset", "ClientFenced", "ClientUnsubscribed", "ClientLost"), UNJOINED
+    ),
+}
+"""By the event that shows it."""
+
+_BEGINNINGS = frozenset({"ClientConfigured", "ClientSubscribed"})
+"""These tell a state of a client that has none yet: a member may subscribe again and stay what it is."""
+
+_MODERN: Mapping[str, str] = {"STABLE": STABLE, **dict.fromkeys(("JOINING", "RECONCILING", "ACKNOWLEDGING"), REBALANCING)}
+"""By the state of MemberState (KIP-848); all others are outside the group."""
+
+
+@dataclass(slots=True)
+class _Stretch:
+    state: str
+    started_at: int
+    event: Event
+    member_id: str | None
+    ended_at: int | None = None
+
+
+@dataclass(slots=True)
+class ClientStates:
+    """Follows the clients of one group, told apart by log and client id."""
+
+    _lanes: dict[tuple[str, str], list[_Stretch]] = field(default_factory=dict)
+
+    def feed(self, event: Event) -> None:
+        """Take the next event of the group."""
+        if event.client_id is None or not event.name.startswith("Client"):
+            return
+        at = when(event)
+        if at is None:
+            return
+        lane = self._lanes.setdefault((log_of(event.place.file), event.client_id), [])
+        last = lane[-1] if lane else None
+        if event.name == "ClientClosed":
+            if last is not None and last.ended_at is None:
+                last.ended_at = max(at, last.started_at)
+            return
+        state = _MODERN.get(text_field(event, "to_state") or "", UNJOINED) if event.name == "ClientMemberState" else _STATES.get(event.name)
+        if state is None:
+            return
+        if last is not None and last.ended_at is None:
+            if event.name in _BEGINNINGS or last.state == state:
+                last.member_id = event.member_id or last.member_id
+                return
+            last.ended_at = at = max(at, last.started_at)
+        lane.append(_Stretch(state, at, event, event.member_id))
+
+    def rows(self, cluster: str, group: str, system: str, skews: Mapping[str, int]) -> Iterator[ClientState]:
+        """All stretches, on the coordinator's clock as far as the difference of each log's clock is known."""
+        for (log, client), lane in sorted(self._lanes.items()):
+            skew = skews.get(log, 0)
+            for index, each in enumerate(lane):
+                yield ClientState(
+                    cluster,
+                    system,
+                    make_id("client state", cluster, group, log, client, index),
+                    group,
+                    client,
+                    each.member_id,
+                    each.event.instance_id,
+                    each.state,
+                    each.started_at - skew,
+                    each.ended_at - skew if each.ended_at is not None else None,
+                    evidence([each.event]),
+                )
