@@ -173,7 +173,7 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
         leader_after=None if after is None else after.leader,
         at_risk=None if after is None else after.unclean or ended_by == "unclean_election",
         groups=[],
-        settled_by=_settled_by(cause, lost, gap, kraft=stage.kraft),
+        settled_by=_settled_by(cause, lost, gap, stage),
         evidence=_lines(lost, vacant, after, without_controller),
     )
 
@@ -237,14 +237,16 @@ def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Lea
     return "unclean_election" if isr or after.unclean else "isr_election"
 
 
-def _settled_by(cause: str, lost: list[Absence], gap: Gap, *, kraft: bool) -> str | None:
-    """Which file tells what is only inferred: that there was no leader, why, and when it was over."""
+def _settled_by(cause: str, lost: list[Absence], gap: Gap, stage: PartitionStage) -> str | None:
+    """Which files tell what is only inferred: that there was no leader, why, and when it was over."""
     _, _, after = gap
     inferred = any(absence.suspected or absence.witness is None for absence in lost)
-    inferred = inferred or (after is not None and after.told is Told.IMPLIED and not kraft)
+    inferred = inferred or (after is not None and after.told is Told.IMPLIED and not stage.kraft)
     if cause != "unknown" and not inferred:
         return None
-    return "controller.log of the active KRaft controller" if kraft else "controller.log and state-change.log of the controller"
+    told = "controller.log of the active KRaft controller" if stage.kraft else "controller.log and state-change.log of the controller"
+    silent = sorted({absence.node for absence in lost if absence.suspected} - stage.suspicions.with_file)
+    return told if not silent else f"{told}, or server.log of broker {' and '.join(silent)}"
 
 
 def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | None, controllers: list[Event]) -> list[Evidence]:

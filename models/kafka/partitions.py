@@ -142,7 +142,7 @@ class PartitionHistory:
         if self.shortages and self.shortages[-1].ended_by == OPEN:
             self.shortages[-1].end(how, at, None)
 
-    def tell(self, new: Leadership) -> Leadership:
+    def tell(self, new: Leadership, *, kraft: bool = False) -> Leadership:
         """Enter a leadership; one of the same epoch that is known already is completed or corrected. Gives what now stands."""
         place = self._place(new)
         if place is None:
@@ -150,6 +150,9 @@ class PartitionHistory:
         index, same = place
         if not same:
             self.leaderships.insert(index, new)
+            return new
+        if kraft and self._never_vacant(index, new):
+            self.leaderships[index] = new
             return new
         return self._merge(index, new)
 
@@ -168,6 +171,24 @@ class PartitionHistory:
             new.events.clear()  # nobody asks for lines of what nothing came before
         self.leaderships.append(new)
         return new
+
+    def _never_vacant(self, index: int, new: Leadership) -> bool:
+        """Whether a vacancy only followed from what was known, and the epochs leave no room for it.
+
+        KRaft gives it an epoch of its own (PartitionChangeBuilder.java); a ZooKeeper controller may not.
+        """
+        supposed = self.leaderships[index]
+        if (
+            new.leader == NO_LEADER
+            or index == 0
+            or supposed.leader != NO_LEADER
+            or supposed.told is not Told.IMPLIED
+            or not supposed.guessed
+            or new.guessed
+        ):
+            return False
+        before = self.leaderships[index - 1]
+        return before.epoch is not None and not before.guessed and before.epoch + 1 == new.epoch
 
     def _merge(self, index: int, new: Leadership) -> Leadership:
         old = self.leaderships[index]

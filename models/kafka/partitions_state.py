@@ -47,7 +47,7 @@ class PartitionState:
         was = history.current
         supposed = was is not None and was.told is Told.IMPLIED  # then a line that says otherwise tells of no move
         before = history.leader
-        history.tell(new)
+        history.tell(new, kraft=self.kraft)
         after = history.leader
         if before == after:
             return
