@@ -342,7 +342,36 @@ EVENTS: dict[str, EventKind] = {
     ),
     "RocketRouteChanged": _kind(_CLIENT, "A topic's queues or brokers changed for a client.", "topic route_before route"),
     "RocketHeartbeat": _kind(_CLIENT, "What a client tells brokers of itself.", "client_id consumers"),
+    "RocketClientTrouble": _kind(
+        _CLIENT,
+        "Something went wrong around a client's rebalance.",
+        "group topic partition broker address remote client_id strategy tries offset",
+    ),
+    "RocketHeartbeatSent": _kind(_CLIENT, "A heartbeat, and whether the subscription changed.", "broker changed"),
+    "RocketClockShown": _kind(_CLIENT, "A client's own clock, in epoch milliseconds.", "topic clock_ms"),
     # RocketMQ's brokers and name servers.
+    "RocketConnectionOpened": _kind(_BROKER, "A connection to a server is open.", "remote"),
+    "RocketConnectionClosed": _kind(_BROKER, "A connection to a server is closed, and how.", "remote how"),
+    "RocketServerTrouble": _kind(
+        _BROKER,
+        "A server could not do what a client asked for, or would have been told.",
+        "group topic partition client_id broker remote address holder strategy expression request_code seen_ms",
+    ),
+    "RocketProxyClientGone": _kind(_BROKER, "A client has left a proxy.", "group client_id remote seen_ms removed"),
+    "RocketNameServerStarted": _kind(_BROKER, "A name server is up.", ""),
+    "RocketRouteTold": _kind(
+        _BROKER, "What a name server does to a broker's addresses and queues.", "topic broker broker_id address remote"
+    ),
+    "RocketGroupChanged": _kind(_BROKER, "A group's members or topics changed for a broker.", "group remote"),
+    "RocketTopicAdministered": _kind(_BROKER, "A topic was created or deleted.", "topic reads remote"),
+    "RocketGroupAdministered": _kind(_BROKER, "A group's configuration changed.", "group"),
+    "RocketOffsetsTold": _kind(
+        _BROKER, "A broker kept, dropped or refused offsets.", "group topic partition client_id remote offset offset_before"
+    ),
+    "RocketBrokerTold": _kind(_BROKER, "A broker stopped, or its part changed.", "address"),
+    "RocketLockTaken": _kind(_BROKER, "A client has a queue's lock.", "group topic partition client_id broker holder"),
+    "RocketLockRefused": _kind(_BROKER, "Another client has a queue's lock.", "group topic partition client_id broker holder"),
+    "RocketLockReleased": _kind(_BROKER, "A client gave a queue's lock back.", "group topic partition client_id broker"),
     "RocketConsumerConnected": _kind(
         _BROKER, "A client is new on a broker's list of a group.", "group client_id remote seen_ms consume_type model"
     ),

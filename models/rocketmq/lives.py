@@ -6,7 +6,7 @@ group in one file is another life.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,25 +66,37 @@ def last_of(event: Event, at: int) -> int:
 
 
 def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
-    """By how much the times of each client's file must be moved, from what brokers say of the same clients in epoch time.
+    """By how much the times of each file must be moved, from lines that hold epoch time beside their own.
 
-    Whole quarters of an hour are a wrong zone; what is left is the clock's own error.
+    Brokers write when they saw a client, and clients the version of a subscription, which is their clock. A client's file
+    without that is held against what brokers say of the same client. Whole quarters of an hour are a wrong zone; what is
+    left is the clock's own error.
     """
     created: dict[str, list[tuple[str, int]]] = defaultdict(list)
     seen: dict[str, list[int]] = defaultdict(list)
+    own: dict[str, Counter[int]] = defaultdict(Counter)
     for event in events:
         if event.name == "RocketClientCreated" and event.client_id:
             created[event.place.file].append((event.client_id, at_of(event)))
-        elif event.name == "RocketConsumerConnected" and event.client_id:
-            seen[event.client_id].append(_int(event.fields.get("seen_ms")) * 1000)
-    shifts: dict[str, int] = {}
+        elif event.name == "RocketConsumerConnected" and event.client_id and _int(event.fields.get("seen_ms")):
+            epoch = _int(event.fields.get("seen_ms")) * 1000
+            seen[event.client_id].append(epoch)
+            own[event.place.file].update(_quarters(epoch - at_of(event)))
+        elif event.name == "RocketClockShown":
+            own[event.place.file].update(_quarters(_int(event.fields.get("clock_ms")) * 1000 - at_of(event)))
+    shifts = {file: counts.most_common(1)[0][0] * QUARTER_US for file, counts in own.items() if counts}
     for file, starts in created.items():
-        for client_id, at in starts:
-            apart = [epoch - at for epoch in seen.get(client_id, ())]
-            quarters = [round(each / QUARTER_US) for each in apart if abs(each - round(each / QUARTER_US) * QUARTER_US) < NEAR_US]
+        for client_id, at in starts if file not in shifts else ():
+            quarters = [each for epoch in seen.get(client_id, ()) for each in _quarters(epoch - at)]
             if quarters and 0 not in quarters:
                 shifts[file] = min(quarters, key=abs) * QUARTER_US
-    return shifts
+    return {file: shift for file, shift in shifts.items() if shift}
+
+
+def _quarters(apart: int) -> list[int]:
+    """How many quarters of an hour lie between two times; nothing if they don't fit."""
+    quarters = round(apart / QUARTER_US)
+    return [quarters] if abs(apart - quarters * QUARTER_US) < NEAR_US else []
 
 
 def _int(value: Any) -> int:

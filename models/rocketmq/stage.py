@@ -26,6 +26,20 @@ LINE_OF_LOSS_US = 1_300_000
 """Brokers' lines have whole seconds, and a notification reaches the others within a few hundred milliseconds."""
 
 
+LISTED = frozenset(
+    {
+        "RocketConsumerConnected",
+        "RocketConsumerUnregistered",
+        "RocketConsumerLost",
+        "RocketConsumerExpired",
+        "RocketTopicSubscribed",
+        "RocketTopicUnsubscribed",
+        "RocketSubscriptionChanged",
+        "RocketOffsetReset",
+    }
+)
+"""Events of brokers' lists of a group."""
+
 BOOT_US = 8_000_000
 """From the first connection that a starting broker takes to its word that it is up, at most."""
 
@@ -43,6 +57,7 @@ class Group:
     tables: dict[str, TopicTable] = field(default_factory=dict)
     expired: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     resets: list[tuple[int, Event]] = field(default_factory=list)
+    locks: list[tuple[int, Event]] = field(default_factory=list)
 
     _by_id: dict[str, list[Life]] = field(default_factory=dict)
 
@@ -130,7 +145,9 @@ class RocketStage:
                 for group in groups.values():
                     if event.place.file in group.lists:
                         group.lists[event.place.file].restart(at, event)
-            if event.group is not None:
+            if event.group is not None and event.name in {"RocketLockTaken", "RocketLockReleased"}:
+                _group(groups, event.group).locks.append((at, event))
+            elif event.group is not None and event.name in LISTED:
                 self._member(_group(groups, event.group), event, at)
         if not brokers:
             _lists_of_lives(groups)

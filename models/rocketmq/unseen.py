@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from models.rocketmq.allocation import AllocationError, Queue, Strategy, java_order, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.lists import How
@@ -216,9 +217,29 @@ class Unseen:
 
     def holdings(self) -> Iterator[Holding]:
         """What these clients held, each queue from when to when."""
+        locks = self._locks()
         for life in self.lives:
             for holding in self._held_by(life):
-                yield from self._pieces(holding)
+                if (holding.topic, holding.queue) not in locks:
+                    yield from self._pieces(holding)
+            yield from self._locked_by(life, locks)
+
+    def _locks(self) -> dict[tuple[str, str], list[tuple[int, str]]]:
+        """Who had the lock of each queue from when on, as brokers' lock.log says; an empty name is nobody."""
+        found: dict[tuple[str, str], list[tuple[int, str]]] = {}
+        for at, event in self.group.locks:
+            who = event.client_id or "" if event.name == "RocketLockTaken" else ""
+            found.setdefault((event.topic or "", queue_of(event)), []).append((at, who))
+        return found
+
+    @staticmethod
+    def _locked_by(life: Life, locks: Mapping[tuple[str, str], Sequence[tuple[int, str]]]) -> Iterator[Holding]:
+        """Queues of an orderly group that a client held, each from its lock on."""
+        over = life.ended_at if life.ended_at is not None else FOREVER
+        for (topic, queue), steps in locks.items():
+            for (at, who), (until, _) in pairwise([*steps, (FOREVER, "")]):
+                if who == life.client_id and life.begun_at - START_US <= at < min(until, over):
+                    yield Holding(topic, queue, at, min(until, over), life)
 
     def _held_by(self, life: Life) -> Iterator[Holding]:
         over = life.ended_at if life.ended_at is not None else FOREVER

@@ -150,6 +150,35 @@ def test_a_file_in_another_zone_is_put_on_the_brokers_clock() -> None:
     assert windows(Logs(moved).history(), "owned") == windows(logs.history(), "owned")
 
 
+def moved(logs: Logs, file: str, hours: int) -> Logs:
+    by = hours * 3600 * SECOND
+    return Logs(
+        [
+            replace(each, at_us=(each.at_us or 0) + by, order_us=each.order_us + by) if each.place.file == file else each
+            for each in logs.events
+        ]
+    )
+
+
+def test_a_brokers_file_in_another_zone_is_known_by_the_epoch_times_in_its_lines() -> None:
+    logs = two_clients()
+    logs.stop("c2", 30)
+    logs.notify("c1", 30.1)
+    logs.share("c1", 30.2, add=[2, 3], has=[0, 1, 2, 3], of=1)
+
+    assert causes(moved(logs, "broker", -8).history()) == causes(logs.history())
+
+
+def test_a_clients_own_clock_tells_the_zone_of_its_file_without_any_broker() -> None:
+    logs = two_clients()
+    for who in ("c1", "c2"):
+        logs.say(who, 11, "RocketClockShown", topic="orders", clock_ms=START // 1000 + 11_000)
+    logs = Logs([each for each in logs.events if each.place.file != "broker"])
+
+    assert causes(moved(logs, "c2", 3).history()) == causes(logs.history())
+    assert windows(moved(logs, "c2", 3).history(), "owned") == windows(logs.history(), "owned")
+
+
 def test_the_order_in_which_files_are_read_changes_nothing() -> None:
     logs = two_clients()
     by_file = sorted(logs.events, key=lambda each: each.place.file, reverse=True)

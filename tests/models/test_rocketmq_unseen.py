@@ -100,6 +100,18 @@ def test_a_dead_clients_locks_keep_queues_from_the_next_one() -> None:
     assert windows(history, "no_owner") == [("broker-a:0", 30.0, 90.0), ("broker-a:1", 30.0, 90.0)]
 
 
+def test_the_brokers_locks_say_what_an_orderly_client_held() -> None:
+    logs = two_clients()
+    for queue, taken in ((2, 14.0), (3, 16.0)):
+        logs.say(
+            "lock", taken, "RocketLockTaken", group="billing", topic="orders", partition=queue, client_id="c2", broker="broker-a"
+        )  # fmt: skip
+    logs.say("lock", 40, "RocketLockReleased", group="billing", topic="orders", partition=3, client_id="c2", broker="broker-a")
+    history = logs.without("c2").history(until=60)
+
+    assert held_by(history, "c2") == [("broker-a:2", 14.0, None), ("broker-a:3", 16.0, 40.0)]
+
+
 @pytest.mark.parametrize("who", ["c1", "c2"])
 def test_where_the_others_quarrel_it_is_a_guess(who: str) -> None:
     logs = two_clients()
