@@ -23,7 +23,7 @@ from typing import Any
 from models.kafka.coordinator.policy import parse_version, policy_for
 from models.kafka.group import VALID_PREVIOUS, State
 from models.kafka.simulation.faults import FAULTS
-from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario
+from models.kafka.simulation.scenario import CLASSIC, COOPERATIVE, MODERN, Fault, GroupPlan, Scenario
 from models.rows import GroupTransition
 from parsers.reader import ReadOptions
 from pipelines.local import Analysis, AnalyzeOptions, analyze
@@ -35,18 +35,22 @@ SCORE_NAMES = {"member_leave_graceful": "member_leave"}
 LISTED_MIN = 0.05
 """A cause is among the alternatives from this probability on."""
 SURE = 0.9
+CLASSIC_FAULTS = sorted(set(FAULTS) - {"migrate"})
+FAULTS_OF = {"consumer": sorted(set(CLASSIC_FAULTS) - {"store_failure"}), "both": sorted({*FAULTS} - {"store_failure"})}
+"""Faults by the protocol that the members speak; the others' are those of the classic one."""
+PROTOCOLS = ("classic", "cooperative", "consumer", "both")
 TELLS_REASONS = (2, 1)
 NEEDS_BROKERS = {"coordinator_crash", "coordinator_failover"}
 
 
-def random_scenario(seed: int, static: bool) -> Scenario:
-    """A scenario of some minutes, with one to four faults that may overlap."""
+def random_scenario(seed: int, static: bool, protocol: str = "classic") -> Scenario:
+    """A scenario of some minutes, with one to four faults that may overlap; `both`: members may change from one protocol to the other."""
     dice = random.Random(seed)  # noqa: S311 - scenarios have to be repeatable
     faults = []
     for _ in range(dice.randint(1, 4)):
         faults.append(
             Fault(
-                kind=dice.choice(sorted(FAULTS)),
+                kind=dice.choice(FAULTS_OF.get(protocol, CLASSIC_FAULTS)),
                 at_ms=dice.randrange(30_000, 180_000),
                 for_ms=dice.choice([3_000, 8_000, 15_000, 40_000]),
                 back_ms=dice.choice([None, 2_000, 9_000, 30_000]),
@@ -61,11 +65,20 @@ def random_scenario(seed: int, static: bool) -> Scenario:
         heartbeat_ms=dice.choice([1_000, 3_000]),
         max_poll_ms=dice.choice([12_000, 30_000, 300_000]),
         metadata_ms=dice.choice([5_000, 30_000]),
+        protocol=MODERN if protocol == "consumer" or (protocol == "both" and seed % 2) else CLASSIC,
+        assignor=COOPERATIVE if protocol == "cooperative" or (protocol == "both" and seed % 3) else "range",
     )
     brokers = 3 if any(fault.kind in NEEDS_BROKERS for fault in faults) else dice.choice([1, 3])
     delay_ms = dice.choice([3_000, 3_000, 0])
     return Scenario(
-        name=f"random-{seed}", duration_ms=280_000, brokers=brokers, initial_delay_ms=delay_ms, groups=(group,), faults=tuple(faults)
+        name=f"random-{seed}",
+        duration_ms=280_000,
+        brokers=brokers,
+        initial_delay_ms=delay_ms,
+        consumer_session_ms=12_000,
+        consumer_heartbeat_ms=2_000,
+        groups=(group,),
+        faults=tuple(faults),
     )
 
 
@@ -100,9 +113,9 @@ class Score:
         return sum(sure > SURE and not right for sure, right in self.confidence.get(which, []))
 
 
-def check(version: str, seed: int) -> Score:
+def check(version: str, seed: int, protocol: str = "classic") -> Score:
     """Simulate one scenario, analyse what was written, and compare."""
-    scenario = random_scenario(seed, policy_for(version).knows_static_members)
+    scenario = random_scenario(seed, policy_for(version).knows_static_members, protocol)
     score = Score(scenarios=1)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
@@ -114,6 +127,8 @@ def check(version: str, seed: int) -> Score:
     unseen = unseen_times(truth, version)
     for where, analysis in (("all", everything), ("server", servers)):
         expected, actual = ([step for step in steps if step[:2] not in unseen] for steps in (steps_of_truth(truth), steps_of(analysis)))
+        if protocol in ("consumer", "both"):
+            expected, actual = epochs_of_truth(truth), epochs_of(analysis)
         if expected != actual:
             differing = [pair for pair in zip(expected, actual, strict=False) if pair[0] != pair[1]] or [(len(expected), len(actual))]
             score.misses.append(f"{version} {seed} {where}: step {differing[0]}")
@@ -141,6 +156,21 @@ def steps_of(analysis: Analysis) -> list[tuple[Any, ...]]:
     return [(row.group, (row.changed_at or 0) // 1000, row.from_state, row.to_state) for row in rows]
 
 
+def epochs_of_truth(truth: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Rebalances by what they begin from and lead to; of consumer groups these are the epochs, whose states are told by no line."""
+    return [(row["group"], row["start_ms"], row["generation_before"], row["generation_after"]) for row in _in_order(truth["rebalances"])]
+
+
+def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["start_ms"], row["generation_before"]))
+
+
+def epochs_of(analysis: Analysis) -> list[tuple[Any, ...]]:
+    """The same of what the analysis tells."""
+    rows = sorted(analysis.rebalances, key=lambda row: (row.started_at or 0, row.generation_before or 0))
+    return [(row.group, (row.started_at or 0) // 1000, row.generation_before, row.generation_after) for row in rows]
+
+
 def is_legal(row: GroupTransition) -> bool:
     """Whether a coordinator takes this step, at a time that is known."""
     return row.changed_at is not None and row.from_state is not None and State(row.from_state) in VALID_PREVIOUS[State(row.to_state)]
@@ -162,19 +192,19 @@ def _compare_causes(score: Score, truth: dict[str, Any], analysis: Analysis, whi
         cause = SCORE_NAMES.get(row["trigger"], row["trigger"]) if cause == "group_empty" else cause
         if cause == "unknown":
             continue
-        right = told.cause == cause
+        right = told.cause in {cause, *row.get("contributing_causes", ())}
         counts.update(all=1, right=right, listed=right or told.alternatives.get(cause, 0) >= LISTED_MIN)
         pairs.append((told.confidence, right))
         if not right:
             score.misses.append(f"{where}: generation {row['generation_before']} {told.cause} {told.confidence:.2f}, truth {cause}")
 
 
-def run(versions: Sequence[str], count: int, first: int, jobs: int) -> Iterator[tuple[str, Score]]:
+def run(versions: Sequence[str], count: int, first: int, jobs: int, protocol: str = "classic") -> Iterator[tuple[str, Score]]:
     """The score of each version."""
     with ProcessPoolExecutor(jobs) as pool:
         for version in versions:
             total = Score()
-            for score in pool.map(check, [version] * count, range(first, first + count), chunksize=4):
+            for score in pool.map(check, [version] * count, range(first, first + count), [protocol] * count, chunksize=4):
                 total.add(score)
             yield version, total
 
@@ -185,11 +215,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=100, metavar="N", help="scenarios of each version (default: 100)")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="seed of the first scenario")
     parser.add_argument("--versions", nargs="+", default=VERSIONS, metavar="VERSION")
+    parser.add_argument("--protocol", choices=PROTOCOLS, default="classic", help="what the clients speak (default: classic)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("-v", "--verbose", action="store_true", help="show what differs")
     options = parser.parse_args(arguments)
     alike = True
-    for version, score in run(options.versions, options.count, options.first, options.jobs):
+    for version, score in run(options.versions, options.count, options.first, options.jobs, options.protocol):
         alike = alike and score.steps_equal == score.scenarios
         print(f"{version}: {score.steps_equal} of {score.scenarios} timelines equal")
         for which, counts in score.causes.items():

@@ -44,6 +44,7 @@ class Rule:
 SINCE_2_2 = (("2.2", "INFO"),)
 SINCE_2_3 = (("2.3", "INFO"),)
 NOT_WRITTEN: tuple[tuple[str, str | None], ...] = ()
+HIDDEN_SINCE_4_0 = (("3.7", "INFO"), ("4.0", "DEBUG"))
 
 RULES: Mapping[str, Rule] = {
     "RebalanceStarted": Rule("kafka.group.rebalance_started"),
@@ -66,6 +67,18 @@ RULES: Mapping[str, Rule] = {
     "LeaderReplaced": Rule("kafka.group.leader_replaced", SINCE_2_3),
     "GroupLoaded": Rule("kafka.group.loaded"),
     "GroupUnloaded": Rule("kafka.group.unloaded", java=(("3.8", "INFO"),)),
+    "ModernMemberJoined": Rule("kafka.modern.member_joined", NOT_WRITTEN),
+    "ModernMemberLeft": Rule("kafka.modern.member_left", NOT_WRITTEN),
+    "ModernMemberFenced": Rule("kafka.modern.member_fenced", NOT_WRITTEN),
+    "ModernMemberRefused": Rule("kafka.modern.static_member_refused", NOT_WRITTEN),
+    "ModernMemberIdHandedOut": Rule("kafka.modern.member_id_handed_out", NOT_WRITTEN),
+    "ModernMemberMoved": Rule("kafka.modern.member_moved", NOT_WRITTEN, HIDDEN_SINCE_4_0),
+    "ModernSubscriptionChanged": Rule("kafka.modern.subscription_changed", NOT_WRITTEN, HIDDEN_SINCE_4_0),
+    "SubscriptionMetadataChanged": Rule("kafka.modern.metadata_changed", NOT_WRITTEN, HIDDEN_SINCE_4_0),
+    "GroupEpochBumped": Rule("kafka.modern.epoch_bumped", NOT_WRITTEN),
+    "TargetComputed": Rule("kafka.modern.target_computed", NOT_WRITTEN),
+    "GroupConverted": Rule("kafka.modern.converted", NOT_WRITTEN, (("4.0", "INFO"),)),
+    "GroupConversionRefused": Rule("kafka.modern.conversion_refused", NOT_WRITTEN, (("3.8", "INFO"),)),
     "GroupDied": Rule("kafka.group.died", java=NOT_WRITTEN),
     "OffsetsExpired": Rule("kafka.offsets.expired", java=NOT_WRITTEN),
 }
@@ -89,13 +102,27 @@ def announce(policy: Policy, deed: Deed, node: int, partition: int) -> Announcem
         "instance_id": deed.instance,
     }
     fields.update(deed.fields)
+    message = next((other for told, other in _INSTEAD.get(deed.event, ()) if told.items() <= deed.fields.items()), rule.message)
+    if message.startswith(MODERN):
+        fields["group_type"] = "consumer"
+        if deed.instance is None:
+            del fields["instance_id"]  # members without one have wordings of their own
     if "client_reason" in fields:
         fields["client_reason"] = fields["client_reason"] or NO_REASON[policy.is_java]
-    return Announcement(rule.message, level, deed.at_ms, {**_MORE.get(deed.event, {}), **fields})
+    return Announcement(message, level, deed.at_ms, {**_MORE.get(deed.event, {}), **fields})
 
+
+MODERN = "kafka.modern."
+_INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], str], ...]] = {
+    "ModernMemberJoined": (({"rejoined": True}, f"{MODERN}static_member_rejoined"),),
+    "ModernMemberLeft": (({"temporarily": True}, f"{MODERN}static_member_left_for_a_while"),),
+    "ModernMemberRefused": (({"why": "fenced"}, f"{MODERN}static_member_fenced"),),
+}
+"""Other messages for deeds that have these fields."""
 
 _MORE: Mapping[str, Mapping[str, Any]] = {
     "RebalanceStarted": {"state": "PreparingRebalance"},  # the line is written after the step
     "GroupLoaded": {"group_type": "classic"},
     "OffsetsExpired": {"duration_ms": 0},
+    "TargetComputed": {"duration_ms": 1},
 }

@@ -18,6 +18,9 @@ from models.kafka.members import Roster
 from models.kafka.reconciling import Reconciliations, reached_at, slow_members
 from models.rows import Person
 
+CLOCK_TOLERANCE_US = 60_000
+"""How much later than the coordinator a client may log what made it act."""
+
 SAME_CHANGE_US = 1_500_000
 """What raises an epoch is logged with it, by the same request. A member that only confirms its place raises none."""
 
@@ -63,6 +66,7 @@ class ModernReplay:
     seen: bool = False
     protocol: str = "consumer"
     reconciliations: Reconciliations = field(default_factory=Reconciliations)
+    subscriptions: list[Event] = field(default_factory=list)  # the clients' own lines
     _pending: list[Change] = field(default_factory=list)
     _members_known: bool = False
     _count_before: int = 0
@@ -71,6 +75,8 @@ class ModernReplay:
         """Take one event; True where it is a line of these coordinators."""
         if event.name == "ClientMemberState":
             self.reconciliations.feed(event)
+        elif event.name == "ClientSubscribed":
+            self.subscriptions.append(event)
         handler = _HANDLERS.get(event.name)
         if handler is None:
             return False
@@ -115,7 +121,7 @@ class ModernReplay:
 
     def _fenced(self, event: Event) -> None:
         why = text_field(event, "why") or ""
-        cause = Cause.SESSION_TIMEOUT if "session" in why else Cause.REBALANCE_TIMEOUT if "transition" in why else Cause.UNKNOWN
+        cause = next((cause for part, cause in _WHY_FENCED if part in why), Cause.UNKNOWN)
         self._change(cause, why or "fenced", event)
         self._forget(event)
 
@@ -199,12 +205,20 @@ class ModernReplay:
         if cause in {Cause.METADATA_CHANGE, Cause.UNKNOWN}:
             return []
         kinds = _ACTS_OF.get(cause, frozenset()) | {cause}
-        acting = [change for change in draft.changes if change.cause in kinds and change.event.member_id]
+        acting = [change for change in draft.changes if change.cause in kinds and (change.event.member_id or change.event.client_id)]
         return [
             self.roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, first=index == 0)
             for index, change in enumerate(acting)
         ]
 
+
+_WHY_FENCED: tuple[tuple[str, Cause], ...] = (
+    ("session", Cause.SESSION_TIMEOUT),
+    ("to transition", Cause.REBALANCE_TIMEOUT),
+    ("to join", Cause.REBALANCE_TIMEOUT),
+    ("to sync", Cause.SYNC_TIMEOUT),
+)
+"""What is said of a member whose time is over; the last two are of classic members in consumer groups."""
 
 _ACTS_OF: dict[Cause, frozenset[Cause]] = {
     Cause.NEW_GROUP: frozenset({Cause.MEMBER_JOIN}),
@@ -226,12 +240,24 @@ _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
 }
 
 
+SUBSCRIBED_BEFORE_US = 2_000_000
+"""A new subscription is sent with the next heartbeat, which does not wait for its time."""
+
+
+def _subscribed_before(modern: ModernReplay, began: int) -> list[Event]:
+    """Who subscribed just before an epoch that the coordinator gives no reason for (it logs them at DEBUG since 4.0)."""
+    times = [(event, when(event)) for event in modern.subscriptions]
+    return [event for event, at in times if at is not None and -CLOCK_TOLERANCE_US <= began - at <= SUBSCRIBED_BEFORE_US]
+
+
 def settle_epochs(modern: ModernReplay) -> None:
     """Say of each epoch when its members had arrived and who kept the others waiting, where the members' own logs tell it."""
     for draft, following in zip_longest(modern.drafts, modern.drafts[1:]):
         began = when(draft.started)
         if began is None or draft.outcome == "empty":
             continue
+        if not draft.changes:
+            draft.changes += [Change(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in _subscribed_before(modern, began)]
         spans = modern.reconciliations.within(began, when(following.started) if following else None)
         draft.blockers = slow_members(spans, modern.roster)
         draft.reached_at = reached_at(spans, draft.members, modern.reconciliations.witnessed)

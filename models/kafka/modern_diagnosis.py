@@ -24,6 +24,8 @@ def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) 
     """Judge one epoch by the first change that raised it (GroupMetadataManager, 3.7 and later)."""
     if not draft.changes:
         # Since 4.0 changes of subscriptions and of topics are logged at DEBUG only.
+        if draft.members and all(modern.roster.client_of(member) in known.clients for member in draft.members):
+            return EpochVerdict(Cause.METADATA_CHANGE, 0.95, {Cause.SUBSCRIPTION_CHANGE.value: 0.05})  # their logs would tell
         rival = {Cause.SUBSCRIPTION_CHANGE.value: 0.45}
         return EpochVerdict(Cause.METADATA_CHANGE, 0.5, rival, Settles.COORDINATOR_AT_DEBUG)
     cause = draft.changes[0].cause

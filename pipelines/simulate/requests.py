@@ -6,7 +6,8 @@ Bodies are made with the names of JSON. In text they are written with underscore
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import orjson
@@ -14,6 +15,9 @@ import orjson
 from models.kafka.coordinator.policy import Policy, parse_version
 from models.kafka.coordinator.requests import Commit, Heartbeat, Join, Leave, Protocol, Request, Sync
 from models.kafka.coordinator.responses import JoinedMember, JoinResponse, LeaveResponse, Response, SyncResponse
+from models.kafka.modern_coordinator.changes import HeartbeatResponse
+from models.kafka.modern_coordinator.partitions import by_topic
+from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
 from models.kafka.simulation.world import Served
 from parsers.requests import API_KEYS, ERRORS
 from pipelines.simulate.wording import stamp
@@ -29,6 +33,7 @@ API_NAMES: Mapping[type[Request], str] = {
     Heartbeat: "HEARTBEAT",
     Leave: "LEAVE_GROUP",
     Commit: "OFFSET_COMMIT",
+    ConsumerHeartbeat: "CONSUMER_GROUP_HEARTBEAT",
 }
 KEYS = {name: key for key, name in API_KEYS.items()}
 API_VERSIONS: Mapping[str, Sequence[tuple[str, int]]] = {
@@ -36,6 +41,7 @@ API_VERSIONS: Mapping[str, Sequence[tuple[str, int]]] = {
     "SYNC_GROUP": (("1.0", 1), ("2.0", 2), ("2.3", 3), ("2.4", 4), ("2.5", 5)),
     "HEARTBEAT": (("1.0", 1), ("2.0", 2), ("2.3", 3), ("2.4", 4)),
     "LEAVE_GROUP": (("1.0", 1), ("2.0", 2), ("2.4", 4), ("3.2", 5)),
+    "CONSUMER_GROUP_HEARTBEAT": (("4.0", 1),),
     "OFFSET_COMMIT": (("1.0", 3), ("2.0", 4), ("2.1", 6), ("2.3", 7), ("2.4", 8), ("4.0", 9)),
 }
 """The highest version that both sides know, by broker."""
@@ -116,6 +122,8 @@ class RequestLines:
             fields |= {**self._instance(request.instance), "protocolType": request.protocol_type}
             fields["protocols"] = [self._protocol(each) for each in request.protocols]
             fields |= {"reason": request.reason} if api_version >= REASON_VERSIONS["JOIN_GROUP"] else {}
+        elif isinstance(request, ConsumerHeartbeat):
+            fields |= heartbeat_fields(request)
         elif isinstance(request, Leave):
             fields |= self._leavers(request, api_version)
         else:
@@ -161,6 +169,10 @@ class RequestLines:
             fields |= {"protocolType": response.protocol_type} if self._version >= TYPES_SINCE else {}
             fields |= {"protocolName": response.protocol or "", "leader": response.leader or "", "memberId": response.member}
             fields["members"] = [self._joined(each) for each in response.members]
+        elif isinstance(response, HeartbeatResponse):
+            given = None if response.assignment is None else {"topicPartitions": topic_partitions(by_topic(response.assignment))}
+            fields |= {"errorMessage": None, "memberId": response.member or None, "memberEpoch": response.epoch}
+            fields |= {"heartbeatIntervalMs": response.heartbeat_interval_ms, "assignment": given}
         elif isinstance(response, SyncResponse):
             fields["assignment"] = self._packed(response.assignment)
         elif isinstance(response, LeaveResponse) and self._version >= BATCH_SINCE:
@@ -208,6 +220,31 @@ _OLD: Mapping[str, Mapping[str, str]] = {
     "place": {"partitionIndex": "partition", "committedOffset": "offset", "committedMetadata": "metadata"},
 }
 """Names that were others before bodies were generated."""
+
+
+def heartbeat_fields(request: ConsumerHeartbeat) -> dict[str, Any]:
+    """The fields of ConsumerGroupHeartbeat beside the group."""
+    return {
+        "memberId": request.member,
+        "memberEpoch": request.epoch,
+        "instanceId": request.instance,
+        "rackId": request.rack,
+        "rebalanceTimeoutMs": request.rebalance_ms,
+        "subscribedTopicNames": None if request.topics is None else sorted(request.topics),
+        "subscribedTopicRegex": request.regex,
+        "serverAssignor": request.assignor,
+        "topicPartitions": None if request.owned is None else topic_partitions(request.owned),
+    }
+
+
+def topic_partitions(by_topic: Mapping[str, Iterable[int]]) -> list[dict[str, Any]]:
+    """Partitions by topic; topics have ids there, made here from their names."""
+    return [{"topicId": topic_id(topic), "partitions": sorted(numbers)} for topic, numbers in sorted(by_topic.items())]
+
+
+def topic_id(topic: str) -> str:
+    """A topic's id, always the same for one name (Uuid.java)."""
+    return base64.urlsafe_b64encode(uuid.uuid5(uuid.NAMESPACE_OID, topic).bytes).decode().rstrip("=")
 
 
 def _snake(name: str) -> str:

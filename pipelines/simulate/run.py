@@ -17,7 +17,7 @@ from typing import IO, Any
 import orjson
 
 from models.kafka.coordinator.policy import policy_for
-from models.kafka.simulation.scenario import Scenario, ScenarioError, duration_ms, scenario_of
+from models.kafka.simulation.scenario import CLASSIC, Scenario, ScenarioError, duration_ms, scenario_of
 from models.kafka.simulation.simulation import Simulation
 from models.kafka.simulation.world import Said
 from pipelines.simulate.requests import RequestLines
@@ -149,7 +149,8 @@ class _TruthFile:
                 "session.timeout.ms": member.plan.session_ms,
                 "heartbeat.interval.ms": member.plan.heartbeat_ms,
                 "max.poll.interval.ms": member.plan.max_poll_ms,
-                "group.protocol": "classic",
+                "group.protocol": member.plan.protocol,
+                "partition.assignment.strategy": member.plan.assignor if member.plan.protocol == CLASSIC else None,
             }
             for members in simulation.members.values()
             for member in members

@@ -30,6 +30,11 @@ MESSAGE_LOGGERS = {
     "kafka.broker.stopped": "kafka.server.KafkaServer",
     "kafka.client.subscribed": f"{CLIENT}.KafkaConsumer",
     "kafka.client.closed": f"{CLIENT}.KafkaConsumer",
+    "kafka.client.member_state": f"{CLIENT}.internals.ConsumerMembershipManager",
+    "kafka.client.modern_revoking": f"{CLIENT}.internals.ConsumerMembershipManager",
+    "kafka.client.modern_poll_timed_out": f"{CLIENT}.internals.ConsumerHeartbeatRequestManager",
+    "kafka.client.polled_too_late": f"{CLIENT}.internals.ConsumerHeartbeatRequestManager",
+    "kafka.client.modern_coordinator_found": f"{CLIENT}.internals.CoordinatorRequestManager",
     **dict.fromkeys(
         (f"kafka.client.{name}" for name in ("assigned", "revoked", "lost", "assignment_made", "generation_reset", "rejoin_requested")),
         f"{CLIENT}.internals.ConsumerCoordinator",
@@ -46,6 +51,7 @@ FILLERS: Mapping[str, Any] = {
     "_bytes": 0,
     "_summary": "LoadSummary(startTimeMs=0, endTimeMs=0, schedulerQueueTimeMs=0, numRecords=0, numBytes=0)",
     "_config": "GroupConfig@1",
+    "_hash": 0,
     "reason_error": "NOT_ENOUGH_REPLICAS",
     "operation": "join-group",
 }

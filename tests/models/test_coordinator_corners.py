@@ -143,7 +143,7 @@ def test_a_pattern_that_matches_what_it_matched_before_changes_nothing() -> None
 def test_a_broker_that_is_not_the_coordinator_says_so() -> None:
     world = World(1)
     scenario = Scenario(brokers=2)
-    cluster = Cluster(world, scenario, policy_for("2.8.2"), lambda _: None, lambda *_: None, lambda _: None)
+    cluster = Cluster(world, scenario, policy_for("2.8.2"), lambda _: None, lambda *_: None, lambda _: None, lambda *_: None)
     node = cluster.coordinator_of("orders") or 0
     got = []
     cluster.send(3 - node, "c", Commit(1, "orders", {}), got.append, lambda: None)
@@ -156,7 +156,7 @@ def test_a_broker_that_is_not_the_coordinator_says_so() -> None:
 def test_a_coordinator_that_is_lost_while_it_loads_never_comes() -> None:
     world = World(1)
     lost: list[str] = []
-    cluster = Cluster(world, Scenario(brokers=3), policy_for("2.8.2"), lambda _: None, lambda *_: None, lost.append)
+    cluster = Cluster(world, Scenario(brokers=3), policy_for("2.8.2"), lambda _: None, lambda *_: None, lost.append, lambda *_: None)
     first = cluster.coordinator_of("orders") or 0
     cluster.shut_down(first)
     second = cluster.coordinator_of("orders") or 0

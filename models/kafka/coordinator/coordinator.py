@@ -96,6 +96,10 @@ class Coordinator:
         """The timers that wait; to be looked at only."""
         return self.shard.timers
 
+    def next_ms(self) -> int | None:
+        """When the first timer is due."""
+        return self.timers.next_ms()
+
     def handle(self, request: Request) -> Outcome:
         """Handle a request at the present time, and timers that are due at once because of it."""
         shard = self.shard

@@ -159,7 +159,13 @@ def _check_epoch(member: Member, request: ConsumerHeartbeat) -> None:
 def enter(shard: Shard, group: ConsumerGroup, before: Member, replaced: Member | None, protocol: str = "consumer") -> None:
     """Let the member have its place in the group, and the group its place among others."""
     if group.id not in shard.groups and shard.neighbour is not None and shard.neighbour.give_up(group.id):
-        shard.tell("GroupConverted", group, from_type="classic" if group.members else "empty classic", to_type="consumer")
+        shard.tell(
+            "GroupConverted",
+            group,
+            from_type="classic" if group.members else "empty classic",
+            to_type="consumer",
+            members=len(group.members),
+        )
         for member in group.members.values():
             shard.renew(group, member)
     shard.groups[group.id] = group
@@ -170,7 +176,7 @@ def enter(shard: Shard, group: ConsumerGroup, before: Member, replaced: Member |
         group.put(before)
         shard.tell("ModernMemberJoined", group, before, protocol=protocol)
     elif protocol == CLASSIC:
-        shard.tell("ModernMemberJoined", group, before, protocol=protocol)  # each JoinGroup is told
+        shard.tell("ModernMemberJoined", group, before, protocol=protocol, again=True)  # each JoinGroup is told
 
 
 def subscribe(shard: Shard, group: ConsumerGroup, before: Member, after: Member) -> None:

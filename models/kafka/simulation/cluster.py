@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from models.cluster import partition_for
 from models.kafka.announcements import announce
@@ -12,6 +13,9 @@ from models.kafka.coordinator.coordinator import Coordinator
 from models.kafka.coordinator.policy import Policy, default_settings
 from models.kafka.coordinator.requests import Request
 from models.kafka.coordinator.responses import Response
+from models.kafka.modern_coordinator.both import BothCoordinator
+from models.kafka.modern_coordinator.changes import Migration
+from models.kafka.modern_coordinator.changes import Settings as ModernSettings
 from models.kafka.simulation.scenario import Scenario
 from models.kafka.simulation.world import Said, Served, World
 
@@ -22,6 +26,8 @@ LATENCY_MS = (1, 3)
 LOADING_MS = (20, 120)
 NOBODY = 0
 
+AnyCoordinator = Coordinator | BothCoordinator
+"""The latter since 4.0."""
 Receive = Callable[[Response], None]
 
 
@@ -42,7 +48,7 @@ class Seat:
 
     group: str
     partition: int
-    coordinator: Coordinator
+    coordinator: AnyCoordinator
     node: int
     epoch: int = 0
     flights: dict[int, Flight] = field(default_factory=dict)
@@ -51,6 +57,7 @@ class Seat:
 Watch = Callable[[Moved | Deed], None]
 Arrived = Callable[[Seat, Request, int], None]
 Lost = Callable[[str], None]
+Settled = Callable[[Seat, int], None]
 
 
 @dataclass(slots=True)
@@ -63,6 +70,7 @@ class Cluster:
     watch: Watch
     arrived: Arrived
     lost: Lost
+    settled: Settled
     up: set[int] = field(default_factory=set)
     seats: dict[str, Seat] = field(default_factory=dict)
     topics: dict[str, int] = field(default_factory=dict)
@@ -73,30 +81,40 @@ class Cluster:
             self._boot(node)
         for group in self.scenario.groups:
             self.topics |= group.topics
+        for group in self.scenario.groups:
             partition = partition_for(group.name, OFFSETS_PARTITIONS)
             self.seats[group.name] = Seat(group.name, partition, self._coordinator(), partition % self.scenario.brokers + 1)
 
-    def _coordinator(self, before: Coordinator | None = None) -> Coordinator:
-        settings = replace(default_settings(self.policy), initial_delay_ms=self.scenario.initial_delay_ms, max_size=self.scenario.max_size)
-        return Coordinator(
-            self.policy,
-            settings,
-            make_member_id=lambda prefix: f"{prefix}-{self.world.uuid()}",
-            log=None if before is None else before.log,
-            now_ms=self.world.now_ms,
-            loaded=before is None,
+    def _coordinator(self, before: AnyCoordinator | None = None) -> AnyCoordinator:
+        scenario = self.scenario
+        settings = replace(default_settings(self.policy), initial_delay_ms=scenario.initial_delay_ms, max_size=scenario.max_size)
+        options: dict[str, Any] = {
+            "make_member_id": lambda prefix: f"{prefix}-{self.world.uuid()}",
+            "log": None if before is None else before.log,
+            "now_ms": self.world.now_ms,
+            "loaded": before is None,
+        }
+        if not self.policy.is_java:
+            return Coordinator(self.policy, settings, **options)
+        modern = ModernSettings(
+            session_ms=scenario.consumer_session_ms,
+            heartbeat_interval_ms=scenario.consumer_heartbeat_ms,
+            max_size=scenario.max_size,
+            migration=Migration(scenario.migration),
+            topics=self.topics,
         )
+        return BothCoordinator(self.policy, settings, modern, make_modern_id=self.world.short_uuid, **options)
 
     # -- time --------------------------------------------------------------------------------------------------
 
     def next_ms(self) -> int | None:
         """When the first timer of any coordinator is due."""
-        return min((due for seat in self.seats.values() if (due := seat.coordinator.timers.next_ms()) is not None), default=None)
+        return min((due for seat in self.seats.values() if (due := seat.coordinator.next_ms()) is not None), default=None)
 
     def advance(self, now_ms: int) -> None:
         """Let the coordinators' timers fire up to now."""
         for seat in self.seats.values():
-            due_ms = seat.coordinator.timers.next_ms()
+            due_ms = seat.coordinator.next_ms()
             if due_ms is not None and due_ms <= now_ms:
                 self._catch_up(seat, now_ms)
 
@@ -116,6 +134,7 @@ class Cluster:
             flight = seat.flights.pop(answer.request_id)
             self.world.happened.append(Served(answer.at_ms, flight.arrived_ms, node, flight.client_id, flight.request, answer.response))
             self._send_back(flight, answer.response)
+        self.settled(seat, self.world.now_ms)
 
     def _send_back(self, flight: Flight, response: Response) -> None:
         self.world.plan(self.world.between(*LATENCY_MS), lambda: flight.receive(response))
@@ -161,6 +180,9 @@ class Cluster:
         """Let a topic grow; a broker with ZooKeeper writes it down."""
         before = self.topics[topic]
         self.topics[topic] = before + count
+        for seat in self.seats.values():
+            if isinstance(seat.coordinator, BothCoordinator):
+                self.settle(seat, seat.coordinator.set_topic(topic, before + count))
         if not self.policy.is_java:
             node = min(self.up)
             assignment = {str(number): [str(node)] for number in range(before, before + count)}
@@ -226,7 +248,7 @@ class Cluster:
         self.world.say(node, LOAD_STARTED[self.policy.is_java], **where)
         self.world.plan(loading_ms, lambda: self._loaded(seat, coordinator, where, loading_ms))
 
-    def _loaded(self, seat: Seat, coordinator: Coordinator, where: dict[str, object], loading_ms: int) -> None:
+    def _loaded(self, seat: Seat, coordinator: AnyCoordinator, where: dict[str, object], loading_ms: int) -> None:
         if seat.coordinator is not coordinator or seat.node == NOBODY:
             return  # lost again meanwhile
         self._catch_up(seat, self.world.now_ms)

@@ -1,29 +1,25 @@
-"""A consumer as the Java client behaves: its application polls, its heartbeat thread beats, and both learn from answers.
+"""A consumer of the classic protocol as the Java client behaves: its application polls, its heartbeat thread beats.
 
 AbstractCoordinator.java, ConsumerCoordinator.java: ensureActiveGroup, the response handlers, HeartbeatThread, maybeLeaveGroup.
-Only the classic protocol with eager assignors is spoken. A client writes what its classes write at DEBUG and above.
+With an eager assignor it gives up all that it has before it joins, with the cooperative one only what it is to lose, and then joins
+once more (KIP-429). A client writes what its classes write at DEBUG and above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, cast
+from typing import cast
 
-from models.kafka.coordinator.embedded import assigned, assignment, subscription
+from models.kafka.coordinator.embedded import Partition, assigned, assignment, owned_of, subscription
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.policy import parse_version
-from models.kafka.coordinator.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
+from models.kafka.coordinator.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Sync
 from models.kafka.coordinator.responses import JoinedMember, JoinResponse, Response, SyncResponse
 from models.kafka.coordinator.subscription import CONSUMER, topics_of
-from models.kafka.simulation.cluster import Cluster
-from models.kafka.simulation.plain import shares
-from models.kafka.simulation.scenario import GroupPlan
-from models.kafka.simulation.world import World
+from models.kafka.simulation.client import GONE, RETRY_MS, Client, Phase, names
+from models.kafka.simulation.plain import cooperative_shares, shares
+from models.kafka.simulation.scenario import COOPERATIVE
 
-RETRY_MS = (100, 400)
-"""retry.backoff.ms, and what a search for the coordinator takes."""
 POLL_TIMED_OUT = (
     "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than the configured "
     "max.poll.interval.ms, which typically implies that the poll loop is spending too much time processing messages. You can "
@@ -31,78 +27,35 @@ POLL_TIMED_OUT = (
     "max.poll.records."
 )
 CLOSED = "the consumer is being closed"
-COORDINATOR_ID = 2**31 - 1
+FOLLOWUP = "cooperative_followup"
 FATAL = frozenset(
     {Error.GROUP_MAX_SIZE_REACHED, Error.FENCED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL, Error.INVALID_SESSION_TIMEOUT}
 )
 TELLS_REFUSALS = (2, 7)
 """Since when a client tells at INFO why it will join again."""
-GONE = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
-
-
-class Phase(Enum):
-    """How far a client is with the group (MemberState)."""
-
-    STOPPED = "stopped"
-    UNJOINED = "unjoined"
-    JOINING = "joining"
-    SYNCING = "syncing"
-    STABLE = "stable"
 
 
 @dataclass(slots=True, eq=False)
-class Consumer:
-    """One client. A life ends with each stop: what was planned in an earlier one is void."""
+class Consumer(Client):
+    """A client of the classic protocol, with an eager assignor or the cooperative one."""
 
-    world: World
-    cluster: Cluster
-    plan: GroupPlan
-    name: str
-    instance: str | None = None
-    topics: tuple[str, ...] = ()
-    phase: Phase = Phase.STOPPED
-    member: str = ""
-    generation: int = -1
-    node: int | None = None
-    owned: tuple[tuple[str, int], ...] = ()
-    life: int = 0
-    attempt: int = 0
-    """Counts joins and stable times; what belongs to an earlier one is void."""
-    busy_until_ms: int = 0
-    paused_until_ms: int = 0
-    cut_until_ms: int = 0
     why: str | None = None
     """What it will give as the reason of its next join (KIP-800)."""
-    act: str | None = None
-    """Why it last joined or left, as whoever made it do so knows; for the truth."""
-    _poll_planned: bool = field(default=False)
-    _leads: bool = field(default=False)
+    _leads: bool = False
     _assigned_topics: dict[str, int] = field(default_factory=dict)
     """Partition counts when it last made an assignment (assignmentSnapshot)."""
-
-    @property
-    def runs(self) -> bool:
-        """Whether its process is there."""
-        return self.phase is not Phase.STOPPED
 
     # -- the application ---------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the process."""
-        self.life += 1
-        self.phase, self.member, self.generation, self.node, self.owned = Phase.UNJOINED, "", -1, None, ()
-        self.busy_until_ms = self.paused_until_ms = self.cut_until_ms = 0
-        self.why = self.act = None
-        self._poll_planned = self._leads = False
-        self.topics = self.topics or tuple(self.plan.topics)
-        self.say("subscribed", topics=sorted(self.topics))
-        self._poll_soon()
+        self.why, self._leads = None, False
+        Client.start(self)
 
-    def kill(self) -> None:
-        """End the process; nobody is told, and what is on its way to it is for nobody."""
-        self.life += 1
-        self.attempt += 1
-        self.phase = Phase.STOPPED
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether it keeps what it has while it joins."""
+        return self.plan.assignor == COOPERATIVE
 
     def close(self) -> None:
         """Close the consumer: a dynamic member says good-bye."""
@@ -110,13 +63,6 @@ class Consumer:
         self._leave(CLOSED)
         self.say("closed")
         self.kill()
-
-    def poll_slowly(self, for_ms: int) -> None:
-        """Let the application be busy with what it has polled."""
-        now = self.world.now_ms
-        self.busy_until_ms = max(self.busy_until_ms, now + for_ms)
-        if for_ms > self.plan.max_poll_ms:
-            self.later(self.plan.max_poll_ms, self._poll_timed_out)
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
         """Let the application want other topics."""
@@ -129,51 +75,10 @@ class Consumer:
         if self._leads and self.phase is Phase.STABLE and self._assigned_topics != self.cluster.topics:
             self._rejoin("cached metadata has changed", "metadata_change")
 
-    def pause(self, for_ms: int) -> None:
-        """Stop the whole process for a while, as a garbage collection does."""
-        self.paused_until_ms = self.world.now_ms + for_ms
-
-    def cut(self, for_ms: int) -> None:
-        """Let nothing come through to the brokers or from them for a while."""
-        self.cut_until_ms = self.world.now_ms + for_ms
-        self.later(for_ms, self._reconnect)
-
-    def later(self, after_ms: int, action: Callable[[], None]) -> None:
-        """Plan something of this life; a pause puts it off."""
-        life = self.life
-
-        def act() -> None:
-            if self.life != life:
-                return
-            if self.world.now_ms < self.paused_until_ms:
-                self.world.plan(self.paused_until_ms - self.world.now_ms, act)
-            else:
-                action()
-
-        self.world.plan(after_ms, act)
-
-    def say(self, message: str, level: str = "", /, **fields: Any) -> None:
-        """Write a line to the client's log; `level` tells wordings of one message apart where clients have several."""
-        self.world.say(
-            self.name, f"kafka.client.{message}", level, client_id=self.name, group=self.plan.name, instance_id=self.instance, **fields
-        )
-
     # -- polling -----------------------------------------------------------------------------------------------
 
-    def _poll_soon(self) -> None:
-        """The application polls again when it is done with what it has; only polls that do something are planned."""
-        if not self._poll_planned:
-            self._poll_planned = True
-            self.later(self._until_poll_ms(), self._poll)
-
-    def _until_poll_ms(self) -> int:
-        return max(self.busy_until_ms - self.world.now_ms, self.world.between(0, self.plan.poll_ms))
-
-    def _poll(self) -> None:
-        self._poll_planned = False
-        if self.busy_until_ms > self.world.now_ms:
-            self._poll_soon()
-        elif self.phase in (Phase.UNJOINED, Phase.STABLE):
+    def _polled(self) -> None:
+        if self.phase in (Phase.UNJOINED, Phase.STABLE):
             self._join()
 
     def _rejoin(self, why: str, act: str | None = None) -> None:
@@ -196,54 +101,11 @@ class Consumer:
         self._reset("consumer pro-actively leaving the group")
         self._poll_soon()
 
-    # -- the coordinator ---------------------------------------------------------------------------------------
-
-    def _with_coordinator(self, action: Callable[[], None]) -> None:
-        """Find the coordinator if it isn't known, then go on."""
-        if self.node is not None:
-            action()
-            return
-        node = self.cluster.coordinator_of(self.plan.name)
-        if node is None or self.world.now_ms < self.cut_until_ms:
-            self.later(self.world.between(*RETRY_MS), lambda: self._with_coordinator(action))
-            return
-        self.node = node
+    def _tell_coordinator_found(self) -> None:
         self.say("coordinator_found", **self._coordinator())
-        action()
-
-    def _coordinator(self) -> dict[str, Any]:
-        node = self.node or 0
-        where = {"coordinator": f"10.0.0.{node}:9092", "node": str(node), "_id": COORDINATOR_ID - node}
-        return {**where, "_rack": "null isFenced: false" if self.cluster.policy.is_java else "null"}
-
-    def _lose_coordinator(self, why: str, disconnected: bool) -> None:
-        if self.node is not None:
-            self.say("coordinator_lost", **self._coordinator(), why=why, _disconnected=disconnected)
-            self.node = None
-
-    def _send(self, request: Request, receive: Callable[[Response], None], lost: Callable[[], None]) -> None:
-        """Send a request to the coordinator; what belongs to an earlier attempt, or comes during a cut, is not received."""
-        attempt, sent_ms = self.attempt, self.world.now_ms
-        if sent_ms < self.cut_until_ms or self.node is None:
-            return
-        self.cluster.send(
-            self.node,
-            self.name,
-            request,
-            lambda response: self.later(0, lambda: self._receive(attempt, lambda: receive(response))),
-            lambda: self.later(0, lambda: self._receive(attempt, lambda: self._lost(lost))),
-        )
-
-    def _receive(self, attempt: int, action: Callable[[], None]) -> None:
-        if attempt == self.attempt and self.world.now_ms >= self.cut_until_ms:
-            action()
-
-    def _lost(self, lost: Callable[[], None]) -> None:
-        self._lose_coordinator("null", disconnected=True)
-        lost()
 
     def _reconnect(self) -> None:
-        """A cut is over: what was on its way is lost, and a join that waited is sent again."""
+        """A cut is over: a join that waited is sent again."""
         self._lose_coordinator("session timed out without receiving a heartbeat response", disconnected=False)
         if self.phase in (Phase.JOINING, Phase.SYNCING):
             self._again()
@@ -254,10 +116,15 @@ class Consumer:
     # -- joining -----------------------------------------------------------------------------------------------
 
     def _join(self) -> None:
-        if self.owned:
-            self.say("revoked", partitions=[f"{topic}-{number}" for topic, number in self.owned])
-            self.owned = ()
+        """Give up what has to be given up before, and join (onJoinPrepare)."""
+        kept = tuple(each for each in self.owned if each[0] in self.topics) if self.is_cooperative else ()
+        self._revoke(tuple(each for each in self.owned if each not in kept))
         self._again()
+
+    def _revoke(self, lost: tuple[Partition, ...]) -> None:
+        if lost:
+            self.say("revoked", partitions=names(lost))
+            self.owned = tuple(each for each in self.owned if each not in lost)
 
     def _again(self) -> None:
         self.phase = Phase.JOINING
@@ -266,14 +133,14 @@ class Consumer:
         self._with_coordinator(lambda: self._receive(attempt, self._send_join))
 
     def _send_join(self) -> None:
-        plan, metadata = self.plan, subscription(self.topics)
+        plan, metadata = self.plan, subscription(self.topics, self.owned if self.is_cooperative else None)
         self.say("joining")
         request = Join(
             self.cluster.number(),
             plan.name,
             self.member,
             CONSUMER,
-            (Protocol("range", metadata),),
+            (Protocol(plan.assignor, metadata),),
             plan.session_ms,
             plan.max_poll_ms,
             self.instance,
@@ -309,7 +176,7 @@ class Consumer:
             error=error.value,
             generation=self.generation,
             member_id=self.member or None,
-            _protocol="range",
+            _protocol=self.plan.assignor,
         )
         if error in GONE:
             self._lose_coordinator(f"error response {error.value}", disconnected=False)
@@ -331,8 +198,12 @@ class Consumer:
     def _assign(self, response: JoinResponse) -> dict[str, bytes]:
         wanted = {each.member: topics_of(each.metadata) or frozenset() for each in response.members}
         self._assigned_topics = dict(self.cluster.topics)
-        made = shares(self._in_order(response.members), wanted, self.cluster.topics)
-        told = ", ".join(f"{member}=Assignment(partitions=[{', '.join(f'{t}-{n}' for t, n in share)}])" for member, share in made.items())
+        if self.is_cooperative:
+            held = {each.member: owned_of(each.metadata) for each in response.members}
+            made = cooperative_shares(wanted, self.cluster.topics, held)
+        else:
+            made = shares(self._in_order(response.members), wanted, self.cluster.topics)
+        told = ", ".join(f"{member}=Assignment(partitions=[{', '.join(names(tuple(share)))}])" for member, share in made.items())
         self.say("assignment_made", generation=self.generation, assignments="{" + told + "}")
         return {member: assignment(share) for member, share in made.items()}
 
@@ -347,9 +218,15 @@ class Consumer:
         self.phase = Phase.STABLE
         self.attempt += 1
         self.act = None
-        self.owned = assigned(cast("SyncResponse", response).assignment)
-        self.say("synced", generation=self.generation, member_id=self.member, protocol="range")
-        self.say("assigned", partitions=[f"{topic}-{number}" for topic, number in self.owned])
+        share = assigned(cast("SyncResponse", response).assignment)
+        added, lost = (tuple(each for each in a if each not in b) for a, b in ((share, self.owned), (self.owned, share)))
+        self.say("synced", generation=self.generation, member_id=self.member, protocol=self.plan.assignor)
+        if self.is_cooperative:
+            self._revoke(lost)
+        self.owned = share
+        self.say("assigned", partitions=names(added))
+        if lost and self.is_cooperative:
+            self._rejoin(f"need to revoke partitions [{', '.join(names(lost))}] as indicated by the current assignment", FOLLOWUP)
         attempt = self.attempt
         self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
         self.later(self.plan.commit_ms, lambda: self._commit_on(attempt))
@@ -377,7 +254,7 @@ class Consumer:
         elif error in GONE:
             self._lose_coordinator(f"error response {error.value}", disconnected=False)
         else:
-            self.say("heartbeat_failed", generation=self.generation, member_id=self.member, error=error.value, _protocol="range")
+            self.say("heartbeat_failed", generation=self.generation, member_id=self.member, error=error.value, _protocol=self.plan.assignor)
             self._reset(f"encountered {error.value} from HEARTBEAT response")
             self._poll_soon()
 
@@ -397,7 +274,7 @@ class Consumer:
         self.phase, self.member, self.generation, self.why = Phase.UNJOINED, "", -1, why
         self.attempt += 1
         if self.owned:
-            self.say("lost", partitions=[f"{topic}-{number}" for topic, number in self.owned])
+            self.say("lost", partitions=names(self.owned))
             self.owned = ()
 
     def _leave(self, why: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from models.kafka.coordinator.errors import Error
-from models.kafka.simulation.consumer import Consumer
-from models.kafka.simulation.scenario import Fault, GroupPlan
+from models.kafka.simulation.client import Client
+from models.kafka.simulation.scenario import CLASSIC, MODERN, Fault, GroupPlan
 
 if TYPE_CHECKING:
     from models.kafka.simulation.simulation import Simulation
@@ -53,10 +54,27 @@ def rolling_restart(simulation: Simulation, fault: Fault, group: GroupPlan) -> N
     """One member after the other is closed and started again; `for` lies between two of them."""
     for number, member in enumerate(simulation.running(group)):
 
-        def restart(member: Consumer = member) -> None:
+        def restart(member: Client = member) -> None:
             if member.runs:
                 member.close()
                 simulation.world.plan(fault.back_ms or 1_000, lambda: _start(member))
+
+        simulation.world.plan(number * fault.for_ms, restart)
+
+
+def migrate(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """One member after the other is closed and comes back speaking the other protocol; `for` lies between two of them."""
+    members = simulation.members[group.name]
+    for number, member in enumerate(simulation.running(group)):
+
+        def restart(member: Client = member) -> None:
+            if member.runs:
+                member.close()
+                other = CLASSIC if member.plan.protocol == MODERN else MODERN
+                back = members[members.index(member)] = simulation.client(
+                    replace(member.plan, protocol=other), member.name, member.instance
+                )
+                simulation.world.plan(fault.back_ms or 1_000, back.start)
 
         simulation.world.plan(number * fault.for_ms, restart)
 
@@ -110,12 +128,12 @@ def store_failure(simulation: Simulation, fault: Fault, group: GroupPlan) -> Non
     simulation.world.plan(fault.for_ms, lambda: simulation.cluster.seats[group.name].coordinator.fail_writes(Error.NONE))
 
 
-def _back(simulation: Simulation, fault: Fault, member: Consumer) -> None:
+def _back(simulation: Simulation, fault: Fault, member: Client) -> None:
     if fault.back_ms is not None:
         simulation.world.plan(fault.back_ms, lambda: _start(member))
 
 
-def _start(member: Consumer) -> None:
+def _start(member: Client) -> None:
     if not member.runs:
         member.start()
 
@@ -129,6 +147,7 @@ FAULTS: Mapping[str, Action] = {
         gc_pause,
         network_cut,
         rolling_restart,
+        migrate,
         scale_out,
         scale_in,
         subscription_change,

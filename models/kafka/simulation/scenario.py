@@ -7,8 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
+from models.kafka.modern_coordinator.changes import Migration
+
 SECOND_MS = 1_000
 T = TypeVar("T")
+CLASSIC, MODERN = "classic", "consumer"
+PROTOCOLS = (CLASSIC, MODERN)
+COOPERATIVE = "cooperative-sticky"
+ASSIGNORS = ("range", COOPERATIVE)
 _UNITS = {"ms": 1, "s": SECOND_MS, "m": 60 * SECOND_MS, "h": 3_600 * SECOND_MS}
 
 
@@ -32,6 +38,10 @@ class GroupPlan:
     members: int = 4
     topics: Mapping[str, int] = field(default_factory=lambda: {"orders-events": 12})
     """Partition counts by topic."""
+    protocol: str = CLASSIC
+    """group.protocol: "classic", or "consumer" (KIP-848)."""
+    assignor: str = "range"
+    """partition.assignment.strategy of classic members: "range" or "cooperative-sticky"."""
     static: bool = False
     """Whether members have group.instance.id."""
     session_ms: int = 10_000
@@ -82,6 +92,12 @@ class Scenario:
     """group.initial.rebalance.delay.ms"""
     max_size: int = 2**31 - 1
     """group.max.size"""
+    consumer_session_ms: int = 45_000
+    """group.consumer.session.timeout.ms"""
+    consumer_heartbeat_ms: int = 5_000
+    """group.consumer.heartbeat.interval.ms"""
+    migration: str = "bidirectional"
+    """group.consumer.migration.policy"""
     closes: bool = True
     """Whether all members are closed in good order at the end."""
     groups: tuple[GroupPlan, ...] = (GroupPlan(),)
@@ -92,6 +108,11 @@ class Scenario:
         groups = {group.name for group in self.groups}
         if len(groups) < len(self.groups):
             raise ScenarioError("two groups have one name")
+        for group in self.groups:
+            if group.protocol not in PROTOCOLS or group.assignor not in ASSIGNORS:
+                raise ScenarioError(f"{group.name}: 'protocol' is one of {', '.join(PROTOCOLS)}, 'assignor' one of {', '.join(ASSIGNORS)}")
+        if self.migration not in {policy.value for policy in Migration}:
+            raise ScenarioError(f"'migration' is one of {', '.join(policy.value for policy in Migration)}")
         for fault in self.faults:
             if fault.kind not in kinds:
                 raise ScenarioError(f"no fault is called {fault.kind!r}; known are {', '.join(sorted(kinds))}")

@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from models.kafka.coordinator.policy import parse_version, policy_for
+from models.kafka.simulation.client import Client
 from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.consumer import Consumer
 from models.kafka.simulation.faults import FAULTS
-from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario, ScenarioError
+from models.kafka.simulation.modern_consumer import ModernConsumer
+from models.kafka.simulation.scenario import COOPERATIVE, MODERN, Fault, GroupPlan, Scenario, ScenarioError
 from models.kafka.simulation.truth import Truth
 from models.kafka.simulation.world import Happening, World
 
 FIRST_VERSION = (1, 1)
 FIRST_STATIC_VERSION = "2.3"
+FIRST_COOPERATIVE_VERSION = "2.4"
+FIRST_MODERN_VERSION = "4.0"
 SETTLING_MS = 5_000
 """How long before the end no fault begins any more, and members are closed."""
 
@@ -29,20 +33,17 @@ class Simulation:
     world: World = field(init=False)
     cluster: Cluster = field(init=False)
     truth: Truth = field(init=False)
-    consumers: dict[str, Consumer] = field(default_factory=dict)
+    consumers: dict[str, Client] = field(default_factory=dict)
     """By client id and by instance id."""
-    members: dict[str, list[Consumer]] = field(default_factory=dict)
+    members: dict[str, list[Client]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.scenario.check(FAULTS)
         policy = policy_for(self.version)
-        if parse_version(self.version) < FIRST_VERSION:
-            raise ScenarioError(f"the words of {self.version} are not known well enough; from 1.1 on they are")
-        if not policy.knows_static_members and any(group.static for group in self.scenario.groups):
-            raise ScenarioError(f"static members came with {FIRST_STATIC_VERSION}, and this is {self.version}")
+        self._check_version()
         self.world = World(self.seed)
         self.truth = Truth(self.consumers)
-        self.cluster = Cluster(self.world, self.scenario, policy, self.truth.watch, self.truth.arrived, self.truth.lost)
+        self.cluster = Cluster(self.world, self.scenario, policy, self.truth.watch, self.truth.arrived, self.truth.lost, self.truth.settled)
         for group in self.scenario.groups:
             self.members[group.name] = []
             for _ in range(group.members):
@@ -51,6 +52,21 @@ class Simulation:
             self._plan(fault)
         if self.scenario.closes:
             self.world.plan(self.scenario.duration_ms - SETTLING_MS, self._close_all)
+
+    def _check_version(self) -> None:
+        """Refuse a scenario of which the version has no notion."""
+        version, groups = parse_version(self.version), self.scenario.groups
+        if version < FIRST_VERSION:
+            raise ScenarioError(f"the words of {self.version} are not known well enough; from 1.1 on they are")
+        needs = (
+            ("static members", FIRST_STATIC_VERSION, any(group.static for group in groups)),
+            ("the cooperative assignor", FIRST_COOPERATIVE_VERSION, any(group.assignor == COOPERATIVE for group in groups)),
+            ("the consumer protocol", FIRST_MODERN_VERSION, any(group.protocol == MODERN for group in groups)),
+            ("migration between protocols", FIRST_MODERN_VERSION, any(fault.kind == "migrate" for fault in self.scenario.faults)),
+        )
+        for what, since, is_used in needs:
+            if is_used and version < parse_version(since):
+                raise ScenarioError(f"{what} came with {since}, and this is {self.version}")
 
     def run(self) -> Iterator[Happening]:
         """All that is written, in order of time, until the scenario is over."""
@@ -69,22 +85,28 @@ class Simulation:
 
     # -- who takes part ----------------------------------------------------------------------------------------
 
-    def add_member(self, group: GroupPlan) -> Consumer:
+    def client(self, group: GroupPlan, name: str, instance: str | None) -> Client:
+        """A client that speaks its group's protocol, not started yet."""
+        kind = ModernConsumer if group.protocol == MODERN else Consumer
+        client = self.consumers[name] = kind(self.world, self.cluster, group, name, instance)
+        if instance is not None:
+            self.consumers[instance] = client
+        return client
+
+    def add_member(self, group: GroupPlan) -> Client:
         """One more client of a group, not started yet."""
         members = self.members[group.name]
         name = f"{group.name}-worker-{len(members) + 1}"
         instance = f"{group.name}-instance-{len(members) + 1}" if group.static else None
-        member = self.consumers[name] = Consumer(self.world, self.cluster, group, name, instance)
-        if instance is not None:
-            self.consumers[instance] = member
+        member = self.client(group, name, instance)
         members.append(member)
         return member
 
-    def running(self, group: GroupPlan) -> list[Consumer]:
+    def running(self, group: GroupPlan) -> list[Client]:
         """The members of a group that run."""
         return [member for member in self.members[group.name] if member.runs]
 
-    def pick(self, fault: Fault, group: GroupPlan) -> list[Consumer]:
+    def pick(self, fault: Fault, group: GroupPlan) -> list[Client]:
         """Whom a fault befalls: the member that it names, or any that runs; nobody if there is none."""
         running = self.running(group)
         if fault.member is not None:

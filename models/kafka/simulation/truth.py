@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.kafka.coordinator.changes import Deed, Moved
+from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.requests import Join, Request
 from models.kafka.group import State
+from models.kafka.modern_coordinator.group import ConsumerGroup
+from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
+from models.kafka.simulation.client import Client
 from models.kafka.simulation.cluster import Seat
-from models.kafka.simulation.consumer import Consumer
+from models.kafka.simulation.epochs import MODERN_DEEDS, Epochs
 
 UUID_LENGTH = 37
 """A dash and a UUID end each member id."""
@@ -52,13 +56,19 @@ class Row:
 class Truth:
     """Told of everything; `taken` hands finished entries on."""
 
-    consumers: Mapping[str, Consumer]
+    consumers: Mapping[str, Client]
     """By client id and by instance id."""
     open: dict[str, Row] = field(default_factory=dict)
     before: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
     """Deeds of the present step that come before the rebalance that they begin."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    """Client ids of members whose ids don't tell them, as long as they are members."""
+    epochs: Epochs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.epochs = Epochs(self.client_behind, self._act_of, self._usual_ms, self._write)
 
     def taken(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Rebalances and steps that are finished since the last call."""
@@ -68,8 +78,15 @@ class Truth:
 
     def client_of(self, member_id: str) -> str:
         """The client id of a member; ids begin with the client's or the instance's."""
+        if member_id in self.names:
+            return self.names[member_id]
         owner = member_id[:-UUID_LENGTH]
         return self.consumers[owner].name if owner in self.consumers else owner
+
+    def client_behind(self, deed: Deed) -> str:
+        """The client id of the member that a deed is of."""
+        by_instance = self.consumers.get(deed.instance or "")
+        return by_instance.name if by_instance is not None else self.client_of(deed.member or "")
 
     # -- what it is told ---------------------------------------------------------------------------------------
 
@@ -77,6 +94,8 @@ class Truth:
         """Something that a coordinator did."""
         if isinstance(change, Moved):
             self._step(change)
+        elif change.event in MODERN_DEEDS:
+            self._watch_modern(change)
         elif change.event in ACTS:
             self._act(change, self.client_of(change.member or ""), ACTS[change.event], change.member or "")
         elif change.event == "MembersNotRejoined":
@@ -91,21 +110,52 @@ class Truth:
 
     def arrived(self, seat: Seat, request: Request, now_ms: int) -> None:
         """A request has come to its coordinator: of members that rejoin, the last one keeps the others waiting."""
+        if isinstance(request, ConsumerHeartbeat | Join) and request.member and not request.member.startswith(f"{request.client_id}-"):
+            self.names[request.member] = request.client_id
         row = self.open.get(request.group)
         group = seat.coordinator.groups.get(request.group)
-        if row is None or group is None or not isinstance(request, Join) or group.state is not State.PREPARING_REBALANCE:
+        if row is None or not isinstance(group, Group) or not isinstance(request, Join) or group.state is not State.PREPARING_REBALANCE:
             return
         if request.member in group.members:
             row.rejoined[self.client_of(request.member)] = now_ms
 
+    def settled(self, seat: Seat, now_ms: int) -> None:
+        """A step is over."""
+        if self.epochs.open or self.epochs.migrating or self.epochs.sizes:
+            group = seat.coordinator.groups.get(seat.group)
+            if isinstance(group, ConsumerGroup):
+                self.epochs.settled(group, now_ms)
+
     def lost(self, group: str) -> None:
-        """The group's coordinator is gone, and a rebalance with it."""
+        """The group's coordinator is gone, and a rebalance with it; epochs are kept."""
         self._close(group, "coordinator_lost")
 
     def finish(self) -> None:
         """All is over; rebalances that are under way stay open."""
         for group in list(self.open):
             self._close(group, "open")
+        for group in list(self.epochs.open):
+            self.epochs.close(group, "open")
+
+    def _watch_modern(self, deed: Deed) -> None:
+        self.epochs.watch(deed)
+        if deed.event == "GroupConverted" and deed.fields["to_type"] == "classic":
+            self.epochs.close(deed.group, "interrupted")
+        elif deed.event == "GroupConverted":
+            self._close(deed.group, "interrupted")
+        elif deed.event in ("ModernMemberLeft", "ModernMemberFenced") and not deed.fields.get("temporarily"):
+            self.names.pop(deed.member or "", None)
+
+    def _act_of(self, client: str) -> str | None:
+        found = self.consumers.get(client)
+        return None if found is None else found.act
+
+    def _usual_ms(self, client: str) -> int:
+        found = self.consumers.get(client)
+        return 0 if found is None else 2 * found.cluster.scenario.consumer_heartbeat_ms + found.plan.poll_ms
+
+    def _write(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -130,7 +180,8 @@ class Truth:
 
     def _act(self, deed: Deed, client: str, kind: str, member: str) -> None:
         row = self.open.get(deed.group)
-        if row is not None and (row.outcome != "empty" or row.end_ms == deed.at_ms):
+        over_ms = None if row is None else row.join_complete_ms
+        if row is not None and (over_ms is None or over_ms == deed.at_ms):  # later ones begin the next rebalance
             row.acts.append((client, kind, member))
         else:
             self.before.setdefault(deed.group, []).append((client, kind, member))
@@ -138,8 +189,11 @@ class Truth:
     def _start(self, deed: Deed) -> None:
         self._close(deed.group, "interrupted")
         members = deed.fields.get("reason_members") or [deed.fields.get("reason_member_id") or ""]
+        gone = self.epochs.pending.pop(deed.group, [])
         cause = self._cause(deed, self.consumers.get(self.client_of(members[0])))
         row = Row(deed.group, deed.generation, deed.at_ms, cause, self.client_of(members[0]), self.before.pop(deed.group, []))
+        row.acts += [(client, LEFT, "") for client, _, _ in gone]  # whose leave made the group classic again
+        row.trigger = row.trigger or next((client for client, _, _ in gone), "")
         row.state_before = str(deed.fields.get("reason_state"))
         for member in members:
             kind = _TRIGGERS.get(str(deed.fields["reason_id"]))
@@ -147,14 +201,14 @@ class Truth:
                 row.acts.append((self.client_of(member), kind, member))
         self.open[deed.group] = row
 
-    def _cause(self, deed: Deed, consumer: Consumer | None) -> str:
+    def _cause(self, deed: Deed, consumer: Client | None) -> str:
         reason, act = deed.fields["reason_id"], consumer.act if consumer else None
         if reason == "new_member":
             return "new_group" if deed.fields.get("reason_state") == State.EMPTY.value else "member_join"
         if reason == "leave":
             return "poll_timeout" if act == "poll_timeout" else "member_leave_graceful"
         if reason in ("leader_rejoin", "update_metadata"):
-            return act if act in ("metadata_change", "subscription_change") else "unknown"
+            return act if act in ("metadata_change", "subscription_change", "cooperative_followup") else "unknown"
         return _CAUSES.get(str(reason), "unknown")
 
     def _close(self, group: str, outcome: str) -> None:
@@ -233,5 +287,6 @@ _CAUSES: Mapping[str, str] = {
     "sync_store_error": "assignment_store_failed",
     "pending_sync_expiration": "sync_timeout",
     "over_capacity_on_load": "coordinator_failover",
+    "downgrade_from_consumer": "protocol_migration",
 }
 _NOBODYS = frozenset({"assignment_store_failed", "coordinator_failover", "metadata_change"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import heapq
 import random
 import uuid
@@ -80,6 +81,10 @@ class World:
     def between(self, low_ms: int, high_ms: int) -> int:
         """Any time of a span."""
         return self.dice.randint(low_ms, high_ms)
+
+    def short_uuid(self) -> str:
+        """A random UUID as Kafka writes its own (Uuid.java): 22 letters."""
+        return base64.urlsafe_b64encode(uuid.UUID(int=self.dice.getrandbits(128), version=4).bytes).decode().rstrip("=")
 
     def uuid(self) -> str:
         """A random UUID, version 4."""

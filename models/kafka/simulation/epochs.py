@@ -1,0 +1,170 @@
+"""The record of consumer groups: each epoch with what raised it, and when all members had arrived at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.kafka.coordinator.changes import Deed
+from models.kafka.modern_coordinator.group import ConsumerGroup, GroupState
+
+LEFT, EXPIRED, JOINED = "left", "expired", "joined"
+NOTICEABLE_MS = 1_500
+"""Who gives up partitions later than this, beyond what its heartbeats and polls take, keeps the others waiting."""
+WHY_FENCED = (
+    ("session", "session_timeout"),
+    ("to transition", "rebalance_timeout"),
+    ("to join", "rebalance_timeout"),
+    ("to sync", "sync_timeout"),
+)
+
+
+@dataclass(slots=True)
+class Epoch:
+    """An epoch that is not reached by all yet. `acts` holds who did what to raise it: client, kind, cause."""
+
+    group: str
+    number: int
+    start_ms: int
+    was_empty: bool
+    acts: list[tuple[str, str, str]]
+    migrates: bool
+    revoked: dict[str, int] = field(default_factory=dict)
+
+    def clients(self, *kinds: str) -> list[str]:
+        """Who did one of these things."""
+        return list(dict.fromkeys(client for client, kind, _ in self.acts if kind in kinds))
+
+
+@dataclass(slots=True)
+class Epochs:
+    """Told of consumer groups' deeds; hands finished rows to `write`. `client_of` names who a deed is of, `act_of` what it meant by it."""
+
+    client_of: Callable[[Deed], str]
+    act_of: Callable[[str], str | None]
+    usual_ms: Callable[[str], int]
+    """How long a client's heartbeats and polls take."""
+    write: Callable[[dict[str, Any]], None]
+    open: dict[str, Epoch] = field(default_factory=dict)
+    pending: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    migrating: set[str] = field(default_factory=set)
+
+    def watch(self, deed: Deed) -> None:
+        """Something that a coordinator did to a consumer group."""
+        handler = _HANDLERS.get(deed.event)
+        if handler is not None:
+            handler(self, deed)
+
+    def settled(self, group: ConsumerGroup, now_ms: int) -> None:
+        """A step is over: has the group arrived?"""
+        epoch = self.open.get(group.id)
+        self.sizes[group.id] = len(group.members)
+        if epoch is None:
+            return
+        if group.state is GroupState.EMPTY:
+            self._close(group.id, now_ms, "empty")
+        elif group.state is GroupState.STABLE:
+            self._close(group.id, now_ms, "stable")
+
+    def close(self, group: str, outcome: str) -> None:
+        """The group goes on as something else, or its coordinator is gone."""
+        self._close(group, None, outcome)
+        self.pending.pop(group, None)
+
+    # -- what it is told ---------------------------------------------------------------------------------------
+
+    def _joined(self, deed: Deed) -> None:
+        if not deed.fields.get("rejoined") and not deed.fields.get("again"):
+            self._act(deed, JOINED, "member_join")
+
+    def _left(self, deed: Deed) -> None:
+        if not deed.fields.get("temporarily"):
+            polled_late = self.act_of(self.client_of(deed)) == "poll_timeout"
+            self._act(deed, LEFT, "poll_timeout" if polled_late else "member_leave_graceful")
+
+    def _fenced(self, deed: Deed) -> None:
+        why = str(deed.fields["why"])
+        self._act(deed, EXPIRED, next(cause for part, cause in WHY_FENCED if part in why))
+
+    def _subscribed(self, deed: Deed) -> None:
+        if self.act_of(self.client_of(deed)) == "subscription_change":
+            self._act(deed, "subscribed", "subscription_change")
+
+    def _metadata(self, deed: Deed) -> None:
+        self.pending.setdefault(deed.group, []).append(("", "metadata", "metadata_change"))
+
+    def _act(self, deed: Deed, kind: str, cause: str) -> None:
+        self.pending.setdefault(deed.group, []).append((self.client_of(deed), kind, cause))
+
+    def _bumped(self, deed: Deed) -> None:
+        self._close(deed.group, None, "interrupted")
+        acts = self.pending.pop(deed.group, [])
+        acts.sort(key=lambda act: act[1] == "metadata")  # that topics are others follows from who subscribes to them
+        was_empty = self.sizes.get(deed.group, 0) == 0
+        self.open[deed.group] = Epoch(deed.group, deed.generation, deed.at_ms, was_empty, acts, deed.group in self.migrating)
+        self.migrating.discard(deed.group)
+
+    def _moved(self, deed: Deed) -> None:
+        epoch = self.open.get(deed.group)
+        if epoch is not None and deed.fields["state"] != "UNREVOKED_PARTITIONS" and deed.fields["member_epoch"] == epoch.number:
+            epoch.revoked[self.client_of(deed)] = deed.at_ms
+
+    def _converted(self, deed: Deed) -> None:
+        if deed.fields["to_type"] == "consumer":
+            self.migrating.add(deed.group)
+            self.sizes[deed.group] = int(deed.fields.get("members", 0))
+
+    # -- rows --------------------------------------------------------------------------------------------------
+
+    def _close(self, group: str, end_ms: int | None, outcome: str) -> None:
+        epoch = self.open.pop(group, None)
+        if epoch is not None:
+            self.write(self._written(epoch, end_ms, outcome))
+
+    def _written(self, epoch: Epoch, end_ms: int | None, outcome: str) -> dict[str, Any]:
+        cause = epoch.acts[0][2] if epoch.acts else "unknown"
+        trigger = "new_group" if cause == "member_join" and epoch.was_empty else cause
+        alike = [client for client, _, why in epoch.acts if why == cause and client]
+        return {
+            "group": epoch.group,
+            "protocol_type": "consumer (KIP-848)",
+            "generation_before": epoch.number - 1,
+            "generation_after": epoch.number,
+            "start_ms": epoch.start_ms,
+            "start_lo_ms": epoch.start_ms,
+            "start_hi_ms": epoch.start_ms,
+            "join_complete_ms": None,
+            "end_ms": end_ms,
+            "outcome": outcome,
+            "cause": "group_empty" if outcome == "empty" else trigger,
+            "trigger": trigger,
+            "trigger_client": alike[0] if alike else "",
+            "contributing_causes": ["protocol_migration"] if epoch.migrates else [],
+            "offending_clients": list(dict.fromkeys(alike)),
+            "delayed_by": self._late(epoch) if outcome == "stable" else [],
+            "evicted": [[client, why] for client, kind, why in epoch.acts if kind == EXPIRED and why == "rebalance_timeout"],
+            "joined_clients": epoch.clients(JOINED),
+            "left_clients": epoch.clients(LEFT, EXPIRED),
+        }
+
+    def _late(self, epoch: Epoch) -> list[str]:
+        """The member that was there last, if that was late."""
+        last = max(epoch.revoked, key=lambda client: epoch.revoked[client], default=None)
+        if last is None or epoch.revoked[last] - epoch.start_ms - self.usual_ms(last) < NOTICEABLE_MS:
+            return []
+        return [last]
+
+
+_HANDLERS: Mapping[str, Callable[[Epochs, Deed], None]] = {
+    "ModernMemberJoined": Epochs._joined,
+    "ModernMemberLeft": Epochs._left,
+    "ModernMemberFenced": Epochs._fenced,
+    "ModernSubscriptionChanged": Epochs._subscribed,
+    "SubscriptionMetadataChanged": Epochs._metadata,
+    "GroupEpochBumped": Epochs._bumped,
+    "ModernMemberMoved": Epochs._moved,
+    "GroupConverted": Epochs._converted,
+}
+MODERN_DEEDS = frozenset(_HANDLERS)

@@ -1,0 +1,234 @@
+"""A consumer of the consumer protocol (KIP-848) as the Java client behaves: one request for all, sent by its background thread.
+
+AbstractMembershipManager.java, ConsumerMembershipManager.java, ConsumerHeartbeatRequestManager.java (4.0). What the coordinator
+gives or takes is taken over at the next poll, as the application may want to commit first; then a heartbeat says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.requests import Commit
+from models.kafka.coordinator.responses import Response
+from models.kafka.modern_coordinator.changes import HeartbeatResponse
+from models.kafka.modern_coordinator.partitions import Partitions, by_topic
+from models.kafka.modern_coordinator.requests import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
+from models.kafka.simulation.client import GONE, RETRY_MS, Client, Phase, names
+
+JOINS_AGAIN = frozenset({Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID})
+RETRIED = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS})
+
+
+@dataclass(slots=True, eq=False)
+class ModernConsumer(Client):
+    """A client of the consumer protocol. Its phase is JOINING until it has an epoch, then SYNCING while it takes a share over."""
+
+    state: str = "UNSUBSCRIBED"
+    """The state that its log names (MemberState.java)."""
+    target: Partitions | None = None
+    """What it was last given and has not taken over yet."""
+    _told_topics: tuple[str, ...] = ()
+    _stale: bool = False
+    """Whether it left because it polled too late, until it polls again."""
+    _stale_since_ms: int = 0
+    _waits: bool = False
+    """Whether a heartbeat is under way."""
+    _beats: int = field(default=0)
+    """Counts chains of heartbeats; the last one goes on."""
+
+    # -- the application ---------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the process."""
+        self.state, self.target, self._told_topics = "UNSUBSCRIBED", None, ()
+        self._stale = self._waits = False
+        Client.start(self)
+
+    def close(self) -> None:
+        """Close the consumer: it says good-bye, a static one that it means to come back."""
+        self.act = "close"
+        if self.phase is not Phase.UNJOINED and not self._stale:
+            self._move("PREPARE_LEAVING")
+            self._release()
+            self._leave()
+        self.say("closed")
+        self.kill()
+
+    def subscribe(self, topics: tuple[str, ...]) -> None:
+        """Let the application want other topics; the next heartbeat, which is sent at once, says so."""
+        self.topics = topics
+        self.say("subscribed", topics=sorted(topics))
+        self.act = "subscription_change"
+        if self.phase in (Phase.SYNCING, Phase.STABLE):
+            self._beat_now()
+
+    def _polled(self) -> None:
+        if self._stale:
+            self._return()
+        elif self.phase is Phase.UNJOINED:
+            self.member = self.world.short_uuid()
+            self._join()
+        elif self.target is not None:
+            self._take_over(self.target)
+
+    def _poll_timed_out(self) -> None:
+        """The background thread finds that nobody polls any more, and leaves the group until somebody does."""
+        if self.phase in (Phase.STOPPED, Phase.UNJOINED) or self._stale or self.busy_until_ms <= self.world.now_ms:
+            return
+        advice = ", which typically implies that the poll loop is spending too much time processing messages."
+        self.say("modern_poll_timed_out", _advice=advice)
+        self.act = "poll_timeout"
+        self._stale, self._stale_since_ms = True, self.world.now_ms
+        self._move("STALE")
+        self._leave()
+        self._release()
+        self.attempt += 1
+        self._poll_soon()
+
+    def _return(self) -> None:
+        """Polling again after all, it joins under the id that it had."""
+        late_ms = self.world.now_ms - self._stale_since_ms
+        self.say("polled_too_late", exceeded_ms=late_ms, member_id=self.member)
+        self._stale = False
+        self._join()
+
+    # -- heartbeats --------------------------------------------------------------------------------------------
+
+    def _join(self) -> None:
+        self.generation, self.phase, self._told_topics = JOIN_EPOCH, Phase.JOINING, ()
+        self.owned, self.target = (), None
+        self.attempt += 1
+        self._move("JOINING")
+        self._beat_now()
+
+    def _beat_now(self) -> None:
+        """Send a heartbeat now, and go on from it."""
+        self._beats += 1
+        self._beat(self._beats)
+
+    def _beat(self, chain: int) -> None:
+        if chain != self._beats or self._stale or self.phase in (Phase.STOPPED, Phase.UNJOINED):
+            return
+        attempt = self.attempt
+        self._with_coordinator(lambda: self._receive(attempt, lambda: self._send_heartbeat(chain)))
+        if self.phase is not Phase.JOINING:
+            self.later(self.cluster.scenario.consumer_heartbeat_ms, lambda: self._beat(chain))
+
+    def _send_heartbeat(self, chain: int) -> None:
+        if chain == self._beats:
+            self._send(self._heartbeat(), self._beaten, lambda: self.later(self.world.between(*RETRY_MS), self._beat_now))
+
+    def _heartbeat(self) -> ConsumerHeartbeat:
+        """What a heartbeat says: all when it joins, later what has changed, and what it has."""
+        joins = self.generation == JOIN_EPOCH
+        told: dict[str, Any] = {}
+        if self._told_topics != self.topics:
+            told["topics"] = frozenset(self.topics)
+            self._told_topics = self.topics
+        if joins:
+            told |= {"rebalance_ms": self.plan.max_poll_ms, "topics": frozenset(self.topics)}
+        owned = {topic: frozenset(numbers) for topic, numbers in by_topic(self.owned).items()}
+        request_id = self.cluster.number()
+        return ConsumerHeartbeat(
+            request_id, self.plan.name, self.member, self.generation, self.instance, owned=owned, client_id=self.name, **told
+        )
+
+    def _beaten(self, response: Response) -> None:
+        if response.error is not Error.NONE:
+            self._refused(response.error)
+            return
+        answer = cast("HeartbeatResponse", response)
+        joins, self.generation = self.phase is Phase.JOINING, answer.epoch
+        if joins:
+            self.phase, self.act = Phase.SYNCING, None
+            chain = self._beats
+            self.later(self.cluster.scenario.consumer_heartbeat_ms, lambda: self._beat(chain))
+            self._commit_later()
+        if answer.assignment is not None and answer.assignment != frozenset(self.owned):
+            self.target = answer.assignment
+            self._move("RECONCILING")
+            self._poll_soon()
+        elif joins:
+            self._arrive()
+
+    def _refused(self, error: Error) -> None:
+        """Go on as the error asks."""
+        if error in GONE:
+            self._lose_coordinator(f"error response {error.value}", disconnected=False)
+            self.later(self.world.between(*RETRY_MS), self._beat_now)
+        elif error in RETRIED:
+            self.later(self.world.between(*RETRY_MS), self._beat_now)
+        elif error in JOINS_AGAIN:
+            self._move("FENCED")
+            self._release()
+            self._join()
+        else:
+            self._move("FATAL")
+            self.kill()
+
+    def _take_over(self, share: Partitions) -> None:
+        """Give up what is lost, take what is gained, and tell the coordinator at once."""
+        before = frozenset(self.owned)
+        if lost := tuple(sorted(before - share)):
+            self.say("modern_revoking", detail=names(lost))
+        self.owned, self.target = tuple(sorted(share)), None
+        if gained := tuple(sorted(share - before)):
+            self.say("assigned", partitions=names(gained))
+        self._move("ACKNOWLEDGING")
+        self._beat_now()
+        self._arrive()
+
+    def _arrive(self) -> None:
+        self.phase = Phase.STABLE
+        self._move("STABLE")
+
+    def _move(self, state: str) -> None:
+        """Step to another state, and say so."""
+        before, self.state = self.state, state
+        if before != state:
+            fields: Mapping[str, Any] = {"member_epoch": self.generation, "from_state": before, "to_state": state}
+            self.say("member_state", member_id=self.member, **fields)
+
+    def _release(self) -> None:
+        if self.owned:
+            self.say("modern_revoking", detail=names(self.owned))
+        self.owned, self.target = (), None
+
+    def _leave(self) -> None:
+        """Send the last heartbeat; nobody waits for its answer."""
+        epoch = LEAVE_EPOCH if self.instance is None else LEAVE_FOR_A_WHILE_EPOCH
+        request = ConsumerHeartbeat(self.cluster.number(), self.plan.name, self.member, epoch, self.instance, client_id=self.name)
+        self._send(request, lambda _: None, lambda: None)
+
+    # -- the rest ----------------------------------------------------------------------------------------------
+
+    def see_new_partitions(self) -> None:
+        """Do nothing: its coordinator sees them itself."""
+
+    def _tell_coordinator_found(self) -> None:
+        node = self.node or 0
+        where = {"_key": self.plan.name, "node": str(node), "_host": f"10.0.0.{node}", "_port": 9092, "_code": 0, "_message": ""}
+        self.say("modern_coordinator_found", **where)
+
+    def _reconnect(self) -> None:
+        """A cut is over; the next heartbeat tells what has become of it."""
+        if self.phase in (Phase.STOPPED, Phase.UNJOINED):
+            return
+        self._lose_coordinator("null", disconnected=True)
+        self._beat_now()
+
+    def _commit_later(self) -> None:
+        attempt = self.attempt
+        self.later(self.plan.commit_ms, lambda: self._commit(attempt))
+
+    def _commit(self, attempt: int) -> None:
+        if attempt != self.attempt:
+            return
+        if self.node is not None and self.owned and self.busy_until_ms <= self.world.now_ms:
+            offsets = dict.fromkeys(self.owned, self.world.now_ms)
+            request = Commit(self.cluster.number(), self.plan.name, offsets, self.member, self.generation, self.instance)
+            self._send(request, lambda _: None, lambda: None)
+        self._commit_later()
