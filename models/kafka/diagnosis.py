@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from models.causes import Cause
+from models.events import Witness
 from models.kafka.acts import Act, Deed, text_field
 from models.kafka.case import CLOCK_TOLERANCE_US, Case
 from models.kafka.departures import expired, left
@@ -40,7 +41,8 @@ def _opinions(case: Case) -> tuple[list[Opinion], Act | None]:
     if case.draft.started is None and not case.was_empty:
         return start_not_seen(case), None
     trigger = find_trigger(case)
-    if (trigger is None or trigger.deed is Deed.REJOIN) and store_failed_silently(case):
+    nobody_before = trigger is None or trigger.deed is Deed.REJOIN or trigger.at > case.start
+    if nobody_before and store_failed_silently(case):
         return _store_failed(case, None), None
     if trigger is not None:
         by_deed = joined if case.was_empty else _BY_DEED[trigger.deed]  # only a first member moves a group out of Empty
@@ -68,9 +70,17 @@ def find_trigger(case: Case) -> Act | None:
     ]
     prompt = [act for act in candidates if start - act.at <= PROMPT_US]
     if prompt:
-        return min(prompt, key=lambda act: act.at)
+        return _as_requested(case, min(prompt, key=lambda act: act.at), prompt)
     late = [act for act in candidates if act.deed is not Deed.REJOIN]
     return max(late, key=lambda act: act.at) if late and start - late[-1].at <= 2 * EXPIRY_LAG_US else None
+
+
+def _as_requested(case: Case, first: Act, acts: list[Act]) -> Act:
+    """The same deed by the request log, if that tells it too: a client's log does not say under which id it asks."""
+    if first.event.witness is not Witness.CLIENT:
+        return first
+    alike = (act for act in acts if act.event.witness is Witness.REQUEST and case.actor(act) == case.actor(first))
+    return next((act for act in alike if abs(act.at - first.at) <= CLOCK_TOLERANCE_US), first)
 
 
 def _could_trigger(case: Case, act: Act) -> bool:

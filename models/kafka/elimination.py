@@ -33,8 +33,8 @@ def by_elimination(case: Case) -> list[Opinion]:
     if leaves and not case.joiners and not _timed_out(case):
         return [Opinion(Cause.MEMBER_LEAVE, 0.85, leaves), Opinion(Cause.POLL_TIMEOUT, 0.12, leaves, REQUEST_LOG)]
     if _right_after_assignment(case):
-        rest = [Opinion(o.cause, o.probability * 0.3, o.acts, o.settled_by) for o in _usual_shares(case, expiries)]
-        return [Opinion(Cause.ASSIGNMENT_STORE_FAILED, 0.7, settled_by=REQUEST_LOG), *rest]
+        rest = [Opinion(o.cause, o.probability * 0.15, o.acts, o.settled_by) for o in _usual_shares(case, expiries)]
+        return [Opinion(Cause.ASSIGNMENT_STORE_FAILED, 0.85, settled_by=REQUEST_LOG), *rest]
     if draft.state_before is None and _initial_delay_seen(case):
         return [Opinion(Cause.NEW_GROUP, 0.8, list(case.joiners.values()), REQUEST_LOG), Opinion(Cause.MEMBER_JOIN, 0.15)]
     return _usual_shares(case, expiries)
