@@ -36,7 +36,8 @@ _OPS = [
     Table(
         "ops",
         "runs",
-        "One row per run. Readers open the tables at the versions of the last run whose status is `published`.",
+        "One row per run. Readers open the tables at the versions of the last run whose status is `published`. One that is `unchanged` has"
+        " found nothing new.",
         (
             required("run_id", TEXT, "Id of the run."),
             required("run_number", COUNT, "Runs of this warehouse, counted from 1."),
@@ -58,7 +59,21 @@ _OPS = [
         ),
         ("run_id",),
         ("run_id",),
-    )
+    ),
+    Table(
+        "ops",
+        "alerts",
+        "One row per incident that somebody was told of.",
+        (
+            required("incident_id", TEXT, "The incident."),
+            CLUSTER,
+            required("severity", TEXT, "How bad it was when it was told.", words.SEVERITIES),
+            required("told_at", INSTANT, "When it was told."),
+            RUN_ID,
+        ),
+        ("incident_id",),
+        ("incident_id",),
+    ),
 ]
 
 _BRONZE = [
@@ -69,10 +84,17 @@ _BRONZE = [
         (
             CLUSTER,
             Column("system", TEXT, "Product that wrote the file; null where that could not be told.", values=words.SYSTEMS),
-            required("path", TEXT, "Path of the file, as the user would open it."),
+            required(
+                "path",
+                TEXT,
+                "Path of the file, as the user would open it; PATH@IDENTITY for content that is gone and whose path another file has.",
+            ),
             Column("file_id", TEXT, "Identity of the file: hash of its first 4 KiB, decompressed; null where it could not be read."),
             Column("size_bytes", COUNT, "Size on disk."),
-            Column("bytes_read", COUNT, "Bytes read, after decompression."),
+            Column("bytes_read", COUNT, "Bytes read, after decompression: the sum of the next three."),
+            Column("bytes_parsed", COUNT, "Bytes of records that are recognised or unknown."),
+            Column("bytes_ignored", COUNT, "Bytes passed over by rule: records that concern no group, partition or client."),
+            Column("bytes_rejected", COUNT, "Bytes of records that could not be read."),
             Column("kind", TEXT, "What kind of log it is.", values=words.FILE_KINDS),
             Column("layout", TEXT, "Record layout that fits."),
             Column("node", TEXT, "Broker, coordinator or client host that wrote it."),
@@ -120,15 +142,16 @@ _BRONZE = [
     Table(
         "bronze",
         "unknown_in_files",
-        "One row per file and masked template of a record that no entry knows; `unknown_messages` sums them up.",
+        "One row per stretch of a file and masked template of a record that no entry knows; `unknown_messages` sums them up.",
         (
-            required("unknown_in_file_id", TEXT, "Id: hash of file, logger and template."),
+            required("unknown_in_file_id", TEXT, "Id: hash of file, stretch, logger and template."),
             FILE,
             FILE_ID,
+            required("stretch", COUNT, "Stretches of equal length, counted from 0: a file that grows is read again from the last one on."),
             required("template", TEXT, "The record with ids, numbers and quoted text masked."),
             Column("logger", TEXT, "Logger."),
             Column("level", TEXT, "Level of the sample."),
-            required("count", COUNT, "Records of this template in the file."),
+            required("count", COUNT, "Records of this template in the stretch."),
             Column("first_at", INSTANT, "First time."),
             Column("last_at", INSTANT, "Last time."),
             Column("sample", TEXT, "The first such record."),
@@ -224,21 +247,19 @@ _SILVER = [
     Table(
         "silver",
         "state_snapshots",
-        "State of a cluster or group after a stretch of events; unusable after a change of model or catalogue.",
+        "What later runs go on from: how far a file was read, what a cluster's verdicts rest on. Unusable after a change of its versions.",
         (
             CLUSTER,
-            SYSTEM,
-            required("state_snapshot_id", TEXT, "Id: hash of cluster and group."),
-            Column("group", TEXT, "Consumer group; null for the state of the cluster."),
-            required("format_version", COUNT, "Version of the JSON in `state`."),
+            required("state_snapshot_id", TEXT, "Id: hash of kind and subject."),
+            required("kind", TEXT, "What the state is of.", words.SNAPSHOT_KINDS),
+            required("subject", TEXT, "Path of the file, or name of the cluster."),
             required("state", TEXT, "State as JSON."),
-            required("positions", pa.map_(TEXT, COUNT), "Byte offset reached in each file, by file_id."),
             required("catalogue_version", TEXT, "Fingerprint of the catalogue that it was made with."),
             required("model_version", TEXT, "Fingerprint of the models that it was made with."),
             RUN_ID,
         ),
         ("state_snapshot_id",),
-        ("cluster", "group"),
+        ("kind",),
     ),
 ]
 

@@ -15,6 +15,10 @@ class UsageError(JobError):
     exit_code = 2
 
 
+class NeedsRebuild(UsageError):
+    """The tables were made with another catalogue, other models or other options than this run has."""
+
+
 class NothingReadable(JobError):
     """No input could be read."""
 

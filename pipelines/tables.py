@@ -23,13 +23,14 @@ from pyspark.sql.types import MapType, StructType
 
 from pipelines.columns import INSTANT
 from pipelines.errors import TableMismatch
-from pipelines.schemas import SCHEMA_VERSION, TABLES, Table
+from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
+from pipelines.points import reached
+from pipelines.schemas import TABLES, Table
 from pipelines.uris import is_uri, warehouse_uri
 
 RUN_ID = "run_id"
-_ACTION = "_action"
+_ACTION, _OLD = "_action", "_old"
 _INSERT, _UPDATE, _DELETE = "insert", "update", "delete"
-_VERSION_PROPERTY = "groupscope.schema_version"
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 _METADATA_THREADS = 4
@@ -69,6 +70,13 @@ def in_slices(table: Table, slices: Iterable[tuple[str | None, ...]]) -> Column:
     return reduce(Column.__or__, conditions, F.lit(False))
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    schema: StructType
+    version: int
+    schema_version: int
+
+
 class Warehouse:
     """The tables of one warehouse."""
 
@@ -101,17 +109,21 @@ class Warehouse:
         if found is None:
             self._create(table, wanted)
             return 0
-        schema, version = found
-        return self._latest(table.name) if self._migrate(table, schema, wanted) else version
+        return self.latest(table.name) if self._migrate(table, found, wanted) else found.version
 
-    def _look(self, name: str) -> tuple[StructType, int] | None:
-        """Schema and version of a table, if it is there. On this machine's disk its log tells without a Spark query."""
+    def _look(self, name: str) -> _Found | None:
+        """A table as it is, if it is there. On this machine's disk its log tells without a Spark query."""
         if self._local:
             log = _log_of(self.path(name))
-            return None if log is None else (from_arrow_schema(pa.schema(log.schema().to_arrow())), log.version())
+            if log is None:
+                return None
+            told = log.metadata().configuration.get(VERSION_PROPERTY)
+            return _Found(from_arrow_schema(pa.schema(log.schema().to_arrow())), log.version(), int(told or 1))
         if not DeltaTable.isDeltaTable(self.spark, self.path(name)):
             return None
-        return DeltaTable.forPath(self.spark, self.path(name)).toDF().schema, self._latest(name)
+        table = DeltaTable.forPath(self.spark, self.path(name))
+        [detail] = table.detail().select("properties").collect()
+        return _Found(table.toDF().schema, self.latest(name), int(detail[0].get(VERSION_PROPERTY) or 1))
 
     def _create(self, table: Table, schema: StructType) -> None:
         builder = (
@@ -119,7 +131,7 @@ class Warehouse:
             .location(self.path(table.name))
             .comment(table.description)
             .addColumns(schema)
-            .property(_VERSION_PROPERTY, str(SCHEMA_VERSION))
+            .property(VERSION_PROPERTY, str(TABLES_VERSION))
         )
         times = [column.name for column in table.columns if column.type == INSTANT]
         indexed = list(dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))
@@ -128,8 +140,24 @@ class Warehouse:
             builder = builder.clusterBy(*table.clustering)
         builder.execute()
 
-    def _migrate(self, table: Table, found: StructType, wanted: StructType) -> bool:
-        """Add columns that an older version did not have; refuse every other difference. Says whether it wrote."""
+    def _migrate(self, table: Table, found: _Found, wanted: StructType) -> bool:
+        """Bring a table of an older version up to date; refuse every other difference. Says whether it wrote."""
+        path = self.path(table.name)
+        if found.schema_version > TABLES_VERSION:
+            raise TableMismatch(f"{path} was made by a newer version of groupscope: install that version or a later one")
+        steps = list(steps_of(table.name, found.schema_version))
+        if any(step.remake for step in steps):
+            empty = self.spark.createDataFrame([], wanted)
+            empty.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+        else:
+            self._add_columns(table, found.schema, wanted)
+        for column, value in (pair for step in steps for pair in step.fill):
+            DeltaTable.forPath(self.spark, path).update(F.col(column).isNull(), {column: F.expr(value)})
+        if found.schema_version < TABLES_VERSION:
+            self.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{TABLES_VERSION}')")
+        return found.schema_version < TABLES_VERSION or len(found.schema) < len(wanted)
+
+    def _add_columns(self, table: Table, found: StructType, wanted: StructType) -> None:
         old = {field.name: field.dataType.simpleString() for field in found}
         new = {field.name: field.dataType.simpleString() for field in wanted}
         other = [f"{name}: {old[name]} instead of {new.get(name, 'nothing')}" for name in old if new.get(name) != old[name]]
@@ -139,9 +167,9 @@ class Warehouse:
         if missing:
             empty = self.spark.createDataFrame([], StructType(missing))
             empty.write.format("delta").mode("append").option("mergeSchema", "true").save(self.path(table.name))
-        return bool(missing)
 
-    def _latest(self, name: str) -> int:
+    def latest(self, name: str) -> int:
+        """Latest version of a table, whoever wrote it."""
         log = _log_of(self.path(name)) if self._local else None
         if log is not None:
             return log.version()
@@ -152,7 +180,7 @@ class Warehouse:
         """Latest version of each open table, as of its opening or of this object's last write."""
         written = sorted(self._written)
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
-            self._versions |= dict(zip(written, pool.map(self._latest, written), strict=True))
+            self._versions |= dict(zip(written, pool.map(self.latest, written), strict=True))
         self._written.clear()
         return dict(self._versions)
 
@@ -176,26 +204,44 @@ class Warehouse:
         )
         self._written.add(name)
 
+    def is_empty(self, name: str) -> bool:
+        """The table is as it was created."""
+        return self._versions[name] == 0 and name not in self._written
+
     def replace(
-        self, name: str, rows: DataFrame, stamp: Stamp, scope: Column | None = None, part: str = "", count: int | None = None
+        self,
+        name: str,
+        rows: DataFrame,
+        stamp: Stamp,
+        scope: Column | None = None,
+        part: str = "",
+        count: int | None = None,
+        watch: Callable[[DataFrame], None] | None = None,
     ) -> Change:
         """Make the table's rows within `scope` (all, where there is none) equal to `rows`, and write only what differs.
 
         `rows` has the table's columns but `run_id`. Rows of equal content keep their `run_id`.
         A table that is written twice in one run needs two values of `part`. `count` is the number of `rows`, where it is known.
+        `watch` is shown what is about to change, with the rows as they were in `_old`; not where the table was empty.
         """
         table = TABLES[name]
         wanted = rows.to(_without_run(table))
-        if self._versions[name] == 0 and name not in self._written:  # as created, so empty
-            return Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
+        reached(f"before {name}{part}")
+        if self.is_empty(name):
+            change = Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
+            reached(f"after {name}{part}")
+            return change
         present = self.read(name)
-        differing = difference(table, wanted, present if scope is None else present.where(scope)).persist()
+        differing = difference(table, wanted, present if scope is None else present.where(scope), old=watch is not None).persist()
         try:
             change = Change(*_counted(differing, (_INSERT, _UPDATE, _DELETE)))
+            if change and watch is not None:
+                watch(differing)
             if change:
-                self._apply(table, differing, change, stamp, part)
+                self._apply(table, differing.drop(_OLD), change, stamp, part)
         finally:
             differing.unpersist()
+        reached(f"after {name}{part}")
         return change
 
     def _fill(self, name: str, rows: DataFrame, stamp: Stamp, part: str, count: int | None) -> int:
@@ -239,10 +285,11 @@ class Warehouse:
             self.spark.conf.unset(_TXN_VERSION)
 
 
-def difference(table: Table, wanted: DataFrame, present: DataFrame) -> DataFrame:
+def difference(table: Table, wanted: DataFrame, present: DataFrame, *, old: bool = False) -> DataFrame:
     """What to do to `present` so that it equals `wanted`: columns of the table but `run_id`, and the action.
 
-    Rows are told apart by the table's key and compared by content, `run_id` left out.
+    Rows are told apart by the table's key and compared by content, `run_id` left out. With `old` a column `_old` holds
+    the row as it was.
     """
     keys = [f"_key{index}" for index in range(len(table.key))]
     columns = [name for name in table.column_names if name != RUN_ID]
@@ -263,8 +310,11 @@ def difference(table: Table, wanted: DataFrame, present: DataFrame) -> DataFrame
         .when(F.col("new").isNull(), _DELETE)
         .when(~content("new").eqNullSafe(content("old")), _UPDATE)
     )
-    row = F.coalesce("new", "old")
-    return both.select(row.alias("row"), action.alias(_ACTION)).where(F.col(_ACTION).isNotNull()).select("row.*", _ACTION)
+    row = F.coalesce("new", "old").alias("row")
+    kept = [F.col("old").alias(_OLD)] if old else []
+    return (
+        both.select(row, action.alias(_ACTION), *kept).where(F.col(_ACTION).isNotNull()).select("row.*", _ACTION, *([_OLD] if old else []))
+    )
 
 
 def _log_of(path: str) -> Log | None:

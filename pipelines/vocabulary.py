@@ -10,7 +10,8 @@ from models.events import Witness
 
 SYSTEMS = ("kafka", "rocketmq")
 WITNESSES = tuple(str(witness) for witness in Witness)
-RUN_STATUSES = ("running", "published", "failed")
+RUN_STATUSES = ("running", "published", "unchanged", "failed")
+SNAPSHOT_KINDS = ("file", "cluster")
 FILE_KINDS = ("server", "request", "controller", "state_change", "client", "other", "not_a_log")
 FILE_STATUSES = ("ok", "empty", "rejected", "truncated", "skipped")
 FACT_KINDS = ("zone", "skew", "version", "node", "timeout", "load", "outage", "cluster", "gap")

@@ -19,6 +19,7 @@ from pipelines.cli import (
     doctor,
     events,
     explain,
+    maintain,
     outages,
     ownership,
     report,
@@ -82,6 +83,7 @@ app.command("report", cls=Command, short_help="Write the answer as one HTML page
 app.command("whatif", cls=Command, short_help="The same history under another configuration.")(whatif.whatif)
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
 app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
+app.command("maintain", cls=Command, short_help="Keep the files of a warehouse few.")(maintain.maintain)
 app.command("simulate", cls=Command, short_help="Write logs of a made-up cluster, with the truth.")(simulate.simulate)
 app.command("sql", cls=Command, short_help="Answer a SELECT over the tables.")(sql.sql)
 app.command("schema", cls=Command, short_help="Print the JSON Schema of a command.")(schema.schema)

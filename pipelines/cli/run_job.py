@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pipelines.cli import codes
 from pipelines.cli import options as o
 from pipelines.cli.console import Talk, screen
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
-    from pipelines.jobs.run import RunOutcome
+    from pipelines.cli.after_run import Followers
+    from pipelines.jobs.alerts import AlertOptions, Send
+    from pipelines.jobs.run import RunOptions, RunOutcome
 
 Inputs = Annotated[
     list[str],
@@ -27,6 +33,34 @@ SparkConf = Annotated[
 ]
 
 
+Every = Annotated[
+    str | None,
+    typer.Option("--every", metavar="SPAN", help="Run again and again, so often (30s, 5m, 1h), until told to stop.", rich_help_panel=o.HOW),
+]
+Once = Annotated[bool, typer.Option("--once", help="Run once; so it is without --every.", rich_help_panel=o.HOW)]
+Rebuild = Annotated[
+    bool,
+    typer.Option("--rebuild", help="Read everything again and replay it, as after a change of version or options.", rich_help_panel=o.HOW),
+]
+Metrics = Annotated[
+    Path | None,
+    typer.Option("--metrics", metavar="FILE", help="Write metrics in Prometheus' text form after each run.", rich_help_panel=o.HOW),
+]
+Reports = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="DIR", help="Keep a page per incident and an index in this folder.", rich_help_panel=o.HOW),
+]
+Alert = Annotated[
+    str | None,
+    typer.Option("--alert", metavar="URL", help="Tell of each new incident once: a web hook, or a URL of Apprise.", rich_help_panel=o.HOW),
+]
+AlertAt = Annotated[
+    Literal["info", "warning", "critical"],
+    typer.Option("--alert-at", help="Tell of incidents from this severity on.", rich_help_panel=o.HOW),
+]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Log to standard error, one JSON object a line.", rich_help_panel=o.HOW)]
+
+
 def run(
     inputs: Inputs,
     warehouse: Place = None,
@@ -35,6 +69,14 @@ def run(
     kafka_version: o.KafkaVersions = None,
     assume: o.Assumptions = None,
     conf: SparkConf = None,
+    rebuild: Rebuild = False,
+    every: Every = None,
+    once: Once = False,
+    metrics: Metrics = None,
+    report: Reports = None,
+    alert: Alert = None,
+    alert_at: AlertAt = "critical",
+    log_json: LogJson = False,
     as_json: o.AsJson = False,
     settings: o.SettingsFile = None,
     quiet: o.Quiet = False,
@@ -42,11 +84,14 @@ def run(
 ) -> int:
     """Read logs into the Delta tables of a warehouse, on Spark. A second run over the same input changes no row."""
     from conf.settings import load_settings
+    from pipelines.cli.after_run import Followers
     from pipelines.cli.rules import Given, analyze_options
     from pipelines.cli.source import check_paths
     from pipelines.jobs.run import RunOptions
-    from pipelines.jobs.run import run as run_job
 
+    if every and (once or rebuild):
+        raise UsageError(f"--every and --{'once' if once else 'rebuild'} can't be had at once")
+    seconds = span_seconds(every) if every else None
     loaded = load_settings(settings)
     place = warehouse or loaded.warehouse.uri
     if not place:
@@ -54,17 +99,85 @@ def run(
     check_paths(inputs)
     given = analyze_options(loaded, Given(log_tz, cluster, kafka_version, assume))
     talk = Talk(quiet=quiet, verbose=verbose)
-    spark = dict(map(_pair, conf or ()))
-    outcome = run_job(RunOptions(inputs, place, read=given.read, assume=given.assume, limits=given.limits, spark=spark))
-    for text in outcome.warnings:
-        talk.warn(text)
-    if as_json:
-        from pipelines.cli.answers import write_object
+    spark = dict(map(pair, conf or ()))
+    options = RunOptions(inputs, place, read=given.read, assume=given.assume, limits=given.limits, spark=spark, rebuild=rebuild)
+    followers = Followers(place, loaded, talk, log_json, metrics, report, *_alerts(alert, alert_at))
+    show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
+    return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
 
-        write_object(summary(outcome))
-    elif not quiet:
-        _show(outcome, place)
+
+def _alerts(url: str | None, severity: str) -> tuple[AlertOptions, Send] | tuple[None, None]:
+    if url is None:
+        return None, None
+    from pipelines.jobs.alerts import AlertOptions, sender
+
+    return AlertOptions(url, severity), sender(url)
+
+
+@dataclass(frozen=True, slots=True)
+class _Show:
+    """How the outcome of a run is shown on standard output."""
+
+    as_json: bool
+    quiet: bool
+    talk: Talk
+    place: str
+
+    def outcome(self, outcome: RunOutcome) -> None:
+        for text in outcome.warnings:
+            self.talk.warn(text)
+        if self.as_json:
+            from pipelines.cli.answers import write_object
+
+            write_object(summary(outcome))
+        elif not self.quiet:
+            _show(outcome, self.place)
+
+
+def _once(options: RunOptions, followers: Followers, show: _Show) -> int:
+    from pipelines.jobs.run import run as run_job
+
+    try:
+        outcome = run_job(options)
+    except BaseException as error:
+        followers.failed(error, getattr(error, "exit_code", codes.INTERRUPTED if isinstance(error, KeyboardInterrupt) else codes.OUR_BUG))
+        raise
+    followers.succeeded(outcome)
+    show.outcome(outcome)
     return outcome.exit_code
+
+
+def _again_and_again(seconds: float, options: RunOptions, followers: Followers, show: _Show) -> int:
+    """A run that fails by what may pass (input, disk, another run) is told of and tried again; wrong use ends the command."""
+    from pipelines.errors import JobError
+    from pipelines.jobs.watch import repeat, until_told
+
+    ended = [codes.GOOD]
+
+    def once() -> None:
+        try:
+            ended[0] = _once(options, followers, show)
+        except UsageError:
+            raise
+        except JobError as error:
+            ended[0] = error.exit_code
+            show.talk.warn(str(error))
+
+    over = threading.Event()
+    with until_told(over):
+        repeat(seconds, once, over)
+    return ended[0]
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def span_seconds(text: str) -> float:
+    """Seconds of a span such as 30s, 5m or 1h."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not number.isdigit() or not int(number):
+        raise UsageError(f"--every {text!r}: expected a span such as 30s, 5m or 1h")
+    return float(int(number) * _UNITS[unit])
 
 
 def summary(outcome: RunOutcome) -> dict[str, object]:
@@ -73,6 +186,7 @@ def summary(outcome: RunOutcome) -> dict[str, object]:
     return {
         "run_id": outcome.run_id,
         "exit_code": outcome.exit_code,
+        "spared": outcome.spared,
         "changes": changes,
         "table_versions": dict(sorted(outcome.table_versions.items())),
         "counts": dict(sorted(outcome.counts.items())),
@@ -80,7 +194,7 @@ def summary(outcome: RunOutcome) -> dict[str, object]:
     }
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise UsageError(f"--conf {text!r}: expected KEY=VALUE")
@@ -93,6 +207,9 @@ def _show(outcome: RunOutcome, place: str) -> None:
     from pipelines.cli.grid import Column, grid
 
     console = screen()
+    if outcome.spared:
+        screens.say(console, f"{place} is up to date: nothing is new in {counted(len(outcome.files), 'file')}.")
+        return
     changed = {table: change for table, change in outcome.changes.items() if change}
     screens.say(console, f"run {outcome.run_id} published {place} in {duration(sum(outcome.timings.values()))}.")
     if not changed:

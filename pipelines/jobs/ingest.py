@@ -1,4 +1,4 @@
-"""Files in, bronze and silver tables out: the records of files that are new or have changed, slice by slice.
+"""Files in, bronze and silver tables out: the records of files that are new, have grown or have another name.
 
 `log_files` is written last. It is the ledger of what was read, so after a crash the next run reads again what the
 tables may hold by half, and finds there what it would write.
@@ -9,140 +9,274 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from parsers.reader import Discovery, ReadOptions
+from parsers.reader import Discovery, ReadOptions, SourceFile
+from parsers.reports import whole_report
+from parsers.resume import Start
 from pipelines.clusters import ClusterNames
-from pipelines.jobs.ledger import KnownFile, Plan, plan
-from pipelines.rows import micros
+from pipelines.jobs.files import FileRow, plan_of, stored_files
+from pipelines.jobs.ledger import Plan
+from pipelines.jobs.states import FILE, State, file_report, file_state, parse_states, state_rows
 from pipelines.schemas import TABLES
-from pipelines.stages import log_file_row, name_files, options_id, refused_row
+from pipelines.stages import log_file_row, name_files, refused_row
 from pipelines.tables import Change, Stamp, Warehouse
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
+from pipelines.transforms.kept import Kept, kept_rows
 from pipelines.transforms.parsed import of_kind, parsed, reports
 from pipelines.transforms.rejected_records import rejected_records
-from pipelines.transforms.unknown_messages import unknown_in_files
+from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
 
-FileRow = dict[str, Any]
+
+@dataclass(slots=True)
+class Touched:
+    """What the changed records concern, by cluster: `whole` clusters, or groups and names of events."""
+
+    whole: set[str] = field(default_factory=set)
+    groups: dict[str, set[str]] = field(default_factory=dict)
+    events: dict[str, set[str]] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+
+    @property
+    def clusters(self) -> set[str]:
+        return self.whole | self.events.keys() | self.unknown
+
+    def note(self, cluster: str | None, group: str | None, event: str | None) -> None:
+        """Take one kind of changed record."""
+        if cluster is None:
+            return
+        self.events.setdefault(cluster, set()).add(event or "")
+        if group is not None and event is not None:
+            self.groups.setdefault(cluster, set()).add(group)
 
 
 @dataclass(slots=True)
 class Ingested:
-    """What an ingest did. `known` are all rows of `log_files` after it, `files` those of this input's files, `touched`
-    the clusters whose events changed."""
+    """What an ingest did. `known` are all rows of `log_files` after it, `files` those of this input's files, `scopes` the
+    rows that may have changed, by table."""
 
     known: list[FileRow] = field(default_factory=list)
     files: list[FileRow] = field(default_factory=list)
-    touched: set[str] = field(default_factory=set)
+    touched: Touched = field(default_factory=Touched)
     read: list[str] = field(default_factory=list)
     changes: dict[str, Change] = field(default_factory=dict)
+    scopes: dict[str, Column] = field(default_factory=dict)
 
 
-def stored_files(warehouse: Warehouse) -> list[FileRow]:
-    """Rows of `log_files`, with times in microseconds."""
-    table = warehouse.read("log_files").drop("run_id").toArrow()
-    rows: list[FileRow] = table.to_pylist()
-    for name in ("first_at", "last_at"):
-        for row, value in zip(rows, micros(table[name]), strict=True):
-            row[name] = value
-    return rows
-
-
-def ingest(warehouse: Warehouse, found: Discovery, options: ReadOptions, stamp: Stamp) -> Ingested:
+def ingest(
+    warehouse: Warehouse, found: Discovery, options: ReadOptions, stamp: Stamp, *, block_bytes: int, rebuild: bool = False
+) -> Ingested:
     """Bring bronze and silver up to date with the files found."""
-    stored = {row["path"]: row for row in stored_files(warehouse)}
-    todo = plan(map(_known, (row for row in stored.values() if row["file_id"])), found.files, lambda source: options_id(source, options))
-    records = parsed(warehouse.spark, todo.read, options).persist() if todo.read else None
+    stored = stored_files(warehouse.read("log_files").toArrow())
+    states = parse_states(warehouse.read("state_snapshots").select("kind", "subject", "state", "model_version").toArrow().to_pylist(), FILE)
+    todo = plan_of(stored, states, found, options, rebuild=rebuild)
+    records = parsed(warehouse.spark, todo.read, options, block_bytes).persist() if todo.read else None
     try:
-        return _write(warehouse, found, options, stamp, stored, todo, records)
+        work = _Ingest(warehouse, found, options, stamp, block_bytes, stored, states, todo, records)
+        return work.do()
     finally:
         if records is not None:
             records.unpersist()
 
 
-def _write(
-    warehouse: Warehouse,
-    found: Discovery,
-    options: ReadOptions,
-    stamp: Stamp,
-    stored: Mapping[str, FileRow],
-    todo: Plan,
-    records: DataFrame | None,
-) -> Ingested:
-    sources = {source.name: source for source in found.files}
-    fresh = [log_file_row(row, sources[row["path"]], options) for row in reports(records)] if records is not None else []
-    files = {path: dict(row) for path, row in stored.items() if path not in todo.gone}
-    files |= {row["path"]: row for row in [*fresh, *map(refused_row, found.skipped)]}
-    for path in todo.known.keys() & files.keys():
-        files[path]["cluster_named"] = options.cluster_of(sources[path].relative)
-    names = name_files(files.values())
-    moved = {path for path, row in stored.items() if path in files and row["cluster"] != files[path]["cluster"]} - {
-        row["path"] for row in fresh
-    }
-    again = {row["path"] for row in fresh} | moved | todo.gone
-    done = Ingested(known=list(files.values()), read=[row["path"] for row in fresh])
-    if again:
-        done.changes = _replace_records(warehouse, records, names, stamp, again, moved)
-        done.touched = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in again}
-    done.changes["log_files"] = _replace_files(warehouse, files, stored, stamp)
-    here = {todo.known.get(path, path) for path in sources} | {skip.name for skip in found.skipped}
-    done.files = [row for path, row in files.items() if path in here]
-    return done
+@dataclass(slots=True)
+class _Ingest:
+    warehouse: Warehouse
+    found: Discovery
+    options: ReadOptions
+    stamp: Stamp
+    block_bytes: int
+    stored: dict[str, FileRow]
+    states: dict[str, State]
+    todo: Plan
+    records: DataFrame | None
+    files: dict[str, FileRow] = field(default_factory=dict)
+    names: ClusterNames = field(default_factory=ClusterNames)
+    done: Ingested = field(default_factory=Ingested)
+
+    def do(self) -> Ingested:
+        done, todo = self.done, self.todo
+        sources = {source.name: source for source in self.found.files}
+        fresh, states = self._read_reports()
+        self.files = self._after(fresh, sources)
+        self.names = name_files(self.files.values())
+        done.known = list(self.files.values())
+        done.read = [source.name for source, _ in todo.read]
+        places = _Places(todo, self.stored, self.files)
+        if places.any:
+            self._replace_records(places)
+        self._replace_states(states)
+        self._replace_files()
+        here = {todo.known.get(path, path) for path in sources} | {skip.name for skip in self.found.skipped}
+        done.files = [row for path, row in self.files.items() if path in here]
+        return done
+
+    def _read_reports(self) -> tuple[dict[str, FileRow], dict[str, State]]:
+        """Rows of `log_files` for the files read, and the states of all files afterwards."""
+        todo = self.todo
+        states = {todo.renamed.get(path, path): state for path, state in self.states.items() if path not in todo.gone}
+        parts = reports(self.records) if self.records is not None else {}
+        rows = {}
+        for source, start in todo.read:
+            own = parts[source.name]
+            before = states.get(source.name)
+            row = log_file_row(whole_report(file_report(before, start, own)), source, self.options)
+            if source.plain and row["status"] == "ok":  # it may have grown since it was found
+                row["size_bytes"] = max(row["size_bytes"], row["bytes_read"])
+            rows[source.name] = row
+            state = file_state(source, before, start, own, row["bytes_read"])
+            states.pop(source.name, None)
+            if state is not None:
+                states[source.name] = state
+        return rows, states
+
+    def _after(self, fresh: Mapping[str, FileRow], sources: Mapping[str, SourceFile]) -> dict[str, FileRow]:
+        """All rows of `log_files` by path, as they are to be; clusters are still to be named."""
+        todo = self.todo
+        held = {path: dict(row) for path, row in self.stored.items() if path not in todo.gone}
+        files = {path: row for path, row in held.items() if not row["file_id"]}
+        for path, row in held.items():
+            if row["file_id"]:
+                name = todo.renamed.get(path, path)
+                files[name] = row | {"path": name, "size_bytes": todo.sizes.get(name, row["size_bytes"])}
+        refused = {skip.name: refused_row(skip) for skip in self.found.skipped if skip.name not in todo.unread}
+        files |= refused | dict(fresh)
+        for path in todo.known.keys() & files.keys():
+            files[path]["cluster_named"] = self.options.cluster_of(sources[path].relative)
+        return files
+
+    def _replace_records(self, places: _Places) -> None:
+        records, warehouse = self.records, self.warehouse
+        counts = _known_counts(records, places)
+        events = unknown = refused = None
+        if records is not None:
+            events = in_file_order(of_kind(records, "events"), places.before(self.states)).withColumn("cluster", F.lit(""))
+            unknown = unknown_in_files(of_kind(records, "unknown"), self.block_bytes).withColumn("unknown_in_file_id", F.lit(""))
+            refused = of_kind(records, "rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")})
+        in_files = self._rows("unknown_in_files", unknown, places, "stretch", self.block_bytes)
+        rejected = with_cluster(self._rows("rejected_records", refused, places, "byte_offset"), self.names.names)
+        frames = {
+            "unknown_in_files": with_unknown_id(in_files),
+            "rejected_records": rejected_records(rejected.drop("rejected_record_id")),
+            "events": with_cluster(self._rows("events", events, places, "byte_offset"), self.names.names),
+        }
+        touched = self.done.touched
+        if warehouse.is_empty("events"):
+            touched.whole |= {row["cluster"] for row in self.files.values()}
+        touched.whole |= places.other_clusters
+        for table, frame in frames.items():
+            unit, position = (self.block_bytes, "stretch") if table == "unknown_in_files" else (1, "byte_offset")
+            scope = self.done.scopes[table] = places.scope(position, unit)
+            watch = self._note_changes if table == "events" else None
+            self.done.changes[table] = warehouse.replace(table, frame, self.stamp, scope, count=counts.get(table), watch=watch)
+        if self.done.changes["unknown_in_files"]:
+            touched.unknown |= places.clusters
+
+    def _rows(self, table: str, fresh: DataFrame | None, places: _Places, position: str, unit: int = 1) -> DataFrame:
+        stored = self.warehouse.read(table).drop("run_id")
+        if fresh is not None and not places.kept:
+            return fresh.select(stored.columns)
+        kept = kept_rows(stored, places.kept, position, unit)
+        return kept if fresh is None else fresh.select(kept.columns).unionByName(kept)
+
+    def _note_changes(self, differing: DataFrame) -> None:
+        """Which groups and events the changed rows are about, before and after."""
+        columns = ("cluster", "group", "event")
+        after = differing.select(*columns)
+        before = differing.select(*(F.col(f"_old.{name}").alias(name) for name in columns))
+        for row in after.unionByName(before).distinct().toLocalIterator():
+            self.done.touched.note(row["cluster"], row["group"], row["event"])
+
+    def _replace_states(self, states: Mapping[str, State]) -> None:
+        changed = {path: state for path, state in states.items() if self.states.get(path) != state}
+        gone = self.states.keys() - states.keys()
+        if changed or gone:
+            cluster_of = {path: self.files[path]["cluster"] for path in changed}
+            frame = self.warehouse.spark.createDataFrame(state_rows(FILE, changed, cluster_of))
+            scope = (F.col("kind") == FILE) & F.col("subject").isin(sorted(changed.keys() | gone))
+            self.done.changes["state_snapshots"] = self.warehouse.replace("state_snapshots", frame, self.stamp, scope, part="/files")
+
+    def _replace_files(self) -> None:
+        files, stored = self.files, self.stored
+        schema = pa.schema([each for each in TABLES["log_files"].arrow_schema() if each.name != "run_id"])
+        changed = [row for path, row in files.items() if stored.get(path) != row]
+        gone = stored.keys() - files.keys()
+        self.done.changes["log_files"] = Change()
+        if changed or gone:
+            frame = self.warehouse.spark.createDataFrame(pa.Table.from_pylist(changed, schema=schema))
+            scope = self.done.scopes["log_files"] = F.col("path").isin(sorted({row["path"] for row in changed} | gone))
+            self.done.changes["log_files"] = self.warehouse.replace("log_files", frame, self.stamp, scope)
 
 
-def _known(row: Mapping[str, Any]) -> KnownFile:
-    return KnownFile(row["path"], row["file_id"], row["size_bytes"], row["bytes_read"], row["options_id"])
+class _Places:
+    """Which stored rows a plan concerns: `kept` stay under some path, all others in the scope are replaced."""
+
+    def __init__(self, todo: Plan, stored: Mapping[str, FileRow], files: Mapping[str, FileRow]) -> None:
+        self.kept: list[Kept] = []
+        self.tails: dict[str, int] = {}
+        self.starts: dict[str, tuple[str, Start]] = {}
+        """Path of a file that is read on -> the path that it had, and where."""
+        self.other_clusters: set[str] = set()
+        former = {new: old for old, new in todo.renamed.items()}
+        self._files = {source.name for source, start in todo.read if start is None}
+        self._files |= todo.gone | todo.renamed.keys() | set(todo.renamed.values())
+        for source, start in todo.read:
+            if start is not None:
+                old = former.get(source.name, source.name)
+                self.starts[source.name] = (old, start)
+                if old == source.name and stored[old]["cluster"] == files[old]["cluster"]:
+                    self.tails[old] = start.offset
+                else:
+                    self._keep(stored, old, source.name, start.offset)
+        for old, new in todo.renamed.items():
+            if new not in self.starts:
+                self._keep(stored, old, new)
+        read = {source.name for source, _ in todo.read}
+        for path, row in stored.items():
+            new = todo.renamed.get(path, path)
+            if path in todo.gone or new not in files or not row["file_id"]:
+                continue
+            # What rests on the cluster or the node of a file rests on all that the file holds.
+            if row["cluster"] != files[new]["cluster"]:
+                self.other_clusters |= {row["cluster"], files[new]["cluster"]}
+                if new == path and path not in read:
+                    self._keep(stored, path, path)
+            elif row["node"] != files[new]["node"] and (new not in read or new in self.starts):
+                self.other_clusters.add(row["cluster"])
+        paths = self._files | self.tails.keys()
+        self.clusters = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in paths}
+
+    def _keep(self, stored: Mapping[str, FileRow], old: str, new: str, upto: int | None = None) -> None:
+        self.kept.append(Kept(old, stored[old]["file_id"], new, upto))
+        self._files |= {old, new}
+
+    @property
+    def any(self) -> bool:
+        return bool(self._files or self.tails)
+
+    def before(self, states: Mapping[str, State]) -> dict[str, int]:
+        """Greatest time of what was read of each file before, where there is one."""
+        times = {path: states[old]["report"]["last_at"] for path, (old, _) in self.starts.items()}
+        return {path: at for path, at in times.items() if at is not None}
+
+    def scope(self, position: str, unit: int) -> Column:
+        """The rows that may change, of a table with a `file` and a position in units of `unit` bytes."""
+        whole = F.col("file").isin(sorted(self._files))
+        tails = [
+            (F.col("file") == path) & (F.col(position) >= offset // unit) for path, offset in self.tails.items() if path not in self._files
+        ]
+        return reduce(Column.__or__, tails, whole)
 
 
-def _replace_records(
-    warehouse: Warehouse, records: DataFrame | None, names: ClusterNames, stamp: Stamp, again: set[str], moved: set[str]
-) -> dict[str, Change]:
-    """Replace the rows of files: `again` are all of them, `moved` those whose rows stay but for the cluster."""
-    scope = _in(again)
-
-    def rows(table: str, fresh: DataFrame | None) -> DataFrame:
-        kept = warehouse.read(table).where(_in(moved)).drop("run_id")
-        return kept if fresh is None else fresh.select(kept.columns).unionByName(kept) if moved else fresh.select(kept.columns)
-
-    events = in_file_order(of_kind(records, "events")).withColumn("cluster", F.lit("")) if records is not None else None
-    unknown = unknown_in_files(of_kind(records, "unknown")) if records is not None else None
-    refused = (
-        of_kind(records, "rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")}) if records is not None else None
-    )
-    rejected = with_cluster(rows("rejected_records", refused), names.names).drop("rejected_record_id")
-    counts = _known_counts(records, moved)
-    frames = {
-        "unknown_in_files": rows("unknown_in_files", unknown),
-        "rejected_records": rejected_records(rejected),
-        "events": with_cluster(rows("events", events), names.names),
-    }
-    return {table: warehouse.replace(table, frame, stamp, scope, count=counts.get(table)) for table, frame in frames.items()}
-
-
-def _known_counts(records: DataFrame | None, moved: set[str]) -> dict[str, int]:
+def _known_counts(records: DataFrame | None, places: _Places) -> dict[str, int]:
     """Rows that these tables will get, where that is known without making them."""
-    if records is None or moved:
+    if records is None or places.kept:
         return {}
     by_kind = Counter({row["kind"]: row["count"] for row in records.groupBy("kind").count().collect()})
     counts = {"rejected_records": by_kind["rejected"], "events": by_kind["events"]}
     return counts if by_kind["unknown"] else counts | {"unknown_in_files": 0}
-
-
-def _in(files: set[str]) -> Column:
-    return F.col("file").isin(sorted(files))
-
-
-def _replace_files(warehouse: Warehouse, files: Mapping[str, FileRow], stored: Mapping[str, FileRow], stamp: Stamp) -> Change:
-    table = TABLES["log_files"]
-    schema = pa.schema([each for each in table.arrow_schema() if each.name != "run_id"])
-    changed = [row for path, row in files.items() if stored.get(path) != row]
-    gone = stored.keys() - files.keys()
-    if not changed and not gone:
-        return Change()
-    frame = warehouse.spark.createDataFrame(pa.Table.from_pylist(changed, schema=schema))
-    return warehouse.replace("log_files", frame, stamp, F.col("path").isin(sorted({row["path"] for row in changed} | gone)))

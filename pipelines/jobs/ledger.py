@@ -1,64 +1,198 @@
-"""Which files a run has to read: those that `bronze.log_files` does not know yet as they are now.
+"""Which files a run has to read, and from where: what `bronze.log_files` does not know yet as it is now.
 
-A file is the same when its path, identity, size and reading options are. Content that is known under a path outside of
-this input (rotated, compressed, copied) is not read again; where it has grown, it is read under its new path.
+Content is known by itself: by the hash of its beginning and by checkpoints further on, not by name or inode. So a file
+that was renamed, compressed or copied is the same, one that has grown goes on where it was left, and one of which another
+file has taken the name keeps its rows under a name of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from parsers.files import content_length
+from parsers.files import IDENTITY_BYTES, Skipped, content_length
 from parsers.reader import SourceFile
+from parsers.resume import Checkpoint, Start, begins_as, head_hashes
+
+_COPY = "the same content stands in"
+_UNREADABLE = "cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """What an earlier run wrote down of a file that it has read."""
+    """What an earlier run wrote down of content that it has read. `start` is where reading can go on."""
 
     path: str
     file_id: str
     size_bytes: int
     bytes_read: int
-    options_id: str
+    options_id: str | None
+    start: Start | None = None
+    checkpoints: tuple[Checkpoint, ...] = ()
 
 
 @dataclass(slots=True)
 class Plan:
-    """`read` are files to read as a whole. `known` are paths of this input -> paths under which their content is known."""
+    """`read` are files to read, from a start or as a whole; all else is about paths in the tables."""
 
-    read: list[SourceFile] = field(default_factory=list)
+    read: list[tuple[SourceFile, Start | None]] = field(default_factory=list)
     known: dict[str, str] = field(default_factory=dict)
+    """Paths of this input whose content is known -> the path that it has in the tables after this run."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Paths of known content -> the path that its rows have from now on."""
     gone: set[str] = field(default_factory=set)
-    """Paths whose rows go: their content is read under another path."""
+    """Paths whose rows go: their content is read again, or stands elsewhere."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Paths, as they are after this run -> size on disk, where that alone has changed."""
+    stale: list[str] = field(default_factory=list)
+    """Paths of this input whose records would be others by now: catalogue or options have changed."""
+    unread: set[str] = field(default_factory=set)
+    """Paths that can't be read at the moment, and whose content is known."""
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.read or self.renamed or self.gone or self.sizes or self.stale)
 
 
 def plan(
     known: Iterable[KnownFile],
-    found: Iterable[SourceFile],
+    found: Sequence[SourceFile],
+    skipped: Sequence[Skipped],
     options_id: Callable[[SourceFile], str],
-    length: Callable[[SourceFile], int] = content_length,
+    *,
+    rebuild: bool = False,
+    exists: Callable[[str], bool] = os.path.exists,
 ) -> Plan:
-    """Say what to read. `length` tells the decompressed length of a file; it is asked only for content that may have moved."""
-    by_path = {file.path: file for file in known}
-    sources = list(found)
-    here = {source.name for source in sources}
-    elsewhere = {file.file_id: file for file in by_path.values() if file.path not in here}
+    """Say what to read. With `rebuild` everything found is read as a whole; content that is gone stays as it was read."""
+    matching = _Matching(list(known), found, skipped, exists)
     result = Plan()
-    for source in sources:
-        own = by_path.get(source.name)
-        moved = elsewhere.get(source.file_id) if own is None or own.file_id != source.file_id else None
-        if own is not None and _unchanged(own, source, options_id(source)):
-            result.known[source.name] = own.path
-        elif moved is not None and moved.options_id == options_id(source) and length(source) <= moved.bytes_read:
-            result.known[source.name] = moved.path
+    for source in found:
+        match = matching.of.get(source.name)
+        if match is None:
+            result.read.append((source, None))
         else:
-            result.read.append(source)
-            if moved is not None:  # it went on under its new name
-                result.gone.add(moved.path)
+            _decide(result, source, *match, options_id(source), matching, rebuild=rebuild)
+    for skip in skipped:
+        if skip.reason.startswith(_UNREADABLE) and skip.name in matching.by_path and skip.name not in matching.taken:
+            result.unread.add(skip.name)
+    _make_room(result, matching, skipped)
     return result
 
 
-def _unchanged(own: KnownFile, source: SourceFile, options_id: str) -> bool:
-    return (own.file_id, own.size_bytes, own.options_id) == (source.file_id, source.size_bytes, options_id)
+def _decide(result: Plan, source: SourceFile, file: KnownFile, length: int, options_id: str, matching: _Matching, *, rebuild: bool) -> None:
+    """What becomes of a source whose content begins as that of a known file."""
+    same_path, same_options = file.path == source.name, file.options_id == options_id
+    if rebuild or not (same_options or same_path):
+        result.read.append((source, None))
+        if not same_path:
+            result.gone.add(file.path)
+    elif not same_options:
+        result.stale.append(source.name)
+        result.known[source.name] = file.path
+    elif length > file.bytes_read:
+        result.read.append((source, file.start))
+        if not same_path and file.start is not None:
+            result.renamed[file.path] = source.name
+        elif not same_path:
+            result.gone.add(file.path)
+    else:
+        result.known[source.name] = _keep(result, source, file, length, matching)
+
+
+def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matching: _Matching) -> str:
+    """The path under which known content goes on, of which the source holds all, or less."""
+    path = file.path
+    if path != source.name and length == file.bytes_read and not matching.still_there(file):
+        result.renamed[path] = path = source.name
+    elif path != source.name and path in matching.here:
+        result.renamed[path] = path = _aside(file)
+    if path == source.name and length == file.bytes_read and source.size_bytes != file.size_bytes:
+        result.sizes[path] = source.size_bytes
+    return path
+
+
+def _aside(file: KnownFile) -> str:
+    """A name for content whose own name another file has."""
+    return f"{file.path}@{file.file_id[:12]}"
+
+
+def _make_room(result: Plan, matching: _Matching, skipped: Sequence[Skipped]) -> None:
+    """Known content whose name another file has now, and that was not found again, gets a name of its own."""
+    copies = {skip.name for skip in skipped if skip.reason.startswith(_COPY)}
+    for path in sorted(matching.here & matching.by_path.keys() - matching.taken - result.unread):
+        file = matching.by_path[path]
+        if path in copies:
+            result.gone.add(path)
+        else:
+            result.renamed[path] = _aside(file)
+
+
+class _Matching:
+    """Which known content each source goes on with: `of` gives it by the source's name, with the source's length."""
+
+    def __init__(
+        self, known: Sequence[KnownFile], found: Sequence[SourceFile], skipped: Sequence[Skipped], exists: Callable[[str], bool]
+    ) -> None:
+        self.by_path = {file.path: file for file in known}
+        self.here = {source.name for source in found} | {skip.name for skip in skipped}
+        self.taken: set[str] = set()
+        self.of: dict[str, tuple[KnownFile, int]] = {}
+        self._exists = exists
+        self._by_id: dict[str, list[KnownFile]] = {}
+        for file in known:
+            self._by_id.setdefault(file.file_id, []).append(file)
+        self._short = sorted({file.bytes_read for file in known if file.bytes_read < IDENTITY_BYTES})
+        # Each path keeps its own content before others may look for theirs.
+        for source in found:
+            own = self.by_path.get(source.name)
+            if own is not None:
+                self._try(source, [own])
+        for source in found:
+            if source.name not in self.of:
+                self._try(source, self._candidates(source))
+
+    def still_there(self, file: KnownFile) -> bool:
+        """The content can still be met under its path, as far as this input doesn't say otherwise."""
+        return file.path not in self.here and self._exists(file.path)
+
+    def _try(self, source: SourceFile, candidates: Iterable[KnownFile]) -> None:
+        for file in candidates:
+            if file.path in self.taken:
+                continue
+            length = _length_if_same(file, source)
+            if length is not None:
+                self.of[source.name] = (file, length)
+                self.taken.add(file.path)
+                return
+
+    def _candidates(self, source: SourceFile) -> list[KnownFile]:
+        same = list(self._by_id.get(source.file_id, ()))
+        for length, identity in head_hashes(source, self._short) if self._short else ():
+            same += [file for file in self._by_id.get(identity, ()) if file.bytes_read == length and file not in same]
+        return sorted(same, key=lambda file: -file.bytes_read)
+
+
+def _length_if_same(file: KnownFile, source: SourceFile) -> int | None:
+    """The length of the source if it begins with the known content or is its beginning, else None."""
+    if (file.path, file.file_id, file.size_bytes) == (source.name, source.file_id, source.size_bytes):
+        return file.bytes_read
+    if file.bytes_read < IDENTITY_BYTES:
+        same = file.file_id == source.file_id or (file.bytes_read, file.file_id) in head_hashes(source, [file.bytes_read])
+        return content_length(source) if same else None
+    if file.file_id != source.file_id:
+        return None
+    length = content_length(source)
+    return length if begins_as(source, length, file.checkpoints) else None
+
+
+def known_files(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Mapping[str, Any]]) -> list[KnownFile]:
+    """Content that the ledger knows, from rows of `log_files` and states of files by path."""
+    return [_known(row, states.get(row["path"], {})) for row in rows if row["file_id"]]
+
+
+def _known(row: Mapping[str, Any], state: Mapping[str, Any]) -> KnownFile:
+    start = Start(state["offset"], state["line"]) if state.get("offset") else None
+    places = tuple((at, digest) for at, digest in state.get("checkpoints", ()))
+    return KnownFile(row["path"], row["file_id"], row["size_bytes"] or 0, row["bytes_read"] or 0, row["options_id"], start, places)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pipelines.jobs.replay import Replayed
+from pipelines.jobs.states import CLUSTER
 from pipelines.quality.gate import Result
 from pipelines.schemas import TABLES
 from pipelines.tables import Change, Stamp, Warehouse
 
 
-def publish(
-    warehouse: Warehouse, frames: Mapping[str, DataFrame], counts: Mapping[str, int], clusters: set[str], stamp: Stamp
-) -> dict[str, Change]:
-    """Make the rows of these clusters equal to `frames`, which have `counts` rows, table by table."""
-    scope = F.col("cluster").isin(sorted(clusters))
-    return {name: warehouse.replace(name, frame, stamp, scope, count=counts[name]) for name, frame in frames.items()}
+def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Change]:
+    """Make the stored rows that were replayed equal to what came out, table by table, and say what they rest on."""
+    changes = {
+        name: warehouse.replace(name, frame, stamp, rows.scopes[name], count=rows.counts[name]) for name, frame in rows.frames.items()
+    }
+    if rows.states.num_rows:
+        subjects = rows.states["subject"].to_pylist()
+        scope = (F.col("kind") == CLUSTER) & F.col("subject").isin(subjects)
+        states = warehouse.spark.createDataFrame(rows.states)
+        changes["state_snapshots"] = warehouse.replace("state_snapshots", states, stamp, scope, part="/clusters")
+    return changes
 
 
 def record_results(warehouse: Warehouse, results: Iterable[Result], stamp: Stamp) -> Change:

@@ -21,14 +21,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from models.incidents import Limits
+from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.reader import Discovery, ReadOptions, find_files, unmatched_globs
 from pipelines.errors import CannotWrite, GateFailed, JobError, NothingReadable
-from pipelines.versions import catalogue_version, fingerprint_of, model_version, product_version
+from pipelines.jobs.entries import VERSIONED, Published, Run
+from pipelines.jobs.files import FileRow
+from pipelines.packages import check_packages
+from pipelines.versions import catalogue_version, model_version, product_version
 
 if TYPE_CHECKING:
-    from pipelines.jobs.ingest import Ingested
+    from pyspark.sql import DataFrame
+
+    from pipelines.jobs.ingest import Ingested, Touched
     from pipelines.jobs.replay import Replayed
-    from pipelines.jobs.runs import Published, Run, Runs
+    from pipelines.jobs.runs import Runs
     from pipelines.quality.gate import Result
     from pipelines.tables import Change, Stamp, Warehouse
 
@@ -47,8 +53,12 @@ class RunOptions:
     limits: Limits = field(default_factory=Limits)
     thresholds: Mapping[str, float] = field(default_factory=dict)
     spark: Mapping[str, str] = field(default_factory=dict)
-    stale_after: timedelta = timedelta(hours=12)
-    """A run of another host that was not seen for so long is taken for dead."""
+    rebuild: bool = False
+    """Read everything again that is there, and replay everything; what is gone stays as it was read."""
+    block_bytes: int = FOLD_BLOCK_BYTES
+    """Reading of a file that grows goes on at the last multiple of this."""
+    stale_after: timedelta = timedelta(minutes=10)
+    """A run of another host that gave no sign of life for so long is taken for dead."""
 
 
 @dataclass(slots=True)
@@ -63,6 +73,8 @@ class RunOutcome:
     timings: dict[str, float] = field(default_factory=dict)
     files: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    spared: bool = False
+    """Nothing was new, and Spark was not even started."""
 
     @property
     def changed(self) -> bool:
@@ -71,7 +83,9 @@ class RunOutcome:
 
 def run(options: RunOptions) -> RunOutcome:
     """Run the job. Errors that the user can mend are JobErrors, each with its exit code; the run's entry names them too."""
+    check_packages()
     read = dataclasses.replace(options.read, fold_runs=True)
+    began = time.monotonic()
     found = find_files(list(options.inputs), read)
     if found.missing:
         raise NothingReadable(f"{found.missing[0]}: no such file or folder")
@@ -79,15 +93,47 @@ def run(options: RunOptions) -> RunOutcome:
         raise NothingReadable(_nothing(options.inputs, found))
     _writable(options.warehouse)
     outcome = RunOutcome(run_id=uuid.uuid4().hex, warnings=[f"no file matches {glob}" for glob in unmatched_globs(found, read)])
+    outcome.timings["look"] = round(time.monotonic() - began, 3)
+    entry = _entry(options, read, outcome.run_id)
+    if not options.rebuild and _spared(options, found, read, entry, outcome):
+        return outcome
     with ThreadPoolExecutor(1) as beside:
         checker = beside.submit(_load_gates)
         with _timed(outcome, "session"):
             warehouse, register = _open(options)
-        entry = _entry(options, read, outcome.run_id)
         register.start(entry)
         with _closed_on_error(register, entry, outcome):
-            _Job(options, read, warehouse, register, entry, outcome, checker).work(found)
+            job = _Job(options, read, warehouse, register, entry, outcome, checker)
+            with register.alive(entry):
+                job.work(found)
+            job.publish()
     return outcome
+
+
+def _spared(options: RunOptions, found: Discovery, read: ReadOptions, entry: Run, outcome: RunOutcome) -> bool:
+    """Whether nothing is new, which is then written down."""
+    from pipelines.jobs.unchanged import nothing_new, write_down
+
+    with _timed(outcome, "compare"):
+        unchanged = nothing_new(options.warehouse, found, read, entry, options.stale_after)
+    if unchanged is None:
+        return False
+    note_files(outcome, unchanged.files, options.inputs, [])
+    outcome.table_versions = dict(unchanged.before.table_versions)
+    outcome.spared = True
+    write_down(options.warehouse, entry, unchanged, outcome.exit_code, outcome.counts, outcome.timings)
+    return True
+
+
+def note_files(outcome: RunOutcome, files: list[FileRow], inputs: Sequence[str], read: Sequence[str]) -> None:
+    """What the files of this input say: counts, and whether some of it was refused."""
+    outcome.files = files
+    outcome.counts |= {"files": len(files), "files_read": len(read)}
+    for name in ("records", "recognised", "unknown", "rejected"):
+        outcome.counts[name] = sum(row[name] for row in files)
+    refused = any(row["status"] in ("rejected", "truncated") or row["rejected"] for row in files)
+    if refused or any(row["status"] != "ok" and row["path"] in set(inputs) for row in files):
+        outcome.exit_code = SOME_REJECTED
 
 
 def _load_gates() -> None:
@@ -128,8 +174,6 @@ def _open(options: RunOptions) -> tuple[Warehouse, Runs]:
 
 
 def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> Run:
-    from pipelines.jobs.runs import Run
-
     told = {
         "read": dataclasses.asdict(read),
         "assume": dict(options.assume),
@@ -151,7 +195,7 @@ def _timed(outcome: RunOutcome, stage: str) -> Iterator[None]:
 @contextmanager
 def _closed_on_error(register: Runs, entry: Run, outcome: RunOutcome) -> Iterator[None]:
     """Close the entry of a run that fails, and give the disk's errors their name."""
-    from pipelines.jobs.runs import FAILED
+    from pipelines.jobs.entries import FAILED
 
     try:
         yield
@@ -188,27 +232,30 @@ class _Job:
 
     def work(self, found: Discovery) -> None:
         from pipelines.jobs.ingest import ingest
+        from pipelines.jobs.unchanged import check_versions
 
         stamp = self._stamp()
         with _timed(self.outcome, "open"):
             self.warehouse.open()
-        before = self.register.before
-        settled = before is not None and self._settled(before)
+        before, rebuild = self.register.before, self.options.rebuild
+        if before is not None and not rebuild:
+            check_versions(before, self.entry)
+        settled = before is not None and not rebuild and self._settled(before)
         with _timed(self.outcome, "ingest"):
-            ingested = ingest(self.warehouse, found, self.read, stamp)
-        self._note(ingested)
+            ingested = ingest(self.warehouse, found, self.read, stamp, block_bytes=self.options.block_bytes, rebuild=rebuild)
+        note_files(self.outcome, ingested.files, self.options.inputs, ingested.read)
+        self.outcome.changes |= ingested.changes
         if settled and not any(ingested.changes.values()):
-            self._publish()
             return
-        clusters = ingested.touched if settled else {row["cluster"] for row in ingested.known}
+        if not settled:
+            ingested.touched.whole |= {row["cluster"] for row in ingested.known}
         results: list[Result] = []
         try:
             with _timed(self.outcome, "check_silver"):
-                self._check_silver(results, None if not settled else ingested.read)
-            self._replay_and_write(ingested.known, clusters, stamp, results)
+                self._check_silver(results, ingested, everything=not settled)
+            self._replay_and_write(ingested.known, ingested.touched, stamp, results)
         finally:
             self._record(results, stamp)
-        self._publish()
 
     def _stamp(self) -> Stamp:
         from pipelines.tables import Stamp
@@ -216,62 +263,60 @@ class _Job:
         return Stamp(self.entry.run_id, self.entry.run_number, f"groupscope/{catalogue_version()}/{model_version()}")
 
     def _settled(self, before: Published) -> bool:
-        """Nothing but the files can have changed since the last published run."""
-        verdicts = ("assume", "limits", "thresholds")
-        same = fingerprint_of([before.options.get(name) for name in verdicts]) == fingerprint_of(
-            [self.entry.options[name] for name in verdicts]
-        )
-        now = {name: version for name, version in self.warehouse.versions().items() if name != "runs"}
-        return same and before.model_version == self.entry.model_version and dict(before.table_versions) == now
+        """The tables are as the last published run left them."""
+        return dict(before.table_versions) == self._versions()
 
-    def _note(self, ingested: Ingested) -> None:
-        outcome = self.outcome
-        outcome.files = ingested.files
-        outcome.changes |= ingested.changes
-        outcome.counts |= {"files": len(ingested.files), "files_read": len(ingested.read)}
-        for name in ("records", "recognised", "unknown", "rejected"):
-            outcome.counts[name] = sum(row[name] for row in ingested.files)
-        refused = any(row["status"] in ("rejected", "truncated") or row["rejected"] for row in ingested.files)
-        named = set(self.options.inputs)
-        if refused or any(row["status"] != "ok" and row["path"] in named for row in ingested.files):
-            outcome.exit_code = SOME_REJECTED
+    def _versions(self) -> dict[str, int]:
+        found = self.warehouse.versions()
+        return {name: found[name] for name in VERSIONED}
 
-    def _check_silver(self, results: list[Result], read: list[str] | None) -> None:
-        """The gate between silver and gold: the rows of the files that were read, or all of them (None)."""
+    def _check_silver(self, results: list[Result], ingested: Ingested, *, everything: bool) -> None:
+        """The gate between silver and gold: rows that may have changed, or all of them."""
         from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
 
         from pipelines.quality.gate import run_gate, stop_if_failed
 
-        frames = {}
-        for name, column in {"log_files": "path", "rejected_records": "file", "unknown_in_files": "file", "events": "file"}.items():
+        frames: dict[str, DataFrame] = {}
+        for name in ("log_files", "rejected_records", "unknown_in_files", "events"):
             rows = self.warehouse.read(name)
-            frames[name] = rows if read is None else rows.where(F.col(column).isin(read))
+            if everything or name in ingested.scopes:
+                frames[name] = rows if everything else rows.where(ingested.scopes[name])
+        if not frames:
+            return
         sizes = [frame.agg(F.lit(name).alias("table"), F.count("*").alias("count")) for name, frame in frames.items()]
         counts = {row["table"]: row["count"] for row in reduce(DataFrame.unionByName, sizes).collect()}
         self.checker.result()
         results += run_gate("silver", frames, counts, self.options.thresholds)
         stop_if_failed(results)
 
-    def _replay_and_write(self, files: list[dict[str, Any]], clusters: set[str], stamp: Stamp, results: list[Result]) -> None:
+    def _replay_and_write(self, files: list[FileRow], touched: Touched, stamp: Stamp, results: list[Result]) -> None:
+        from pyspark.sql import functions as F
+
         from pipelines.jobs.publish import publish
         from pipelines.jobs.replay import ReplayOptions, replay
+        from pipelines.jobs.states import CLUSTER, parse_states
 
         began = time.monotonic()
-        with replay(self.warehouse, files, clusters, ReplayOptions(self.options.assume, self.options.limits)) as rows:
+        stored = self.warehouse.read("state_snapshots").where(F.col("kind") == CLUSTER)
+        states = parse_states(stored.toArrow().to_pylist(), CLUSTER)
+        with replay(self.warehouse, files, touched, states, ReplayOptions(self.options.assume, self.options.limits)) as rows:
             self.outcome.timings["replay"] = round(time.monotonic() - began, 3)
             self.outcome.counts |= rows.counts
+            self.outcome.counts["groups_replayed"] = rows.groups
             with _timed(self.outcome, "check_gold"):
                 self._check_gold(rows, results)
             with _timed(self.outcome, "write"):
-                self.outcome.changes |= publish(self.warehouse, rows.frames, rows.counts, clusters, stamp)
+                self.outcome.changes |= publish(self.warehouse, rows, stamp)
 
     def _check_gold(self, rows: Replayed, results: list[Result]) -> None:
         """The gate before publication: what is about to be written."""
         from pipelines.quality.gate import run_gate, stop_if_failed
 
-        results += run_gate("gold", rows.frames, rows.counts, self.options.thresholds)
-        stop_if_failed(results)
+        if rows.frames:
+            self.checker.result()
+            results += run_gate("gold", rows.frames, rows.counts, self.options.thresholds, rows.whole)
+            stop_if_failed(results)
 
     def _record(self, results: list[Result], stamp: Stamp) -> None:
         from pipelines.jobs.publish import record_results
@@ -280,11 +325,12 @@ class _Job:
             with _timed(self.outcome, "record"):
                 self.outcome.changes["quality_results"] = record_results(self.warehouse, results, stamp)
 
-    def _publish(self) -> None:
-        from pipelines.jobs.runs import PUBLISHED
+    def publish(self) -> None:
+        """Let readers see what was done."""
+        from pipelines.jobs.entries import PUBLISHED
 
         outcome = self.outcome
-        outcome.table_versions = {name: version for name, version in self.warehouse.versions().items() if name != "runs"}
+        outcome.table_versions = self._versions()
         self.register.finish(
             self.entry, PUBLISHED, outcome.exit_code, table_versions=outcome.table_versions, counts=outcome.counts, timings=outcome.timings
         )

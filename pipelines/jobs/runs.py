@@ -8,97 +8,46 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import random
-import socket
+import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from delta.exceptions import DeltaConcurrentModificationException
+from delta import exceptions as conflicts
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.errors import WarehouseBusy
+from pipelines.jobs.entries import FAILED, PUBLISHED, RUNNING, RUNS, Published, Run, held, holds, published_from
+from pipelines.jobs.owner import Owner
+from pipelines.points import reached
 from pipelines.schemas import TABLES
 from pipelines.tables import Warehouse
 
-RUNNING, PUBLISHED, FAILED = "running", "published", "failed"
-_TABLE = "runs"
+ALIVE_SECONDS = 60.0
+"""A run gives a sign of life so often."""
+
+JVM_SECONDS = 60.0
+"""A dead run's JVM may take so long to end."""
+
 _TRIES = 5
+_CONFLICTS = (
+    conflicts.DeltaConcurrentModificationException,
+    conflicts.ConcurrentAppendException,
+    conflicts.ConcurrentDeleteReadException,
+    conflicts.ConcurrentDeleteDeleteException,
+    conflicts.ConcurrentTransactionException,
+    conflicts.ConcurrentWriteException,
+    conflicts.MetadataChangedException,
+    conflicts.ProtocolChangedException,
+)
+"""Delta's exceptions of commits at the same moment, which have no base in common."""
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """The process that holds a warehouse. `born` tells it from a later process of the same number, where the system says."""
-
-    host: str
-    process: int
-    born: str | None
-
-    @classmethod
-    def here(cls) -> Owner:
-        return cls(socket.gethostname(), os.getpid(), _born(os.getpid()))
-
-    def text(self) -> str:
-        return json.dumps({"host": self.host, "process": self.process, "born": self.born}, sort_keys=True)
-
-    @classmethod
-    def read(cls, text: str) -> Owner:
-        values = json.loads(text)
-        return cls(values["host"], values["process"], values["born"])
-
-    def lives(self) -> bool | None:
-        """Whether the process is still there; None for one of another host."""
-        if self.host != socket.gethostname():
-            return None
-        try:
-            os.kill(self.process, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return self.born is None or self.born == _born(self.process)
-
-
-def _born(process: int) -> str | None:
-    """When a process was started, as the kernel counts (field 22 of /proc/PID/stat); None where there is no /proc."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return text.rpartition(")")[2].split()[19]
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The last published run, as the next one needs it."""
-
-    run_number: int
-    table_versions: Mapping[str, int]
-    model_version: str
-    options: Mapping[str, Any]
-
-
-@dataclass(slots=True)
-class Run:
-    """This run's entry. `start` writes it, `finish` closes it."""
-
-    run_id: str
-    inputs: list[str]
-    options: Mapping[str, Any]
-    product_version: str
-    catalogue_version: str
-    model_version: str
-    run_number: int = 0
-    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 class Runs:
@@ -115,16 +64,28 @@ class Runs:
         rows = self._rows(F.lit(True)).select("run_id", "run_number", "status", "owner", "seen_at").toArrow().to_pylist()
         self._refuse_if_held([row for row in rows if row["status"] == RUNNING])
         run.run_number = 1 + max((row["run_number"] for row in rows), default=0)
+        reached("before entry")
         self._append(run)
-        telling = self._rows(F.col("status").isin(RUNNING, PUBLISHED) & (F.col("run_id") != run.run_id)).toArrow().to_pylist()
-        others = [row for row in telling if row["status"] == RUNNING]
+        reached("after entry")
+        rows = self._rows(F.col("run_id") != run.run_id).select("run_id", "run_number", "status", "owner", "seen_at").toArrow().to_pylist()
+        others = [row for row in rows if row["status"] == RUNNING]
         first = self._first_of([run.run_id, *(row["run_id"] for row in others)]) if others else run.run_id
         if first != run.run_id:
             holder = next(row for row in others if row["run_id"] == first)
             self.finish(run, FAILED, WarehouseBusy.exit_code, error="another run was there first")
-            raise WarehouseBusy(_held(holder))
-        published = [row for row in telling if row["status"] == PUBLISHED]
-        self.before = _published(max(published, key=itemgetter("run_number"))) if published else None
+            raise WarehouseBusy(held(holder))
+        self._number(run, max((row["run_number"] for row in rows), default=0))
+        self.before = self._last_published()
+
+    def _number(self, run: Run, before: int) -> None:
+        """A run that came and went while this one took the warehouse may have the same number: transactions need their own."""
+        if before >= run.run_number:
+            run.run_number = before + 1
+            self._update(F.col("run_id") == run.run_id, {"run_number": F.lit(run.run_number)})
+
+    def _last_published(self) -> Published | None:
+        found = self._rows(F.col("status") == PUBLISHED).orderBy(F.desc("run_number")).limit(1).toArrow().to_pylist()
+        return published_from(found[0]) if found else None
 
     def finish(
         self,
@@ -145,53 +106,95 @@ class Runs:
             "table_versions": _map(table_versions, "bigint"),
             "counts": _map(counts, "bigint"),
             "timings": _map(timings, "double"),
+            "ended_at": F.lit(datetime.now(UTC)),
         }
-        self._update(F.col("run_id") == run.run_id, values)
+        reached(f"before {status}")
+        self._update((F.col("run_id") == run.run_id) & (F.col("status") == RUNNING), values)
+        if status == PUBLISHED and not self._is(run, PUBLISHED):
+            raise WarehouseBusy("this run was taken for dead, and another one has taken the warehouse over: nothing of it is published")
+        reached(f"after {status}")
+
+    def _is(self, run: Run, status: str) -> bool:
+        return bool(self._rows((F.col("run_id") == run.run_id) & (F.col("status") == status)).limit(1).collect())
+
+    def takes_over(self, run: Run, before: Published) -> None:
+        """This entry publishes what an earlier run has made, so it has that run's options and versions."""
+        told = {
+            "options": F.lit(json.dumps(before.options, sort_keys=True, default=str)),
+            "catalogue_version": F.lit(before.catalogue_version),
+            "model_version": F.lit(before.model_version),
+        }
+        self._update(F.col("run_id") == run.run_id, told)
+
+    def expire(self, before: datetime) -> int:
+        """Remove entries of runs that ended before that time, but for the last published one; say how many."""
+        kept = self.before.run_number if self.before is not None else -1
+        old = F.col("ended_at").isNotNull() & (F.col("ended_at") < F.lit(before)) & (F.col("run_number") != kept)
+        count = self._rows(old).count()
+        if count:
+            _again(lambda: DeltaTable.forPath(self._warehouse.spark, self._warehouse.path(RUNS)).delete(old))
+        return count
+
+    @contextmanager
+    def alive(self, run: Run) -> Iterator[None]:
+        """Give signs of life meanwhile, in a session of their own: transactions of the run's writes are none of theirs."""
+        over = threading.Event()
+        session = self._warehouse.spark.newSession()
+
+        def tell() -> None:
+            while not over.wait(ALIVE_SECONDS):
+                table = DeltaTable.forPath(session, self._warehouse.path(RUNS))
+                try:
+                    _again(lambda table=table: table.update(F.col("run_id") == run.run_id, {"seen_at": F.lit(datetime.now(UTC))}))  # type: ignore[misc]
+                except Exception:
+                    _log.exception("run %s could not give a sign of life", run.run_id)
+
+        thread = threading.Thread(target=tell, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def _rows(self, condition: Column) -> DataFrame:
-        return self._warehouse.read(_TABLE).where(condition)
+        return self._warehouse.read(RUNS).where(condition)
 
     def _refuse_if_held(self, running: list[dict[str, Any]]) -> None:
         for row in running:
             if self._lives(row):
-                raise WarehouseBusy(_held(row))
+                raise WarehouseBusy(held(row))
             _log.warning("run %s ended without a word; its entry is closed", row["run_id"])
-            values = {"status": F.lit(FAILED), "error": F.lit("the process ended without a word")}
+            values = {"status": F.lit(FAILED), "ended_at": F.col("seen_at"), "error": F.lit("the process ended without a word")}
             self._update((F.col("run_id") == row["run_id"]) & (F.col("status") == RUNNING), values)
 
     def _lives(self, row: Mapping[str, Any]) -> bool:
-        lives = Owner.read(row["owner"]).lives()
-        return lives if lives is not None else datetime.now(UTC) - row["seen_at"] < self._stale_after
+        owner = Owner.read(row["owner"])
+        lives = holds(row, self._stale_after)
+        # A killed driver leaves a JVM for a moment, which may still be writing.
+        return lives or (owner.lives() is False and not owner.wait_for_jvm(JVM_SECONDS))
 
     def _append(self, run: Run) -> None:
-        row = dict.fromkeys(TABLES[_TABLE].column_names) | {
-            "run_id": run.run_id,
-            "run_number": run.run_number,
+        row = run.row() | {
             "status": RUNNING,
-            "started_at": run.started_at,
             "seen_at": run.started_at,
             "owner": Owner.here().text(),
-            "inputs": run.inputs,
-            "options": json.dumps(run.options, sort_keys=True, default=str),
-            "product_version": run.product_version,
-            "catalogue_version": run.catalogue_version,
-            "model_version": run.model_version,
         }
-        table = pa.Table.from_pylist([row], schema=TABLES[_TABLE].arrow_schema())
+        table = pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema())
         frame = self._warehouse.spark.createDataFrame(table)
-        path = self._warehouse.path(_TABLE)
+        path = self._warehouse.path(RUNS)
         frame.coalesce(1).write.format("delta").mode("append").option("userMetadata", run.run_id).save(path)
 
     def _first_of(self, run_ids: list[str]) -> str:
         """Which of these runs was written down first."""
-        history = DeltaTable.forPath(self._warehouse.spark, self._warehouse.path(_TABLE)).history()
+        history = DeltaTable.forPath(self._warehouse.spark, self._warehouse.path(RUNS)).history()
         written = history.where(F.col("userMetadata").isin(run_ids)).orderBy("version").select("userMetadata").limit(1).collect()
         return str(written[0][0])
 
     def _update(self, condition: Column, values: Mapping[str, Column]) -> None:
         now = F.lit(datetime.now(UTC))
-        table = DeltaTable.forPath(self._warehouse.spark, self._warehouse.path(_TABLE))
-        _again(lambda: table.update(condition, {"seen_at": now, "ended_at": now, **values}))
+        table = DeltaTable.forPath(self._warehouse.spark, self._warehouse.path(RUNS))
+        _again(lambda: table.update(condition, {"seen_at": now, **values}))
 
 
 def _again(write: Callable[[], object]) -> None:
@@ -199,7 +202,7 @@ def _again(write: Callable[[], object]) -> None:
     for left in reversed(range(_TRIES)):
         try:
             write()
-        except DeltaConcurrentModificationException:
+        except _CONFLICTS:
             if not left:
                 raise
             time.sleep(random.uniform(0.1, 1.0))  # noqa: S311 - spreads tries, guards nothing
@@ -207,20 +210,11 @@ def _again(write: Callable[[], object]) -> None:
             return
 
 
-def _published(row: Mapping[str, Any]) -> Published:
-    return Published(row["run_number"], dict(row["table_versions"] or ()), row["model_version"], json.loads(row["options"]))
-
-
-def _held(row: Mapping[str, Any]) -> str:
-    owner = Owner.read(row["owner"])
-    since = row["seen_at"].isoformat(timespec="seconds")
-    return (
-        f"another run holds the warehouse: {row['run_id']}, process {owner.process} on {owner.host}, last seen {since}; wait for it to end"
-    )
-
-
 def _map(values: Mapping[str, int] | Mapping[str, float] | None, kind: str) -> Column:
     if values is None:
         return F.lit(None)
     pairs = [part for name, value in sorted(values.items()) for part in (F.lit(name), F.lit(value).cast(kind))]
     return F.create_map(*pairs) if pairs else F.lit(None)
+
+
+__all__ = ["Owner", "Run", "Runs"]

@@ -81,18 +81,24 @@ class Result:
 
 
 def run_gate(
-    gate: str, frames: Mapping[str, DataFrame], counts: Mapping[str, int], limits: Mapping[str, float] | None = None
+    gate: str,
+    frames: Mapping[str, DataFrame],
+    counts: Mapping[str, int],
+    limits: Mapping[str, float] | None = None,
+    whole: Mapping[str, DataFrame] | None = None,
 ) -> list[Result]:
     """Check each frame by the suite of its table. `counts` are the frames' rows; a frame without rows meets everything.
 
-    Rules may compare tables: within the gate the frame of a table is the view `groupscope_<table>`.
+    Rules may compare tables: within the gate the frame of a table is the view `groupscope_<table>`; where a frame holds
+    part of its table, `whole` has all of it for the rules of others.
     """
-    for name, frame in frames.items():
+    views = {**frames, **(whole or {})}
+    for name, frame in views.items():
         frame.createOrReplaceTempView(f"groupscope_{name}")
     try:
         return [result for name, frame in frames.items() for result in _checked(TABLES[name], gate, frame, counts[name], limits)]
     finally:
-        for name, frame in frames.items():
+        for name, frame in views.items():
             frame.sparkSession.catalog.dropTempView(f"groupscope_{name}")
 
 

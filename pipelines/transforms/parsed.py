@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,20 +13,24 @@ from pyspark.sql import functions as F
 
 from parsers.datasource import NAME, BrokerLogs, sources_json
 from parsers.reader import ReadOptions, SourceFile
-from parsers.reports import merge_reports
+from parsers.resume import Start
 from pipelines.rows import micros
 
 
-def parsed(spark: SparkSession, sources: Sequence[SourceFile], options: ReadOptions) -> DataFrame:
+def parsed(spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int) -> DataFrame:
     """Records of all kinds: the name of the kind, and the record in the column of that name.
 
-    `sources` are files as they were found; workers open them by absolute path, since they may run elsewhere.
+    `sources` are files as they were found, each with the place to begin at; workers open them by absolute path, since
+    they may run elsewhere. A file reports apart on what lies behind its last multiple of `block_bytes`.
     """
     spark.dataSource.register(BrokerLogs)
-    found = [dataclasses.replace(source, path=os.path.abspath(source.path)) for source in sources]
+    found = [dataclasses.replace(source, path=os.path.abspath(source.path)) for source, _ in sources]
+    starts = {source.name: [start.offset, start.line] for source, start in sources if start is not None}
     return (
         spark.read.format(NAME)
         .option("sources", sources_json(found))
+        .option("starts", json.dumps(starts))
+        .option("block_bytes", block_bytes)
         .option("log_tz", json.dumps(list(options.log_tz)))
         .option("kafka_versions", json.dumps(list(options.kafka_versions)))
         .option("max_record_bytes", options.max_record_bytes)
@@ -41,12 +45,11 @@ def of_kind(records: DataFrame, kind: str) -> DataFrame:
     return records.where(F.col("kind") == kind).select(f"{kind}.*")
 
 
-def reports(records: DataFrame) -> list[dict[str, Any]]:
-    """What reading has taught of each file, with times in microseconds."""
+def reports(records: DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """What reading has taught of each file: rows of its parts in order, by path, with times in microseconds."""
     table = of_kind(records, "files").toArrow()
-    return merge_reports(_with_micros(table.to_pylist(), {name: micros(table[name]) for name in ("first_at", "last_at")}))
-
-
-def _with_micros(rows: list[dict[str, Any]], times: dict[str, list[int | None]]) -> Iterable[dict[str, Any]]:
-    for place, row in enumerate(rows):
-        yield row | {name: values[place] for name, values in times.items()}
+    times = {name: micros(table[name]) for name in ("first_at", "last_at")}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for place, row in enumerate(table.to_pylist()):
+        found.setdefault(row["path"], []).append(row | {name: values[place] for name, values in times.items()})
+    return {path: sorted(parts, key=lambda part: part["part_offset"]) for path, parts in found.items()}

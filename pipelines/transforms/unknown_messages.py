@@ -8,21 +8,31 @@ from pyspark.sql import functions as F
 from pipelines.transforms.ids import with_id
 
 
-def unknown_in_files(unknown: DataFrame) -> DataFrame:
-    """One row per file and masked template, from one row per record.
+def unknown_in_files(unknown: DataFrame, stretch_bytes: int) -> DataFrame:
+    """One row per stretch of a file and masked template, from one row per record.
 
-    Kept so that the sums over all files can be made again when one file changes.
+    Kept so that the sums over all files can be made again when one file changes, or grows. The id is another's work
+    (`with_unknown_id`), since files can be renamed.
     """
+    stretch = F.floor(F.col("byte_offset") / F.lit(stretch_bytes)).cast("bigint")
     first = F.min_by(F.struct("level", F.col("text").alias("sample"), "line"), F.col("byte_offset"))
-    counted = unknown.groupBy("file", "file_id", "template", "logger").agg(
-        F.count("*").alias("count"),
-        F.min("at").alias("first_at"),
-        F.max("at").alias("last_at"),
-        F.min("byte_offset").alias("byte_offset"),
-        first.alias("first"),
+    counted = (
+        unknown.withColumn("stretch", stretch)
+        .groupBy("file", "file_id", "stretch", "template", "logger")
+        .agg(
+            F.count("*").alias("count"),
+            F.min("at").alias("first_at"),
+            F.max("at").alias("last_at"),
+            F.min("byte_offset").alias("byte_offset"),
+            first.alias("first"),
+        )
     )
-    counted = counted.select("*", "first.*").drop("first")
-    return with_id(counted, "unknown_in_file_id", "unknown_in_file", ["file", "logger", "template"])
+    return counted.select("*", "first.*").drop("first")
+
+
+def with_unknown_id(counted: DataFrame) -> DataFrame:
+    """The same rows with their ids."""
+    return with_id(counted.drop("unknown_in_file_id"), "unknown_in_file_id", "unknown_in_file", ["file", "stretch", "logger", "template"])
 
 
 def unknown_messages(in_files: DataFrame) -> DataFrame:

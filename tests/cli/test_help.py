@@ -58,7 +58,7 @@ def test_the_same_word_means_the_same_everywhere() -> None:
     for name, each in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         for parameter in each.params:
             for option in getattr(parameter, "opts", ()):
-                if option.startswith("--") and name not in ("run", "doctor", "simulate"):
+                if option.startswith("--") and name not in ("run", "maintain", "doctor", "simulate"):
                     shared.setdefault(option, set()).add(str(getattr(parameter, "help", "")))
     assert {option: texts for option, texts in shared.items() if len(texts) > 1} == {}
 

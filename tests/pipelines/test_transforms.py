@@ -90,7 +90,7 @@ def test_unknown_records_are_summed_by_template(spark: SparkSession) -> None:
         record("a.log", 90, 1, "x <*>", None),
         record("c.log", 0, 2, "x <*>"),
     ]
-    in_files = unknown_in_files(arrow(spark, rows, UNKNOWN_SCHEMA))
+    in_files = unknown_in_files(arrow(spark, rows, UNKNOWN_SCHEMA), 1 << 20)
     assert {(row["file"], row["logger"]): row["count"] for row in in_files.collect()} == {
         ("a.log", "k"): 2, ("a.log", None): 1, ("b.log", "k"): 1, ("c.log", "k"): 1
     }  # fmt: skip

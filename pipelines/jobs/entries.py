@@ -1,0 +1,76 @@
+"""Entries of the register of runs, `ops.runs`, as they are known without a JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pipelines.jobs.owner import Owner
+from pipelines.schemas import TABLES
+
+RUNNING, PUBLISHED, UNCHANGED, FAILED = "running", "published", "unchanged", "failed"
+RUNS = "runs"
+VERSIONED = tuple(name for name, table in TABLES.items() if table.layer != "ops")
+"""Tables whose versions a run publishes together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The last published run, as the next one needs it."""
+
+    run_number: int
+    table_versions: Mapping[str, int]
+    catalogue_version: str
+    model_version: str
+    options: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Run:
+    """This run's entry. `start` writes it, `finish` closes it."""
+
+    run_id: str
+    inputs: list[str]
+    options: Mapping[str, Any]
+    product_version: str
+    catalogue_version: str
+    model_version: str
+    run_number: int = 0
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def row(self) -> dict[str, Any]:
+        """As a row of the table, as far as the run knows it when it begins."""
+        return dict.fromkeys(TABLES[RUNS].column_names) | {
+            "run_id": self.run_id,
+            "run_number": self.run_number,
+            "started_at": self.started_at,
+            "inputs": self.inputs,
+            "options": json.dumps(self.options, sort_keys=True, default=str),
+            "product_version": self.product_version,
+            "catalogue_version": self.catalogue_version,
+            "model_version": self.model_version,
+        }
+
+
+def published_from(row: Mapping[str, Any]) -> Published:
+    return Published(
+        row["run_number"], dict(row["table_versions"] or ()), row["catalogue_version"], row["model_version"], json.loads(row["options"])
+    )
+
+
+def holds(row: Mapping[str, Any], stale_after: timedelta) -> bool:
+    """Whether the process of an entry that is `running` lives, as far as can be told."""
+    lives = Owner.read(row["owner"]).lives()
+    return lives if lives is not None else datetime.now(UTC) - row["seen_at"] < stale_after
+
+
+def held(row: Mapping[str, Any]) -> str:
+    """What is said of an entry that holds the warehouse."""
+    owner = Owner.read(row["owner"])
+    since = row["seen_at"].isoformat(timespec="seconds")
+    return (
+        f"another run holds the warehouse: {row['run_id']}, process {owner.process} on {owner.host}, last seen {since}; wait for it to end"
+    )

@@ -1,0 +1,47 @@
+"""The rows of the ledger, and what there is to read after it; without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from parsers.reader import Discovery, ReadOptions
+from pipelines.errors import NeedsRebuild
+from pipelines.jobs.ledger import Plan, known_files, plan
+from pipelines.jobs.states import State
+from pipelines.rows import micros
+from pipelines.stages import options_id
+
+FileRow = dict[str, Any]
+_STALE_NAMED = 3
+
+
+def stored_files(table: pa.Table) -> dict[str, FileRow]:
+    """Rows of `log_files` by path, with times in microseconds."""
+    rows: list[FileRow] = table.drop_columns(["run_id"]).to_pylist()
+    for name in ("first_at", "last_at"):
+        for row, value in zip(rows, micros(table[name]), strict=True):
+            row[name] = value
+    return {row["path"]: row for row in rows}
+
+
+def plan_of(
+    stored: Mapping[str, FileRow], states: Mapping[str, State], found: Discovery, options: ReadOptions, *, rebuild: bool = False
+) -> Plan:
+    """What there is to read. Raises NeedsRebuild where records of known files would be others by now."""
+    todo = plan(
+        known_files(stored.values(), states),
+        found.files,
+        found.skipped,
+        lambda source: options_id(source, options),
+        rebuild=rebuild,
+    )
+    if todo.stale:
+        more = f" and {len(todo.stale) - _STALE_NAMED} more" if len(todo.stale) > _STALE_NAMED else ""
+        raise NeedsRebuild(
+            f"the catalogue or the options of reading have changed since {', '.join(todo.stale[:_STALE_NAMED])}{more} were read; "
+            "nothing is mixed: run once with --rebuild"
+        )
+    return todo

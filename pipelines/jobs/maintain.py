@@ -1,0 +1,103 @@
+"""Upkeep of a warehouse: small files put together, files and entries that nobody needs any more removed.
+
+It holds the warehouse as a run does, and publishes the versions that it makes, which hold the same rows as those before.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pipelines.errors import NothingReadable, UsageError
+from pipelines.jobs.entries import FAILED, PUBLISHED, RUNS, VERSIONED, Run
+from pipelines.schemas import TABLES
+from pipelines.uris import warehouse_uri
+from pipelines.versions import product_version
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipelines.tables import Warehouse
+
+VACUUM_HOURS_MIN = 168
+"""Delta's own limit: a reader or a run under way may still need what is younger."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainOptions:
+    """`keep_hours`: files that no version names any more stay so long, and so do versions for readers of the past.
+    `runs_for`: entries of runs stay so long; the last published one always does."""
+
+    warehouse: str
+    keep_hours: int = VACUUM_HOURS_MIN
+    runs_for: timedelta = timedelta(days=90)
+    spark: Mapping[str, str] = field(default_factory=dict)
+    stale_after: timedelta = timedelta(minutes=10)
+
+
+@dataclass(slots=True)
+class Maintained:
+    """What was done: files before and after by table, and entries of runs removed."""
+
+    files: dict[str, tuple[int, int]] = field(default_factory=dict)
+    runs_removed: int = 0
+
+
+def maintain(options: MaintainOptions) -> Maintained:
+    """OPTIMIZE, expiry of old runs, VACUUM. Raises NothingReadable where there is no published run."""
+    if options.keep_hours < VACUUM_HOURS_MIN:
+        raise UsageError(
+            f"--keep-hours {options.keep_hours}: less than {VACUUM_HOURS_MIN} could take files from readers and runs under way"
+        )
+    from pipelines.jobs.runs import Runs
+    from pipelines.session import get_session
+    from pipelines.tables import Warehouse
+
+    _must_exist(options.warehouse)
+    warehouse = Warehouse(get_session(options.spark), options.warehouse)
+    warehouse.open_one(RUNS)
+    register = Runs(warehouse, options.stale_after)
+    entry = Run(uuid.uuid4().hex, [], {}, product_version(), "", "")
+    register.start(entry)
+    before = register.before
+    try:
+        if before is None:
+            raise NothingReadable(f"{options.warehouse}: no run has been published yet")
+        # What it publishes was made by what the last run was made by.
+        register.takes_over(entry, before)
+        warehouse.open()
+        if {name: warehouse.latest(name) for name in VERSIONED} != dict(before.table_versions):
+            raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
+        done = Maintained()
+        with register.alive(entry):
+            for name in TABLES:
+                done.files[name] = _optimize(warehouse, name)
+            done.runs_removed = register.expire(datetime.now(UTC) - options.runs_for)
+    except BaseException as error:
+        register.finish(entry, FAILED, getattr(error, "exit_code", 70), error=str(error)[:4000])
+        raise
+    versions = {name: warehouse.latest(name) for name in VERSIONED}
+    register.finish(entry, PUBLISHED, 0, table_versions=versions, counts={"files": sum(after for _, after in done.files.values())})
+    for name in TABLES:
+        warehouse.spark.sql(f"VACUUM delta.`{warehouse.path(name)}` RETAIN {options.keep_hours} HOURS")
+    return done
+
+
+def _must_exist(place: str) -> None:
+    from pipelines.uris import is_uri
+
+    if is_uri(place):
+        return
+    from deltalake import DeltaTable
+
+    if not DeltaTable.is_deltatable(f"{warehouse_uri(place)}/{TABLES[RUNS].path}"):
+        raise NothingReadable(f"{place} is no warehouse: it has no table of runs; make one with groupscope run")
+
+
+def _optimize(warehouse: Warehouse, name: str) -> tuple[int, int]:
+    """Put small files together; files of the table before and after."""
+    metrics = warehouse.spark.sql(f"OPTIMIZE delta.`{warehouse.path(name)}`").select("metrics").collect()[0][0]
+    before = int(metrics["totalConsideredFiles"] or 0)
+    return before, before + int(metrics["numFilesAdded"] or 0) - int(metrics["numFilesRemoved"] or 0)

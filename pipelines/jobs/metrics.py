@@ -1,0 +1,107 @@
+"""What the last run did and what the tables say, as a file of Prometheus' text form (for node_exporter's textfile collector)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipelines.schemas import TABLES
+from pipelines.uris import warehouse_uri
+
+_SUCCESS = "groupscope_run_last_success_timestamp_seconds"
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What is told of a run. `ended_at` is seconds since 1970."""
+
+    exit_code: int
+    ended_at: float
+    counts: Mapping[str, int] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    succeeded: bool = True
+
+
+Sample = tuple[Mapping[str, str], float]
+
+
+def metrics_text(run: RunFacts, tables: Mapping[str, list[Sample]], last_success: float | None) -> str:
+    """All metrics. `tables` holds samples of what the tables say, by name of the metric."""
+    success = run.ended_at if run.succeeded else last_success
+    families: list[tuple[str, str, list[Sample]]] = [
+        ("groupscope_run_last_timestamp_seconds", "When the last run ended.", [({}, run.ended_at)]),
+        (_SUCCESS, "When the last run ended that published, or found nothing new.", [] if success is None else [({}, success)]),
+        ("groupscope_run_exit_code", "Exit code of the last run.", [({}, run.exit_code)]),
+        ("groupscope_run_stage_seconds", "Duration of each stage of the last run.", _by("stage", run.timings)),
+        ("groupscope_run_count", "What the last run counted.", _by("what", run.counts)),
+        *((name, _MEANINGS[name], samples) for name, samples in sorted(tables.items())),
+    ]
+    return "".join(_family(*family) for family in families if family[2])
+
+
+_MEANINGS = {
+    "groupscope_incidents": "Incidents in the tables.",
+    "groupscope_incidents_open": "Incidents that have no end yet.",
+    "groupscope_rebalances": "Rebalances in the tables.",
+    "groupscope_stopped_seconds": "Time that groups stood still, as incidents tell.",
+    "groupscope_partition_outages_open": "Partitions without a leader at the end of the logs.",
+}
+
+
+def table_samples(place: str, versions: Mapping[str, int]) -> dict[str, list[Sample]]:
+    """What the published tables say, by cluster."""
+    from deltalake import DeltaTable
+
+    def rows(table: str, *columns: str) -> list[dict[str, Any]]:
+        stored = DeltaTable(f"{warehouse_uri(place)}/{TABLES[table].path}", version=versions[table])
+        found: list[dict[str, Any]] = stored.to_pyarrow_table(columns=list(columns)).to_pylist()
+        return found
+
+    incidents = rows("incidents", "cluster", "severity", "ended_at", "stopped_seconds")
+    stopped: Counter[tuple[str, ...]] = Counter()
+    for row in incidents:
+        stopped[row["cluster"],] += row["stopped_seconds"]
+    causes = rows("rebalances", "cluster", "cause")
+    offline = [row for row in rows("partition_outages", "cluster", "online_at") if row["online_at"] is None]
+    by_severity = ("cluster", "severity")
+    return {
+        "groupscope_incidents": _tally(by_severity, Counter((row["cluster"], row["severity"]) for row in incidents)),
+        "groupscope_incidents_open": _tally(
+            by_severity, Counter((row["cluster"], row["severity"]) for row in incidents if row["ended_at"] is None)
+        ),
+        "groupscope_rebalances": _tally(("cluster", "cause"), Counter((row["cluster"], row["cause"]) for row in causes)),
+        "groupscope_stopped_seconds": _tally(("cluster",), stopped),
+        "groupscope_partition_outages_open": _tally(("cluster",), Counter((row["cluster"],) for row in offline)),
+    }
+
+
+def _tally(names: tuple[str, ...], counted: Mapping[tuple[str, ...], float]) -> list[Sample]:
+    return [(dict(zip(names, key, strict=True)), value) for key, value in sorted(counted.items())]
+
+
+def _by(label: str, values: Mapping[str, float]) -> list[Sample]:
+    return [({label: name}, value) for name, value in sorted(values.items())]
+
+
+def _family(name: str, meaning: str, samples: Iterable[Sample]) -> str:
+    return f"# HELP {name} {meaning}\n# TYPE {name} gauge\n" + "".join(
+        f"{name}{_labels(labels)} {value:.17g}\n" for labels, value in samples
+    )
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items()) + "}" if labels else ""
+
+
+def last_success(path: Path) -> float | None:
+    """What the file says of the last success: a run that fails passes it on."""
+    try:
+        found = re.search(rf"^{_SUCCESS} (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:
+        return None
+    return float(found[1]) if found else None

@@ -1,0 +1,85 @@
+"""The process that holds a warehouse, and whether it still lives."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_LOOK_AGAIN_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process. `born` tells it from a later process of the same number, where the system says; `jvm` is the number of its
+    Spark driver's JVM, which may outlive it for a moment, and may still be writing."""
+
+    host: str
+    process: int
+    born: str | None
+    jvm: int | None = None
+    jvm_born: str | None = None
+
+    @classmethod
+    def here(cls) -> Owner:
+        jvm = _own_jvm()
+        return cls(socket.gethostname(), os.getpid(), _born(os.getpid()), jvm, None if jvm is None else _born(jvm))
+
+    def text(self) -> str:
+        return json.dumps({name: getattr(self, name) for name in sorted(self.__dataclass_fields__)})
+
+    @classmethod
+    def read(cls, text: str) -> Owner:
+        values = json.loads(text)
+        return cls(values["host"], values["process"], values["born"], values.get("jvm"), values.get("jvm_born"))
+
+    def lives(self) -> bool | None:
+        """Whether the process is still there; None for one of another host."""
+        return _lives(self.process, self.born) if self.host == socket.gethostname() else None
+
+    def wait_for_jvm(self, seconds: float) -> bool:
+        """Wait until the JVM of a process that is gone is gone too; false where it is not."""
+        end = time.monotonic() + seconds
+        while self.jvm is not None and _lives(self.jvm, self.jvm_born):
+            if time.monotonic() > end:
+                return False
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        return True
+
+
+def _own_jvm() -> int | None:
+    """The JVM that this process has started, if it has."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return getattr(process, "pid", None)
+
+
+def _lives(process: int, born: str | None) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    state = _stat(process)
+    # A process that ended and was not yet asked for by its parent (Z) does nothing more.
+    return state is None or (state[0] != "Z" and (born is None or born == state[19]))
+
+
+def _born(process: int) -> str | None:
+    """When a process was started, as the kernel counts (field 22 of /proc/PID/stat); None where there is no /proc."""
+    state = _stat(process)
+    return state[19] if state else None
+
+
+def _stat(process: int) -> list[str] | None:
+    """Fields of /proc/PID/stat from the third one on."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()

@@ -1,0 +1,72 @@
+"""What later runs go on from, in `silver.state_snapshots`: how far each file was read, what each cluster's verdicts rest on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from models.ids import make_id
+from parsers.reader import SourceFile
+from parsers.reports import join_parts
+from parsers.resume import Start, checkpoints
+from pipelines.schemas import TABLES
+from pipelines.versions import catalogue_version, model_version
+
+FILE, CLUSTER = "file", "cluster"
+State = Mapping[str, Any]
+Part = Mapping[str, Any]
+
+
+def parse_states(rows: Iterable[Mapping[str, Any]], kind: str) -> dict[str, State]:
+    """States by subject, from rows of the table. Those of clusters hold for one version of the models."""
+    mine = model_version()
+    return {
+        row["subject"]: json.loads(row["state"]) for row in rows if row["kind"] == kind and (kind == FILE or row["model_version"] == mine)
+    }
+
+
+def state_rows(kind: str, states: Mapping[str, State], cluster_of: Mapping[str, str]) -> pa.Table:
+    """Rows of the table, but for their run; `cluster_of` names the cluster of a subject."""
+    schema = pa.schema([each for each in TABLES["state_snapshots"].arrow_schema() if each.name != "run_id"])
+    rows = [
+        {
+            "cluster": cluster_of[subject],
+            "state_snapshot_id": make_id("state", kind, subject),
+            "kind": kind,
+            "subject": subject,
+            "state": json.dumps(state, sort_keys=True),
+            "catalogue_version": catalogue_version(),
+            "model_version": model_version(),
+        }
+        for subject, state in sorted(states.items())
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def file_report(before: State | None, start: Start | None, parts: Sequence[Part]) -> dict[str, Any]:
+    """The report on a file as a whole: on what was read before, and on the parts that were read now."""
+    return join_parts([*_settled(before, start), *parts])
+
+
+def file_state(source: SourceFile, before: State | None, start: Start | None, parts: Sequence[Part], length: int) -> dict[str, Any] | None:
+    """Where the next run may go on, and by what it knows the content again. None for content that has neither."""
+    state: dict[str, Any] = {}
+    last = parts[-1]
+    told = [*_settled(before, start), *parts[:-1]]
+    # The record before the last part is whole only where another one begins behind it.
+    if last["part_offset"] and told and last["records"]:
+        state = {"offset": last["part_offset"], "line": last["part_line"], "report": join_parts(told)}
+    elif before is not None and start is not None:
+        state = {name: before[name] for name in ("offset", "line", "report")}
+    known = [(at, digest) for at, digest in (before or {}).get("checkpoints", ())]
+    places = checkpoints(source, length, known if start is not None else ())
+    if places:
+        state["checkpoints"] = [list(place) for place in places]
+    return state or None
+
+
+def _settled(before: State | None, start: Start | None) -> list[Part]:
+    return [before["report"]] if before is not None and start is not None else []

@@ -1,0 +1,275 @@
+"""What goes with runs: repeating them, metrics, alerts, pages, and whose packages are imported."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from pipelines import packages
+from pipelines.cli.reports import INCIDENTS_MAX, index_page
+from pipelines.cli.run_job import span_seconds
+from pipelines.errors import UsageError
+from pipelines.jobs.alerts import AlertOptions, sender, tell
+from pipelines.jobs.metrics import RunFacts, last_success, metrics_text, table_samples
+from pipelines.jobs.watch import repeat, until_told
+from pipelines.schemas import TABLES
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+# -- again and again ------------------------------------------------------------------------------------------
+
+
+def test_runs_follow_each_other_until_told_to_stop() -> None:
+    over, started = threading.Event(), []
+
+    def once() -> None:
+        started.append(len(started))
+        if len(started) == 3:
+            over.set()
+
+    assert repeat(0.001, once, over) == 3
+
+
+def test_runs_that_take_longer_are_not_made_up_for() -> None:
+    """A run of 100 s every 10 s begins anew at once, not ten times over."""
+    over, now, waits = threading.Event(), [0.0], []
+
+    class Over:
+        is_set = staticmethod(over.is_set)
+
+        @staticmethod
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            now[0] += seconds
+
+    def once() -> None:
+        now[0] += 100.0 if now[0] < 50 else 1.0
+        if now[0] > 130:
+            over.set()
+
+    repeat(10.0, once, Over, clock=lambda: now[0])  # type: ignore[arg-type]
+    assert waits[:2] == [0.0, 9.0]
+
+
+def test_a_signal_lets_the_run_end_and_a_second_one_does_not() -> None:
+    over = threading.Event()
+    with until_told(over):
+        signal.raise_signal(signal.SIGTERM)
+        assert over.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("5m", 300), ("2h", 7200), ("1d", 86400)])
+def test_spans(text: str, seconds: float) -> None:
+    assert span_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5", "m", "-5m", "0m", "5 m", "5w", "1.5h"])
+def test_no_spans(text: str) -> None:
+    with pytest.raises(UsageError, match="--every"):
+        span_seconds(text)
+
+
+# -- a warehouse of some tables, made without Spark -------------------------------------------------------------
+
+
+def incident(name: str, severity: str = "critical", ended_at: datetime | None = NOW, **values: Any) -> dict[str, Any]:
+    return {
+        "cluster": "prod", "system": "kafka", "incident_id": name, "kind": "storm", "severity": severity, "groups": ["orders"],
+        "started_at": NOW - timedelta(minutes=5), "ended_at": ended_at, "rebalance_count": 3, "stopped_seconds": 12.5,
+        "root_cause": None, "worst_offender": None, "headline": f"orders: {name}", "rebalance_ids": [], "outage_ids": [], "run_id": "r",
+    } | values  # fmt: skip
+
+
+def write(place: Path, table: str, rows: list[dict[str, Any]]) -> None:
+    schema = pa.schema([each.remove_metadata() for each in TABLES[table].arrow_schema()])
+    write_deltalake(str(place / TABLES[table].path), pa.Table.from_pylist(rows, schema=schema), mode="overwrite")
+
+
+VERSIONS = {"incidents": 0, "rebalances": 0, "partition_outages": 0}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    rows = [
+        incident("now"),
+        incident("open", ended_at=None),
+        incident("old", ended_at=NOW - timedelta(days=3)),
+        incident("mild", "warning"),
+    ]
+    write(tmp_path, "incidents", rows)
+    for table in ("rebalances", "partition_outages", "alerts"):
+        write(tmp_path, table, [])
+    return tmp_path
+
+
+# -- alerts -----------------------------------------------------------------------------------------------------
+
+
+def test_each_incident_is_told_once(place: Path) -> None:
+    told: list[Any] = []
+    options = AlertOptions("")
+
+    assert tell(str(place), VERSIONS, "run-1", options, told.append, NOW) == 2
+    assert tell(str(place), VERSIONS, "run-2", options, told.append, NOW) == 0
+    assert sorted(each["incident_id"] for each in told) == ["now", "open"]
+    assert tell(str(place), VERSIONS, "run-3", AlertOptions("", "warning"), told.append, NOW) == 1
+
+
+def test_what_could_not_be_told_is_told_by_the_next_run(place: Path) -> None:
+    told: list[Any] = []
+
+    def broken(_: Any) -> None:
+        raise ConnectionRefusedError("nobody there")
+
+    assert tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken, NOW) == 0
+    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW) == 2
+
+
+@pytest.fixture
+def web_hook() -> Iterator[tuple[str, list[tuple[dict[str, str], Any]]]]:
+    """A web hook, and what was posted to it."""
+    posted: list[tuple[dict[str, str], Any]] = []
+
+    class Hook(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append((dict(self.headers), json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/hook", posted
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_web_hook_gets_one_post_of_json_for_each(place: Path, web_hook: tuple[str, list[tuple[dict[str, str], Any]]]) -> None:
+    url, posted = web_hook
+    tell(str(place), VERSIONS, "run-1", AlertOptions(url), sender(url), NOW)
+
+    assert [headers["Idempotency-Key"] for headers, _ in posted] == [body["incident_id"] for _, body in posted]
+    [body] = [body for _, body in posted if body["incident_id"] == "now"]
+    assert body == {
+        "source": "groupscope", "incident_id": "now", "cluster": "prod", "kind": "storm", "severity": "critical", "groups": ["orders"],
+        "started_at": "2026-11-21T11:55:00.000000Z", "ended_at": "2026-11-21T12:00:00.000000Z", "root_cause": None,
+        "headline": "orders: now",
+    }  # fmt: skip
+
+
+def test_other_places_need_apprise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    with pytest.raises(UsageError, match=r"slack: need Apprise: pip install 'groupscope\[alerts\]'"):
+        sender("slack://token")
+
+
+def test_apprise_is_used_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[dict[str, str]] = []
+
+    class Apprise:
+        def add(self, url: str) -> bool:
+            return url.startswith("slack:")
+
+        def notify(self, **values: str) -> bool:
+            said.append(values)
+            return len(said) == 1
+
+    monkeypatch.setitem(sys.modules, "apprise", SimpleNamespace(Apprise=Apprise))  # type: ignore[arg-type]
+    send = sender("slack://token")
+    send(incident("one"))
+    assert said == [{"title": "critical: orders", "body": "orders: one"}]
+    with pytest.raises(OSError, match="could not deliver"):
+        send(incident("two"))
+    with pytest.raises(UsageError, match="knows no place"):
+        sender("nowhere://")
+
+
+# -- metrics ----------------------------------------------------------------------------------------------------
+
+
+def test_metrics_say_what_ran_and_what_there_is(place: Path, tmp_path: Path) -> None:
+    run = RunFacts(4, 1700000000.25, {"files": 3}, {"ingest": 1.5})
+    text = metrics_text(run, table_samples(str(place), VERSIONS), None)
+    samples = [line for line in text.splitlines() if not line.startswith("#")]
+
+    assert samples == [
+        "groupscope_run_last_timestamp_seconds 1700000000.25",
+        "groupscope_run_last_success_timestamp_seconds 1700000000.25",
+        "groupscope_run_exit_code 4",
+        'groupscope_run_stage_seconds{stage="ingest"} 1.5',
+        'groupscope_run_count{what="files"} 3',
+        'groupscope_incidents{cluster="prod",severity="critical"} 3',
+        'groupscope_incidents{cluster="prod",severity="warning"} 1',
+        'groupscope_incidents_open{cluster="prod",severity="critical"} 1',
+        'groupscope_stopped_seconds{cluster="prod"} 50',
+    ]
+    helped = {line.split()[2] for line in text.splitlines() if line.startswith("# HELP")}
+    typed = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    assert helped == typed == {line.split("{")[0].split()[0] for line in samples}
+    path = tmp_path / "metrics.prom"
+    path.write_text(text, encoding="utf-8")
+    assert last_success(path) == 1700000000.25
+
+
+def test_a_failed_run_passes_the_last_success_on() -> None:
+    text = metrics_text(RunFacts(3, 200.0, succeeded=False), {}, 100.0)
+
+    assert "groupscope_run_last_success_timestamp_seconds 100\n" in text
+    assert "groupscope_run_exit_code 3\n" in text
+
+
+def test_labels_hold_what_logs_say() -> None:
+    text = metrics_text(RunFacts(0, 1.0), {"groupscope_incidents": [({"cluster": 'a"b\\c\nd'}, 1.0)]}, None)
+
+    assert 'groupscope_incidents{cluster="a\\"b\\\\c\\nd"} 1\n' in text
+
+
+# -- pages ------------------------------------------------------------------------------------------------------
+
+
+def test_the_index_runs_nothing_that_a_log_says() -> None:
+    hostile = "<script>alert(1)</script>\"'&\x1b[31m"
+    row = SimpleNamespace(severity="critical", started_at=0, cluster=hostile, incident_id="a1", headline=hostile)
+    page = index_page([row] * INCIDENTS_MAX)
+
+    assert "<script" not in page
+    assert "\x1b" not in page
+    assert page.count('href="incident-a1.html"') == INCIDENTS_MAX
+    assert "No incident needs attention" in index_page([])
+
+
+# -- packages ---------------------------------------------------------------------------------------------------
+
+
+def test_our_own_packages_are_found() -> None:
+    packages.check_packages()
+
+
+def test_an_intruder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name == "conf" or name.startswith("conf.")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(UsageError, match=rf"the package conf is taken from {tmp_path}"):
+        packages.check_packages()

@@ -1,0 +1,129 @@
+"""Examples of schedules are what their programs read, and the options in them are ours."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import json
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+import pytest
+import typer
+import yaml
+
+from pipelines.cli.main import app
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "docs" / "examples"
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+WHEEL = f"groupscope-{VERSION}-py3-none-any.whl"
+
+
+def check_command(words: list[str]) -> None:
+    """The command line is one that groupscope takes; nothing is run."""
+    name, *arguments = words
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    assert command.make_context(name, list(arguments)).params
+
+
+def commands_in(text: str) -> Iterator[list[str]]:
+    """Command lines of groupscope in a text, without the program."""
+    for found in re.finditer(r"(?:^|[ /])groupscope ((?:run|maintain) [^\n]*)", text, re.MULTILINE):
+        yield shlex.split(found[1])
+
+
+@pytest.mark.parametrize("name", ["crontab", "groupscope.service"])
+def test_commands_are_ours(name: str) -> None:
+    found = list(commands_in((EXAMPLES / name).read_text(encoding="utf-8")))
+
+    assert found
+    for words in found:
+        check_command(words)
+
+
+def test_commands_of_the_manual_are_ours() -> None:
+    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs" / "operations.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    found = [words for block in blocks for words in commands_in(block.replace("\\\n", " "))]
+
+    assert len(found) >= 4
+    for words in found:
+        check_command([word for word in words if not word.startswith("#")])
+
+
+def test_cron_has_five_fields_and_a_command() -> None:
+    lines = [line for line in (EXAMPLES / "crontab").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+
+    for line in lines:
+        assert re.fullmatch(r"((\*|\d+)(/\d+)? ){5}\S.*", line), line
+
+
+@pytest.mark.parametrize(
+    ("name", "sections"), [("groupscope.service", {"Unit", "Service"}), ("groupscope.timer", {"Unit", "Timer", "Install"})]
+)
+def test_units_of_systemd(name: str, sections: set[str]) -> None:
+    unit = configparser.ConfigParser(interpolation=None, strict=True)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read_string((EXAMPLES / name).read_text(encoding="utf-8"))
+
+    assert set(unit.sections()) == sections
+
+
+def test_the_application_of_kubernetes() -> None:
+    found = yaml.safe_load((EXAMPLES / "spark_application.yaml").read_text(encoding="utf-8"))
+    template = found["spec"]["template"]
+
+    assert (found["kind"], template["type"], template["sparkVersion"]) == ("ScheduledSparkApplication", "Python", "4.2.0")
+    check_command(["run", *template["arguments"]])
+
+
+def test_the_job_of_databricks_names_an_entry_point_of_the_wheel() -> None:
+    found = json.loads((EXAMPLES / "databricks_job.json").read_text(encoding="utf-8"))
+    [task] = found["tasks"]
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+
+    assert task["python_wheel_task"]["entry_point"] in scripts
+    assert task["libraries"][0]["whl"].endswith(WHEEL)
+    check_command(["run", *task["python_wheel_task"]["parameters"]])
+
+
+class Recorded:
+    """Stands for a class of Airflow: keeps what it was made with."""
+
+    made: ClassVar[list[dict[str, Any]]] = []
+
+    def __init__(self, **values: Any) -> None:
+        self.made.append(values)
+
+    def __enter__(self) -> Recorded:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_the_dag_of_airflow_is_made_of_what_airflow_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow is no dependency of ours, so its three classes are stood in for."""
+    text = (EXAMPLES / "airflow_dag.py").read_text(encoding="utf-8")
+    imported = {node.module: [alias.name for alias in node.names] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
+    for module, names in imported.items():
+        if module and module.startswith("airflow"):
+            stub = ModuleType(module)
+            for name in names:
+                setattr(stub, name, Recorded)
+            monkeypatch.setitem(sys.modules, module, stub)
+    Recorded.made.clear()
+    exec(compile(text, "airflow_dag.py", "exec"), {})  # noqa: S102 - our own example
+    tasks = [made for made in Recorded.made if "task_id" in made]
+
+    assert [task["task_id"] for task in tasks] == ["run", "maintain"]
+    assert tasks[0]["py_files"].endswith(WHEEL)
+    check_command(["run", *tasks[0]["application_args"]])
+    for words in commands_in(tasks[1]["bash_command"]):
+        check_command(words)
