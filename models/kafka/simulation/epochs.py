@@ -8,6 +8,7 @@ from typing import Any
 
 from models.kafka.coordinator.changes import Deed
 from models.kafka.modern_coordinator.group import ConsumerGroup, GroupState
+from models.kafka.modern_coordinator.member import MemberState
 
 LEFT, EXPIRED, JOINED = "left", "expired", "joined"
 NOTICEABLE_MS = 1_500
@@ -30,7 +31,9 @@ class Epoch:
     was_empty: bool
     acts: list[tuple[str, str, str]]
     migrates: bool
+    revoking: set[str] = field(default_factory=set)
     revoked: dict[str, int] = field(default_factory=dict)
+    """When who had to give something up had done so."""
 
     def clients(self, *kinds: str) -> list[str]:
         """Who did one of these things."""
@@ -107,9 +110,14 @@ class Epochs:
         self.migrating.discard(deed.group)
 
     def _moved(self, deed: Deed) -> None:
-        epoch = self.open.get(deed.group)
-        if epoch is not None and deed.fields["state"] != "UNREVOKED_PARTITIONS" and deed.fields["member_epoch"] == epoch.number:
-            epoch.revoked[self.client_of(deed)] = deed.at_ms
+        epoch, client = self.open.get(deed.group), self.client_of(deed)
+        if epoch is None:
+            return
+        if deed.fields["state"] == MemberState.UNREVOKED_PARTITIONS:
+            epoch.revoking.add(client)
+        elif client in epoch.revoking:
+            epoch.revoking.discard(client)
+            epoch.revoked[client] = deed.at_ms
 
     def _converted(self, deed: Deed) -> None:
         if deed.fields["to_type"] == "consumer":
