@@ -2,6 +2,7 @@
 
 CORPUS holds one folder per Kafka version and mode, SCORER compares an analysis with the truth beside the logs. Each folder
 is scored three times: with all its files, with what default log levels leave, and with the broker's own files alone.
+Then random scenarios are simulated by each version and scored in the same way.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from tests import roundtrip
+from tests.roundtrip import Score
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
 
@@ -56,9 +60,10 @@ def confusions(details: Iterable[str]) -> Counter[tuple[str, str]]:
     return Counter((match["truth"], match["said"]) for match in found if match)
 
 
-def page(summaries: Mapping[str, Mapping[str, Summary]]) -> str:
-    """The page, from summaries by witnesses and folder."""
-    return "\n".join([*_head(), *(line for files, by_folder in summaries.items() for line in _section(files, by_folder))]) + "\n"
+def page(summaries: Mapping[str, Mapping[str, Summary]], simulated: Mapping[str, Score] | None = None) -> str:
+    """The page, from summaries by witnesses and folder, and from scores of simulated scenarios by version."""
+    sections = [line for files, by_folder in summaries.items() for line in _section(files, by_folder)]
+    return "\n".join([*_head(), *sections, *(_simulated(simulated) if simulated else ())]) + "\n"
 
 
 def _head() -> Iterator[str]:
@@ -83,11 +88,62 @@ def _section(files: str, by_folder: Mapping[str, Summary]) -> Iterator[str]:
     wrong = sum((confusions(summary.get("details", ())) for summary in by_folder.values()), Counter())
     if wrong:
         yield ""
-        yield (
-            "Taken for another cause: "
-            + "; ".join(f"`{truth}` for `{said}` {count} {'time' if count == 1 else 'times'}" for (truth, said), count in _by_count(wrong))
-            + "."
-        )
+        yield f"Taken for another cause: {_told(wrong)}."
+
+
+SIMULATED = {
+    "all": "broker logs, request log at DEBUG, client logs at DEBUG",
+    "server": "the broker's own files alone",
+}
+
+
+def _simulated(scores: Mapping[str, Score]) -> Iterator[str]:
+    """What came back of random scenarios, by version."""
+    yield ""
+    yield "## Simulated scenarios"
+    yield ""
+    count = max(score.scenarios for score in scores.values())
+    yield f"{count} random scenarios by each version's policy (`python -m tests.roundtrip`), each with one to four faults that may overlap."
+    yield ""
+    yield "| | " + " | ".join(scores) + " |"
+    yield "| --- |" + " ---: |" * len(scores)
+    yield "| timelines equal | " + " | ".join(f"{score.steps_equal} of {score.scenarios}" for score in scores.values()) + " |"
+    for which, witnesses in SIMULATED.items():
+        yield f"| **{witnesses}** |" + " |" * len(scores)
+        for title, value in _SIMULATED_FIGURES.items():
+            yield f"| {title} | " + " | ".join(_shown(value(score, which)) for score in scores.values()) + " |"
+    for which, witnesses in SIMULATED.items():
+        wrong = sum((_confused_in(score.misses, which) for score in scores.values()), Counter())
+        if wrong:
+            yield ""
+            yield f"Taken for another cause, with {witnesses}: {_told(wrong)}."
+
+
+def _share(score: Score, which: str, name: str) -> float | None:
+    counts = score.causes.get(which)
+    return counts[name] / counts["all"] if counts and counts["all"] else None
+
+
+_SIMULATED_FIGURES: Mapping[str, Callable[[Score, str], object]] = {
+    "rebalances": lambda score, which: score.found[f"{which} truth"],
+    "found": lambda score, which: score.found[f"{which} matched"] / max(score.found[f"{which} truth"], 1),
+    "not invented": lambda score, which: score.found[f"{which} matched"] / max(score.found[f"{which} predicted"], 1),
+    "cause right": lambda score, which: _share(score, which, "right"),
+    "cause named": lambda score, which: _share(score, which, "listed"),
+    "confidence gap": lambda score, which: score.gap(which),
+    "surely wrong": lambda score, which: score.overconfident(which),
+}
+
+_MISSED = re.compile(r"(?P<which>all|server): generation \S+ (?P<said>\w+) [\d.]+, truth (?P<truth>\w+)")
+
+
+def _confused_in(misses: Iterable[str], which: str) -> Counter[tuple[str, str]]:
+    found = (_MISSED.search(line) for line in misses)
+    return Counter((match["truth"], match["said"]) for match in found if match and match["which"] == which)
+
+
+def _told(wrong: Counter[tuple[str, str]]) -> str:
+    return "; ".join(f"`{truth}` for `{said}` {count} {'time' if count == 1 else 'times'}" for (truth, said), count in _by_count(wrong))
 
 
 def _by_count(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
@@ -102,6 +158,8 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("scorer", type=Path)
+    parser.add_argument("--simulated", type=int, default=50, metavar="N", help="random scenarios of each version (default: 50)")
+    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(arguments)
     folders = {path.name: path for path in sorted(options.corpus.iterdir()) if path.is_dir()}
     summaries: dict[str, dict[str, Summary]] = {}
@@ -110,7 +168,8 @@ def main(arguments: list[str]) -> None:
         for name, folder in folders.items():
             summaries[files][name] = score(folder, options.scorer, files)
             print(files, name, {key: summaries[files][name].get(key) for key in FIGURES}, flush=True)
-    PAGE.write_text(page(summaries), encoding="utf-8")
+    simulated = dict(roundtrip.run(roundtrip.VERSIONS, options.simulated, 0, options.jobs))
+    PAGE.write_text(page(summaries, simulated), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tests.corpus.accuracy import confusions, page
+from tests.roundtrip import Score
 
 DETAILS = [
     "2.8/a: g generation 2: cause member_join, truth poll_timeout",
@@ -14,6 +17,18 @@ DETAILS = [
 
 def test_confusions_are_counted_by_true_and_said_cause() -> None:
     assert confusions(DETAILS) == {("poll_timeout", "member_join"): 2}
+
+
+def test_simulated_scenarios_have_a_table_of_their_own() -> None:
+    score = Score(scenarios=2, steps_equal=2, misses=["2.8 7 server: generation 3 member_join 0.62, truth member_leave"])
+    score.found.update({"server truth": 4, "server matched": 4, "server predicted": 5})
+    score.causes["server"] = Counter({"right": 3, "listed": 4, "all": 4})
+    score.confidence["server"] = [(0.9, True), (0.9, True), (0.9, True), (0.62, False)]
+    written = page({}, {"2.8": score})
+    assert "| timelines equal | 2 of 2 |" in written
+    assert "| not invented | 0.800 |" in written
+    assert "| cause named | 1.000 |" in written
+    assert "the broker's own files alone: `member_leave` for `member_join` 1 time." in written
 
 
 def test_a_column_per_folder_and_a_sentence_of_what_was_confused() -> None:
