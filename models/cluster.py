@@ -19,7 +19,10 @@ DEFAULT_INITIAL_DELAY_MS = 3000
 """group.initial.rebalance.delay.ms since 0.11 (KafkaConfig)."""
 
 DEFAULT_OFFSETS_RETENTION_MINUTES = 10_080
-"""offsets.retention.minutes since 2.0 (KafkaConfig); 1,440 before."""
+"""offsets.retention.minutes since 2.0 (KafkaConfig, KIP-186)."""
+
+OLD_OFFSETS_RETENTION_MINUTES = 1_440
+"""The same before 2.0."""
 
 DEFAULT_OFFSETS_PARTITIONS = 50
 """offsets.topic.num.partitions (KafkaConfig)."""
@@ -118,6 +121,7 @@ class ClusterFacts:
     offsets_partitions: int | None = None
     initial_delay_ms: int = DEFAULT_INITIAL_DELAY_MS
     offsets_retention_seconds: float = DEFAULT_OFFSETS_RETENTION_MINUTES * 60.0
+    retention_told: bool = False
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
     logs_end: int | None = None
@@ -217,6 +221,8 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.goings.sort(key=lambda going: (going.at, _order(going.event.place)))
     facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
     facts.leaders_replaced.sort(key=lambda event: (_time(event), _order(event.place)))
+    if not facts.retention_told and _is_old(facts):
+        facts.offsets_retention_seconds = OLD_OFFSETS_RETENTION_MINUTES * 60.0
     facts.kept.sort(key=lambda event: (_time(event), _order(event.place)))
     return facts
 
@@ -231,6 +237,13 @@ def _unsaid_goings(lists: list[Event]) -> Iterator[Going]:
             said = {*_nodes(event.fields.get("removed")), *_nodes(event.fields.get("bounced"))}
             yield from (Going(_time(event), node, event) for node in sorted(live - now - said))
             live = now
+
+
+def _is_old(facts: ClusterFacts) -> bool:
+    """The brokers' own files tell versions, and all of them are before 2.0. Clients print their library's version too."""
+    files = {change.event.place.file for change in facts.node_changes}
+    versions = [version for file, version in facts.versions.items() if file in files]
+    return bool(versions) and all(version.startswith(("0.", "1.")) for version in versions)
 
 
 def _order(place: Place) -> tuple[str, int]:
@@ -288,6 +301,7 @@ def _learn_settings(facts: ClusterFacts, event: Event) -> None:
     retention = _int(settings.get("offsets_retention_minutes"))
     if retention is not None:
         facts.offsets_retention_seconds = retention * 60.0
+        facts.retention_told = True
     facts.offsets_partitions = _int(settings.get("offsets_partitions")) or facts.offsets_partitions
 
 

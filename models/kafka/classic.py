@@ -100,6 +100,8 @@ class ClassicReplay:
     findings: list[Finding] = field(default_factory=list)
     moves: list[tuple[str | None, str | None, Event | None, Event]] = field(default_factory=list)
     empty_since: Event | None = None
+    deaths: list[tuple[Event | None, Event]] = field(default_factory=list)
+    """Ends of the group: since when it was empty, where the logs show it, and the line that says that it is gone."""
     _unloaded: Event | None = None
     _loaded: Event | None = None
     _last_joined_at: int | None = None
@@ -322,6 +324,7 @@ class ClassicReplay:
         if current is not None:
             self._close(current, "dead", event)
         if self.group.state is not State.DEAD:
+            self.deaths.append((self.empty_since if self.group.state is State.EMPTY else None, event))
             self._move(State.DEAD, event, None, 0)
         self.group.generation = None
         self.group.leader = None

@@ -15,12 +15,12 @@ from models.kafka.blockers import blockers
 from models.kafka.case import Case, GroupKnowledge, evidence_events
 from models.kafka.classic import ClassicReplay, when
 from models.kafka.diagnosis import judge, trigger_text
-from models.kafka.group import State
 from models.kafka.impact import Impact
 from models.kafka.members import Roster
 from models.kafka.modern import EpochDraft, ModernReplay, settle_epochs
 from models.kafka.modern_diagnosis import judge_epoch
 from models.kafka.numbers import numbers_of
+from models.kafka.offsets_at_risk import expirations
 from models.kafka.opinions import Judgement, Settles
 from models.kafka.roots import root_cause
 from models.kafka.settling import settled_by
@@ -31,7 +31,6 @@ from models.rows import (
     Divergence,
     GroupTransition,
     MemberSession,
-    OffsetExpiration,
     Person,
     Rebalance,
     RebalanceMember,
@@ -253,7 +252,7 @@ class HistoryWriter:
         history.group_transitions.extend(self._transitions(classic))
         history.member_sessions.extend(self._sessions())
         history.coordinator_moves.extend(self._moves(classic))
-        history.offset_expirations.extend(self._expirations(classic))
+        history.offset_expirations.extend(expirations(self.cluster, self.group, SYSTEM, self.facts, classic, modern))
         history.divergences.extend(
             Divergence(
                 self.cluster,
@@ -383,28 +382,6 @@ class HistoryWriter:
                 seconds(when(left), when(arrived)),
                 evidence([event for event in (left, arrived) if event is not None]),
             )
-
-    def _expirations(self, classic: ClassicReplay) -> Iterable[OffsetExpiration]:
-        """A group that is empty at the end of its logs, or that died: when its offsets go (KIP-211, since 2.1)."""
-        event = classic.empty_since
-        if event is None or classic.group.state not in {State.EMPTY, State.DEAD}:
-            return
-        empty_since = when(event)
-        retention = self.facts.offsets_retention_seconds
-        expires = empty_since + int(retention * US_PER_SECOND) if empty_since is not None else None
-        lost = classic.group.state is State.DEAD
-        events = [event, *(change.event for change in classic.changes[-1:] if lost)]
-        yield OffsetExpiration(
-            self.cluster,
-            SYSTEM,
-            make_id("expiration", self.cluster, self.group, event.generation),
-            self.group,
-            empty_since,
-            when(classic.changes[-1].event) if lost and classic.changes else expires,
-            retention,
-            lost,
-            evidence(events),
-        )
 
 
 def _unique(case: Case, acts: Iterable[Act]) -> list[Act]:
