@@ -12,6 +12,9 @@ from dashboards.units import Clock, counted, duration, listed, share
 CONTESTED_SECONDS = 60.0
 """A queue with no owner or two for so long is told on the first lines; handing it over takes less."""
 
+NO_JOIN_PHASE = frozenset({"consumer", "share", "streams"})
+"""Protocols whose brokers don't log when a rebalance is over (KIP-848)."""
+
 SPARED_MIN_SECONDS = 0.05
 """A shorter time is not worth a word."""
 
@@ -98,6 +101,13 @@ def spared(numbers: Mapping[str, float], rebalances: int) -> str:
     return f"Static membership (group.instance.id, since 2.3.0) would have avoided {avoided} of {counted(rebalances, 'rebalance')}{saved}."
 
 
+def outcome(item: Rebalance) -> str:
+    """The outcome in a word or two."""
+    if item.outcome == "open" and item.protocol in NO_JOIN_PHASE:
+        return "not told"
+    return item.outcome.replace("_", " ")
+
+
 def own_words(item: Rebalance) -> str:
     """The coordinator's reason, where it gave one; a whole record stands among the evidence already."""
     said = item.trigger_text or ""
@@ -176,6 +186,8 @@ def _end(item: Rebalance, clock: Clock) -> str:
         generation = f" in generation {item.generation_after}" if item.generation_after is not None else ""
         lasted = f", {duration(item.duration_seconds)} after it began" if item.duration_seconds is not None else ""
         return f"{sync}The group was stable{generation}{after}{at}{lasted}."
+    if item.outcome == "open" and item.protocol in NO_JOIN_PHASE and item.at_least_seconds is None:
+        return "No line tells when its members had taken over their shares; their own logs at INFO would."
     if item.outcome == "open":
         least = f"; it lasted at least {duration(item.at_least_seconds)}" if item.at_least_seconds is not None else ""
         return f"The logs end before it was over{least}."

@@ -234,7 +234,7 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
         Column("who", [_names(item.offenders) for item in items], rank=1, least=24),
         Column("lasted", [lasted(item.duration_seconds, item.at_least_seconds) for item in items], right=True),
         Column("waited for", [_names(item.blockers) if item.blockers else "" for item in items], rank=3, least=21),
-        Column("outcome", [item.outcome.replace("_", " ") for item in items], rank=6),
+        Column("outcome", [story.outcome(item) for item in items], rank=6),
         Column("sure", [share(item.confidence) for item in items], right=True),
         Column("id", [item.id[:10] for item in items], rank=7),
     ]
@@ -309,7 +309,7 @@ def outages_in_short(console: Console, items: Sequence[Outage], clock: Clock, *,
 def told(console: Console, item: Rebalance, clock: Clock, *, evidence_max: int | None) -> None:
     """One rebalance as a story, with its evidence."""
     console.print(visible(story.title(item)), style="bold")
-    say(console, f"id {item.id}, cluster {item.cluster}, {item.cause_title.lower()}, {item.outcome.replace('_', ' ')}", style="dim")
+    say(console, f"id {item.id}, cluster {item.cluster}, {item.cause_title.lower()}, {story.outcome(item)}", style="dim")
     console.print()
     for sentence in story.story(item, clock):
         say(console, sentence)

@@ -65,6 +65,12 @@ def test_an_open_end_is_a_lower_bound() -> None:
     assert "The logs end before it was over; it lasted at least 3 min 32 s." in told(outcome="open", ended_at=None, at_least_seconds=212.0)
 
 
+def test_the_end_of_an_epoch_is_not_told_by_brokers() -> None:
+    text = told(protocol="consumer", outcome="open", ended_at=None, at_least_seconds=None)
+    assert "No line tells when its members had taken over their shares; their own logs at INFO would." in text
+    assert "The logs end before" not in text
+
+
 def test_where_no_member_acted_none_is_named() -> None:
     assert "the group's coordinator moved to another broker, and group orders" in told(cause="coordinator_failover", offenders=[])
     assert "a member that no line names joined" in told(cause="member_join", offenders=[])
