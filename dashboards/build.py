@@ -88,6 +88,7 @@ def rebalance(row: Row) -> data.Rebalance:
     lasted = 0.0 if nobody_waits else length if length is not None else column(row, "at_least_seconds") or 0.0
     conformance = column(row, "conformance")
     advice = cause_entry(system, column(row, "advice_id") or root or cause_id).advice
+    pause = column(row, "pause_seconds", None)  # RocketMQ: while shares move, most queues are read on
     return data.Rebalance(
         id=column(row, "rebalance_id"),
         cluster=column(row, "cluster"),
@@ -107,7 +108,7 @@ def rebalance(row: Row) -> data.Rebalance:
         reconcile_seconds=column(row, "reconcile_seconds"),
         duration_seconds=length,
         at_least_seconds=column(row, "at_least_seconds"),
-        stopped_seconds=max(0.0, lasted - (column(row, "initial_delay_seconds") or 0.0)),
+        stopped_seconds=pause if pause is not None else max(0.0, lasted - (column(row, "initial_delay_seconds") or 0.0)),
         outcome=column(row, "outcome"),
         cause=cause_id,
         cause_title=entry.title,
