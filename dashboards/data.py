@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from conf.causes import Advice
+
+if TYPE_CHECKING:
+    from dashboards.pictured import BrokerOutage, HeadCount, Part, QueueLane, WhatIf
 
 SEVERITIES = ("critical", "warning", "info")
 """Worst first."""
@@ -229,62 +233,6 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What one member did in one rebalance. `join_delay_seconds` is None where no line tells when it came back."""
-
-    name: str
-    role: str
-    first: bool
-    join_delay_seconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class HeadCount:
-    """How many members a group had, from each of these times on."""
-
-    cluster: str
-    group: str
-    steps: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """RocketMQ: a stretch in which a queue had these owners; `ended_at` is None while it lasts."""
-
-    kind: str
-    owners: tuple[str, ...]
-    started_at: int
-    ended_at: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class QueueLane:
-    """RocketMQ: a queue over time, as the clients of one group shared it."""
-
-    cluster: str
-    group: str
-    topic: str
-    queue: str
-    stretches: tuple[Held, ...]
-
-    @property
-    def contested(self) -> bool:
-        return any(stretch.kind != "owned" for stretch in self.stretches)
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerOutage:
-    """A time in which a broker did not run."""
-
-    cluster: str
-    node: str
-    down_at: int | None
-    up_at: int | None
-    how: str
-    evidence: tuple[Line, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Outage:
     """A partition without leader."""
 
@@ -460,7 +408,7 @@ class Totals:
 class Answer:
     """Everything that one page or screen shows. Incidents and offenders are worst first, the rest by time.
 
-    `parts` (by rebalance id), `head_counts`, `queue_lanes` and `broker_outages` are for pages only, and empty for screens.
+    `parts` (by rebalance id) and what follows it are for pages only, and empty for screens.
     """
 
     totals: Totals
@@ -483,3 +431,4 @@ class Answer:
     head_counts: Sequence[HeadCount] = field(default_factory=tuple)
     queue_lanes: Sequence[QueueLane] = field(default_factory=tuple)
     broker_outages: Sequence[BrokerOutage] = field(default_factory=tuple)
+    what_ifs: Sequence[WhatIf] = field(default_factory=tuple)

@@ -39,8 +39,8 @@ def marks(text: str, item: Rebalance) -> list[int]:
 
 def _found(text: str, item: Rebalance) -> Iterator[tuple[int, int, int]]:
     for kind, names in ((OFFENDER, _names(item.offenders)), (BLOCKER, _names(item.blockers)), (GROUP, (item.group,))):
-        for name in names:
-            yield from ((start, len(name), kind) for start in _places(text, visible(name)))
+        for name in map(visible, names):
+            yield from ((start, len(name), kind) for start in _places(text, name))
     for pattern in (_HAPPENED, _GENERATION):
         yield from ((match.start(), match.end() - match.start(), WORDS) for match in pattern.finditer(text))
 

@@ -14,9 +14,10 @@ from typing import Any
 from conf.causes import Cause
 from conf.causes import cause as cause_entry
 from dashboards import story, units
-from dashboards.data import Answer, Line, Part, Rebalance, Who
+from dashboards.data import Answer, Line, Rebalance, Who
 from dashboards.figures import FAMILY_COLOURS, FAMILY_TITLES, Chart
 from dashboards.marks import marks
+from dashboards.pictured import Part
 from dashboards.tables import Table
 from dashboards.text import packed, shortened, visible
 
@@ -47,7 +48,7 @@ def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[st
     position = {item.id: place for place, item in enumerate(answer.rebalances)}
     content = {
         "zone": zone,
-        "span": _span(answer),
+        "span": _span(answer, charts),
         "chunk": CHUNK,
         "causes": {f"{system}/{name}": _cause(cause_entry(system, name)) for system, name in used},
         "families": {name: [FAMILY_TITLES[name], colour] for name, colour in FAMILY_COLOURS.items()},
@@ -70,7 +71,7 @@ def details(rebalances: Sequence[Rebalance], parts: Mapping[str, Sequence[Part]]
         yield packed({"rows": rows, "paths": [*paths.places]})
 
 
-def _span(answer: Answer) -> list[float] | None:
+def _span(answer: Answer, charts: Sequence[Chart]) -> list[float] | None:
     """From the first to the last that happened, in milliseconds: what pictures show before a reader chooses."""
     starts = [item.started_at for item in answer.rebalances]
     ends = [item.ended_at for item in answer.rebalances]
@@ -82,7 +83,9 @@ def _span(answer: Answer) -> list[float] | None:
     if not known or min(known) == max(known):
         return None
     margin = (max(known) - min(known)) * 0.03
-    return [round((min(known) - margin) / 1000), round((max(known) + margin) / 1000)]
+    edges = [(first, first + width * count) for chart in charts if chart.bins for first, width, count in (chart.bins,)]
+    starts_at = min([round((min(known) - margin) / 1000), *(start for start, _ in edges)])
+    return [starts_at, max([round((max(known) + margin) / 1000), *(end for _, end in edges)])]
 
 
 def _cause(entry: Cause) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from dashboards import data
+from dashboards import data, pictured
 from dashboards.rows import Row, column, evidence, name_of
 from dashboards.tally import first
 
@@ -14,23 +14,23 @@ _ROLES = ("trigger", "joined", "left", "blocker", "leader", "bystander")
 """What a member can be in a rebalance, in the order in which people ask for them."""
 
 
-def parts(rows: Iterable[Row]) -> dict[str, list[data.Part]]:
+def parts(rows: Iterable[Row]) -> dict[str, list[pictured.Part]]:
     """The members that each rebalance touched: who set it off first, who came back last at the end."""
-    found: defaultdict[str, list[data.Part]] = defaultdict(list)
+    found: defaultdict[str, list[pictured.Part]] = defaultdict(list)
     for row in rows:
-        part = data.Part(name_of(row), column(row, "role"), bool(column(row, "first")), column(row, "join_delay_seconds"))
+        part = pictured.Part(name_of(row), column(row, "role"), bool(column(row, "first")), column(row, "join_delay_seconds"))
         found[column(row, "rebalance_id")].append(part)
     for members in found.values():
         members.sort(key=_by_part)
     return dict(found)
 
 
-def _by_part(part: data.Part) -> tuple[object, ...]:
+def _by_part(part: pictured.Part) -> tuple[object, ...]:
     rank = _ROLES.index(part.role) if part.role in _ROLES else len(_ROLES)
     return (not part.first, rank, part.join_delay_seconds is None, part.join_delay_seconds or 0.0, part.name)
 
 
-def head_counts(rebalances: Sequence[data.Rebalance], lanes: Sequence[data.Lane], changes: Iterable[Row]) -> list[data.HeadCount]:
+def head_counts(rebalances: Sequence[data.Rebalance], lanes: Sequence[data.Lane], changes: Iterable[Row]) -> list[pictured.HeadCount]:
     """How many members each group had over time, from what its lines say before and after each rebalance.
 
     RocketMQ groups have no coordinator: there it is the number of clients that the last sharing counted.
@@ -47,7 +47,7 @@ def head_counts(rebalances: Sequence[data.Rebalance], lanes: Sequence[data.Lane]
     for row in changes:
         if column(row, "clients") is not None and column(row, "changed_at") is not None:
             found[column(row, "cluster"), column(row, "group")].append((column(row, "changed_at"), column(row, "clients")))
-    return [data.HeadCount(*key, _steps(points)) for key, points in sorted(found.items()) if points]
+    return [pictured.HeadCount(*key, _steps(points)) for key, points in sorted(found.items()) if points]
 
 
 _UNDER_WAY = "PreparingRebalance"
@@ -61,10 +61,10 @@ def _steps(points: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(point for point, last in zip(ordered, before, strict=False) if point[1] != last)
 
 
-def broker_outages(rows: Iterable[Row]) -> list[data.BrokerOutage]:
+def broker_outages(rows: Iterable[Row]) -> list[pictured.BrokerOutage]:
     """Times without a broker, by time."""
     found = [
-        data.BrokerOutage(
+        pictured.BrokerOutage(
             column(row, "cluster"),
             str(column(row, "node")),
             column(row, "down_at"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from conf.causes import causes
-from dashboards import data
+from dashboards import data, pictured
 from dashboards.rows import column, evidence
 from dashboards.tally import first
 from dashboards.units import MICROSECONDS
@@ -67,14 +67,16 @@ def _contested(key: tuple[str, str, str, str], rows: list[Any]) -> data.Conteste
     )
 
 
-def queue_lanes(rows: Iterable[Any]) -> list[data.QueueLane]:
+def queue_lanes(rows: Iterable[Any]) -> list[pictured.QueueLane]:
     """Each queue's owners over time; queues that were ever contested first, then by name."""
-    grouped: defaultdict[tuple[str, str, str, str], list[data.Held]] = defaultdict(list)
+    grouped: defaultdict[tuple[str, str, str, str], list[pictured.Held]] = defaultdict(list)
     for row in rows:
         if column(row, "started_at") is not None:
-            held = data.Held(column(row, "kind"), tuple(column(row, "owners") or ()), column(row, "started_at"), column(row, "ended_at"))
+            held = pictured.Held(
+                column(row, "kind"), tuple(column(row, "owners") or ()), column(row, "started_at"), column(row, "ended_at")
+            )
             grouped[column(row, "cluster"), column(row, "group"), column(row, "topic"), column(row, "queue")].append(held)
-    lanes = [data.QueueLane(*key, tuple(sorted(held, key=lambda one: one.started_at))) for key, held in grouped.items()]
+    lanes = [pictured.QueueLane(*key, tuple(sorted(held, key=lambda one: one.started_at))) for key, held in grouped.items()]
     return sorted(lanes, key=lambda lane: (not lane.contested, lane.cluster, lane.group, lane.topic, _by_number(lane.queue)))
 
 

@@ -50,6 +50,8 @@ def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Table]:
         _brokers(answer, base),
         _moves(answer, base),
         _at_risk(answer),
+        _what_ifs(answer),
+        _what_if_groups(answer),
         _unsure(answer),
         _doubts(answer, base),
         _files(answer, base),
@@ -251,6 +253,56 @@ def _at_risk(answer: Answer) -> Table:
         for item in answer.at_risk
     ]
     return Table("risk", columns, rows, 0)
+
+
+def _what_ifs(answer: Answer) -> Table:
+    columns = (
+        Column("Under", "log"),
+        Column("Avoided", "number"),
+        Column("Perhaps", "number"),
+        Column("More", "number"),
+        Column("Stood still", "number"),
+        Column("Saved", "number"),
+        Column("Over members", "number"),
+        Column("If"),
+        Column("Ask", "log"),
+    )
+    rows = [
+        [
+            item.title,
+            *(_count(int(item.total(name))) for name in ("avoided", "perhaps", "added")),
+            *(_seconds(item.total(name)) for name in ("stopped_seconds", "saved_seconds", "saved_member_seconds")),
+            " ".join(item.assumes) or units.NOTHING,
+            f"groupscope whatif {item.options}",
+        ]
+        for item in answer.what_ifs
+    ]
+    return Table("whatif", columns, rows)
+
+
+def _what_if_groups(answer: Answer) -> Table:
+    columns = (
+        Column("Group", "log"),
+        Column("Under", "log"),
+        Column("Rebalances", "number"),
+        Column("Avoided", "number"),
+        Column("Perhaps", "number"),
+        Column("More", "number"),
+        Column("Stood still", "number"),
+        Column("Saved", "number"),
+        Column("Over members", "number"),
+    )
+    pairs = [(item, one) for item in answer.what_ifs for one in item.groups if one.avoided or one.perhaps or one.added or one.saved_seconds]
+    rows = [
+        [
+            visible(one.group),
+            item.title,
+            *map(_count, (one.count, one.avoided, one.perhaps, one.added)),
+            *map(_seconds, (one.stopped_seconds, one.saved_seconds, one.saved_member_seconds)),
+        ]
+        for item, one in sorted(pairs, key=lambda pair: (-pair[1].saved_seconds, pair[1].cluster, pair[1].group))
+    ]
+    return Table("whatif-groups", columns, rows, 0)
 
 
 def _unsure(answer: Answer) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.data import Answer
-from dashboards.figures.bars import phases, ranking
+from dashboards.figures.bars import phases, ranking, what_ifs
 from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
 from dashboards.figures.lanes import coverage, head_counts, heat
 from dashboards.figures.queues import queues
@@ -21,6 +21,7 @@ def charts(answer: Answer, drawn_max: int) -> list[Chart]:
         queues(answer),
         phases(answer),
         ranking(answer),
+        what_ifs(answer),
         coverage(answer),
     ]
     return [chart for chart in made if chart is not None]

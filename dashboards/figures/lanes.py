@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from dashboards.data import Answer, HeadCount
+from dashboards.data import Answer
 from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figure, group_labels, lanes_of, milliseconds
 from dashboards.figures.timeline import LANES_HELD, LANES_SHOWN, lane_weights, last_moments
+from dashboards.pictured import HeadCount
 from dashboards.text import chart_label, common_folder
 from dashboards.units import MICROSECONDS, duration
 

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dashboards.data import Answer, Held, QueueLane
+from dashboards.data import Answer
 from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figure
 from dashboards.figures.down import OUTAGE_COLOUR
 from dashboards.figures.timeline import LANES_HELD, last_moments
+from dashboards.pictured import Held, QueueLane
 from dashboards.text import chart_label
 from dashboards.units import listed
 
@@ -33,8 +34,9 @@ def queues(answer: Answer) -> Chart | None:
     if not lanes:
         return None
     labels = Labels()
+    many = len({(lane.cluster, lane.group) for lane in lanes}) > 1
     for lane in lanes:
-        labels.add(lane, f"{lane.queue} · {lane.topic}", 44)
+        labels.add(lane, f"{lane.queue} · {lane.topic}" + (f" ({lane.group})" if many else ""), 52)
     ends = last_moments(answer)
     colours: dict[str, int] = {}
     owned: defaultdict[int, list[Bar]] = defaultdict(list)

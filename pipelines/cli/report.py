@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +16,8 @@ from pipelines.cli.console import Talk
 from pipelines.cli.source import open_source
 
 if TYPE_CHECKING:
+    from dashboards.pictured import Outlook, WhatIf
+    from models.whatif import Outlook as GroupOutlook
     from pipelines.cli.source import Source
 
 
@@ -42,7 +46,8 @@ def write_report(source: Source, path: Path, *, title: str, talk: Talk) -> None:
     from pipelines.cli.files import write_text
 
     drawn = source.settings.report.drawn_rebalances_max
-    page = report(build_answer(source.rows, for_page=True), source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
+    answer = replace(build_answer(source.rows, for_page=True), what_ifs=what_ifs(source.rows.rebalances, source.rows.rebalance_members))
+    page = report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
     write_text(path, page)
     talk.note(f"report written: {path}")
 
@@ -52,3 +57,50 @@ def title_of(asked: Asked, source: Source) -> str:
     paths = list(asked.paths or ()) or [asked.warehouse or source.settings.warehouse.uri]
     names = [Path(path).name or Path(path).resolve().name or path for path in paths]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+# What people turn first when groups stand still: title, options of `whatif`, and the same as its configuration.
+TURNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    (
+        "Static membership, sessions of 45 s",
+        "--static-membership --session-timeout 45s",
+        {"static_membership": True, "session_timeout_ms": 45_000},
+    ),
+    ("Sessions of 45 s", "--session-timeout 45s", {"session_timeout_ms": 45_000}),
+    ("Poll interval of 10 min", "--max-poll-interval 10m", {"max_poll_interval_ms": 600_000}),
+    ("Cooperative assignor", "--cooperative", {"cooperative": True}),
+    ("Consumer protocol (KIP-848)", "--consumer-protocol", {"consumer_protocol": True}),
+)
+
+
+def what_ifs(rebalances: Iterable[Any], members: Iterable[Any]) -> list[WhatIf]:
+    """The same history under each configuration of `TURNED`; nothing where there is no group of Kafka's."""
+    from dashboards.pictured import WhatIf
+    from models.whatif import outlooks
+    from models.whatif_rules import Configuration
+
+    rows, parts = [row for row in rebalances if row.system == "kafka"], list(members)
+    if not rows:
+        return []
+    found = []
+    for title, asked, settings in TURNED:
+        groups = outlooks(rows, parts, Configuration(**settings))
+        assumes = dict.fromkeys(rule.assumes for group in groups for rule in group.rules())
+        found.append(WhatIf(title, asked, tuple(assumes), tuple(map(_outlook, groups))))
+    return found
+
+
+def _outlook(group: GroupOutlook) -> Outlook:
+    from dashboards.pictured import Outlook
+
+    return Outlook(
+        cluster=group.cluster,
+        group=group.group,
+        count=len(group.changes),
+        avoided=group.count("avoided"),
+        perhaps=group.count("perhaps_avoided"),
+        added=group.added,
+        stopped_seconds=group.stopped_seconds,
+        saved_seconds=group.saved_seconds,
+        saved_member_seconds=group.saved_member_seconds,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from dashboards.pictured import Outlook, WhatIf
 from models.rows import (
     BrokerOutage,
     Conformance,
@@ -467,4 +468,10 @@ def queue_story() -> Made:
             queue(2, "no_owner", 14, None),
             queue(3, "no_owner", 14, 15.5, topic="Orders"),
         ],
+    )
+
+
+def what_if(title: str, saved: float, group: str = "orders") -> WhatIf:
+    return WhatIf(
+        title, "--static-membership", ("Each instance has an id.",), (Outlook("default", group, 6, 4, 1, 0, 231.0, saved, 3 * saved),)
     )

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -18,6 +19,7 @@ from dashboards.build import build_answer
 from dashboards.data import Answer
 from dashboards.figures.base import FAMILY_SYMBOLS
 from dashboards.figures.down import OUTAGE_LANES_MAX
+from dashboards.tables import tables
 from tests.dashboards import made
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 from tests.dashboards.test_page import all_of
@@ -120,6 +122,21 @@ def test_queues_have_lanes_in_the_colours_of_their_owners_and_faults_stand_out()
         "no owner": ["broker-a:3 · Orders", "broker-a:2 · Stock"],
         "two owners": ["broker-a:0 · Stock", "broker-a:1 · Stock"],
     }
+
+
+def test_what_would_have_helped_is_drawn_and_what_would_not_is_told() -> None:
+    answer = replace(answer_of(made.small_story()), what_ifs=[made.what_if("Static", 200.0), made.what_if("Longer polls", -50.0)])
+    (chart,) = (chart for chart in figures.charts(answer, 100) if chart.name == "whatif-bars")
+    assert [(trace["name"], trace["y"], trace["x"]) for trace in traces(chart)] == [
+        ("Still stopped", ["Static"], [31.0]),
+        ("Saved", ["Static"], [200.0]),
+    ]
+    told = tables(answer, [])
+    assert [(row[0], row[1][1], row[5]) for row in told["whatif"].rows] == [
+        ("Static", 4, ["3 min 20 s", 200.0]),
+        ("Longer polls", 4, ["-50 s", -50.0]),
+    ]
+    assert [row[1] for row in told["whatif-groups"].rows] == ["Static", "Longer polls"]
 
 
 def test_what_has_no_end_ends_with_the_logs_of_its_cluster() -> None:
