@@ -17,7 +17,7 @@ SCORE ?= ../shared/tools/score.py
 # Each sample folder is a cluster of its own, and one was logged in another zone (see data_samples/README.md).
 SAMPLE_OPTIONS := --settings data_samples/settings.toml
 
-.PHONY: help setup demo test lint browser corpus-score accuracy compare bench docs lock clean
+.PHONY: help setup demo test lint browser coverage corpus-score accuracy compare bench docs lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -59,6 +59,12 @@ browser:
 	  { echo 'installing chromium for the browser tests'; \
 	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium; } > /dev/null \
 	    || echo 'chromium could not be installed: the browser tests will be skipped'; }
+
+coverage: $(READY) ## branch coverage of models/, which must be whole, by its tests and by the labelled corpora
+	$(BIN)/coverage erase
+	if [ -d $(CORPORA) ]; then $(BIN)/coverage run --source=models -m tests.corpus.walk $(CORPORA); fi
+	$(BIN)/python -m pytest --quiet --numprocesses auto --cov=models --cov-branch --cov-append \
+	  --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/models tests/test_metamorphic.py tests/test_data_samples.py
 
 corpus-score: $(READY) ## score the analysis against the labelled Kafka corpora
 	$(BIN)/python $(SCORE) $(CORPORA)/kafka --protocol classic --jobs 2 -- \
