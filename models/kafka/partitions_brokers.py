@@ -54,6 +54,7 @@ class Brokers:
     _granted: dict[str, list[int]] = field(default_factory=dict)
     _signs: dict[str, dict[str, Event]] = field(default_factory=dict)
     _alive_before: set[str] = field(default_factory=set)
+    _unled: set[str] = field(default_factory=set)
 
     def is_down(self, node: str) -> bool:
         """Whether a broker is gone now."""
@@ -142,6 +143,7 @@ class Brokers:
     def back(self, node: str, at: int, event: Event) -> bool:
         """A controller has a broker again; whether that is news."""
         self._signs.get(node, {}).pop("leaving", None)
+        self._unled.discard(node)
         known = self._open(node)
         if known is None:
             return False
@@ -162,14 +164,30 @@ class Brokers:
         known.log_dir = known.log_dir or kind == "log_dir"
         known.events.append(event)
 
+    def stays_leader(self, node: str, event: Event) -> None:
+        """A controlled shutdown has failed: the broker goes, and its leaderships are still with it."""
+        self._signs.get(node, {}).pop("leaving", None)
+        self._granted.pop(node, None)
+        self._unled.add(node)
+        known = self._open(node)
+        if known is not None:
+            known.controlled = False
+            known.events.append(event)
+
+    def goes_in_order(self, node: str) -> bool:
+        """Whether no attempt to give its leaderships up has failed."""
+        return node not in self._unled
+
     def stopping(self, node: str, at: int, event: Event) -> None:
         """The broker's own line says that it shuts down."""
-        self.sign(node, "leaving", event)
+        if self.goes_in_order(node):
+            self.sign(node, "leaving", event)
         if self._open(node) is None:
-            self.absences.setdefault(node, []).append(Absence(node, at, controlled=True, events=[event]))
+            self.absences.setdefault(node, []).append(Absence(node, at, controlled=self.goes_in_order(node), events=[event]))
 
     def starting(self, node: str, at: int, event: Event) -> None:
         """A broker process begins. If it had been alive and nobody saw it go, it was killed at a time that no line tells."""
+        self._unled.discard(node)
         known = self._open(node)
         if known is not None:
             known.restarted = True

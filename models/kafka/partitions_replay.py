@@ -354,7 +354,7 @@ class PartitionStage(PartitionState):
     def _stopped(self, node: str, event: Event) -> None:
         """A broker has given its leaderships up, by its own lines."""
         if not self.suspicions.is_told(node, time_of(event)):
-            self._lost(node, event, controlled=True, suspected=True)
+            self._lost(node, event, controlled=self.brokers.goes_in_order(node), suspected=True)
 
     def _refused(self, event: Event) -> None:
         node = word_field(event, "broker")
@@ -366,7 +366,10 @@ class PartitionStage(PartitionState):
 
     def _shutdown_tried(self, event: Event) -> None:
         node = self._own_line(event)
-        if node is None or word_field(event, "phase") == "failed":
+        if node is None:
+            return
+        if word_field(event, "phase") == "failed":
+            self.brokers.stays_leader(node, event)
             return
         self.brokers.sign(node, "leaving", event)
         if word_field(event, "phase") in {"asked", "succeeded"}:  # of KRaft and of ZooKeeper: from here on it leads nothing
