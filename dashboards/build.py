@@ -78,13 +78,18 @@ def _worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row],
 _MOVES_WHILE_RUNNING = frozenset({"consumer", "share", "streams"})
 
 
+def _goes_on(row: Row) -> bool:
+    """Members keep working while partitions move: with the newer protocols, and under a cooperative assignor."""
+    return column(row, "protocol") in _MOVES_WHILE_RUNNING or "cooperative" in (column(row, "assignor") or "")
+
+
 def rebalance(row: Row) -> data.Rebalance:
     """One row of `rebalances`."""
     system, cause_id, root = column(row, "system"), column(row, "cause"), column(row, "root_cause")
     entry = cause_entry(system, cause_id)
     length = column(row, "duration_seconds")
     # A group that went empty had nobody left who could wait, and members of the newer protocols go on while partitions move.
-    nobody_waits = column(row, "outcome") == "empty" or column(row, "protocol") in _MOVES_WHILE_RUNNING
+    nobody_waits = column(row, "outcome") == "empty" or _goes_on(row)
     lasted = 0.0 if nobody_waits else length if length is not None else column(row, "at_least_seconds") or 0.0
     conformance = column(row, "conformance")
     advice = cause_entry(system, column(row, "advice_id") or root or cause_id).advice

@@ -103,14 +103,19 @@ def _episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebala
 PROTOCOLS_WITHOUT_STOP = frozenset({"consumer", "share", "streams"})
 
 
+def goes_on(row: Rebalance) -> bool:
+    """Members keep working while partitions move: with the newer protocols (KIP-848), and under a cooperative assignor (KIP-429)."""
+    return row.protocol in PROTOCOLS_WITHOUT_STOP or "cooperative" in (row.assignor or "")
+
+
 def stopped_seconds(rows: Sequence[Rebalance]) -> float:
     """Seconds in which the group's members waited for a rebalance, expected initial delay left out.
 
-    Members of the newer protocols go on while partitions move (KIP-848), so their groups don't stop.
+    Where members go on while partitions move, their groups don't stop.
     """
     total = 0.0
     for row in rows:
-        if row.protocol in PROTOCOLS_WITHOUT_STOP:
+        if goes_on(row):
             continue
         lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
         if lasted is not None and row.outcome != "empty":
@@ -275,7 +280,7 @@ def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Perso
     span = (_over(rows[-1]) - _began(rows[0])) / US_PER_SECOND
     count = f"{len(rows)} rebalances in {spell(span)}" if len(rows) > 1 else "1 rebalance"
     told = f"{rows[0].group}: {count}, {spell(stopped)} stopped"
-    if rows[0].protocol in PROTOCOLS_WITHOUT_STOP and stopped < SHORTEST_SECONDS:
+    if goes_on(rows[-1]) and stopped < SHORTEST_SECONDS:
         told = f"{rows[0].group}: {count}, partitions on the move for {spell(sum(row.duration_seconds or 0.0 for row in rows))}"
     elif stopped < SHORTEST_SECONDS:
         told = f"{rows[0].group}: {count}, nobody stopped"

@@ -22,8 +22,6 @@ US_PER_SECOND = 1_000_000
 TOGETHER_SECONDS = 1.0
 """Members that arrive this close to each other come in one rebalance."""
 
-PROTOCOLS_WITHOUT_STOP = frozenset({"consumer", "share", "streams"})
-
 
 @dataclass(slots=True)
 class Change:
@@ -82,9 +80,9 @@ class Outlook:
 
 
 def stopped_seconds(row: Rebalance) -> float:
-    """Seconds that the group stood still for it, the expected initial delay left out."""
+    """Seconds that the group stood still for it, the expected initial delay left out; none where members go on meanwhile."""
     lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
-    if lasted is None or row.outcome == "empty" or row.protocol in PROTOCOLS_WITHOUT_STOP:
+    if lasted is None or row.outcome == "empty" or row.protocol != "classic" or "cooperative" in (row.assignor or ""):
         return 0.0
     return max(0.0, lasted - (row.initial_delay_seconds or 0.0))
 
@@ -123,7 +121,8 @@ def outlook(
         if change.effect in {"same", "later"}:
             _shorten(change, configuration)
     _follow(changes)
-    _charge_added(changes)
+    if not (configuration.cooperative or configuration.consumer_protocol):  # there, members go on meanwhile
+        _charge_added(changes)
     return Outlook(cluster, group, changes)
 
 
@@ -244,23 +243,18 @@ def _clusters(begun: float, times: list[float]) -> int:
 
 def _shorten(change: Change, configuration: Configuration) -> None:
     row = change.row
-    saved = 0.0
-    if row.blockers and row.join_seconds is not None:
-        saved, rule, added = _waiting(row, configuration)
-        if saved:
-            change.rule, change.added = rule, added
-    rest = max(0.0, change.stopped_seconds - saved)
-    kept = _kept_running(row, configuration)
-    if kept is not None and rest:
-        saved += rest * kept[0]
-        change.rule, change.added = kept[1], change.added + kept[2]
     if configuration.consumer_protocol and row.cause == "cooperative_followup" and row.protocol == "classic":
         _drop(change, "avoided", "members_go_on")
         return
-    if saved:
-        change.effect = "shorter" if saved > 0 else "longer"
+    saved, rule, added = _waiting(row, configuration) if row.blockers and row.join_seconds is not None else (0.0, None, 0)
+    share = saved / change.stopped_seconds if change.stopped_seconds else 0.0
+    kept = _kept_running(row, configuration)
+    if kept is not None:  # the group does not stand still; those whose partitions move do
+        saved, share, rule, added = change.stopped_seconds, kept[0], kept[1], added + kept[2]
+    if saved or added:
+        change.rule, change.added = rule, added
+        change.effect = change.effect if not saved else "shorter" if saved > 0 else "longer"
         change.saved_seconds = round(saved, 6)
-        share = saved / change.stopped_seconds if change.stopped_seconds else 0.0
         change.saved_member_seconds = round((row.member_seconds_stopped or 0.0) * share, 6)
 
 
@@ -288,7 +282,7 @@ def _kept_running(row: Rebalance, configuration: Configuration) -> tuple[float, 
     members = max(row.members_before or 0, row.members_after or 0, 1)
     moved = min(1.0, max(1, len(row.offenders)) / members) if row.cause != "new_group" else 1.0
     if configuration.consumer_protocol:
-        return 1.0 - moved, "members_go_on", 0
+        return 1.0 - moved, "members_go_on", max(0, len(row.offenders) - 1) if row.outcome != "empty" else 0
     if configuration.cooperative:
         second = row.cause in COOPERATIVE_CAUSES and row.outcome == "stable" and (row.members_before or 0) > 0
         return 1.0 - moved, "moves_only_some", int(second)

@@ -89,7 +89,8 @@ RULES = (
     ),
     Rule(
         "members_go_on",
-        "With the consumer protocol there is no join phase: members go on, and each gives up only what it must.",
+        "With the consumer protocol there is no join phase: members go on, and each gives up only what it must. Each member that comes"
+        " or goes raises the group epoch by itself.",
         "KIP-848; GroupMetadataManager.consumerGroupHeartbeat",
         "4.0",
         "All clients and brokers speak it, and shares are even and sticky.",
