@@ -123,6 +123,7 @@ class GroupStage:
         self._learn(event)
         if event.name == "GroupConverted" and text_field(event, "to_type") != "classic":
             self.modern.converted_from(self._members_now())
+            self.classic.converted(event)
         if not self.classic.feed(event):
             self.modern.feed(event)
         for log, node in self.skews.feed(event):

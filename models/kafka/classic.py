@@ -129,6 +129,11 @@ class ClassicReplay:
             return last
         return None
 
+    def converted(self, event: Event) -> None:
+        """The group goes on as one of the consumer protocol (KIP-848): what was under way ends with it."""
+        if self.current is not None:
+            self._close(self.current, "superseded", event)
+
     # -- steps ---------------------------------------------------------------------------------------------
 
     def _move(self, after: State, event: Event, generation: int | None, member_count: int | None = None) -> int:

@@ -6,6 +6,7 @@ Every scenario is told with the request log and from server.log alone.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from driven import Broker
 
 from models.kafka.coordinator.errors import Error
+from models.kafka.simulation.scenario import CLASSIC, MODERN, Fault, GroupPlan, Scenario
 from models.rows import Rebalance
+from parsers.reader import ReadOptions
+from pipelines.local import Analysis, AnalyzeOptions, analyze
+from pipelines.simulate.run import simulate
 
 WITNESSES = pytest.mark.parametrize("requests", [True, False], ids=["all", "server"])
 
@@ -52,6 +57,37 @@ def test_rebalance_timeout(version: str, requests: bool, tmp_path: Path) -> None
     assert (row.cause, names(row), row.outcome) == ("member_join", ["c"], "stable")
     assert [(person.client_id, person.reason) for person in row.blockers] == [("b", "evicted")]
     assert row.join_seconds == pytest.approx(60, abs=0.1)
+
+
+def simulated(scenario: Scenario, requests: bool, out: Path) -> Analysis:
+    """What a whole made-up cluster of 4.1 writes; without requests, from its brokers' files alone."""
+    simulate(replace(scenario, closes=False), "4.1.1", 1, out, request_log=requests)
+    paths = [str(out)] if requests else [str(path) for path in out.glob("broker-*/server.log")]
+    return analyze(paths, AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", "4.1.1")])))
+
+
+@WITNESSES
+def test_rebalance_timeout_of_the_consumer_protocol(requests: bool, tmp_path: Path) -> None:
+    """A member that stands still can't give up what others are to have, and is fenced at its rebalance timeout."""
+    group = GroupPlan(members=3, protocol=MODERN, max_poll_ms=20_000)
+    faults = (Fault(kind="gc_pause", member=1, at_ms=59_000, for_ms=40_000), Fault(kind="scale_out", at_ms=60_000))
+    scenario = Scenario(name="held", duration_ms=90_000, groups=(group,), faults=faults)
+    (row,) = [row for row in simulated(scenario, requests, tmp_path).rebalances if row.cause == "rebalance_timeout"]
+    assert row.confidence > 0.9
+    assert len(row.offenders) == 1
+
+
+@WITNESSES
+@pytest.mark.parametrize("first", [CLASSIC, MODERN])
+def test_protocol_migration(first: str, requests: bool, tmp_path: Path) -> None:
+    """One member after the other comes back speaking the other protocol, and the group is converted once."""
+    faults = (Fault(kind="migrate", at_ms=60_000, for_ms=15_000),)
+    scenario = Scenario(name="migrated", duration_ms=180_000, groups=(GroupPlan(members=3, protocol=first),), faults=faults)
+    analysis = simulated(scenario, requests, tmp_path)
+    rows = [row for row in analysis.rebalances if row.cause == "protocol_migration"]
+    assert [(row.protocol, row.confidence > 0.85) for row in rows] == [(CLASSIC if first == MODERN else MODERN, True)]
+    assert [incident.kind for incident in analysis.incidents if incident.rebalance_count > 1] == ["protocol_migration"]
+    assert not any(row.outcome == "open" for row in analysis.rebalances if row.protocol == CLASSIC)
 
 
 @WITNESSES
