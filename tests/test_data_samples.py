@@ -22,7 +22,11 @@ def name(row: dict[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def found(analysis_of_samples: dict[str, Any]) -> dict[tuple[str, str, int], dict[str, Any]]:
-    return {(row["cluster"], row["group"], row["generation_before"]): row for row in analysis_of_samples["rebalances"] if row["system"] == "kafka"}
+    return {
+        (row["cluster"], row["group"], row["generation_before"]): row
+        for row in analysis_of_samples["rebalances"]
+        if row["system"] == "kafka"
+    }
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=name)
