@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipelines.cli import codes
 from pipelines.cli import options as o
+from pipelines.cli.asked import Asked, question
+from pipelines.cli.source import open_source
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
     from models.rocketmq.allocation import Move, Preview, Queue, Strategy
+    from pipelines.cli.shares import Shared
 
 QUEUES_MAX = 1_000_000
 
 
+@question
 def allocate(
+    asked: Asked,
     queues: Annotated[
-        list[str], typer.Option("--queues", metavar="BROKER=N", help="How many queues can be read from a broker. Repeatable.")
-    ],
-    clients: Annotated[list[str], typer.Option("--client", metavar="ID", help="A client of the group. Repeatable.")],
+        list[str] | None, typer.Option("--queues", metavar="BROKER=N", help="How many queues can be read from a broker. Repeatable.")
+    ] = None,
+    clients: Annotated[list[str] | None, typer.Option("--client", metavar="ID", help="A client of the group. Repeatable.")] = None,
     strategy: Annotated[
-        str, typer.Option("--strategy", metavar="NAME", help="As clients print it: AVG, AVG_BY_CIRCLE, CONSISTENT_HASH and so on.")
-    ] = "AVG",
-    topic: Annotated[str, typer.Option("--topic", metavar="NAME", help="The topic; its name counts for CONSISTENT_HASH.")] = "topic",
+        str | None, typer.Option("--strategy", metavar="NAME", help="As clients print it: AVG, AVG_BY_CIRCLE, CONSISTENT_HASH and so on.")
+    ] = None,
+    topic: Annotated[str | None, typer.Option("--topic", metavar="NAME", help="The topic; its name counts for CONSISTENT_HASH.")] = None,
     with_client: Annotated[
         list[str] | None, typer.Option("--with-client", metavar="ID", help="Show what moves when this client comes. Repeatable.")
     ] = None,
@@ -41,23 +47,21 @@ def allocate(
     ] = 10,
     as_json: o.AsJson = False,
 ) -> int:
-    """Preview shares of RocketMQ queues, and what moves when a client or a queue comes or goes."""
-    from models.rocketmq.allocation import moves, strategy_named
+    """Preview shares of RocketMQ queues, and what moves when a client or a queue comes or goes.
 
-    try:
-        chosen = strategy_named(strategy, virtual_nodes=virtual_nodes, rooms=rooms)
-    except ValueError as error:
-        raise UsageError(f"--strategy: {error}") from error
-    if strategy.endswith("CONFIG"):
-        raise UsageError("--strategy CONFIG gives every client the list that it was configured with: there is nothing to preview")
-    reads = _reads(queues, "--queues")
-    before = _shares(chosen, topic, reads, clients)
+    Queues and clients are given, or taken from logs or tables as they were at the end, or at --until.
+    """
+    from models.rocketmq.allocation import moves
+
+    shared = _start(asked, queues or (), clients or (), topic)
+    chosen = _strategy(strategy or shared.strategy, virtual_nodes, rooms)
+    before = _shares(chosen, shared.topic, shared.reads, shared.clients)
     changed = bool(with_client or without_client or with_queues)
     gone = set(without_client or ())
-    if unknown := sorted(gone - set(clients)):
+    if unknown := sorted(gone - set(shared.clients)):
         raise UsageError(f"--without-client {unknown[0]!r} is none of the clients given")
-    then = [each for each in clients if each not in gone] + list(with_client or ())
-    after = _shares(chosen, topic, reads | _reads(with_queues or (), "--with-queues"), then) if changed else None
+    then = [each for each in shared.clients if each not in gone] + list(with_client or ())
+    after = _shares(chosen, shared.topic, shared.reads | _reads(with_queues or (), "--with-queues"), then) if changed else None
     moved = moves(before, after) if after is not None else ()
     if as_json:
         from pipelines.cli.answers import write_object
@@ -68,6 +72,50 @@ def allocate(
 
         Output().write("".join(f"{line}\n" for line in _lines(after or before, moved, changed=changed)))
     return codes.GOOD
+
+
+def _start(asked: Asked, queues: Sequence[str], clients: Sequence[str], topic: str | None) -> Shared:
+    """What the shares are computed from: the options, or a history."""
+    from pipelines.cli.shares import Shared, shared_at
+
+    if not (asked.paths or asked.warehouse):
+        if not queues or not clients:
+            raise UsageError("give --queues and --client, or logs (or --warehouse) to take them from")
+        return Shared("", topic or "topic", _reads(queues, "--queues"), list(clients), "AVG")
+    if queues or clients:
+        raise UsageError(
+            "--queues and --client are taken from the logs; say what changes by --with-client, --without-client or --with-queues"
+        )
+    if asked.groups is not None and len(asked.groups) > 1:
+        raise UsageError("--group: one group at a time")
+    source = open_source(asked)
+    at = None
+    if asked.until:
+        from pipelines.cli.when import moment
+
+        lasts = [row["last_at"] for row in source.rows.inputs["log_files"] if row["last_at"] is not None]
+        at = moment(asked.until, source.clock.zone_name, "--until").micros(max(lasts, default=None))
+    shared = shared_at(source.rows, asked.groups[0] if asked.groups else None, topic, at)
+    there = f"{_count(len(shared.clients), 'client')}, {_count(sum(shared.reads.values()), 'queue')}"
+    asked.talk.note(f"{shared.group}, {shared.topic}: {there}, {shared.strategy}")
+    if shared.unnamed:
+        asked.talk.warn(f"{shared.unnamed} more clients were there that held nothing and that no row names: shares are without them")
+    return shared
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what if number == 1 else what + 's'}"
+
+
+def _strategy(name: str, virtual_nodes: int, rooms: list[str] | None) -> Strategy:
+    from models.rocketmq.allocation import strategy_named
+
+    if name.endswith("CONFIG"):
+        raise UsageError("--strategy CONFIG gives every client the list that it was configured with: there is nothing to preview")
+    try:
+        return strategy_named(name, virtual_nodes=virtual_nodes, rooms=rooms)
+    except ValueError as error:
+        raise UsageError(f"--strategy: {error}") from error
 
 
 def _reads(texts: Any, option: str) -> dict[str, int]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import jsonschema
 import pytest
 
 from pipelines.cli.schema import command_schema
+from pipelines.cli.shares import shared_at
 from tests.cli.conftest import Cli
 
 THREE = ("--client", "c1", "--client", "c2", "--client", "c3")
@@ -66,3 +69,49 @@ def test_what_cannot_be_previewed_is_said_in_one_line(cli: Cli, arguments: tuple
 
     assert (done.code, done.out) == (2, "")
     assert said in done.err
+
+
+# -- from a history ----------------------------------------------------------------------------------------------------
+
+FROZEN = "data_samples/rocketmq/4.9.7/frozen-consumer"
+FIRST, SECOND = "127.0.0.1@5368#2416383853913", "127.0.0.1@5561#2420703738363"
+
+
+def test_a_history_gives_clients_queues_and_strategy(cli: Cli) -> None:
+    done = cli("allocate", FROZEN, "--with-client", "127.0.0.1@9999#1", "--json")
+
+    assert (done.code, done.err) == (0, "CG_pay_worker, TopicStock: 2 clients, 8 queues, AVG\n")
+    assert [(each["client_id"], len(each["queues"])) for each in json.loads(done.out)["shares"]] == [
+        (FIRST, 3),
+        (SECOND, 3),
+        ("127.0.0.1@9999#1", 2),
+    ]
+    one_more = json.loads(cli("allocate", FROZEN, "--with-queues", "broker-a=9", "--json").out)
+    assert [move["queue"] for move in one_more["moves"]] == ["broker-a:4", "broker-a:8"]
+
+
+def test_a_history_at_a_time(cli: Cli) -> None:
+    assert "TopicStock: 1 client, 8 queues" in cli("allocate", FROZEN, "--until", "2026-11-21T09:20:29Z").err
+
+
+def test_what_a_history_leaves_open_is_asked_for(cli: Cli) -> None:
+    assert "taken from the logs" in cli("allocate", FROZEN, "--queues", "a=8", "--client", "c1").err
+    assert "--topic 'TopicPay': there are %RETRY%CG_pay_worker, TopicStock" in cli("allocate", FROZEN, "--topic", "TopicPay").err
+    assert "no RocketMQ queue had an owner" in cli("allocate", "data_samples/kafka/1.1.1/poll-timeout").err
+    assert "give --queues and --client" in cli("allocate").err
+
+
+def row(**values: Any) -> SimpleNamespace:
+    return SimpleNamespace(**values)
+
+
+def test_clients_without_a_queue_count_too() -> None:
+    owned = [
+        row(group="g", topic="t", queue=f"a:{number}", owners=[f"c{number}"], started_at=0, ended_at=None, kind="owned")
+        for number in range(2)
+    ]
+    change = row(group="g", topic="t", changed_at=5, strategy="AVG_BY_CIRCLE", clients=4)
+    idle = row(kind="more_consumers_than_queues", group="g", members=["c7"], started_at=0, ended_at=None)
+    found = shared_at(row(ownership=owned, allocation_changes=[change], conditions=[idle]), None, None, None)
+
+    assert (found.clients, found.reads, found.strategy, found.unnamed) == (["c0", "c1", "c7"], {"a": 2}, "AVG_BY_CIRCLE", 1)
