@@ -121,10 +121,9 @@ class Truth:
 
     def settled(self, seat: Seat, now_ms: int) -> None:
         """A step is over."""
-        if self.epochs.open or self.epochs.migrating or self.epochs.sizes:
-            group = seat.coordinator.groups.get(seat.group)
-            if isinstance(group, ConsumerGroup):
-                self.epochs.settled(group, now_ms)
+        group = seat.coordinator.groups.get(seat.group)
+        if isinstance(group, ConsumerGroup):
+            self.epochs.settled(group, now_ms)
 
     def lost(self, group: str) -> None:
         """The group's coordinator is gone, and a rebalance with it; epochs are kept."""
@@ -147,12 +146,11 @@ class Truth:
             self.names.pop(deed.member or "", None)
 
     def _act_of(self, client: str) -> str | None:
-        found = self.consumers.get(client)
-        return None if found is None else found.act
+        return self.consumers[client].act
 
     def _usual_ms(self, client: str) -> int:
-        found = self.consumers.get(client)
-        return 0 if found is None else 2 * found.cluster.scenario.consumer_heartbeat_ms + found.plan.poll_ms
+        found = self.consumers[client]
+        return 2 * found.cluster.scenario.consumer_heartbeat_ms + found.plan.poll_ms
 
     def _write(self, row: dict[str, Any]) -> None:
         self.rows.append(row)
