@@ -22,7 +22,13 @@ from dashboards.units import MICROSECONDS
 
 
 def build_answer(
-    analysis: Row, *, kept_max: int | None = None, incidents_max: int | None = None, with_lanes: bool = True, for_page: bool = False
+    analysis: Row,
+    *,
+    kept_max: int | None = None,
+    incidents_max: int | None = None,
+    with_lanes: bool = True,
+    for_page: bool = False,
+    ranked_by: str = "client",
 ) -> data.Answer:
     """The whole answer from the rows of an analysis, which are taken one by one.
 
@@ -31,7 +37,7 @@ def build_answer(
     """
     outages = sorted(map(_outage, _rows(analysis, "outages")), key=lambda item: (first(item.offline_at), item.topic, item.partition))
     incident_rows, counts = _worst_incidents(_rows(analysis, "incidents"), incidents_max)
-    tally = Tally(kept_max, {column(row, "incident_id"): column(row, "rebalance_ids") or () for row in incident_rows})
+    tally = Tally(kept_max, {column(row, "incident_id"): column(row, "rebalance_ids") or () for row in incident_rows}, ranked_by)
     for row in _rows(analysis, "rebalances"):
         tally.add(rebalance(row))
     files = sorted(map(_log_file, column(column(analysis, "inputs") or {}, "log_files") or ()), key=lambda item: item.path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,10 +118,21 @@ class Deeds:
             self.last_at = item.started_at if self.last_at is None else max(self.last_at, item.started_at)
 
 
+RANKED_BY: Mapping[str, Callable[[data.Who], str]] = {
+    "client": lambda person: person.name,
+    "member": lambda person: person.member_id or person.name,
+    "instance": lambda person: person.instance_id or person.name,
+    "host": lambda person: person.host or "a host that no line names",
+}
+"""What members are told apart by where they are ranked. Who has no such id goes by its name."""
+
+
 class Tally:
     """Sums over all rebalances, and the worst `kept_max` of them (all, if None)."""
 
-    def __init__(self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None) -> None:
+    def __init__(
+        self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None, ranked_by: str = "client"
+    ) -> None:
         self.count = self.unexpected = self.sure = 0
         self.stopped_seconds = 0.0
         self.groups: set[tuple[str, str]] = set()
@@ -131,6 +142,7 @@ class Tally:
         self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), Settling()])
         self._deeds: defaultdict[tuple[str, str, str, str], Deeds] = defaultdict(Deeds)
         self._incident_of = {rebalance: incident for incident, members in (incidents or {}).items() for rebalance in members}
+        self._named = RANKED_BY[ranked_by]
         self._kept_max = kept_max
         self._kept: list[tuple[Any, ...]] = []
 
@@ -160,9 +172,9 @@ class Tally:
         doubt[3].add(item)
 
     def _charge(self, item: data.Rebalance) -> None:
-        caused, blocked = {person.name for person in item.offenders}, {person.name for person in item.blockers}
+        caused, blocked = set(map(self._named, item.offenders)), set(map(self._named, item.blockers))
         for name in caused | blocked:
-            hosts = [person.host for person in (*item.offenders, *item.blockers) if person.name == name]
+            hosts = [person.host for person in (*item.offenders, *item.blockers) if self._named(person) == name]
             deeds = self._deeds[item.cluster, item.system, item.group, name]
             deeds.add(item, caused=name in caused, blocked=name in blocked, hosts=hosts)
 

@@ -97,7 +97,7 @@ OFFENDER: dict[str, Any] = {
         "cluster": _TEXT,
         "system": {"enum": ["kafka", "rocketmq"]},
         "group": _TEXT,
-        "name": {"description": "Client id, else instance id, else member id.", **_TEXT},
+        "name": {"description": "What it is ranked by (--by); client id, else instance id, else member id.", **_TEXT},
         "hosts": _TEXTS,
         "rebalances_caused": _COUNT,
         "rebalances_held_up": {"description": "Rebalances in which others waited for it.", **_COUNT},

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 
 from pipelines.cli import codes
 from pipelines.cli import options as o
@@ -28,15 +31,22 @@ def rebalances(
     return _answer(source, "rebalances", _rows("rebalances"), _rebalances, limit=limit, form=form)
 
 
+RankedBy = Annotated[
+    Literal["client", "member", "instance", "host"],
+    typer.Option("--by", help="What members are told apart by.", rich_help_panel=o.SHOW),
+]
+
+
 @question
 def offenders(
     asked: Asked,
     form: o.Form,
+    by: RankedBy = "client",
     limit: o.Limit = 50,
 ) -> int:
     """Rank the members that set rebalances off or made others wait, by the time that groups stood still."""
     source = open_source(asked)
-    return _answer(source, "offenders", offender_rows, _offenders, limit=limit, form=form)
+    return _answer(source, "offenders", partial(offender_rows, ranked_by=by), _offenders, limit=limit, form=form, ranked_by=by)
 
 
 @question
@@ -64,7 +74,7 @@ Ready = Callable[[Any], Iterable[dict[str, Any]]]
 Show = Callable[["Console", "Answer", Source, int], None]
 
 
-def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, form: o.Form) -> int:
+def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, form: o.Form, ranked_by: str = "client") -> int:
     """The table in the form that was asked for. Forms for programs hold all rows, whatever the limit."""
     from pipelines.cli import answers
 
@@ -77,7 +87,7 @@ def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, f
     else:
         from dashboards.build import build_answer
 
-        answer = build_answer(source.rows, kept_max=limit or None, with_lanes=key == "timeline")
+        answer = build_answer(source.rows, kept_max=limit or None, with_lanes=key == "timeline", ranked_by=ranked_by)
         show(screen(), answer, source, limit)
     return codes.decisive(source.codes)
 
@@ -101,12 +111,12 @@ def _rows(table: str, key: str | None = None) -> Ready:
     return rows
 
 
-def offender_rows(rows: Any) -> Iterable[dict[str, Any]]:
+def offender_rows(rows: Any, ranked_by: str = "client") -> Iterable[dict[str, Any]]:
     """Offenders as `groupscope schema offenders` describes them."""
     from dashboards.build import build_answer
     from pipelines.schemas import instant_text
 
-    for item in build_answer(rows, kept_max=0, incidents_max=0, with_lanes=False).offenders:
+    for item in build_answer(rows, kept_max=0, incidents_max=0, with_lanes=False, ranked_by=ranked_by).offenders:
         yield {
             "cluster": item.cluster,
             "system": item.system,

@@ -128,6 +128,13 @@ def test_explain_of_a_line_for_people(cli: Cli) -> None:
     assert "It is an effect of this rebalance: it follows from the rebalance; it stands in its time." in told
 
 
+@pytest.mark.parametrize("by", ["client", "member", "instance", "host"])
+def test_offenders_by_another_name(cli: Cli, check: Any, story_warehouse: Path, by: str) -> None:
+    answer = json.loads(cli("offenders", "--warehouse", story_warehouse, "--by", by, "--json").out)
+    check("offenders", answer)
+    assert answer["offenders"]
+
+
 def test_lanes_of_clients_stand_below_their_group(cli: Cli) -> None:
     lines_shown = cli("timeline", POLL_TIMEOUT).out.splitlines()
     assert [line.split()[0] for line in lines_shown[:4]] == ["shipping-e", *(f"shipping-worker-{number}" for number in (1, 2, 3))]

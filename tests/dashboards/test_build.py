@@ -118,6 +118,22 @@ def test_a_bounded_answer_keeps_the_longest_and_counts_all() -> None:
     assert bounded.incidents == whole.incidents
 
 
+def test_offenders_can_be_ranked_by_host_instance_or_member() -> None:
+    def of(host: str | None, member: str, instance: str | None) -> made.Person:
+        return made.Person(member, "app", instance, host, "left", True)
+
+    people = [of("/10.0.0.1", "m1", "i1"), of("/10.0.0.1", "m2", "i2"), of(None, "m3", None)]
+    story = made.Made(rebalances=[made.rebalance("a", n, n, offenders=[person]) for n, person in enumerate(people)])
+
+    def ranked(by: str) -> dict[str, int]:
+        return {one.name: one.caused for one in build_answer(story, ranked_by=by).offenders}
+
+    assert ranked("client") == {"app": 3}
+    assert ranked("host") == {"10.0.0.1": 2, "a host that no line names": 1}
+    assert ranked("member") == {"m1": 1, "m2": 1, "m3": 1}
+    assert ranked("instance") == {"i1": 1, "i2": 1, "app": 1}
+
+
 def test_doubts_of_a_kind_stand_together() -> None:
     rows = [made.rebalance("a", n, n, confidence=0.5, alternatives={"member_join": 0.4, "unknown": 0.01}, settled_by="x") for n in range(3)]
     (doubt,) = build_answer(made.Made(rebalances=[*rows, replace(rows[0], rebalance_id="z", group="b")])).unsure
