@@ -20,6 +20,9 @@ from models.kafka.partitions_state import PartitionState
 from models.kafka.partitions_suspicions import suspicions_of
 
 OFFLINE = "OfflinePartition"
+LISTENS_WITHIN_US = 10_000_000
+"""A broker may have its leaderships back this long before it lets anybody connect."""
+
 _OF_A_START = frozenset({"BrokerStarting", "BrokerConfigured"})
 """Several lines announce one start of a broker."""
 _OF_SERVER_LOG = frozenset({"IsrChanged", "FetchersAdded", "FetchersRemoved"})
@@ -359,6 +362,9 @@ class PartitionStage(PartitionState):
     def _refused(self, event: Event) -> None:
         node = word_field(event, "broker")
         if node is None or self.brokers.is_down(node):
+            return
+        at = time_of(event)
+        if self.brokers.last_return(node, at - LISTENS_WITHIN_US, at) is not None:
             return
         first = self.suspicions.refused(node, event, time_of(event))
         if first is not None:
