@@ -6,6 +6,7 @@ No truth is needed. A changed input may cost confidence; it never makes the anal
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import re
 import shutil
@@ -131,6 +132,56 @@ def test_a_clock_that_is_off_makes_nothing_else_sure(sample: Path, share: float)
 def shifted(stamp: str, shift: timedelta) -> str:
     at = datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S,%f") + shift
     return f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}]"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_log_may_be_cut_into_files_at_any_byte(sample: Path, seed: int) -> None:
+    """A line that is cut in two may be lost; what it would have said is said by none else."""
+    before = verdicts(sample)
+    drawn = random.Random(seed)  # noqa: S311 - where it is cut is no secret
+    for path in list(logs(sample)):
+        data = path.read_bytes()
+        cuts = sorted(drawn.sample(range(1, len(data)), 3))
+        path.unlink()
+        for part, (begin, end) in enumerate(pairwise([0, *cuts, len(data)])):
+            path.with_name(f"{path.name}.{4 - part}").write_bytes(data[begin:end])
+    changed_minds(before, verdicts(sample))
+
+
+RECORD = re.compile(r"^\[(?P<at>[^\]]{23})\] (?P<level>[A-Z]+) (?P<text>.*) \((?P<logger>[\w.$]+)\)$", re.MULTILINE)
+LAYOUTS: dict[str, Callable[[re.Match[str]], str]] = {
+    "logger before the text": lambda m: f"{m['at']} {m['level']:<5} [main] {m['logger']} - {m['text']}",
+    "Spring": lambda m: f"{m['at'].replace(',', '.')}  {m['level']:<5} 1 --- [           main] {m['logger']} : {m['text']}",
+    "JSON": lambda m: json.dumps(
+        {
+            "@timestamp": m["at"].replace(" ", "T").replace(",", ".") + "Z",
+            "level": m["level"],
+            "logger_name": m["logger"],
+            "message": m["text"],
+        }
+    ),
+    "syslog": lambda m: f"Nov 21 10:00:00 host kafka[1]: {m[0]}",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_another_layout_of_the_same_records_says_the_same(sample: Path, layout: str) -> None:
+    before = verdicts(sample)
+    rewrite(sample, lambda text: RECORD.sub(LAYOUTS[layout], text))
+    assert verdicts(sample) == before
+
+
+@pytest.mark.parametrize("name", ["1.1.1/poll-timeout", "2.8.2/rolling-restart", "3.9.1/frozen-process"])
+def test_no_single_line_of_a_coordinator_changes_a_mind_by_its_absence(samples: Path, tmp_path: Path, name: str) -> None:
+    folder = Path(shutil.copytree(samples / "kafka" / name, tmp_path / "logs"))
+    before = verdicts(folder)
+    path = next(iter(folder.glob("broker-*/server.log")))
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    told = [index for index, line in enumerate(lines) if "GroupCoordinator" in line]
+    assert told
+    for index in told:
+        path.write_text("".join(lines[:index] + lines[index + 1 :]), encoding="utf-8")
+        changed_minds(before, verdicts(folder))
 
 
 @pytest.mark.parametrize("seed", range(6))

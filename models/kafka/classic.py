@@ -268,6 +268,8 @@ class ClassicReplay:
         elif draft.joined is None:
             draft.generation_after = event.generation
             draft.inferred_steps += 1
+        if draft.joined is None:
+            self._last_joined_at = when(event)  # its line is lost, and the join phase was over by now
         draft.leader = event.member_id or draft.leader
         draft.members_after = int_field(event, "member_count") or draft.members_after
         self.group.leader = event.member_id
