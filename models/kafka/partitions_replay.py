@@ -93,7 +93,8 @@ class PartitionStage(PartitionState):
         elr = nodes_field(event, "elr")
         if elr is not None:
             history.elr = elr
-        self._held(history, word_field(event, "removed"))
+        if "removed" in event.fields:
+            self._held(history, word_field(event, "removed"))
         if leader is not None:
             self._tell_what_was(history, event)
             self._tell(history, event, leader, Told.DECIDED, timed=True, isr=isr)
