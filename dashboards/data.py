@@ -308,6 +308,7 @@ class Condition:
     ended_at: int | None
     evidence: tuple[Line, ...]
     advice: tuple[Advice, ...]
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,10 +324,11 @@ class Contested:
     started_at: int | None
     ended_at: int | None
     seconds: float | None
+    inferred: bool = False
 
     @property
     def title(self) -> str:
-        return self.kind.replace("_", " ")
+        return self.kind.replace("_", " ") + (" (inferred)" if self.inferred else "")
 
 
 @dataclass(frozen=True, slots=True)

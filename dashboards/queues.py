@@ -12,7 +12,7 @@ from dashboards.rows import column, evidence
 from dashboards.tally import first
 from dashboards.units import MICROSECONDS
 
-_TITLES = {"multi_topic_skew": "Topics shared out unevenly"}
+_TITLES = {"multi_topic_skew": "Topics shared out unevenly", "more_consumers_than_queues": "More clients than queues"}
 """Kinds of conditions that are the cause of no rebalance."""
 
 
@@ -34,6 +34,7 @@ def _condition(row: Any) -> data.Condition:
         ended_at=column(row, "ended_at"),
         evidence=evidence(row),
         advice=entry.advice if entry else (),
+        detail=column(row, "detail") or "",
     )
 
 
@@ -64,6 +65,7 @@ def _contested(key: tuple[str, str, str, str], rows: list[Any]) -> data.Conteste
         started_at=min(starts, default=None),
         ended_at=max(ends) if all(end is not None for end in ends) else None,
         seconds=max(lengths, default=None),
+        inferred=all(column(row, "inferred") for row in rows),
     )
 
 

@@ -134,6 +134,7 @@ def _conditions(answer: Answer, base: str) -> Table:
         Column("From", "stamp"),
         Column("To", "stamp"),
         Column("Clients", "log"),
+        Column("Who differs", "log"),
         Column("What to do"),
         Column("Evidence", "places"),
     )
@@ -144,6 +145,7 @@ def _conditions(answer: Answer, base: str) -> Table:
             item.started_at,
             item.ended_at,
             _names(item.members),
+            visible(item.detail) or units.NOTHING,
             " ".join(advice.do for advice in item.advice) or units.NOTHING,
             _places(item.evidence, base),
         ]

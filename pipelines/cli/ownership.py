@@ -103,5 +103,6 @@ def _holder(row: Any) -> str:
 
     owners = column(row, "owners") or ()
     if not owners:
-        return "nobody"
-    return listed(list(dict.fromkeys(owners)), 2) + (" (twice)" if len(set(owners)) < len(owners) else "")
+        return "nobody" + (" (inferred)" if column(row, "inferred") else "")
+    marks = (" (twice)" if len(set(owners)) < len(owners) else "") + (" (inferred)" if column(row, "inferred") else "")
+    return listed(list(dict.fromkeys(owners)), 2) + marks

@@ -98,7 +98,7 @@ def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> 
     for item in answer.conditions:
         until = ", still so" if item.ended_at is None else ""
         say(console, f"{item.group}: {item.title.lower()}, {clock.span(item.started_at, item.ended_at)}{until}", indent=1, hang=2)
-        say(console, f"clients {listed(list(item.members), 4)}", indent=3, hang=2, style="dim")
+        say(console, item.detail or f"clients {listed(list(item.members), 4)}", indent=3, hang=2, style="dim")
         advise(console, item.advice if verbose else item.advice[:REMEDIES_SHOWN], indent=3)
     if not answer.contested:
         return

@@ -429,7 +429,7 @@ def condition(kind: str, *members: str, group: str = "CG_notify", end: float | N
         "members": list(members),
         "started_at": at(12),
         "ended_at": None if end is None else at(end),
-        "detail": f"{len(members)} clients differ",
+        "detail": f"{members[0]} uses AVG; {members[1]} uses AVG_BY_CIRCLE" if len(members) > 1 else f"{members[0]} is two processes",
         "evidence": [line(9, "doRebalance, another client with the same id", file="app/rocketmq_client.log")],
     }
 
