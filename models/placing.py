@@ -54,6 +54,13 @@ _BEHIND = {
 """Lines of brokers, and causes or root causes that they stand behind."""
 
 
+_CALM = {
+    "StaticMemberKept": "a static member came back within its session timeout, unchanged, so that nobody had to rebalance (KIP-345)",
+    "StaticMemberReplaced": "a static member came back within its session timeout and took its place; no rebalance followed (KIP-345)",
+}
+"""What lines tell that belong to no rebalance because they made one needless."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placed:
     """The place of a line. `part`: cause, effect, behind, apart. `why` says how that is known."""
@@ -66,12 +73,14 @@ class Placed:
 def place(event: Event, rows: Iterable[Rebalance]) -> Placed:
     """Find the rebalance that a recognised line belongs to, among those of its cluster."""
     at = event.at_us if event.at_us is not None else event.order_us
+    if event.name == "StaticMemberKept":
+        return Placed("apart", None, _CALM[event.name])
     if event.group is None:
         return _behind(event, at, rows)
     own = sorted((row for row in rows if row.group == event.group), key=_began)
     row, known_by = _row_of(event, at, own)
-    if row is None:
-        return Placed("apart", None, f"no rebalance of {event.group} was going on then")
+    if row is None or (event.name in _CALM and not _is_behind(event, row)):
+        return Placed("apart", None, _CALM.get(event.name, f"no rebalance of {event.group} was going on then"))
     part, why = _part(event, at, row)
     return Placed(part, row, f"{why}; {known_by}")
 

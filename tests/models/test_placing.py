@@ -80,6 +80,15 @@ def test_lines_of_another_group_are_not_mixed_up() -> None:
     assert (found.part, found.row) == ("apart", None)
 
 
+@pytest.mark.parametrize(
+    "line", ["75.0 StaticMemberKept state=Stable", "75.0 StaticMemberReplaced member_id=s#2 old_member_id=s#1 instance_id=s"]
+)
+def test_a_static_return_in_time_is_told_as_such(line: str) -> None:
+    found = placed(line)
+    assert (found.part, found.row) == ("apart", None)
+    assert "came back within its session timeout" in found.why
+
+
 def test_every_name_is_one_of_the_registry() -> None:
     assert EVENTS.keys() >= CAUSES | JOINS
     assert meaning_of(parse("1.0 ClientHeartbeatRebalancing client_id=a", 1)) == "A heartbeat was told of a rebalance."
