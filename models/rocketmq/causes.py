@@ -167,7 +167,9 @@ class Judge:
         sure = 0.97 if len(counts) == 1 else 0.75
         others = {deed: round((1 - sure) / (len(ranked) - 1), 3) for deed in ranked[1:]}
         if ranked[0] == "consumer_crash" and not all(self.group.has_file(who) for who in went):
-            sure, others["connection_lost"] = min(sure, 0.8), 0.2  # only its own file would tell
+            # Only its own file would tell.
+            others = {deed: round(share * 0.8, 3) for deed, share in others.items()} | {"connection_lost": round(sure * 0.2, 3)}
+            sure = round(sure * 0.8, 3)
         lines = [line for who in sorted(deeds) if (line := _line_of(run, who, told, came=who in came)) is not None]
         return Verdict(ranked[0], sure, deeds, alternatives=others, evidence=lines)
 

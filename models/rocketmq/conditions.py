@@ -149,7 +149,8 @@ def _shared_ids(group: Group, end: int) -> list[Fault]:
             begin, over = told.starts[index], told.starts[index + 1] if index + 1 < len(told.starts) else end
             if over - begin >= 2 * TOGETHER_US:
                 twice = sorted(who for who, count in Counter(listed).items() if count > 1)
-                return [Fault("client_id_conflict", twice, begin, None if over >= end else over, [], _called(twice))]
+                lines = [step.line for who in twice for step in told.by_who.get(who, ()) if step.line is not None]
+                return [Fault("client_id_conflict", twice, begin, None if over >= end else over, lines[:LINES_MAX], _called(twice))]
     return []
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
+from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents import Limits
 from models.rocketmq.balance import unevenness
 from models.rocketmq.causes import Judge, Verdict
-from models.rocketmq.conditions import Fault, faults_of
+from models.rocketmq.conditions import LINES_MAX, Fault, faults_of
 from models.rocketmq.episodes import Harm, episodes_of
 from models.rocketmq.incidents import incidents_of
 from models.rocketmq.ownership import Window, has_owners, lasting, ownership_of
@@ -19,6 +21,7 @@ from models.rocketmq.stage import Group, RocketStage
 from models.rows import AllocationChange, Condition, Incident, Person, QueueOwnership, Rebalance
 
 SYSTEM = "rocketmq"
+RUNS_LOOKED_AT = 256
 
 
 @dataclass(slots=True)
@@ -56,7 +59,9 @@ def _group_rows(cluster: str, name: str, group: Group, stage: RocketStage, histo
     told = lasting(windows, stage.last_at)
     history.queue_ownership += [_ownership(cluster, name, each) for each in told]
     faults = faults_of(group, held.unseen, stage.last_at)
-    faults += unevenness(windows, [*group.lives, *held.unseen], stage.last_at)
+    for fault in unevenness(windows, [*group.lives, *held.unseen], stage.last_at):
+        fault.evidence = _shares_before(group, fault)
+        faults.append(fault)
     history.conditions += [_condition(cluster, name, fault) for fault in faults]
     by_topic: dict[str, list[Window]] = defaultdict(list)
     for window in windows:
@@ -67,6 +72,14 @@ def _group_rows(cluster: str, name: str, group: Group, stage: RocketStage, histo
         episodes += episodes_of(cluster, topic, changes[topic], Harm(by_topic.get(topic, []), owned, group))
     history.rebalances += episodes
     history.incidents += incidents_of(episodes, told, faults, stage.last_at, limits)
+
+
+def _shares_before(group: Group, fault: Fault) -> list[Event]:
+    """Result lines from which an unevenness follows: those of the clients that it stands on, else the last ones."""
+    until = bisect_right(group.runs, fault.started_at, key=lambda run: run.at)
+    last = {(run.life.client_id, run.topic): run.result for run in group.runs[max(until - RUNS_LOOKED_AT, 0) : until]}
+    mine = [line for (who, _), line in last.items() if who in fault.members]
+    return (mine or [*last.values()])[-LINES_MAX:]
 
 
 def _condition(cluster: str, group: str, fault: Fault) -> Condition:

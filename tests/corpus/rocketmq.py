@@ -15,7 +15,7 @@ import json
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -40,9 +40,9 @@ def load_scorer(path: Path) -> ModuleType:
     return module
 
 
-def scenarios(corpus: Path, only: str = "") -> list[Path]:
-    """Folders of scenarios, by name."""
-    return sorted(path.parent for path in corpus.rglob("truth.json") if only in str(path))
+def scenarios(corpus: Path, only: Sequence[str] = ()) -> list[Path]:
+    """Folders of scenarios, by name; `only` those whose path holds one of these parts."""
+    return sorted(path.parent for path in corpus.rglob("truth.json") if not only or any(part in str(path) for part in only))
 
 
 def clients_of(truth: Truth) -> list[str]:
@@ -114,7 +114,7 @@ def runs(found: list[Path], missing: str | None) -> Iterator[tuple[Path, str | N
             yield from ((scenario, client) for client in (clients if missing == "each" else [None]))
 
 
-def score(corpus: Path, scorer_path: Path, missing: str | None = None, only: str = "") -> tuple[dict[str, Any], list[str]]:
+def score(corpus: Path, scorer_path: Path, missing: str | None = None, only: Sequence[str] = ()) -> tuple[dict[str, Any], list[str]]:
     """The scorer's summary, and what was wrong line by line."""
     scorer = load_scorer(scorer_path)
     total = scorer.Tally()
@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("scorer", type=Path)
     parser.add_argument("--missing", help="`each`, or a seed")
-    parser.add_argument("--only", default="", help="part of a scenario's path")
+    parser.add_argument("--only", action="append", default=[], help="part of a scenario's path; repeatable")
     parser.add_argument("--details", action="store_true")
     options = parser.parse_args()
     summary, details = score(options.corpus, options.scorer, options.missing, options.only)

@@ -44,6 +44,17 @@ def test_one_client_with_the_surplus_of_each_of_several_topics() -> None:
     ]
 
 
+def test_a_fault_names_the_lines_that_it_stands_on() -> None:
+    logs = two_clients()
+    for number in range(3):
+        logs.start(f"c{number + 3}", 20)
+    (found,) = logs.history(120).conditions
+
+    assert found.kind == "more_consumers_than_queues"
+    last = {each.client_id: each.text for each in logs.events if each.name == "RocketShareChanged"}
+    assert {line.text for line in found.evidence} == set(last.values())
+
+
 def test_a_shared_id_says_that_a_placeholder_was_not_resolved() -> None:
     logs = Logs()
     for file, at in (("one", 0), ("two", 10)):

@@ -52,7 +52,7 @@ def test_a_dead_client_owns_nothing_from_then_on() -> None:
     assert windows(history, "no_owner") == [("broker-a:2", 30.0, 45.0), ("broker-a:3", 30.0, 45.0)]
     assert marks(history, "no_owner") == {(True, False)}  # it may have lived on: only its own file would tell
     last = history.allocation_changes[-1]
-    assert (last.cause, last.confidence, last.alternatives) == ("consumer_crash", 0.8, {"connection_lost": 0.2})
+    assert (last.cause, last.confidence, last.alternatives) == ("consumer_crash", 0.776, {"connection_lost": 0.194})
 
 
 def test_new_queues_are_met_at_the_next_poll_and_run_of_the_client() -> None:
