@@ -17,7 +17,7 @@ SCORE ?= ../shared/tools/score.py
 # Each sample folder is a cluster of its own, and one was logged in another zone (see data_samples/README.md).
 SAMPLE_OPTIONS := --settings data_samples/settings.toml
 
-.PHONY: help setup demo test lint browser coverage corpus-score accuracy compare bench docs lock clean
+.PHONY: help setup demo test lint browser coverage corpus-score accuracy compare bench pictures docs lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -80,6 +80,9 @@ compare: $(READY) ## the same rows from analyze, from the Spark job and from the
 
 bench: $(READY) ## measure the parser against DuckDB on input of its own making
 	$(BIN)/python -m tests.benchmarks.bench_parse
+
+pictures: $(READY) browser ## draw docs/pictures from the report of data_samples, light and dark
+	$(BIN)/python docs/draw_pictures.py
 
 docs: $(READY) ## write docs/tables.md from pipelines/schemas.py and docs/states.md from the models
 	$(BIN)/python docs/write_tables.py

@@ -11,8 +11,8 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from conf.causes import Cause, causes, incident_kinds, outage_cause
 from conf.causes import cause as cause_entry
-from conf.causes import incident_kinds, outage_cause
 from dashboards import data, presence
 from dashboards.queues import conditions, contested, queue_lanes
 from dashboards.rows import Row, column, evidence, name_of
@@ -44,9 +44,10 @@ def build_answer(
     broken = {item.id: item for item in outages}
     numbered = enumerate(incident_rows, start=1)
     states = lanes(_rows(analysis, "timeline")) if with_lanes else []
+    standing = conditions(_rows(analysis, "conditions"))
     return data.Answer(
         totals=_totals(tally, counts, len(outages), files),
-        incidents=[_incident(number, row, tally.verdicts[column(row, "incident_id")], broken) for number, row in numbered],
+        incidents=[_incident(number, row, tally.verdicts[column(row, "incident_id")], broken, standing) for number, row in numbered],
         rebalances=tally.kept,
         offenders=tally.offenders(),
         unsure=tally.unsure(),
@@ -55,7 +56,7 @@ def build_answer(
         outages=outages,
         moves=sorted(map(_move, _rows(analysis, "coordinator_moves")), key=_by_load),
         at_risk=sorted(map(_at_risk, _rows(analysis, "offsets_at_risk")), key=lambda item: (first(item.expires_at), item.group)),
-        conditions=conditions(_rows(analysis, "conditions")),
+        conditions=standing,
         contested=contested(_rows(analysis, "ownership")),
         doubts=sorted(map(_doubt, _rows(analysis, "divergences")), key=_by_moment),
         unknown=sorted(map(_unknown, _rows(analysis, "unknown")), key=lambda item: (-item.count, item.template)),
@@ -199,12 +200,16 @@ def _stretches(transitions: Sequence[Row]) -> tuple[data.Stretch, ...]:
     )
 
 
-def _incident(number: int, row: Row, verdicts: Verdicts, outages: Mapping[str, data.Outage]) -> data.Incident:
+def _incident(
+    number: int, row: Row, verdicts: Verdicts, outages: Mapping[str, data.Outage], conditions: Sequence[data.Condition]
+) -> data.Incident:
     broken = [outages[each] for each in column(row, "outage_ids") or () if each in outages]
     system, root, leading = column(row, "system"), column(row, "root_cause"), verdicts.leading
     entry = cause_entry(system, root or leading) if root or leading else outage_cause(broken[0].cause if broken else None)
     if root is None and system == "kafka":
         entry = incident_kinds().get(column(row, "kind"), entry)
+    elif root is None:
+        entry = _standing_fault(row, conditions) or entry
     worst = column(row, "worst_offender")
     return data.Incident(
         number=number,
@@ -239,6 +244,18 @@ def _incident(number: int, row: Row, verdicts: Verdicts, outages: Mapping[str, d
             if text
         ),
     )
+
+
+def _standing_fault(row: Row, conditions: Sequence[data.Condition]) -> Cause | None:
+    """RocketMQ: the fault of the incident's group that stood meanwhile; what set its rebalances off is harmless beside it."""
+    start, end, groups = column(row, "started_at"), column(row, "ended_at"), column(row, "groups") or ()
+    for each in conditions:
+        entry = causes().get(("rocketmq", each.kind))
+        ended = each.ended_at is not None and start is not None and each.ended_at < start
+        later = each.started_at is not None and end is not None and each.started_at > end
+        if entry is not None and each.cluster == column(row, "cluster") and each.group in groups and not (ended or later):
+            return entry
+    return None
 
 
 def _outage(row: Row) -> data.Outage:

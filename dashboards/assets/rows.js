@@ -29,8 +29,8 @@ function lineOf(row) {
 const people = (names) => (names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ") || "–");
 
 function openedLine(row) {
-  const inside = make("td", { colSpan: COLUMNS });
-  const line = make("tr", { className: "detail" }, inside);
+  const inside = make("div", { className: "inside" });
+  const line = make("tr", { className: "detail" }, make("td", { colSpan: COLUMNS }, inside));
   line.dataset.detail = row.id;
   detailOf(row).then((detail) => fillDetail(inside, row, detail));
   return line;

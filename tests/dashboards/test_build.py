@@ -172,3 +172,14 @@ def test_standing_faults_have_their_advice_where_there_is_any() -> None:
     assert (conflict.title, skew.title) == ("Two clients with one id", "Topics shared out unevenly")
     assert conflict.advice
     assert skew.ended_at is None
+
+
+def test_an_incident_of_rocketmq_is_about_the_fault_that_stood_meanwhile() -> None:
+    story = made.queue_story()
+    told = {"system": "rocketmq", "kind": "queue_ownership", "started_at": made.at(12), "ended_at": made.at(160)}
+    story.incidents = [made.incident("CG_notify", "critical", story.rebalances, "CG_notify: no owner", **told)]
+    (found,) = build_answer(story).incidents
+    assert (found.cause_title, found.trigger) == ("Two clients with one id", "consumer_start")
+    story.conditions[0]["ended_at"] = made.at(1)
+    (found,) = build_answer(story).incidents
+    assert found.cause_title == "Consumer started"
