@@ -60,12 +60,15 @@ def test_what_if_a_broker_stops(cli: Cli, logs: Path) -> None:
     assert '{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2], "log_dirs": ["any"]}]}' in done.out
 
 
-def test_what_if_is_the_same_from_a_warehouse(cli: Cli, logs: Path, tmp_path: Path) -> None:
+def test_answers_are_the_same_from_a_warehouse(cli: Cli, logs: Path, tmp_path: Path) -> None:
     warehouse = store(analyze([str(logs)]), tmp_path / "warehouse")
     for broker in ("1", "2", "3"):
         from_logs = cli("outages", logs, "--if-down", broker, "--json")
         assert cli("outages", "--warehouse", warehouse, "--if-down", broker, "--json").out == from_logs.out
     assert "there are 1, 2, 3" in cli("outages", "--warehouse", warehouse, "--if-down", "9").err
+    spans = cli("outages", logs, "--under-replicated", "--json").out
+    assert json.loads(spans)["under_replicated_spans"]
+    assert cli("outages", "--warehouse", warehouse, "--under-replicated", "--json").out == spans
 
 
 def test_partitions_short_of_replicas_stand_in_a_table(cli: Cli, logs: Path) -> None:
