@@ -10,12 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.kafka.acts import Act, int_field, text_field
+from models.kafka.acts import int_field, text_field
 from models.kafka.group import Group, State, move
 from models.kafka.members import Roster
-
-EMPTY_STRAGGLER_US = 2_000_000
-"""A member's own "has left" line can follow the line "is now empty" (3.x prints it after the removal); seen up to 0.2 s late."""
 
 
 @dataclass(slots=True)
@@ -121,13 +118,6 @@ class ClassicReplay:
     def current(self) -> Draft | None:
         """The rebalance that is under way."""
         return self.drafts[-1] if self.drafts and self.drafts[-1].outcome == "open" else None
-
-    def home_of(self, act: Act) -> Draft | None:
-        """The finished draft that a straggling line still belongs to: an empty group has no members that could leave."""
-        last = self.drafts[-1] if self.drafts else None
-        if last and last.outcome == "empty" and last.ended_at is not None and 0 <= act.at - last.ended_at <= EMPTY_STRAGGLER_US:
-            return last
-        return None
 
     def converted(self, event: Event) -> None:
         """The group goes on as one of the consumer protocol (KIP-848): what was under way ends with it."""
