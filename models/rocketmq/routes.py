@@ -9,10 +9,16 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.rocketmq.wording import RETRY, addresses_in, route_in
+from models.rocketmq.wording import RETRY, addresses_in, configured_in, route_in
 
 Reads = dict[str, int]
 """How many queues can be read from each broker."""
+
+Said = tuple[str, int | None, bool]
+"""What a server said of a topic: which broker has how many queues, and whether it had none before."""
+
+SOLE = ""
+"""A broker whose name no line tells: it is meant where a topic has one broker only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,10 @@ class Routes:
 
     changes: dict[str, list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
     _by_file: dict[tuple[str, str], list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
-    _servers: list[tuple[int, Event]] = field(default_factory=list)
+    _brokers: list[tuple[int, Event]] = field(default_factory=list)
+    _told: dict[str, list[tuple[int, Said]]] = field(default_factory=lambda: defaultdict(list))
+    _first_told: dict[str, list[tuple[int, Said]]] = field(default_factory=lambda: defaultdict(list))
+    _homes: dict[str, str] = field(default_factory=dict)  # whose file it is
     _names: dict[str, str] = field(default_factory=dict)
     _over_time: dict[str, list[tuple[int, Reads]]] = field(default_factory=dict)
 
@@ -49,8 +58,20 @@ class Routes:
             return
         if event.name == "RocketBrokerStarted":
             self._names[str(event.fields.get("address"))] = str(event.fields.get("broker"))
+            self._homes[event.place.file] = str(event.fields.get("broker"))
+        elif event.name == "RocketTopicConfigured":
+            topic, reads = configured_in(str(event.fields.get("after")))
+            self._told[topic].append((at, (self._homes.get(event.place.file, SOLE), reads, False)))
+        elif event.name == "RocketTopicRouted":
+            self._registered(event, at)
         else:
-            self._servers.append((at, event))
+            self._brokers.append((at, event))
+
+    def _registered(self, event: Event, at: int) -> None:
+        reads = event.fields.get("reads")
+        is_new = "reads_before" not in event.fields
+        said = (str(event.fields.get("broker")), reads if isinstance(reads, int) else None, is_new)
+        (self._first_told if is_new else self._told)[event.topic or ""].append((at, said))
 
     def seen_by(self, file: str, topic: str, begin: int, end: int) -> list[RouteChange]:
         """Changes of a topic's route that one client saw from `begin` to `end`."""
@@ -68,18 +89,13 @@ class Routes:
         return known
 
     def _steps(self, topic: str) -> list[tuple[int, Reads]]:
-        steps: list[tuple[int, int, Reads | tuple[str, int | None, bool]]] = [
-            (each.at, 1, each.after) for each in self.changes.get(topic, ())
-        ]
-        for at, event in self._servers:
+        steps: list[tuple[int, int, Reads | Said]] = [(each.at, 1, each.after) for each in self.changes.get(topic, ())]
+        steps += [(at, 0, said) for at, said in self._told.get(topic, ())]
+        if topic not in self.changes:  # else clients say when they first had it
+            steps += [(at, 0, said) for at, said in self._first_told.get(topic, ())]
+        for at, event in self._brokers:
             broker = str(event.fields.get("broker") or self._names.get(str(event.fields.get("address")), ""))
-            if event.name == "RocketTopicRouted" and event.topic == topic:
-                reads = event.fields.get("reads")
-                is_new = "reads_before" not in event.fields
-                if is_new and topic in self.changes:
-                    continue  # clients say when they first had it
-                steps.append((at, 0, (broker, reads if isinstance(reads, int) else None, is_new)))
-            elif event.name == "RocketBrokerLost" and "broker" in event.fields:
+            if event.name == "RocketBrokerLost" and "broker" in event.fields:
                 steps.append((at, 0, (broker, 0, False)))
             elif event.name == "RocketBrokerRegistered" and broker and not topic.startswith(RETRY):
                 steps.append((at, 0, (broker, None, True)))
@@ -97,6 +113,8 @@ class Routes:
 
 def _set(now: Reads, had: Reads, broker: str, reads: int | None, is_new: bool) -> Reads:
     """The route after one broker said something. A broker that is back has the queues that it had (`reads` None, `is_new`)."""
+    if broker == SOLE and len(now) == 1:
+        (broker,) = now
     if is_new and reads is None:
         reads = had.get(broker) if broker not in now else None
     if reads is None or (broker not in now and not is_new):

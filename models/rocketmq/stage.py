@@ -35,10 +35,15 @@ LISTED = frozenset(
         "RocketTopicSubscribed",
         "RocketTopicUnsubscribed",
         "RocketSubscriptionChanged",
-        "RocketOffsetReset",
     }
 )
 """Events of brokers' lists of a group."""
+
+LOCKS = frozenset({"RocketLockTaken", "RocketLockReleased"})
+ROUTES = frozenset({"RocketTopicRouted", "RocketBrokerRegistered", "RocketBrokerLost", "RocketBrokerStarted", "RocketTopicConfigured"})
+
+SERVERS = LISTED | LOCKS | ROUTES | {"RocketBrokerStopping"}
+"""Events of servers that verdicts rest on; all of clients' are signs of life."""
 
 BOOT_US = 8_000_000
 """From the first connection that a starting broker takes to its word that it is up, at most."""
@@ -55,8 +60,6 @@ class Group:
     notified: list[tuple[int, Event]] = field(default_factory=list)
     subscribed: list[tuple[int, Event]] = field(default_factory=list)
     tables: dict[str, TopicTable] = field(default_factory=dict)
-    expired: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    resets: list[tuple[int, Event]] = field(default_factory=list)
     locks: list[tuple[int, Event]] = field(default_factory=list)
 
     _by_id: dict[str, list[Life]] = field(default_factory=dict)
@@ -91,10 +94,12 @@ class RocketStage:
 
     def feed(self, event: Event) -> None:
         """Take one event whose name begins with `Rocket`."""
-        self._events.append(event)
+        if event.witness is Witness.CLIENT or event.name in SERVERS:
+            self._events.append(event)
 
     def groups(self) -> dict[str, Group]:
         """Everything by group, on one clock."""
+        self._events.sort(key=lambda event: (event.place.file, event.place.byte_offset))
         shifts = zone_shifts(self._events)
         timed = [(at_of(event) + shifts.get(event.place.file, 0), event) for event in self._events]
         groups: dict[str, Group] = {}
@@ -108,11 +113,9 @@ class RocketStage:
     def _read_clients(self, timed: Iterable[tuple[int, Event]], groups: dict[str, Group]) -> None:
         registry = Registry()
         readers: dict[int, RunReader] = {}
-        clients = sorted(
-            ((at, event) for at, event in timed if event.witness is Witness.CLIENT),
-            key=lambda item: (item[1].place.file, item[1].place.byte_offset),
-        )
-        for at, event in clients:
+        for at, event in timed:
+            if event.witness is not Witness.CLIENT:
+                continue
             life = registry.feed(event, at)
             if event.name == "RocketRouteChanged":
                 self.routes.told(event, at)
@@ -139,13 +142,13 @@ class RocketStage:
             key=lambda item: (item[0], item[1].place.file, item[1].place.byte_offset),
         )
         for at, event in brokers:
-            if event.name in {"RocketTopicRouted", "RocketBrokerRegistered", "RocketBrokerLost", "RocketBrokerStarted"}:
+            if event.name in ROUTES:
                 self.routes.told(event, at)
             if event.name in {"RocketBrokerStarted", "RocketBrokerStopping"}:
                 for group in groups.values():
                     if event.place.file in group.lists:
                         group.lists[event.place.file].restart(at, event)
-            if event.group is not None and event.name in {"RocketLockTaken", "RocketLockReleased"}:
+            if event.group is not None and event.name in LOCKS:
                 _group(groups, event.group).locks.append((at, event))
             elif event.group is not None and event.name in LISTED:
                 self._member(_group(groups, event.group), event, at)
@@ -167,15 +170,11 @@ class RocketStage:
             told.leave(when, channel, How.LOST, who, event)
             lose(group.lives_of(who), when)
         elif event.name == "RocketConsumerExpired":
-            gone = told.leave(at, channel, How.EXPIRED, line=event)
-            if gone:
-                group.expired[gone].append(at)
+            told.leave(at, channel, How.EXPIRED, line=event)
         elif event.name in {"RocketTopicSubscribed", "RocketTopicUnsubscribed", "RocketSubscriptionChanged"}:
             if event.topic:
                 group.subscribed.append((at, event))
             group.tables.setdefault(event.place.file, TopicTable()).changed(event, at, told.versions[-1])
-        elif event.name == "RocketOffsetReset":
-            group.resets.append((at, event))
 
 
 def _starts_first(told: Iterable[tuple[int, Event]]) -> Iterable[tuple[int, Event]]:

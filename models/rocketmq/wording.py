@@ -13,6 +13,7 @@ BROADCASTING = "BROADCASTING"
 _QUEUE = re.compile(r"MessageQueue \[topic=([^,\]]+), brokerName=([^,\]]+), queueId=(-?\d+)\]")
 _QUEUE_DATA = re.compile(r"QueueData \[brokerName=([^,\]]+), readQueueNums=(\d+), writeQueueNums=\d+, perm=(\d+)")
 _BROKER_DATA = re.compile(r"brokerName=([^,\]]+), brokerAddrs=\{([^}]*)\}")
+_TOPIC_CONFIG = re.compile(r"topicName=([^,\]]+), readQueueNums=(\d+), writeQueueNums=\d+, perm=([A-Z-]+)")
 _CONSUMER = re.compile(r"groupName=([^,\]]+), consumeType=\w+, messageModel=(\w+)")
 _SUBSCRIPTION = re.compile(r"SubscriptionData \[classFilterMode=\w+, topic=([^,\]]+), subString=(.*?), tagsSet=")
 READABLE = 4
@@ -48,6 +49,12 @@ def addresses_in(text: str) -> dict[str, str]:
         for item in addresses.split(", "):
             found[item.partition("=")[2]] = broker
     return found
+
+
+def configured_in(text: str) -> tuple[str, int | None]:
+    """Topic and number of queues for reading of a broker's configuration; none may be read without permission."""
+    found = _TOPIC_CONFIG.search(text)
+    return (found[1], int(found[2]) if "R" in found[3] else 0) if found is not None else ("", None)
 
 
 class Subscribed(NamedTuple):

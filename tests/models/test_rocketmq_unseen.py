@@ -72,6 +72,19 @@ def test_new_queues_are_met_at_the_next_poll_and_run_of_the_client() -> None:
     ]
 
 
+def test_without_a_name_server_the_broker_tells_of_new_queues() -> None:
+    logs = two_clients()
+    before, after = (f"TopicConfig [topicName=orders, readQueueNums={reads}, writeQueueNums=6, perm=RW-, order=false]" for reads in (4, 6))
+    logs.say("broker", 33, "RocketTopicConfigured", before=before, after=after)
+    logs.share("c1", 35, add=[2], has=[0, 1, 2], of=2, queues=6)
+    history = logs.without("c2").history(until=100)
+
+    assert [(queue, round(begun), round(over or 0)) for queue, begun, over in windows(history, "no_owner")] == [
+        ("broker-a:4", 33, 51),
+        ("broker-a:5", 33, 51),
+    ]
+
+
 def test_what_a_client_subscribes_to_is_what_its_heartbeat_changed_at_the_broker() -> None:
     logs = Logs()
     logs.start("c1", 0)
