@@ -6,6 +6,7 @@ membership manager are brought under the same three names.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -76,13 +77,15 @@ class ClientStates:
 
     def rows(self, cluster: str, group: str, system: str, skews: Mapping[str, int]) -> Iterator[ClientState]:
         """All stretches, on the coordinator's clock as far as the difference of each log's clock is known."""
+        logs: Counter[str] = Counter()
         for (log, client), lane in sorted(self._lanes.items()):
             skew = skews.get(log, 0)
+            logs[client] += 1
             for index, each in enumerate(lane):
                 yield ClientState(
                     cluster,
                     system,
-                    make_id("client state", cluster, group, log, client, index),
+                    make_id("client state", cluster, group, client, logs[client], index),
                     group,
                     client,
                     each.member_id,
