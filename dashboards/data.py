@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from conf.causes import Advice
 
 if TYPE_CHECKING:
-    from dashboards.pictured import BrokerOutage, HeadCount, Part, QueueLane, WhatIf
+    from dashboards.pictured import BrokerLoss, BrokerOutage, HeadCount, Part, QueueLane, WhatIf
 
 SEVERITIES = ("critical", "warning", "info")
 """Worst first."""
@@ -434,3 +434,4 @@ class Answer:
     queue_lanes: Sequence[QueueLane] = field(default_factory=tuple)
     broker_outages: Sequence[BrokerOutage] = field(default_factory=tuple)
     what_ifs: Sequence[WhatIf] = field(default_factory=tuple)
+    broker_losses: Sequence[BrokerLoss] = field(default_factory=tuple)

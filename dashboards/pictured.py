@@ -90,3 +90,13 @@ class WhatIf:
     def total(self, name: str) -> float:
         values: list[float] = [getattr(one, name) for one in self.groups]
         return sum(values)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLoss:
+    """Which partitions would have no leader if a broker stopped now: (partition, why) for each; `of` partitions in all."""
+
+    cluster: str
+    node: str
+    exposed: tuple[tuple[str, str], ...]
+    of: int

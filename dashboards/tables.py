@@ -52,6 +52,7 @@ def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Table]:
         _at_risk(answer),
         _what_ifs(answer),
         _what_if_groups(answer),
+        _broker_losses(answer),
         _unsure(answer),
         _doubts(answer, base),
         _files(answer, base),
@@ -305,6 +306,29 @@ def _what_if_groups(answer: Answer) -> Table:
         for item, one in sorted(pairs, key=lambda pair: (-pair[1].saved_seconds, pair[1].cluster, pair[1].group))
     ]
     return Table("whatif-groups", columns, rows, 0)
+
+
+def _broker_losses(answer: Answer) -> Table:
+    columns = (
+        Column("Broker", "log"),
+        Column("Cluster", "log"),
+        Column("Would have no leader", "number"),
+        Column("Of", "number"),
+        Column("Which, and why", "log"),
+        Column("Ask", "log"),
+    )
+    rows = [
+        [
+            visible(item.node),
+            visible(item.cluster),
+            _count(len(item.exposed)),
+            _count(item.of),
+            units.listed([f"{visible(name)} ({why.replace('_', ' ')})" for name, why in item.exposed], 4),
+            f"groupscope outages --if-down {visible(item.node)}",
+        ]
+        for item in answer.broker_losses
+    ]
+    return Table("losses", columns, rows)
 
 
 def _unsure(answer: Answer) -> Table:

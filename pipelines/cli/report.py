@@ -16,7 +16,8 @@ from pipelines.cli.console import Talk
 from pipelines.cli.source import open_source
 
 if TYPE_CHECKING:
-    from dashboards.pictured import Outlook, WhatIf
+    from dashboards.pictured import BrokerLoss, Outlook, WhatIf
+    from models.kafka.outages_whatif import Layout
     from models.whatif import Outlook as GroupOutlook
     from pipelines.cli.source import Source
 
@@ -46,7 +47,11 @@ def write_report(source: Source, path: Path, *, title: str, talk: Talk) -> None:
     from pipelines.cli.files import write_text
 
     drawn = source.settings.report.drawn_rebalances_max
-    answer = replace(build_answer(source.rows, for_page=True), what_ifs=what_ifs(source.rows.rebalances, source.rows.rebalance_members))
+    answer = replace(
+        build_answer(source.rows, for_page=True),
+        what_ifs=what_ifs(source.rows.rebalances, source.rows.rebalance_members),
+        broker_losses=broker_losses(source.layouts),
+    )
     page = report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
     write_text(path, page)
     talk.note(f"report written: {path}")
@@ -104,3 +109,17 @@ def _outlook(group: GroupOutlook) -> Outlook:
         saved_seconds=group.saved_seconds,
         saved_member_seconds=group.saved_member_seconds,
     )
+
+
+def broker_losses(layouts: Iterable[Layout]) -> list[BrokerLoss]:
+    """What each running broker alone keeps a leader for. Of a single broker everything would be gone, which needs no table."""
+    from dashboards.pictured import BrokerLoss
+    from models.kafka.outages_whatif import exposed_by
+
+    found = []
+    for layout in layouts:
+        for node in layout.running if len(layout.running) > 1 else ():
+            exposed = tuple((f"{each.placement.topic}-{each.placement.partition}", each.why) for each in exposed_by(layout, node))
+            if exposed:
+                found.append(BrokerLoss(layout.cluster, node, exposed, len(layout.placements)))
+    return sorted(found, key=lambda one: (-len(one.exposed), one.cluster, len(one.node), one.node))

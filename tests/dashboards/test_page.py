@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import zlib
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from dashboards.build import build_answer
 from dashboards.page import report
+from dashboards.pictured import BrokerLoss
 from dashboards.text import common_folder
 from dashboards.units import Clock
 from tests.dashboards import made
@@ -320,3 +322,12 @@ def test_members_come_in_the_order_in_which_people_ask_for_them() -> None:
         ("orders-worker-2", "bystander", 0.4),
         ("orders-worker-4", "bystander", None),
     ]
+
+
+def test_what_a_broker_s_stop_would_cost_is_told_as_text() -> None:
+    answer = build_answer(made.small_story(), for_page=True)
+    losses = [BrokerLoss("<b>", "2", (("<i>orders</i>-4", "single_replica"),), 12)]
+    page = report(replace(answer, broker_losses=losses), Clock(), title="logs", version="1", drawn_max=10)
+    shown = Outline(page).texts
+    assert "<i>orders</i>-4 (single replica)" in shown
+    assert "groupscope outages --if-down 2" in shown

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.cli.report import TURNED, what_ifs
+from models.kafka.outages_whatif import Layout, Placement
+from pipelines.cli.report import TURNED, broker_losses, what_ifs
 from tests.dashboards import made
 
 
@@ -18,3 +19,11 @@ def test_each_configuration_is_asked_about_each_group() -> None:
 
 def test_rocketmq_alone_has_no_such_question() -> None:
     assert what_ifs(made.queue_story().rebalances, []) == []
+
+
+def test_brokers_that_alone_keep_partitions_led_are_named() -> None:
+    alone = Placement("orders", 4, ("2",), ("2",), "2", True)
+    safe = Placement("orders", 5, ("1", "2"), ("1", "2"), "1", True)
+    last = Placement("orders", 6, ("1", "2"), ("2",), "2", True)
+    (loss,) = broker_losses([Layout("c", [alone, safe, last], ("1", "2"), ()), Layout("single", [alone], ("2",), ())])
+    assert (loss.node, loss.of, loss.exposed) == ("2", 3, (("orders-4", "single_replica"), ("orders-6", "last_in_sync")))
