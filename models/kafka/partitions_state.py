@@ -80,9 +80,27 @@ class PartitionState:
                     self.partitions.note_nodes(history, (node,))
             returns = self.brokers.returns(at, self.now) if suspected else []
             for history in self.partitions.at(node):
+                if self.now - at >= MOMENT_US:
+                    self._was_vacant(history, node, event)
                 self._without(history, node, event)
                 for absence in returns:
                     self._elect_again(history, absence)
+
+    def _was_vacant(self, history: PartitionHistory, node: str, event: Event) -> None:
+        """A going that is only found out now, when the next leader has been told of already: was there nobody to take over at once?"""
+        at = time_of(event)
+        index = next((number for number, each in enumerate(history.leaderships) if each.at > at), 0)
+        if index == 0 or history.leaderships[index - 1].leader != node:
+            return
+        before, after = history.leaderships[index - 1], history.leaderships[index]
+        isr = next((change.isr for change in reversed(history.isr_changes) if change.at <= at), before.isr)
+        if isr is None or after.leader == NO_LEADER or after.at - at < MOMENT_US:
+            return
+        if any(each != node and not self.brokers.was_down(each, at) for each in isr):
+            return
+        if not self.kraft:  # where going and coming each take an epoch, the lines would tell
+            vacant = Leadership(before.epoch, NO_LEADER, at, Told.IMPLIED, isr, guessed=True, events=[event])
+            history.leaderships.insert(index, vacant)
 
     def _elect_again(self, history: PartitionHistory, absence: Absence) -> None:
         """What was said when a broker came back, of a going that is only found out now."""
