@@ -145,6 +145,8 @@ def rebalance(row: Row) -> data.Rebalance:
         evidence=evidence(row),
         advice=advice,
         numbers=dict(column(row, "numbers", None) or {}),
+        pause_seconds=pause,
+        spike_seconds=column(row, "spike_seconds", None),
     )
 
 

@@ -102,6 +102,8 @@ class Rebalance:
     evidence: tuple[Line, ...]
     advice: tuple[Advice, ...]
     numbers: Mapping[str, float] = field(default_factory=dict)
+    pause_seconds: float | None = None
+    spike_seconds: float | None = None
 
     @property
     def sure(self) -> bool:

@@ -11,6 +11,7 @@ from models.rocketmq.ownership import Window
 from models.rocketmq.runs import Run
 from models.rocketmq.spans import OPEN, Span, Spans
 from models.rocketmq.stage import Group
+from models.rocketmq.wording import named
 from models.rows import AllocationChange, Conformance, Person, Rebalance
 
 QUIET_US = 2_000_000
@@ -20,6 +21,8 @@ COMMIT_US = 5_000_000
 """Clients report how far they are this often: what a dead one read since then comes again."""
 
 EVIDENCE_MAX = 60
+SURE = 0.9
+"""Verdicts that are less sure name the file that would settle them."""
 
 ABRUPT = frozenset({"consumer_crash", "channel_expired", "connection_lost"})
 """Ends of which a client has no chance to report how far it was."""
@@ -98,6 +101,7 @@ def _rebalance(cluster: str, topic: str, number: int, episode: _Episode, harm: H
     pauses = harm.paused(episode.started_at, until)
     twice = round(harm.doubled.seconds(episode.started_at, until) + harm.again(rows, topic), 6)
     offenders = {person.client_id: person.reason for row in rows if row.cause == first.cause for person in row.offenders}
+    silent = sorted(who for who in offenders if who and not harm.group.has_file(who))
     return Rebalance(
         cluster=cluster,
         system="rocketmq",
@@ -123,7 +127,7 @@ def _rebalance(cluster: str, topic: str, number: int, episode: _Episode, harm: H
         root_cause=None,
         confidence=first.confidence,
         alternatives=first.alternatives,
-        settled_by=None,
+        settled_by=f"rocketmq_client.log of {named(silent)}" if silent and first.confidence < SURE else None,
         offenders=[Person(None, who, None, None, reason, first=not index) for index, (who, reason) in enumerate(offenders.items())],
         blockers=[],
         members_before=None,

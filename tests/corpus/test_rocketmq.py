@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus.rocketmq import score
+from tests.corpus.rocketmq import FIGURES, page, score
 
 # One scenario for each kind of trouble, the smaller version of each.
 PART = ("4.9.7/d_kill9", "4.9.7/d3_sigstop", "5.3.3/e_queue", "5.3.3/f_mixed", "4.9.7/g_sub", "4.9.7/o_cons", "4.9.7/p_client", "5.3.3/d2_")
@@ -42,3 +42,11 @@ def test_a_part_of_the_corpus_scores_within_the_limits(missing: str | None, shar
     assert short == {}, "\n".join(details)
     assert summary["sure_inventions"] == 0, "\n".join(details)
     assert summary["brier"] <= 0.04
+
+
+def test_the_page_has_a_column_per_version() -> None:
+    summary = dict.fromkeys(FIGURES, 1) | {"recall": 0.98765}
+    written = page({"All files": {"4.9.7": summary, "5.3.3": summary | {"recall": 1.0}}})
+
+    assert "| | 4.9.7 | 5.3.3 |" in written
+    assert "| found | 0.988 | 1.000 |" in written

@@ -53,6 +53,7 @@ def test_a_dead_client_owns_nothing_from_then_on() -> None:
     assert marks(history, "no_owner") == {(True, False)}  # it may have lived on: only its own file would tell
     last = history.allocation_changes[-1]
     assert (last.cause, last.confidence, last.alternatives) == ("consumer_crash", 0.776, {"connection_lost": 0.194})
+    assert history.rebalances[-1].settled_by == "rocketmq_client.log of c2"
 
 
 def test_new_queues_are_met_at_the_next_poll_and_run_of_the_client() -> None:
