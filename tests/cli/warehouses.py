@@ -23,6 +23,7 @@ def store(analysis: Any, folder: Path) -> Path:
     """Write what an analysis holds to `folder`, and a run that published it."""
     tables = {table: list(getattr(analysis, key)) for key, table in CONTRACT.items()}
     tables["log_files"] = analysis.inputs["log_files"]
+    tables["rebalance_members"] = list(getattr(analysis, "rebalance_members", ()))
     layouts = getattr(analysis, "layouts", ())
     tables["partition_placements"] = [row for layout in layouts for row in placement_rows(layout)]
     tables["brokers"] = [row for layout in layouts for row in broker_rows(layout)]
