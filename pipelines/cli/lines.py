@@ -48,7 +48,11 @@ def line_named(name: str, source: Source) -> tuple[str, int] | None:
     if len(fitting) > 1:
         raise UsageError(f"{wanted!r} may be any of {', '.join(fitting[:5])}; give more of its path")
     if fitting:
-        return fitting[0], int(found["line"])
+        line = int(found["line"])
+        held = max((row["lines"] or 0 for row in source.rows.inputs["log_files"] if row["path"] == fitting[0]), default=0)
+        if held and not 1 <= line <= held:
+            raise UsageError(f"{fitting[0]} has no line {line}; it has lines 1 to {held}")
+        return fitting[0], line
     if "@" not in found["file"] and "/" in found["file"] + name.rpartition(":")[0]:
         some = ", ".join(paths[:5]) + (" and others" if len(paths) > 5 else "")
         raise UsageError(f"no file {wanted!r} was read; there {'are' if len(paths) > 1 else 'is'} {some or 'none'}")

@@ -28,6 +28,7 @@ USAGE = {
     "two forms": (["rebalances", SERVER_LOG, "--json", "--jsonl"], "can't be had at once"),
     "two other forms": (["analyze", SERVER_LOG, "--jsonl", "--csv"], "--jsonl and --csv can't be had at once"),
     "around and since": (["analyze", SERVER_LOG, "--around", "10:00", "--since", "1m"], "without --since and --until"),
+    "no such line": (["explain", "server.log:99999", SERVER_LOG], "it has lines 1 to "),
     "nothing else set": (["whatif", SERVER_LOG], "say what would be set otherwise"),
     "no length of time": (["whatif", SERVER_LOG, "--session-timeout", "soon"], "examples are 500ms, 45s and 5m"),
     "no stretch": (["analyze", SERVER_LOG, "--around", "10:00/soon"], "is no stretch of time; examples are"),
