@@ -14,7 +14,7 @@ from typing import Any
 
 from models.events import EVENTS, Event, Witness
 from models.rocketmq.lists import SECOND_US, ClientList, How
-from models.rocketmq.lives import Life, Registry, at_of, lose, zone_shifts
+from models.rocketmq.lives import Life, Registry, at_of, last_of, lose, zone_shifts
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import Run, RunReader
 from models.rocketmq.subscriptions import TopicTable
@@ -105,7 +105,7 @@ class RocketStage:
         groups: dict[str, Group] = {}
         self._read_clients(timed, groups)
         self._read_brokers(timed, groups)
-        self.last_at = max([self.last_at, *(at for at, _ in timed)])
+        self.last_at = max([self.last_at, *(last_of(event, at) for at, event in timed)])
         return groups
 
     # -- clients -----------------------------------------------------------------------------------------------

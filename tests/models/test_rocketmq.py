@@ -179,6 +179,15 @@ def test_a_clients_own_clock_tells_the_zone_of_its_file_without_any_broker() -> 
     assert windows(moved(logs, "c2", 3).history(), "owned") == windows(logs.history(), "owned")
 
 
+def test_the_logs_reach_as_far_as_the_last_report_of_a_run() -> None:
+    logs = two_clients()
+    logs.crash("c2", 30)
+    run = {"broker": "broker-a", "on": "period", "count": 20, "last_at_us": START + 130 * SECOND}
+    logs.say("c1", 31, "RocketOffsetSent", group="billing", topic="orders", partition=0, client_id="c1", **run)
+
+    assert windows(logs.history(), "no_owner") == [("broker-a:2", 30.0, None), ("broker-a:3", 30.0, None)]
+
+
 def test_the_order_in_which_files_are_read_changes_nothing() -> None:
     logs = two_clients()
     by_file = sorted(logs.events, key=lambda each: each.place.file, reverse=True)
