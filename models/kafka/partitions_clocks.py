@@ -39,8 +39,9 @@ SAMPLES_MAX = 1024
 """Leader epochs that are looked at. Which, their hashes decide, so that it is the same in any order of files."""
 
 _DECIDED = frozenset({"PartitionStateChanged"})
-_TAKEN = frozenset({"LeaderStarted", "FollowerStarted", "PartitionKept"})
+_TAKEN = frozenset({"LeaderStarted", "FollowerStarted", "PartitionKept", "LeaderMissing"})
 _LIVES = frozenset({"BrokerStopping", "BrokerLeaving", "BrokerStateChanged", "BrokerRegistered", "BrokerUnfenced"})
+_UNDER_AN_EPOCH = frozenset({"ControllerElected", "ControllerResigned", "LeaderMissing"})
 _WHOLE = 1 << 32
 
 Sightings = dict[str, Event]
@@ -138,6 +139,7 @@ class BrokerClocks:
         node = self.clock_of(event)
         if node is None:
             return
+        self._controllers(event, node)
         epoch = number_field(event, "leader_epoch")
         if event.name in _DECIDED and epoch is not None:
             self._decisions[node] += 1
@@ -151,6 +153,13 @@ class BrokerClocks:
                     self._sample(self._epochs.learned, f"{name}:{epoch}", node, event)
         elif event.name in _LIVES:
             self._life(event, node)
+
+    def _controllers(self, event: Event, node: str) -> None:
+        """A controller is elected under an epoch, by which others are told what to do, or that it is another one now."""
+        epoch = number_field(event, "controller_epoch") if event.name in _UNDER_AN_EPOCH else None
+        if epoch is not None:
+            elected = event.name == "ControllerElected"
+            self._lives.see(self._lives.made if elected else self._lives.learned, f"controller {epoch}", node, event)
 
     def _life(self, event: Event, node: str) -> None:
         """A broker process starts, registers, is unfenced, or stops; KRaft names each by an id."""

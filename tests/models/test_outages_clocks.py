@@ -90,3 +90,16 @@ def test_events_are_put_in_order_by_one_clock() -> None:
     ordered = list(on_one_clock(events, {"2": 75 * SECOND}, BrokerClocks({event.place.file: event.place.file[0] for event in events})))
     assert [event.order_us for event in ordered] == sorted(event.order_us for event in ordered)
     assert [event.place.line for event in ordered] == [event.place.line for event in shifted(events, "2", -75)]
+
+
+def test_a_controller_s_epoch_is_known_to_others_only_after_its_election() -> None:
+    lines = [
+        "10 101/controller [QuorumController id=101] Becoming the active controller at epoch 3, next write offset 1.",
+        "11 101/controller [QuorumController id=101] Registering a new incarnation of broker 1. Previous incarnation ID was"
+        " 6OxTHzQFSiC8vMf5pU_KWw; new incarnation ID is HGQef8yRTTatswyaE-plUw. Generated 0 record(s) to clean up previous incarnations."
+        " Broker epoch will become 755.",
+        "2 100/controller [QuorumController id=100] Renouncing the leadership due to a metadata log event. We were the leader at epoch 2,"
+        " but in the new epoch 3, the leader is 101. Reverting to last stable offset 1188.",
+    ]
+    (found,) = clocks_of(event_of(line, number) for number, line in enumerate(lines)).skews()
+    assert (found.node, found.reference, found.ahead) == ("100", "101", -8 * SECOND)
