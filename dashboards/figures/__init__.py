@@ -5,6 +5,7 @@ from __future__ import annotations
 from dashboards.data import Answer
 from dashboards.figures.bars import phases, ranking, what_ifs
 from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
+from dashboards.figures.clients import clients
 from dashboards.figures.lanes import coverage, head_counts, heat
 from dashboards.figures.queues import queues
 from dashboards.figures.timeline import timeline
@@ -18,6 +19,7 @@ def charts(answer: Answer, drawn_max: int) -> list[Chart]:
         timeline(answer, drawn_max),
         heat(answer),
         head_counts(answer),
+        clients(answer),
         queues(answer),
         phases(answer),
         ranking(answer),

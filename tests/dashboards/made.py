@@ -8,6 +8,7 @@ from typing import Any
 from dashboards.pictured import Outlook, WhatIf
 from models.rows import (
     BrokerOutage,
+    ClientState,
     Conformance,
     CoordinatorMove,
     Divergence,
@@ -39,10 +40,10 @@ class Made:
     rebalances: list[Rebalance] = field(default_factory=list)
     rebalance_members: list[RebalanceMember] = field(default_factory=list)
     timeline: list[GroupTransition] = field(default_factory=list)
+    client_states: list[ClientState] = field(default_factory=list)
     members: list[MemberSession] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
     outages: list[dict[str, Any]] = field(default_factory=list)
-    client_states: list[Any] = field(default_factory=list)
     under_replicated_spans: list[dict[str, Any]] = field(default_factory=list)
     leader_moves: list[dict[str, Any]] = field(default_factory=list)
     broker_outages: list[BrokerOutage] = field(default_factory=list)
@@ -140,6 +141,11 @@ def member(of: Rebalance, name: str, role: str, delay: float | None = None, *, f
     return RebalanceMember(
         of.cluster, of.system, key, of.rebalance_id, of.group, f"{name}-5f0c1a", name, None, None, role, first, delay, None, None
     )
+
+
+def client_state(group: str, client: str, state: str, start: float, end: float | None) -> ClientState:
+    stretch = (at(start), None if end is None else at(end))
+    return ClientState("default", "kafka", f"{client}{state}{start}", group, client, None, None, state, *stretch)
 
 
 def incident(group: str, severity: str, rebalances: list[Rebalance], headline: str, **columns: Any) -> Incident:
@@ -310,6 +316,12 @@ def small_story() -> Made:
             CoordinatorMove(
                 "default", "kafka", "m1", "billing", 12, "1", "2", at(20), at(21.5), 1.5, [line(40, "Loading group metadata for billing")]
             )
+        ],
+        client_states=[
+            client_state("orders", "orders-worker-1", "UNJOINED", 50, 60),
+            client_state("orders", "orders-worker-1", "REBALANCING", 60, 98),
+            client_state("orders", "orders-worker-1", "STABLE", 98, None),
+            client_state("orders", "orders-worker-2", "REBALANCING", 60, 61),
         ],
         broker_outages=[
             BrokerOutage("default", "kafka", "b1", "3", at(98), at(140), "killed", [line(5, "broker 3 is gone", file="controller.log")])

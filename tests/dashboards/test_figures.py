@@ -51,7 +51,7 @@ def chart_of(story: made.Made, name: str, drawn_max: int = 100) -> figures.Chart
 
 def test_the_story_gives_all_charts_of_kafka() -> None:
     charts = figures.charts(answer_of(made.small_story()), 100)
-    assert [chart.name for chart in charts] == ["timeline", "heat", "members", "phases", "ranking", "coverage"]
+    assert [chart.name for chart in charts] == ["timeline", "heat", "members", "clients-lanes", "phases", "ranking", "coverage"]
     assert all(chart.summary and not chart.note for chart in charts)
 
 
@@ -112,6 +112,13 @@ def test_a_lane_is_as_thick_as_its_group_is_large() -> None:
     assert drawn["billing"]["text"] == ["3", "", "2", "3"]
     thick = drawn["billing"]["width"]
     assert thick[1] < thick[2] < thick[3]
+
+
+def test_clients_that_waited_longest_are_on_top() -> None:
+    chart = chart_of(made.small_story(), "clients-lanes")
+    assert [label for label, _ in chart.lanes] == ["orders-worker-1 · orders", "orders-worker-2 · orders"]
+    found = {trace["name"]: trace["x"] for trace in traces(chart)}
+    assert found == {"stable": [602_000], "rebalancing": [38_000, 1_000], "unjoined": [10_000]}
 
 
 def test_queues_have_lanes_in_the_colours_of_their_owners_and_faults_stand_out() -> None:
@@ -197,7 +204,7 @@ def test_a_rebalance_without_a_known_length_is_a_mark_only() -> None:
 def test_no_text_of_a_log_is_markup_in_a_chart() -> None:
     story = all_of([*PAYLOADS, *CONTROL])
     charts = figures.charts(answer_of(story), 1000)
-    assert len(charts) == 7
+    assert len(charts) == 8
     for chart in charts:
         assert not [label for label, _ in chart.lanes if set("<>&$") & set(label)]
         for shown in texts(json.loads(chart.figure.to_json())):

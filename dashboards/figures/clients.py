@@ -1,0 +1,47 @@
+"""Clients over time, in the states that their own logs show."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from dashboards.data import Answer, Lane
+from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figure
+from dashboards.figures.timeline import LANES_HELD, last_moments
+from dashboards.text import chart_label
+
+LANES_SHOWN = 40
+STRETCHES_OF_A_LANE = 200
+
+# As in the lanes of groups: green is at work, dark is waiting, light is out.
+STATE_COLOURS = {"STABLE": "rgba(64,150,110,0.40)", "REBALANCING": "rgba(95,112,136,1)", "UNJOINED": "rgba(128,134,145,0.25)"}
+WAITING = "REBALANCING"
+
+
+def clients(answer: Answer) -> Chart | None:
+    """A lane per client, those that waited longest on top."""
+    ends = last_moments(answer)
+    ranked = sorted(answer.client_lanes, key=lambda lane: (-_waited(lane, ends[lane.cluster]), lane.cluster, lane.group, lane.client or ""))
+    lanes = ranked[:LANES_HELD]
+    if not lanes:
+        return None
+    labels = Labels()
+    by_state: defaultdict[str, list[tuple[str, int, int, str]]] = defaultdict(list)
+    for lane in lanes:
+        name = labels.add(lane, f"{lane.client} · {lane.group}", 52)
+        for one in lane.stretches[-STRETCHES_OF_A_LANE:]:
+            text = f"{chart_label(lane.client or '')}<br>{chart_label(one.state.lower())}"
+            until = one.ended_at if one.ended_at is not None else ends[lane.cluster]
+            by_state[one.state].append((name, one.started_at, max(until, one.started_at), text))
+    order = [*STATE_COLOURS, *sorted(set(by_state) - set(STATE_COLOURS))]
+    traces = [bars(state.lower(), STATE_COLOURS.get(state, "#808080"), by_state[state], 0.55) for state in order if state in by_state]
+    made = figure(traces, times=True, barmode="overlay")
+    shown = min(LANES_SHOWN, len(lanes))
+    note = "; ".join(counted_left_out(shown, len(ranked), "clients, those that waited longest"))
+    rows = tuple((label, (lane.cluster, lane.group)) for lane, label in labels.lanes.items())
+    summary = f"Lanes of {shown} clients in the states that their own logs show: out of the group, waiting for a rebalance, at work."
+    return Chart("clients-lanes", "Clients by their own logs", summary, note, made, rows, LANES_SHOWN, 22, 96)
+
+
+def _waited(lane: Lane, end: int) -> int:
+    waits = [one for one in lane.stretches if one.state == WAITING]
+    return sum(max(0, (one.ended_at if one.ended_at is not None else end) - one.started_at) for one in waits)
