@@ -43,6 +43,10 @@ KEPT = [
     "Member orders-password-1 in group secret-orders has failed, removing it from the group",
     "INFO [GroupCoordinator 1]: Preparing to rebalance group token-service in state Stable (reason: leaving)",
     "https://kafka.apache.org:443/documentation",
+    "Completed request:RequestHeader(apiKey=JOIN_GROUP, apiVersion=2, clientId=a, correlationId=4) -- {group_id=g}",
+    "Completed request:RequestHeader(apiKey=CONSUMER_GROUP_HEARTBEAT, apiVersion=1, clientId=a, correlationId=4) -- {}",
+    "Completed request:{api_key=11,api_version=0,correlation_id=3,client_id=a} -- {}",
+    'Completed request:{"isForwarded":false,"requestHeader":{"requestApiKey":11,"requestApiVersion":5,"correlationId":12345678}}',
 ]
 
 
