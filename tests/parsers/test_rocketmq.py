@@ -114,6 +114,7 @@ KNOWN = {
     "broker_offset_reset_rejected": "rocketmq.broker.report_refused",
     "broker_offset_reset_success": "rocketmq.broker.reset_told",
     "broker_shutdown_over": "rocketmq.broker.stopped",
+    "broker_register_ok": "rocketmq.broker.registered",
     "broker_unregister_ok": "rocketmq.broker.unregistered",
     "broker_min_broker_changed": "rocketmq.broker.acting_master_changed",
     "broker_role_change": "rocketmq.broker.role_change_asked",
