@@ -138,7 +138,12 @@ class Warehouse:
         builder = builder.property("delta.dataSkippingStatsColumns", ",".join(f"`{name}`" for name in indexed))
         if table.clustering:
             builder = builder.clusterBy(*table.clustering)
-        builder.execute()
+        try:
+            builder.execute()
+        except Exception:
+            # Two runs that begin at once make the register at once; whoever comes second finds it made.
+            if self._look(table.name) is None:
+                raise
 
     def _migrate(self, table: Table, found: _Found, wanted: StructType) -> bool:
         """Bring a table of an older version up to date; refuse every other difference. Says whether it wrote."""
@@ -231,8 +236,10 @@ class Warehouse:
             change = Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
             reached(f"after {name}{part}")
             return change
-        present = self.read(name)
-        differing = difference(table, wanted, present if scope is None else present.where(scope), old=watch is not None).persist()
+        present = self.read(name) if scope is None else self.read(name).where(scope)
+        if count == 0 and not present.take(1):  # nothing was there and nothing is to be: no need to compare
+            return Change()
+        differing = difference(table, wanted, present, old=watch is not None).persist()
         try:
             change = Change(*_counted(differing, (_INSERT, _UPDATE, _DELETE)))
             if change and watch is not None:

@@ -120,16 +120,20 @@ class _Ingest:
         """Rows of `log_files` for the files read, and the states of all files afterwards."""
         todo = self.todo
         states = {todo.renamed.get(path, path): state for path, state in self.states.items() if path not in todo.gone}
+        for source in self.found.files:
+            if not source.plain:  # it may have been, under another name
+                states.pop(source.name, None)
+        former = {new: old for old, new in todo.renamed.items()}
+        before = {source.name: self.states.get(former.get(source.name, source.name)) for source, _ in todo.read}
         parts = reports(self.records) if self.records is not None else {}
         rows = {}
         for source, start in todo.read:
             own = parts[source.name]
-            before = states.get(source.name)
-            row = log_file_row(whole_report(file_report(before, start, own)), source, self.options)
+            row = log_file_row(whole_report(file_report(before[source.name], start, own)), source, self.options)
             if source.plain and row["status"] == "ok":  # it may have grown since it was found
                 row["size_bytes"] = max(row["size_bytes"], row["bytes_read"])
             rows[source.name] = row
-            state = file_state(source, before, start, own, row["bytes_read"])
+            state = file_state(source, before[source.name], start, own, row["bytes_read"])
             states.pop(source.name, None)
             if state is not None:
                 states[source.name] = state

@@ -190,8 +190,8 @@ class _Replay:
 
     def _rocket_stage(self, events: DataFrame, files: list[FileRow]) -> list[_Source]:
         """Few clusters have RocketMQ: those without are spared its stage. What is open depends on how far files reach, too."""
-        files = list(files)
         clusters = {row["cluster"] for row in files if row["system"] == ROCKETMQ}
+        clusters |= self._without(self.touched.whole - clusters)
         if not clusters:
             return []
         wanted = F.col("cluster").isin(sorted(clusters))
@@ -200,6 +200,12 @@ class _Replay:
         for table in ROCKET_TABLES:
             self._take(table, rows_of(table, rocket), wanted & (F.col("system") == ROCKETMQ))
         return [_Source(rocket, ROCKET_TABLES)]
+
+    def _without(self, clusters: set[str]) -> set[str]:
+        """Those of the clusters that have no files of RocketMQ, and still have rows of it: files may change their cluster."""
+        ours = F.col("cluster").isin(sorted(clusters)) & (F.col("system") == ROCKETMQ)
+        tables = [name for name in ROCKET_TABLES if not self.warehouse.is_empty(name)] if clusters else []
+        return {row["cluster"] for name in tables for row in self.warehouse.read(name).where(ours).select("cluster").distinct().collect()}
 
     def _take(self, table: str, rows: DataFrame, scope: Column) -> None:
         """Rows of a stage, which replace those that it made before; two stages may fill one table."""

@@ -52,7 +52,9 @@ def file_report(before: State | None, start: Start | None, parts: Sequence[Part]
 
 
 def file_state(source: SourceFile, before: State | None, start: Start | None, parts: Sequence[Part], length: int) -> dict[str, Any] | None:
-    """Where the next run may go on, and by what it knows the content again. None for content that has neither."""
+    """Where the next run may go on, and by what it knows the content again. None for files that don't grow: compressed ones."""
+    if not source.plain:
+        return None
     state: dict[str, Any] = {}
     last = parts[-1]
     told = [*_settled(before, start), *parts[:-1]]

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from parsers.reader import Discovery, ReadOptions
-from pipelines.errors import JobError, NeedsRebuild, WarehouseBusy
+from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
 from pipelines.jobs.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, VERSIONED, Published, Run, held, holds, published_from
 from pipelines.jobs.files import FileRow, plan_of, stored_files
 from pipelines.jobs.ledger import Plan
@@ -120,6 +120,7 @@ def _files_as_stored(todo: Plan, stored: Mapping[str, FileRow], found: Discovery
 def write_down(place: str, run: Run, found: Unchanged, exit_code: int, counts: Mapping[str, int], timings: Mapping[str, float]) -> None:
     """The entry of a run that found nothing new: one commit."""
     from deltalake import write_deltalake
+    from deltalake.exceptions import DeltaError
 
     now = datetime.now(UTC)
     row = run.row() | {
@@ -133,7 +134,10 @@ def write_down(place: str, run: Run, found: Unchanged, exit_code: int, counts: M
         "exit_code": exit_code,
     }
     schema = pa.schema([each.remove_metadata() for each in TABLES[RUNS].arrow_schema()])
-    write_deltalake(f"{warehouse_uri(place)}/{TABLES[RUNS].path}", pa.Table.from_pylist([row], schema=schema), mode="append")
+    try:
+        write_deltalake(f"{warehouse_uri(place)}/{TABLES[RUNS].path}", pa.Table.from_pylist([row], schema=schema), mode="append")
+    except (OSError, DeltaError) as error:
+        raise CannotWrite(f"{place}: the entry of the run can't be written: {error}") from error
 
 
 __all__ = ["NeedsRebuild", "Unchanged", "check_versions", "nothing_new", "write_down"]

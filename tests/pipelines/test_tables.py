@@ -143,6 +143,28 @@ def test_tables_of_an_older_version_get_the_new_columns(spark: SparkSession, war
     assert place.read("conditions").columns == TABLES["conditions"].column_names
 
 
+def test_tables_of_the_first_version_are_brought_up_to_date(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    """As they were made before files were read on: states of another form, unknown records counted by file."""
+    from pyspark.sql import functions as F
+
+    place = warehouse("runs")
+    states = spark.createDataFrame([], "cluster string, group string, format_version bigint, state string, positions map<string,bigint>")
+    states.write.format("delta").save(place.path("state_snapshots"))
+    unknown = TABLES["unknown_in_files"].spark_schema()
+    older = [name for name in TABLES["unknown_in_files"].column_names if name != "stretch"]
+    spark.range(1).select(*[F.lit(None).cast(unknown[name].dataType).alias(name) for name in older]).write.format("delta").save(
+        place.path("unknown_in_files")
+    )
+    for name in ("state_snapshots", "unknown_in_files"):
+        place.open_one(name)
+        assert set(place.read(name).columns) == set(TABLES[name].column_names)
+        assert DeltaTable(place.path(name)).metadata().configuration["groupscope.schema_version"] == "2"
+    assert [row.stretch for row in place.read("unknown_in_files").collect()] == [0]
+    spark.sql(f"ALTER TABLE delta.`{place.path('unknown_in_files')}` SET TBLPROPERTIES ('groupscope.schema_version' = '99')")
+    with pytest.raises(TableMismatch, match="newer version of groupscope"):
+        place.open_one("unknown_in_files")
+
+
 def test_tables_of_another_kind_are_refused(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
     place = warehouse("conditions")
     spark.range(1).write.format("delta").save(place.path("incidents"))
