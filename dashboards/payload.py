@@ -155,7 +155,7 @@ def _detail(item: Rebalance, parts: Sequence[Part], paths: Pool) -> list[Any]:
         [_line(line, item, paths) for line in item.evidence[:EVIDENCE_MAX]],
         max(0, len(item.evidence) - EVIDENCE_MAX),
         [round(value, 3) for value in (delay, item.waiting_seconds - delay, item.assignment_seconds)],
-        [[visible(part.name), part.role, int(part.first), part.join_delay_seconds] for part in parts],
+        [[visible(part.name), part.role, int(part.stays), part.join_delay_seconds] for part in parts],
     ]
 
 

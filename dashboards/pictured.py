@@ -9,12 +9,13 @@ from dashboards.data import Line
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one member did in one rebalance. `join_delay_seconds` is None where no line tells when it came back."""
+    """What one member did in one rebalance. `join_delay_seconds` is None where no line tells when it came back, if it `stays`."""
 
     name: str
     role: str
     first: bool
     join_delay_seconds: float | None
+    stays: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ def parts(rows: Iterable[Row]) -> dict[str, list[pictured.Part]]:
     """The members that each rebalance touched: who set it off first, who came back last at the end."""
     found: defaultdict[str, list[pictured.Part]] = defaultdict(list)
     for row in rows:
-        part = pictured.Part(name_of(row), column(row, "role"), bool(column(row, "first")), column(row, "join_delay_seconds"))
+        stays, delay = column(row, "session_after") is not None, column(row, "join_delay_seconds")
+        part = pictured.Part(name_of(row), column(row, "role"), bool(column(row, "first")), delay, stays)
         found[column(row, "rebalance_id")].append(part)
     for members in found.values():
         members.sort(key=_by_part)

@@ -26,8 +26,8 @@ const inWords = (row, { phases }) => ["initial delay", "waiting for members", "a
 
 function membersOf({ members }) {
   if (!members.length) return "";
-  const list = members.map(([name, role, first, delay]) => {
-    const did = [ROLES[role] ?? role, delay === null ? "" : `back after ${duration(delay)}`].filter(Boolean).join(", ");
+  const list = members.map(([name, role, stays, delay]) => {
+    const did = [ROLES[role] ?? role, delay === null ? (stays ? "" : "not there afterwards") : `back after ${duration(delay)}`].filter(Boolean).join(", ");
     return `${name}${did ? ` (${did})` : ""}`;
   });
   const inside = make("details", { className: "key" }, make("summary", { textContent: `The ${members.length === 1 ? "member" : `${members.length} members`} in words` }), make("p", { className: "log", textContent: list.join(", ") }));
@@ -103,16 +103,16 @@ function waterfall(holder, row, detail) {
   const trigger = lane("Trigger");
   dots.push({ y: trigger, x: 0, colour: colourOf(row.family), symbol: "diamond", text: row.title });
   if (delay > 0) bar(lane("Initial delay"), 0, delay, "#c9d0d9", "expected waiting");
-  for (const [name, role, first, back] of detail.members.slice(0, WATERFALL_MAX)) {
+  for (const [name, role, stays, back] of detail.members.slice(0, WATERFALL_MAX)) {
     const y = lane(name + ({ blocker: " · held up", trigger: " · set it off", left: " · left" }[role] || ""));
     const colour = role === "blocker" ? "#c43d52" : role === "trigger" ? colourOf(row.family) : "#9db3cf";
     const did = ROLES[role] ? `${labelOf(name, 40)} ${ROLES[role]}` : labelOf(name, 40);
     if (back !== null) {
       bar(y, 0, Math.max(back, 0), colour, `${did}; back after ${duration(back)}`);
       dots.push({ y, x: Math.max(back, 0), colour, symbol: "circle", text: `${did}; back after ${duration(back)}` });
-    } else if (role !== "left" && !(role === "trigger" && row.outcome === "empty")) {
-      bar(y, 0, joined, colour, `${did}; when it came back is not logged`, "/");
-    } else dots.push({ y, x: 0, colour, symbol: "triangle-left", text: did });
+    } else if (stays || role === "blocker") {
+      bar(y, 0, joined, colour, `${did}; ${stays ? "when it came back is not logged" : "it never came back"}`, "/");
+    } else dots.push({ y, x: 0, colour, symbol: "triangle-left", text: `${did}; not there afterwards` });
   }
   if (waiting > 0) bar(lane("Waiting for members"), delay, joined, "#5f7088", "join phase");
   if (assignment > 0) bar(lane("Leader's assignment"), joined, joined + assignment, "#9db3cf", "sync phase");

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dashboards.text import chart_label
+from dashboards.text import chart_label, shortened
 from dashboards.units import duration
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ AXIS = {"automargin": True, "title": {"font": {"size": 12}}}
 LANE_HEIGHT = 34
 BAR_HEIGHT = 26
 LABEL_LENGTH = 40
+CLUSTER_LENGTH = 20
 
 Key = tuple[str, str]
 """A cluster and a group of it."""
@@ -108,7 +109,7 @@ def group_labels(weights: Mapping[Key, float], limit: int) -> Labels:
     labels = Labels()
     many = len({cluster for cluster, _ in weights}) > 1
     for cluster, group in heaviest(weights, limit):
-        labels.add((cluster, group), f"{cluster} / {group}" if many else group)
+        labels.add((cluster, group), f"{shortened(cluster, CLUSTER_LENGTH)} / {group}" if many else group)
     return labels
 
 

@@ -19,6 +19,7 @@ HOURLY_BINS_MAX = 14 * 24
 BINS_HELD_MAX = 400
 LANES_MAX = 40
 STEPS_MAX = 8_000
+COLOUR_BAR = {"lenmode": "pixels", "len": 180, "y": 1, "yanchor": "top"}
 MEMBERS_COLOUR = "#5f7088"
 
 # Colours of causes stand for causes only: kinds of files differ in lightness and pattern.
@@ -57,7 +58,13 @@ def heat(answer: Answer) -> Chart | None:
         "zmin": 0,
         "xgap": 1,
         "ygap": 2,
-        "colorbar": {"title": {"text": "rebalances", "side": "right"}, "thickness": 10, "outlinewidth": 0, "tickformat": ",d"},
+        "colorbar": {
+            "title": {"text": "rebalances", "side": "right"},
+            "thickness": 10,
+            "outlinewidth": 0,
+            "tickformat": ",d",
+            **COLOUR_BAR,
+        },
         "hovertemplate": "%{y}<br>%{z} from about %{x|%Y-%m-%d %H:%M:%S}<extra></extra>",
     }
     made = figure([trace], times=True)

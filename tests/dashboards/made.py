@@ -136,10 +136,10 @@ def transitions(group: str, *steps: tuple[float, str]) -> list[GroupTransition]:
 
 
 def member(of: Rebalance, name: str, role: str, delay: float | None = None, *, first: bool = False) -> RebalanceMember:
-    """A member's part in a rebalance."""
-    key = f"{of.rebalance_id}{name}"
+    """A member's part in a rebalance, in which it stays unless it set it off."""
+    key, after = f"{of.rebalance_id}{name}", None if role == "trigger" else f"{name}-5f0c1a"
     return RebalanceMember(
-        of.cluster, of.system, key, of.rebalance_id, of.group, f"{name}-5f0c1a", name, None, None, role, first, delay, None, None
+        of.cluster, of.system, key, of.rebalance_id, of.group, f"{name}-5f0c1a", name, None, None, role, first, delay, None, after
     )
 
 

@@ -176,6 +176,14 @@ def test_every_detail_opens_with_its_steps_and_evidence(small: Opened) -> None:
         "Leader's assignment",
         "Stable",
     ]
+    bars = details.nth(1).locator(".fall").evaluate("(node) => node.data[0].y.map((name, i) => [name, node.data[0].x[i]])")
+    assert bars == [
+        ["orders-worker-1 · held up", 38],
+        ["orders-worker-2", 0.4],
+        ["orders-worker-4", 38],
+        ["Waiting for members", 38],
+        ["Leader's assignment", 0.5],
+    ]
     assert details.nth(1).locator("pre mark.group").first.inner_text() == "orders"
     assert details.nth(1).locator("pre mark.offender").first.inner_text() == "orders-worker-3-5f0c1a"
     one.page.locator("#table button.open").first.click()

@@ -318,11 +318,11 @@ def test_incidents_beyond_the_cards_stand_in_a_table() -> None:
 
 def test_members_come_in_the_order_in_which_people_ask_for_them() -> None:
     detail = details_of(page_of(made.small_story()))[1]
-    assert [(name, role, delay) for name, role, _, delay in detail[6]] == [
-        ("orders-worker-3", "trigger", None),
-        ("orders-worker-1", "blocker", 38.0),
-        ("orders-worker-2", "bystander", 0.4),
-        ("orders-worker-4", "bystander", None),
+    assert detail[6] == [
+        ["orders-worker-3", "trigger", 0, None],
+        ["orders-worker-1", "blocker", 1, 38.0],
+        ["orders-worker-2", "bystander", 1, 0.4],
+        ["orders-worker-4", "bystander", 1, None],
     ]
 
 
