@@ -152,8 +152,7 @@ class RocketStage:
                 _group(groups, event.group).locks.append((at, event))
             elif event.group is not None and event.name in LISTED:
                 self._member(_group(groups, event.group), event, at)
-        if not brokers:
-            _lists_of_lives(groups)
+        _lists_of_lives(group for group in groups.values() if not group.lists)
 
     @staticmethod
     def _member(group: Group, event: Event, at: int) -> None:
@@ -220,9 +219,9 @@ def _noticed(group: Group, at: int) -> int:
     return at if told is None or told > at + LINE_OF_LOSS_US else told - 1_000
 
 
-def _lists_of_lives(groups: dict[str, Group]) -> None:
-    """Without any broker's file the clients' own starts and ends say who was on the list."""
-    for group in groups.values():
+def _lists_of_lives(groups: Iterable[Group]) -> None:
+    """Where no broker's file speaks of a group, the clients' own starts and ends say who was on the list."""
+    for group in groups:
         steps = [(life.ran_at, True, life) for life in group.lives]
         steps += [(life.unregistered_at, False, life) for life in group.lives if life.unregistered_at is not None]
         told = group.lists.setdefault("", ClientList(""))

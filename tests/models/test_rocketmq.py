@@ -179,6 +179,13 @@ def test_a_clients_own_clock_tells_the_zone_of_its_file_without_any_broker() -> 
     assert windows(moved(logs, "c2", 3).history(), "owned") == windows(logs.history(), "owned")
 
 
+def test_with_a_name_servers_file_alone_the_clients_say_who_was_there() -> None:
+    logs = two_clients().without("broker")
+    logs.say("namesrv", 1, "RocketBrokerRegistered", address="10.0.0.1:10911")
+
+    assert causes(logs.history()) == causes(two_clients().history())
+
+
 def test_the_logs_reach_as_far_as_the_last_report_of_a_run() -> None:
     logs = two_clients()
     logs.crash("c2", 30)
