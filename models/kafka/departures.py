@@ -49,7 +49,7 @@ def _unseen_return(case: Case) -> float:
     if not before or not after:
         return UNSEEN_RETURN
     if before == after:
-        return 0.5  # somebody joined meanwhile
+        return 0.7  # somebody joined meanwhile, most likely who went
     return 0.3 if after > before - len(case.gone) else 0.0
 
 
@@ -90,7 +90,7 @@ def kind_of_leave(case: Case, actor: str | None, act: Act | None) -> Judgement:
             return Judgement([Opinion(Cause.POLL_TIMEOUT, 0.93), Opinion(Cause.MEMBER_LEAVE, 0.06)])
         return Judgement([Opinion(Cause.MEMBER_LEAVE, 0.975), Opinion(Cause.POLL_TIMEOUT, 0.02)])
     comes_back = _comes_back(case, actor, act)
-    poll = 0.3 if comes_back else 0.08
+    poll = 0.3 if comes_back else 0.07
     return Judgement(
         [
             Opinion(Cause.MEMBER_LEAVE, 0.97 - poll, settled_by=CLIENT_LOG),

@@ -22,19 +22,19 @@ def by_elimination(case: Case) -> list[Opinion]:
     """No line names a trigger. What did not happen leaves a few causes, with their usual shares."""
     draft = case.draft
     if case.was_empty:
-        return [Opinion(Cause.NEW_GROUP, 0.97, list(case.joiners.values()))]
+        return [Opinion(Cause.NEW_GROUP, 0.985, list(case.joiners.values()))]
     gone = case.gone.values()
     expiries = [act for act in gone if act.deed is Deed.EXPIRE]
     leaves = [act for act in gone if act.deed is Deed.LEAVE] + case.vanished
     if draft.outcome == "empty":
         if leaves or not expiries:  # the only members of a group can leave it unlogged, but never expire so
-            return [Opinion(Cause.MEMBER_LEAVE, 0.9, leaves), Opinion(Cause.POLL_TIMEOUT, 0.07, leaves, CLIENT_LOG)]
+            return [Opinion(Cause.MEMBER_LEAVE, 0.9, leaves), Opinion(Cause.POLL_TIMEOUT, 0.08, leaves, CLIENT_LOG)]
         return [Opinion(Cause.SESSION_TIMEOUT, 0.6, expiries), Opinion(Cause.MEMBER_LEAVE, 0.35, [], REQUEST_LOG)]
     if leaves and not case.joiners and not _timed_out(case):
         return [Opinion(Cause.MEMBER_LEAVE, 0.85, leaves), Opinion(Cause.POLL_TIMEOUT, 0.12, leaves, REQUEST_LOG)]
     if _right_after_assignment(case):
-        rest = [Opinion(o.cause, o.probability * 0.15, o.acts, o.settled_by) for o in _usual_shares(case, expiries)]
-        return [Opinion(Cause.ASSIGNMENT_STORE_FAILED, 0.85, settled_by=REQUEST_LOG), *rest]
+        rivals = ((Cause.ASSIGNMENT_STORE_FAILED, 0.9), (Cause.MEMBER_JOIN, 0.06), (Cause.MEMBER_LEAVE, 0.04))
+        return [Opinion(cause, share, settled_by=REQUEST_LOG) for cause, share in rivals]
     if draft.state_before is None and _initial_delay_seen(case):
         return [Opinion(Cause.NEW_GROUP, 0.8, list(case.joiners.values()), REQUEST_LOG), Opinion(Cause.MEMBER_JOIN, 0.15)]
     return _usual_shares(case, expiries)
@@ -100,8 +100,8 @@ def _sync_refused(case: Case) -> bool:
 
 def _usual_shares(case: Case, expiries: list[Act]) -> list[Opinion]:
     shares = {
-        Cause.MEMBER_JOIN: 0.42,
-        Cause.MEMBER_LEAVE: 0.28,
+        Cause.MEMBER_JOIN: 0.44,
+        Cause.MEMBER_LEAVE: 0.26,
         Cause.METADATA_CHANGE: 0.06,
         Cause.SUBSCRIPTION_CHANGE: 0.06,
         Cause.POLL_TIMEOUT: 0.06,

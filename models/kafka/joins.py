@@ -25,7 +25,7 @@ def joined(case: Case, act: Act | None) -> list[Opinion]:
     if case.draft.state_before is None and not case.members_before:
         return _joined_in_unknown_state(case, acts)
     told = bool(case.reason_id or (act and act.at >= case.start - PROMPT_US))
-    basis = 0.85 if not told else 0.985 if case.known.clients or case.known.requests else 0.97
+    basis = 0.85 if not told else 0.985 if case.known.clients or case.known.requests else 0.98
     return [Opinion(Cause.MEMBER_JOIN, basis, acts), Opinion(Cause.MEMBER_RESTART, (1 - basis) / 2, acts)]
 
 
@@ -111,7 +111,7 @@ def _topics_or_metadata(case: Case, actor: str | None, acts: list[Act], *, said_
             Opinion(Cause.SUBSCRIPTION_CHANGE, (1 - sure) / 2, acts, CLIENT_LOG),
             Opinion(Cause.METADATA_CHANGE, (1 - sure) / 2, acts, CLIENT_LOG),
         ]
-    by_metadata = 0.85 if changed else 0.25
+    by_metadata = 0.9 if changed else 0.25
     return [
         Opinion(Cause.METADATA_CHANGE, by_metadata, acts, CLIENT_LOG),
         Opinion(Cause.SUBSCRIPTION_CHANGE, 0.97 - by_metadata, acts, CLIENT_LOG),
