@@ -72,6 +72,7 @@ def hostile_story() -> Made:
     for number, text in enumerate(texts):
         part = everywhere(text)
         part.rebalances[0].rebalance_id = f"id{number:04}"
+        part.client_states[0].state = "STABLE"  # which no log fills
         part.incidents[0].rebalance_ids = [f"id{number:04}"]
         story.inputs["log_files"] += part.inputs["log_files"]
         for key in CONTRACT:
