@@ -1,0 +1,107 @@
+"""How long the Spark job takes beside Spark's own counting of lines: `python -m tests.benchmarks.bench_job [--megabytes 1024]`.
+
+Makes a server.log of which 5% of the lines concern groups, in files of 256 MB, plain or gzipped (`--gzip`), and runs in one
+session on local[2]: `read.text(...).count()` over the files, the job over a file of a few lines into a new warehouse (an
+empty run, whose time is taken off), the job over all of them into another, a batch of 1 MB more into that one, and a batch
+with nothing new. Prints seconds, GB a minute and how often Spark's own time it took to silver and to gold. Targets: 2.5
+and 4; nothing new in 3 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pipelines.jobs.run import RunOptions, RunOutcome, run
+from pipelines.session import get_session
+from tests.benchmarks.bench_parse import RELEVANT_SHARE, Maker
+
+FILE_BYTES = 256 << 20
+MORE_BYTES = 1 << 20
+TO_SILVER = ("open", "ingest", "check_silver")
+TO_GOLD = (*TO_SILVER, "replay", "check_gold", "write", "record")
+TARGETS = {"silver": 2.5, "gold": 4.0, "nothing new": 3.0}
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Wall seconds, and what the work gave."""
+    began = time.perf_counter()
+    result = work()
+    return time.perf_counter() - began, result
+
+
+def make(folder: Path, size: int, share: float, *, packed: bool) -> Maker:
+    """Write files of at most FILE_BYTES; the maker can write what follows."""
+    folder.mkdir()
+    maker = Maker(share)
+    for number in range(-(-size // FILE_BYTES)):
+        left = min(FILE_BYTES, size - number * FILE_BYTES)
+        path = folder / f"server.log.{number}"
+        with gzip.open(f"{path}.gz", "wb", compresslevel=3) if packed else path.open("wb") as file:
+            for block in maker.blocks(left):
+                file.write(block)
+    return maker
+
+
+def job(logs: Path, warehouse: Path) -> RunOutcome:
+    """One run of the job."""
+    return run(RunOptions([str(logs)], str(warehouse)))
+
+
+def seconds_of(outcome: RunOutcome, stages: tuple[str, ...]) -> float:
+    return sum(outcome.timings.get(stage, 0.0) for stage in stages)
+
+
+def report(name: str, outcome: RunOutcome, empty: RunOutcome, spark: float, size: int) -> None:
+    """One line for each layer: time without that of an empty run, and how often Spark's own it is."""
+    for layer, stages in (("silver", TO_SILVER), ("gold", TO_GOLD)):
+        taken = seconds_of(outcome, stages)
+        net = max(taken - seconds_of(empty, stages), 1e-9)
+        rate = size / 1e9 / (net / 60)
+        print(f"{name} to {layer}: {taken:.1f} s, {net:.1f} s net, {rate:.2f} GB/min, {net / spark:.2f} times (target {TARGETS[layer]})")
+
+
+def main() -> None:
+    """Make the input, run everything, remove it."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("--megabytes", type=int, default=1024)
+    options.add_argument("--share", type=float, default=RELEVANT_SHARE, help="share of lines about groups (default 0.05)")
+    options.add_argument("--gzip", action="store_true")
+    options.add_argument("--folder", help="where to write the input (default: the system's temporary folder)")
+    given = options.parse_args()
+    size = given.megabytes * 1_000_000
+    with tempfile.TemporaryDirectory(dir=given.folder) as name:
+        folder = Path(name)
+        maker = make(folder / "logs", size, given.share, packed=given.gzip)
+        make(folder / "few", 1, given.share, packed=False)
+        session = get_session({"spark.master": "local[2]", "spark.driver.memory": "3g"})
+        lines = session.read.text(str(folder / "logs")).count()  # from here on the files are in the page cache
+        spark, _ = timed(lambda: session.read.text(str(folder / "logs")).count())
+        print(f"{size / 1e9:g} GB, {lines:,} lines; read.text(...).count(): {spark:.1f} s", flush=True)
+        empty = job(folder / "few", folder / "empty")
+        print(f"a run over a few lines: {sum(empty.timings.values()):.1f} s {json.dumps(empty.timings)}", flush=True)
+        whole = job(folder / "logs", folder / "warehouse")
+        report("all", whole, empty, spark, size)
+        with (folder / "logs" / "server.log.more").open("wb") as file:
+            file.write(next(maker.blocks(MORE_BYTES))[:MORE_BYTES])
+        taken, more = timed(lambda: job(folder / "logs", folder / "warehouse"))
+        shutil.copy(folder / "logs" / "server.log.more", folder / "few" / "server.log.more")
+        small, _ = timed(lambda: job(folder / "few", folder / "empty"))
+        print(f"1 MB more: {taken:.1f} s, {taken / small:.2f} times as on an empty warehouse {json.dumps(more.timings)}")
+        nothing, unchanged = timed(lambda: job(folder / "logs", folder / "warehouse"))
+        print(f"nothing new: {nothing:.2f} s, without Spark: {unchanged.spared} (target {TARGETS['nothing new']})")
+        session.stop()
+        usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        print(f"peak memory: driver's Python {usage[0] / 1000:.0f} MB, largest of its children (JVM, workers) {usage[1] / 1000:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Kills runs of the job and compares the tables after the next one: `python -m tests.crash`.
+
+    --seeds N        places at which the log is cut (default 5); every named point is tried with each
+    --points TEXT    only points that hold this text
+    --random N       kills at random times (default 100)
+    --concurrent N   pairs of runs started at once (default 20)
+
+Every line is one case; it ends with 1 where the tables of any differ. All of it takes hours: a run starts a JVM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.crash import loop
+
+Case = tuple[str, list[str]]
+
+
+def main() -> int:
+    """Run what was asked for and say how many cases differ."""
+    asked = _arguments()
+    failed = done = 0
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, wrong in _cases(asked, Path(folder)):
+            done += 1
+            failed += bool(wrong)
+            sys.stdout.write(f"{name}: {'; '.join(wrong) or 'equal'}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{done} cases, {failed} differ, {time.monotonic() - began:.0f} s\n")
+    return 1 if failed else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--points", default="")
+    parser.add_argument("--random", type=int, default=100)
+    parser.add_argument("--concurrent", type=int, default=20)
+    return parser.parse_args()
+
+
+def _cases(asked: argparse.Namespace, folder: Path) -> Iterator[Case]:
+    places = loop.in_place(folder)
+    for seed in range(max(asked.seeds, 1)):
+        stage = loop.Stage.make(folder / f"seed-{seed}", seed)
+        began = time.monotonic()
+        named = loop.points(stage, next(places))
+        length = time.monotonic() - began
+        if seed < asked.seeds:
+            for point in (point for point in named if asked.points in point):
+                yield f"seed {seed}, killed {point}", loop.killed_at(stage, next(places), point)
+        if seed == 0:
+            draw = random.Random(0)  # noqa: S311 - the same cases each time
+            for seconds in (draw.uniform(0, length) for _ in range(asked.random)):
+                yield f"killed after {seconds:.2f} s", loop.killed_after(stage, next(places), seconds)
+            for pause in (draw.choice([0.0, 0.0, draw.uniform(0, length)]) for _ in range(asked.concurrent)):
+                yield f"two at once, {pause:.2f} s apart", loop.two_at_once(stage, next(places), pause)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
