@@ -13,9 +13,12 @@ import pytest
 from models.kafka.announcements import RULES, announce
 from models.kafka.coordinator.changes import Deed
 from models.kafka.coordinator.embedded import assigned, assignment, subscription
+from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.policy import policy_for
 from models.kafka.group import VALID_PREVIOUS, State
+from models.kafka.simulation.client import Phase
 from models.kafka.simulation.faults import FAULTS
+from models.kafka.simulation.modern_consumer import ModernConsumer
 from models.kafka.simulation.plain import shares
 from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario, ScenarioError, duration_ms, scenario_of
 from models.kafka.simulation.simulation import Simulation
@@ -256,3 +259,50 @@ def test_any_scenario_ends(version: str, protocol: str) -> None:
             last_ms = happening.at_ms
         steps = [(step["from"], step["to"]) for step in simulation.truth.steps]
         assert all(State(before) in VALID_PREVIOUS[State(after)] for before, after in steps)
+
+
+def test_a_client_of_the_consumer_protocol_that_has_not_joined_has_nothing_to_say_good_bye_to(tmp_path: Path) -> None:
+    group = GroupPlan(protocol="consumer", members=1, poll_ms=10_000, topics={"t": 4, "u": 2})
+    at = 1_600
+    faults = [Fault(kind=kind, at_ms=at, for_ms=1_000) for kind in ("subscription_change", "network_cut", "slow_poll")]
+    scenario = Scenario(duration_ms=30_000, groups=(replace(group, max_poll_ms=500),), faults=(*faults, Fault(kind="close", at_ms=2_000)))
+    for seed in range(4):
+        truth_of(scenario, "4.1.1", seed, tmp_path / str(seed))
+    early = Scenario(duration_ms=20_000, groups=(group,), faults=(Fault(kind="close", at_ms=at), *faults))
+    assert [truth_of(early, "4.1.1", seed, tmp_path / f"early-{seed}")["rebalances"] for seed in range(8)].count([]) > 0
+
+
+def test_faults_of_members_that_others_befell_before(tmp_path: Path) -> None:
+    crash = Fault(kind="crash", member=1, at_ms=60_000, back_ms=5_000)
+    again = Fault(kind="close", member=1, at_ms=66_000, back_ms=1_000)
+    twice = replace(crash, at_ms=66_500, back_ms=3_000)
+    migrate = Fault(kind="migrate", at_ms=50_000, for_ms=30_000)
+    gone = Fault(kind="crash", member=2, at_ms=70_000)
+    scenario = Scenario(duration_ms=150_000, groups=(GroupPlan(members=3),), faults=(crash, again, twice, migrate, gone))
+    truth = truth_of(scenario, "4.1.1", 2, tmp_path)
+    assert {row["protocol_type"].split()[0] for row in truth["rebalances"]} == {"classic", "consumer"}
+
+
+def test_versions_whose_words_are_not_known() -> None:
+    with pytest.raises(ScenarioError, match=r"1\.1"):
+        Simulation(read_scenario("crash"), "1.0.2")
+
+
+def test_what_comes_to_a_client_of_the_consumer_protocol_when_it_has_no_use_for_it() -> None:
+    group = GroupPlan(protocol="consumer", members=2)
+    simulation = Simulation(Scenario(duration_ms=20_000, closes=False, groups=(group,)), "4.1.1")
+    for _ in simulation.run():
+        pass
+    first, late = simulation.members["orders"][0], simulation.add_member(group)
+    before = first.owned
+    first._polled()
+    first._poll_timed_out()
+    assert (first.phase, first.owned) == (Phase.STABLE, before)
+    assert isinstance(first, ModernConsumer)
+    first._refused(Error.COORDINATOR_LOAD_IN_PROGRESS)
+    first.owned = ()
+    first._release()
+    late.start()
+    late._reconnect()
+    late._poll_timed_out()
+    assert late.phase is Phase.UNJOINED

@@ -55,10 +55,8 @@ class Epochs:
     migrating: set[str] = field(default_factory=set)
 
     def watch(self, deed: Deed) -> None:
-        """Something that a coordinator did to a consumer group."""
-        handler = _HANDLERS.get(deed.event)
-        if handler is not None:
-            handler(self, deed)
+        """Something of MODERN_DEEDS that a coordinator did to a consumer group."""
+        _HANDLERS[deed.event](self, deed)
 
     def settled(self, group: ConsumerGroup, now_ms: int) -> None:
         """A step is over: has the group arrived?"""
