@@ -52,6 +52,8 @@ def lanes(console: Console, items: Sequence[Lane], clock: Clock) -> None:
             line.append(_PLAIN.get(mark, mark) if plain else mark, style=style)
         console.print(line, no_wrap=True, crop=False, overflow="ignore")
     first, last = clock.stamp(start)[:19], clock.full(end).replace(clock.stamp(end), clock.stamp(end)[:19])
+    if len(first) + len(last) >= width:  # a narrow terminal has room for the times of day
+        first, last = first[11:], last[11:]
     gap = max(width - len(first) - len(last), 1)
     console.print(Text(" " * margin + first + " " * gap + last, style="dim"), no_wrap=True, crop=False, overflow="ignore")
     used = {stretch.state for lane in items for stretch in lane.stretches}
