@@ -24,16 +24,16 @@ def left(case: Case, act: Act | None) -> list[Opinion]:
     opinions = why.opinions
     for opinion in opinions:
         opinion.acts = _leavers_alike(case, opinion.cause, act, leaves)
-    return _unless_it_returned(case, act, opinions)
+    return _unless_it_returned(case, act, opinions, LEFT_AND_RETURNED)
 
 
-UNSEEN_RETURN = 0.1
+LEFT_AND_RETURNED, EXPIRED_AND_RETURNED = 0.06, 0.1
 """How often who goes is back within the rebalance, where neither joins nor head counts are told."""
 
 
-def _unless_it_returned(case: Case, act: Act | None, opinions: list[Opinion]) -> list[Opinion]:
+def _unless_it_returned(case: Case, act: Act | None, opinions: list[Opinion], usual: float) -> list[Opinion]:
     """The opinions, and that it was a restart, as likely as what is not told leaves room for it."""
-    share = _unseen_return(case)
+    share = _unseen_return(case, usual)
     if share:
         for opinion in opinions:
             opinion.probability *= 1 - share
@@ -41,13 +41,13 @@ def _unless_it_returned(case: Case, act: Act | None, opinions: list[Opinion]) ->
     return opinions
 
 
-def _unseen_return(case: Case) -> float:
+def _unseen_return(case: Case, usual: float) -> float:
     """How likely it is that whoever went was back before the rebalance was over, though no line says that it joined."""
     if case.known.clients or case.known.requests or case.draft.joined is None or case.draft.outcome == "empty":
         return 0.0
     before, after = case.draft.members_before, case.draft.members_after
     if not before or not after:
-        return UNSEEN_RETURN
+        return usual
     if before == after:
         return 0.7  # somebody joined meanwhile, most likely who went
     return 0.3 if after > before - len(case.gone) else 0.0
@@ -147,4 +147,4 @@ def expired(case: Case, act: Act | None) -> list[Opinion]:
     first = sorted(expiries.values(), key=lambda a: (case.actor(a) != actor, a.at)) or ([act] if act else [])
     if returned is not None and act is not None and case.draft.outcome != "empty":
         return [Opinion(Cause.MEMBER_RESTART, 0.93, [act, returned]), Opinion(Cause.SESSION_TIMEOUT, 0.07, first)]
-    return _unless_it_returned(case, act, [Opinion(Cause.SESSION_TIMEOUT, 0.99, first)])
+    return _unless_it_returned(case, act, [Opinion(Cause.SESSION_TIMEOUT, 0.99, first)], EXPIRED_AND_RETURNED)

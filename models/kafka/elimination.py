@@ -111,7 +111,7 @@ def _usual_shares(case: Case, expiries: list[Act]) -> list[Opinion]:
     if case.facts.topic_changes_between(case.draft.previous_ended_at or case.phase_began, case.start):
         shares |= {Cause.METADATA_CHANGE: 0.3, Cause.MEMBER_JOIN: 0.3, Cause.MEMBER_LEAVE: 0.16}
     if expiries:  # somebody expired while the others joined: most often the former self of the one that came
-        shares |= {Cause.MEMBER_RESTART: 0.45, Cause.MEMBER_JOIN: 0.2, Cause.MEMBER_LEAVE: 0.1, Cause.SESSION_TIMEOUT: 0.07}
+        shares |= {Cause.MEMBER_RESTART: 0.6, Cause.MEMBER_JOIN: 0.2, Cause.MEMBER_LEAVE: 0.1, Cause.SESSION_TIMEOUT: 0.07}
     if case.draft.state_before is None:
         shares[Cause.NEW_GROUP] = 0.1
     return [Opinion(cause, share, expiries if cause is Cause.MEMBER_RESTART else [], REQUEST_LOG) for cause, share in shares.items()]
