@@ -29,7 +29,7 @@ def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) 
         rival = {Cause.SUBSCRIPTION_CHANGE.value: 0.45}
         return EpochVerdict(Cause.METADATA_CHANGE, 0.5, rival, Settles.COORDINATOR_AT_DEBUG)
     cause = draft.changes[0].cause
-    if cause is Cause.MEMBER_JOIN and draft.was_empty:
+    if cause is Cause.MEMBER_JOIN and (draft.was_empty or draft.epoch == 1):  # the first member raises the epoch from 0
         return EpochVerdict(Cause.NEW_GROUP, 0.98, {Cause.MEMBER_JOIN.value: 0.02})
     if cause is Cause.MEMBER_LEAVE:
         return _left(modern, draft, known)
