@@ -179,11 +179,11 @@ def is_legal(row: GroupTransition) -> bool:
 def _compare_causes(score: Score, truth: dict[str, Any], analysis: Analysis, which: str, where: str) -> None:
     counts = score.causes.setdefault(which, Counter())
     pairs = score.confidence.setdefault(which, [])
-    predicted = {(row.group, (row.started_at or 0) // 1000): row for row in analysis.rebalances}
+    predicted = {(row.group, (row.started_at or 0) // 1000, row.generation_before): row for row in analysis.rebalances}
     score.found[f"{which} truth"] += len(truth["rebalances"])
     score.found[f"{which} predicted"] += len(predicted)
     for row in truth["rebalances"]:
-        told = predicted.get((row["group"], row["start_ms"]))
+        told = predicted.get((row["group"], row["start_ms"], row["generation_before"]))
         if told is None:
             score.misses.append(f"{where}: no rebalance at {row['start_ms']} ({row['cause']}, {row['outcome']})")
             continue
