@@ -60,7 +60,9 @@ def file_state(source: SourceFile, before: State | None, start: Start | None, pa
     told = [*_settled(before, start), *parts[:-1]]
     # The record before the last part is whole only where another one begins behind it.
     if last["part_offset"] and told and last["records"]:
-        state = {"offset": last["part_offset"], "line": last["part_line"], "report": join_parts(told)}
+        # What the file is called and how large it is by now, the part that is read next will say.
+        report = join_parts(told) | {"path": "", "size_bytes": last["part_offset"]}
+        state = {"offset": last["part_offset"], "line": last["part_line"], "report": report}
     elif before is not None and start is not None:
         state = {name: before[name] for name in ("offset", "line", "report")}
     known = [(at, digest) for at, digest in (before or {}).get("checkpoints", ())]

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
+from deltalake import DeltaTable
 
 from models.incidents import Limits
 from parsers.reader import ReadOptions
@@ -83,6 +85,44 @@ def test_logs_that_are_gone_are_not_forgotten_and_renamed_ones_are_known_by_thei
     assert {table: lines for table, lines in site.content().items() if table not in by_name} == {
         table: lines for table, lines in expected.items() if table not in by_name
     }
+
+
+OTHER_GROUP = "".join(
+    f"[2026-11-21 09:09:{second},000] INFO [GroupCoordinator 1]: {text} (kafka.coordinator.group.GroupCoordinator)\n"
+    for second, text in [
+        (10, "Preparing to rebalance group returns-f with old generation 0 (__consumer_offsets-6)"),
+        (13, "Stabilized group returns-f generation 1 (__consumer_offsets-6)"),
+        (14, "Assignment received from leader for group returns-f for generation 1"),
+    ]
+)
+
+
+def rebuilt_otherwise(site: Site) -> set[str]:
+    """Tables that a rebuild from all the files changes: none, but for the gates' results, which tell what was checked."""
+    return counts(site.run(rebuild=True).changes).keys() - {"quality_results"}
+
+
+def test_only_groups_with_new_records_are_replayed_and_a_rebuild_finds_the_same(published: Site, copied: Copied) -> None:
+    site = copied(published)
+    with (site.logs / "broker-1" / "server.log").open("a", encoding="utf-8") as log:
+        log.write(OTHER_GROUP)
+    outcome = site.run()
+
+    assert (outcome.counts["files_read"], outcome.counts["groups_replayed"], outcome.counts["rebalances"]) == (1, 1, 1)
+    assert outcome.changes["events"].inserted == 3
+    by_group = {row["group"]: row["run_id"] for row in site.table("rebalances")}
+    assert by_group == {"shipping-e": published.table("rebalances")[0]["run_id"], "returns-f": outcome.run_id}
+    assert rebuilt_otherwise(site) == set()
+
+
+def test_gold_reads_the_same_in_spark_delta_rs_and_duckdb(spark: Any, published: Site) -> None:
+    for name, table in TABLES.items():
+        if table.layer == "gold":
+            path = str(published.warehouse / table.path)
+            stored = DeltaTable(path)
+            rows = stored.to_pyarrow_table().num_rows
+            assert duckdb.from_arrow(stored.to_pyarrow_dataset()).count("*").fetchall() == [(rows,)], name
+            assert spark.read.format("delta").load(path).count() == rows, name
 
 
 def test_other_options_are_not_mixed_with_what_was_read_by_the_old_ones(published: Site, copied: Copied) -> None:
