@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+# pyspark ends a process whose main module has no file, since it takes it for a run of its doctests; xdist's workers have none.
+if not hasattr(sys.modules["__main__"], "__file__"):
+    sys.modules["__main__"].__file__ = pytest.__file__
+
 # The same examples each time, so that what passed once passes on any machine; HYPOTHESIS_PROFILE=default draws new ones.
 settings.register_profile("steady", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))

@@ -64,6 +64,8 @@ BY_KIND: dict[str, st.SearchStrategy[Any]] = {
     "node_set": nodes,
     "fetchers": st.lists(st.tuples(partition_names, leaders, st.integers(0, 9999)).map(list), max_size=4),
     "old_fetchers": st.lists(st.tuples(partition_names, leaders, st.none()).map(list), max_size=4),
+    "partition_names": st.lists(partition_names, max_size=6),
+    "old_partition_names": st.lists(partition_names, max_size=6),
     "list": st.lists(topics.map(lambda topic: f"{topic}-3"), max_size=3),
     "tasks": st.lists(
         st.builds("{} {}-{}".format, st.sampled_from(["active", "standby", "warmup"]), topics, st.integers(0, 99)), max_size=4
