@@ -29,6 +29,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write golden files anew; read the difference before you keep it")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest come first, so that tests side by side end together."""
+    items.sort(key=lambda item: next((at for at, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
+
+
+LONGEST = ("pipelines/test_jobs.py", "test_same_rows.py", "dashboards/test_browser.py", "test_metamorphic.py")
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""
