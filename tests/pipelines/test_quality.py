@@ -140,7 +140,8 @@ def test_rows_that_name_rows_of_other_tables(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 def test_a_warning_stops_nothing(spark: SparkSession) -> None:
-    files = frame(spark, "log_files", {"records": 100, "recognised": 60, "rejected": 6, "unknown": 1})
+    counted = {"bytes_read": 900, "bytes_parsed": 600, "bytes_ignored": 200, "bytes_rejected": 100}
+    files = frame(spark, "log_files", {"records": 100, "recognised": 60, "rejected": 6, "unknown": 1, **counted})
     results = run_gate("silver", {"log_files": files}, {"log_files": 1})
     assert list(failed(results)) == ["never: too many records of a file are rejected"]
     stop_if_failed(results)
@@ -153,3 +154,12 @@ def test_a_table_without_rows_meets_everything(spark: SparkSession) -> None:
     results = run_gate("gold", {"conditions": frame(spark, "conditions")}, {"conditions": 0})
     assert results
     assert all(result.success and result.checked_rows == 0 for result in results)
+
+
+@pytest.mark.spark
+def test_a_byte_that_nobody_accounts_for_stops_publication(spark: SparkSession) -> None:
+    counted = {"records": 100, "recognised": 60, "bytes_read": 901, "bytes_parsed": 600, "bytes_ignored": 200, "bytes_rejected": 100}
+    results = run_gate("silver", {"log_files": frame(spark, "log_files", {**counted, "rejected": 1, "unknown": 1})}, {"log_files": 1})
+    assert list(failed(results)) == ["never: bytes are not accounted for"]
+    with pytest.raises(GateFailed):
+        stop_if_failed(results)
