@@ -98,10 +98,10 @@ class QuickReader:
                 if key in cache:
                     opened = cache[key]
                 else:
-                    opened, final = self._open(message)
+                    opened, final = self._open(message, plain)
                     if final and key[-1] != "[":
                         cache[key] = opened
-                    if opened is not None:
+                    if opened is not None and opened is not plain:
                         every.append(opened)
             elif message.startswith(REQUESTS):
                 opened = None
@@ -117,8 +117,11 @@ class QuickReader:
                 queue.append(row)
         return every
 
-    def _open(self, message: str) -> tuple[_Opened | None, bool]:
-        """The prefix of a message, as `Catalogue.match` finds it, and whether all messages with the same first bracket have it."""
+    def _open(self, message: str, plain: _Opened) -> tuple[_Opened | None, bool]:
+        """The prefix of a message, as `Catalogue.match` finds it, and whether all messages with the same first bracket have it.
+
+        `plain` where the bracket is no prefix, but of the message itself.
+        """
         bucket, at, count = self._catalogue.plain, 0, 0
         prefix: dict[str, Any] = {}
         while message.startswith("[", at):
@@ -130,6 +133,8 @@ class QuickReader:
             bucket, read, at = openings[0]
             prefix = {**prefix, **read}
             count += 1
+        if not count:
+            return plain, True
         if bucket.open_ended and message.find("] ", at) >= 0:
             return None, False
         return _Opened(prefix, at, bucket), count == 1 and not bucket.inner and not bucket.open_ended
@@ -147,8 +152,8 @@ class QuickReader:
         at = opened.at
         for pattern in patterns:
             template = pattern.template
-            tail = template.tail
-            fits = [row for row in rows if messages[row].endswith(tail)]
+            mark, tail = template.mark, template.tail
+            fits = [row for row in rows if mark in messages[row] and messages[row].endswith(tail)]
             if not fits:
                 continue
             allowed = {logger: self._catalogue.allows(pattern.message, logger) for logger in {loggers[row] for row in fits}}

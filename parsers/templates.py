@@ -65,6 +65,8 @@ class Template:
     slots: tuple[Slot, ...]
     fixed_length: int
     tail: str
+    mark: str
+    """The longest fixed words: a line without them is another one, which is cheap to see."""
     _tight: re.Pattern[str] | None = field(default=None, repr=False)
     spaced: int = -1
     is_regular: bool = True
@@ -268,7 +270,7 @@ def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: 
     literals.append(text[at:])
     if any(not literal for literal in literals[1:-1]):
         raise BadTemplate(f"two slots without words between them in {text!r}")
-    template = Template(text, tuple(literals), tuple(slots), sum(map(len, literals)), literals[-1])
+    template = Template(text, tuple(literals), tuple(slots), sum(map(len, literals)), literals[-1], max(literals, key=len))
     spaced = [index for index, slot in enumerate(slots) if slot.type.spaced]
     template.spaced = spaced[0] if spaced else -1
     template.is_regular = len(spaced) <= 1 and all(" " in literal for literal in literals[1:-1])

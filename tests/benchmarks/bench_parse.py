@@ -1,6 +1,6 @@
 """How fast logs are parsed, beside DuckDB in the same run: `python -m tests.benchmarks.bench_parse [--megabytes 1024]`.
 
-Makes its own input: a mixed server.log of which 5% of the lines concern groups, and one of which all do. Each is
+Makes its own input: a mixed server.log of which 5% of the lines concern groups and leaders, and one of which all do. Each is
 parsed to events with line numbers and byte offsets in this process on one core, and searched by DuckDB with one
 thread, warm: the mixed one for coordinator lines and their groups, the other one for its header fields. Prints seconds of
 processor time, the best of several rounds, and how often DuckDB's time ours is. Targets: mixed 2.5, all relevant 4.
@@ -33,7 +33,7 @@ RELEVANT_QUERY = (
     "'^\\[([^\\]]*)\\] (\\w+) +(.*) \\(([^ ()]+)\\)$', ['at', 'level', 'message', 'logger']) as found from " + SOURCE + ")"
 )
 
-# Lines of brokers 2.8 to 4.1 that say nothing of groups, as busy brokers write them; each with how often.
+# Lines of brokers 2.8 to 4.1 that say nothing of groups or of leaders, as busy brokers write them; each with how often.
 _DIR = "/var/lib/kafka/data"
 _SEGMENT = "LogSegment(baseOffset={n}, size=1073741802, lastModifiedTime=1795252075040, largestRecordTimestamp=Some(1795252075040))"
 OTHER = (
@@ -62,7 +62,6 @@ OTHER = (
         "kafka.server.ZkAdminManager",
     ),
     (4, "[SocketServer listenerType=BROKER, nodeId=1] Failed authentication with /10.0.3.{ms}", "org.apache.kafka.common.network.Selector"),
-    (4, "[ReplicaFetcherManager on broker 1] Removed fetcher for partitions Set({topic}-{p})", "kafka.server.ReplicaFetcherManager"),
     (
         4,
         "[TransactionCoordinator id=1] Initialized transactionalId {topic}-{n} with producerId {n} and producer epoch {p} "
@@ -93,6 +92,8 @@ ROUND = (
     *((1, text) for text in _STABLE),
 )
 COORDINATOR = "kafka.coordinator.group.GroupCoordinator"
+FETCHERS = "[ReplicaFetcherManager on broker 1] Removed fetcher for partitions Set({topic}-{p}) (kafka.server.ReplicaFetcherManager)\n"
+FETCHERS_SHARE = 0.1  # of the relevant lines
 BODIES = 50_000
 START = datetime(2026, 11, 1)  # logs carry no zone
 
@@ -106,6 +107,7 @@ class Maker:
         self._bodies = [self._other() for _ in range(BODIES if relevant_share < 1 else 0)]
         names = [f"{name}-{number}" for number in range(60) for name in ("orders", "billing", "email-sender", "fraud-score")]
         self._groups = [self._relevant(name, self._member(name)) for name in names]
+        self._groups += [self._fetchers() for _ in range(round(len(names) * FETCHERS_SHARE))]
         self._ms = 0
 
     def _member(self, group: str) -> str:
@@ -127,6 +129,11 @@ class Maker:
                 values = {"group": group, "member": member, "leader": leader, "p": partition, "size": 4 - turn}
                 yield f"[GroupCoordinator 1]: {text.format(before=before, after=before + 1, **values)} ({COORDINATOR})\n"
             generation += 2
+
+    def _fetchers(self) -> Iterator[str]:
+        """What a follower says when leaders change."""
+        while True:
+            yield FETCHERS.format(topic=f"topic-{self._chance.randrange(300)}", p=self._chance.randrange(50))
 
     def blocks(self, size: int) -> Iterator[bytes]:
         """Lines up to about `size` bytes."""
