@@ -123,7 +123,7 @@ def test_the_dag_of_airflow_is_made_of_what_airflow_has(monkeypatch: pytest.Monk
     tasks = [made for made in Recorded.made if "task_id" in made]
 
     assert [task["task_id"] for task in tasks] == ["run", "maintain"]
-    assert tasks[0]["py_files"].endswith(WHEEL)
+    assert tasks[0]["archives"].endswith("#environment")
     check_command(["run", *tasks[0]["application_args"]])
     for words in commands_in(tasks[1]["bash_command"]):
         check_command(words)

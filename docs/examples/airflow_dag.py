@@ -22,7 +22,6 @@ with DAG(
         task_id="run",
         conn_id="spark_default",
         application="/opt/groupscope/job.py",
-        py_files="/opt/groupscope/groupscope-0.1.0-py3-none-any.whl",
         archives="/opt/groupscope/environment.tar.gz#environment",
         packages="io.delta:delta-spark_4.2_2.13:4.4.0",
         conf={

@@ -1,0 +1,174 @@
+"""A standalone Spark cluster of pyspark's own jars, one master and two workers, and the job on it as the manual says.
+
+Nobody on it has a checkout: driver and executors take the wheel's packages from the archived environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyspark
+
+from pipelines.session import DELTA_CATALOG, DELTA_EXTENSION, delta_settings
+from tests.conftest import ROOT
+
+SPARK = Path(pyspark.__file__).parent
+WAIT_SECONDS = 180.0
+EXECUTOR, READER = "org.apache.spark.executor.CoarseGrainedExecutorBackend", "pyspark.daemon"
+# Five JVMs on few processors: a quick start is all.
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_OURS = ("PYTHONPATH", "VIRTUAL_ENV", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+PYTHON = "./environment/bin/python"
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Where the master is, and the processes of the cluster."""
+
+    master: str
+    folder: Path
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def reading(self) -> list[int]:
+        """Executors that have begun to run Python."""
+        parents, commands = _processes()
+        workers = {process.pid for process in self.processes}
+        executors = {pid for pid, parent in parents.items() if parent in workers and EXECUTOR in commands[pid]}
+        return sorted({parents[pid] for pid in parents if READER in commands[pid]} & executors)
+
+
+def _processes() -> tuple[dict[int, int], dict[int, str]]:
+    """Parent and command line of every process."""
+    parents, commands = {}, {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            parents[int(entry.name)] = int((entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
+            commands[int(entry.name)] = (entry / "cmdline").read_text(encoding="utf-8", errors="replace")
+    return parents, {pid: commands.get(pid, "") for pid in parents}
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
+    """Start a cluster, and end it whatever happens."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Cluster("", folder)
+    try:
+        master = _start(made, "master", "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        made.master = _said(master, r"Starting Spark master at (spark://\S+)")
+        started = [
+            _start(
+                made, f"worker-{number}", "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0",
+                "--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work-{number}"), made.master,
+            )
+            for number in range(workers)
+        ]  # fmt: skip
+        for log in started:
+            _said(log, "Successfully registered with master")
+        yield made
+    finally:
+        for process in reversed(made.processes):
+            process.terminate()
+        for process in made.processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(20)
+            process.kill()
+            process.wait()
+
+
+def _start(made: Cluster, name: str, main: str, *arguments: str) -> Path:
+    """Start a daemon with nothing of ours in its environment, in a folder of its own; its log."""
+    log = made.folder / f"{name}.log"
+    place = made.folder / name
+    place.mkdir()
+    command = [str(SPARK / "bin" / "spark-class"), main, *arguments]
+    with log.open("wb") as out:
+        made.processes.append(subprocess.Popen(command, cwd=place, env=_environment(), stdout=out, stderr=subprocess.STDOUT))
+    return log
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _OURS}
+    return kept | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m", "JAVA_TOOL_OPTIONS": QUICK}
+
+
+def _said(log: Path, pattern: str) -> str:
+    """Wait until a daemon says something; the first group of it, or all."""
+    end = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < end:
+        found = re.search(pattern, log.read_text(encoding="utf-8", errors="replace"))
+        if found:
+            return found[found.lastindex or 0]
+        time.sleep(0.1)
+    raise TimeoutError(f"{log.name} never said {pattern}: {log.read_text(encoding='utf-8', errors='replace')[-2000:]}")
+
+
+def pack_environment(folder: Path) -> Path:
+    """An archived environment with the wheel installed, as `venv-pack` makes one.
+
+    Its other packages are those of this interpreter, named by path: packing a gigabyte of them would prove nothing more.
+    """
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    made = folder / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True, capture_output=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    libraries = made / "lib" / version / "site-packages"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(libraries)  # noqa: S202 - built a moment ago
+    # The path files of that folder are not followed, so an editable install of ours is not seen.
+    (libraries / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    packed = folder / "environment.tar.gz"
+    with tarfile.open(packed, "w:gz", compresslevel=1) as archive:
+        archive.add(made, arcname=".")
+    return packed
+
+
+def submit(made: Cluster, environment: Path, place: Path, *options: str) -> subprocess.Popen[str]:
+    """spark-submit of the job from `place`, as the manual says."""
+    shutil.copy(ROOT / "docs" / "examples" / "job.py", place)
+    with tarfile.open(environment) as archive:
+        archive.extractall(place / "environment", filter="fully_trusted")  # noqa: S202 - packed a moment ago
+    conf = {
+        "spark.pyspark.python": PYTHON,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "768m",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.ui.enabled": "false",
+        "spark.sql.extensions": DELTA_EXTENSION,
+        "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
+        **delta_settings({}, SPARK),
+    }
+    command = [str(SPARK / "bin" / "spark-submit"), "--master", made.master, "--archives", f"{environment}#environment"]
+    command += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+    environ = _environment() | {"PYSPARK_DRIVER_PYTHON": PYTHON}
+    return subprocess.Popen(
+        [*command, "job.py", *options], cwd=place, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def kill_executor(made: Cluster, process: subprocess.Popen[str]) -> int:
+    """Kill an executor of a job under way once it runs our code; its number."""
+    while process.poll() is None:
+        for executor in made.reading():
+            os.kill(executor, signal.SIGKILL)
+            return executor
+        time.sleep(0.05)
+    raise RuntimeError(f"the job ended before it had an executor: {process.communicate()[1][-4000:]}")
