@@ -16,6 +16,9 @@ from models.events import Event, Witness
 
 MICROSECONDS_PER_MS = 1000
 
+LOAD_IN_PROGRESS = 14
+"""Error code (protocol/Errors.java)."""
+
 
 class Deed(StrEnum):
     JOIN = "join"  # a new member asks to join
@@ -120,6 +123,8 @@ def _join_sent(event: Event) -> list[Act]:
 
 def _join_completed(event: Event) -> list[Act]:
     """JoinGroup in the request log: the arrival is the deed, the answer tells the member id and generation."""
+    if int_field(event, "error_code") == LOAD_IN_PROGRESS:
+        return []  # no group was there yet that it could have come to
     asked_as = text_field(event, "request_member_id")
     acts = [_act(event, Deed.REJOIN if asked_as else Deed.JOIN, at=arrived_at(event), member_id=asked_as, why=text_field(event, "reason"))]
     generation = int_field(event, "response_generation")

@@ -166,8 +166,28 @@ class Case:
                 continue
             if act.instance_id and act.at < self.start - EFFECT_US:
                 continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
+            if self.draft.outcome == "coordinator_lost" and self._went_to_successor(act):
+                continue
             if actor is not None and actor not in found and self.is_new(act) and (after is None or actor in after):
                 found[actor] = act
+        return found
+
+    def _went_to_successor(self, act: Act) -> bool:
+        """The request went to the coordinator that came after the one whose rebalance this is."""
+        node = act.event.node
+        if not act.certain:  # a request log does not say whose it is
+            found = self._coordinators.get(self.actor(act), [])
+            node = next((other for at, other in reversed(found) if at <= act.at), None)
+        restarts = (change for change in self.facts.node_changes_between(self.start, act.at) if change.node == self.draft.node)
+        return node not in {None, self.draft.node} or any(change.kind == "starting" for change in restarts)
+
+    @cached_property
+    def _coordinators(self) -> dict[str | None, list[tuple[int, str | None]]]:
+        """Which coordinator each client found, and when."""
+        found: dict[str | None, list[tuple[int, str | None]]] = {}
+        for act in self.acts:
+            if act.deed is Deed.START:
+                found.setdefault(self.actor(act), []).append((act.at, act.event.node))
         return found
 
     @cached_property

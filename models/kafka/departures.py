@@ -89,8 +89,7 @@ def kind_of_leave(case: Case, actor: str | None, act: Act | None) -> Judgement:
         if _rejoins_unasked(case, actor, act):
             return Judgement([Opinion(Cause.POLL_TIMEOUT, 0.93), Opinion(Cause.MEMBER_LEAVE, 0.06)])
         return Judgement([Opinion(Cause.MEMBER_LEAVE, 0.975), Opinion(Cause.POLL_TIMEOUT, 0.02)])
-    comes_back = _comes_back(case, actor, act)
-    poll = 0.3 if comes_back else 0.07
+    poll = 0.3 if _comes_back(case, actor, act) else 0.03 if all_left(case) else 0.07
     return Judgement(
         [
             Opinion(Cause.MEMBER_LEAVE, 0.97 - poll, settled_by=CLIENT_LOG),
@@ -130,6 +129,11 @@ def _rejoins_unasked(case: Case, actor: str | None, act: Act | None) -> bool:
         if later.deed is Deed.JOIN:
             return later.event.witness is Witness.CLIENT
     return False
+
+
+def all_left(case: Case) -> bool:
+    """A group of several was closed: that all of them poll too late at once is rare."""
+    return case.draft.outcome == "empty" and (case.draft.members_before or 0) > 1
 
 
 def _comes_back(case: Case, actor: str | None, act: Act | None) -> bool:

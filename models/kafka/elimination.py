@@ -6,6 +6,7 @@ from models.causes import Cause
 from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
 from models.kafka.blockers import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
 from models.kafka.case import CLOCK_TOLERANCE_US, Case
+from models.kafka.departures import all_left
 from models.kafka.opinions import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Opinion
 
 STORE_TIMEOUT_US = 5_000_000
@@ -28,7 +29,8 @@ def by_elimination(case: Case) -> list[Opinion]:
     leaves = [act for act in gone if act.deed is Deed.LEAVE] + case.vanished
     if draft.outcome == "empty":
         if leaves or not expiries:  # the only members of a group can leave it unlogged, but never expire so
-            return [Opinion(Cause.MEMBER_LEAVE, 0.9, leaves), Opinion(Cause.POLL_TIMEOUT, 0.08, leaves, CLIENT_LOG)]
+            late = 0.03 if all_left(case) else 0.08
+            return [Opinion(Cause.MEMBER_LEAVE, 0.98 - late, leaves), Opinion(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
         return [Opinion(Cause.SESSION_TIMEOUT, 0.6, expiries), Opinion(Cause.MEMBER_LEAVE, 0.35, [], REQUEST_LOG)]
     if leaves and not case.joiners and not _timed_out(case):
         return [Opinion(Cause.MEMBER_LEAVE, 0.85, leaves), Opinion(Cause.POLL_TIMEOUT, 0.12, leaves, REQUEST_LOG)]

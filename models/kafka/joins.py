@@ -105,13 +105,13 @@ def _topics_or_metadata(case: Case, actor: str | None, acts: list[Act], *, said_
         by_metadata = 0.95 if case.has_client_log(actor) and changed else 0.9 if actor in case.known.patterns else 0.8 if changed else 0.06
         return [Opinion(Cause.METADATA_CHANGE, by_metadata, acts), Opinion(Cause.SUBSCRIPTION_CHANGE, 1 - by_metadata, acts)]
     if _may_follow_up(case):
-        sure = 0.93 if _is_cooperative(case) else 0.6
+        sure = 0.93 if _is_cooperative(case) else 0.85
         return [
             Opinion(Cause.COOPERATIVE_FOLLOWUP, sure, _rejoiners(case, acts)),
             Opinion(Cause.SUBSCRIPTION_CHANGE, (1 - sure) / 2, acts, CLIENT_LOG),
             Opinion(Cause.METADATA_CHANGE, (1 - sure) / 2, acts, CLIENT_LOG),
         ]
-    by_metadata = 0.9 if changed else 0.25
+    by_metadata = 0.9 if changed else 0.15
     return [
         Opinion(Cause.METADATA_CHANGE, by_metadata, acts, CLIENT_LOG),
         Opinion(Cause.SUBSCRIPTION_CHANGE, 0.97 - by_metadata, acts, CLIENT_LOG),

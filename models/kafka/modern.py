@@ -24,6 +24,9 @@ CLOCK_TOLERANCE_US = 60_000
 SAME_CHANGE_US = 1_500_000
 """What raises an epoch is logged with it, by the same request. A member that only confirms its place raises none."""
 
+SAME_REQUEST_US = 50_000
+"""Lines of one request stand together; one request is done before the next one begins (CoordinatorRuntime)."""
+
 
 @dataclass(slots=True)
 class Change:
@@ -67,6 +70,7 @@ class ModernReplay:
     protocol: str = "consumer"
     reconciliations: Reconciliations = field(default_factory=Reconciliations)
     subscriptions: list[Event] = field(default_factory=list)  # the clients' own lines
+    _last_joined: dict[str, int] = field(default_factory=dict)  # member id -> when it joined last
     _pending: list[Change] = field(default_factory=list)
     _members_known: bool = False
     _count_before: int = 0
@@ -99,7 +103,13 @@ class ModernReplay:
             self._count_before = len(self.members)
         self._pending.append(Change(cause, reason, event))
 
+    def joined_after(self, member_id: str | None, at: int) -> bool:
+        """Whether who left at that time came back under the same id, as no new process does."""
+        return self._last_joined.get(member_id or "", at) > at
+
     def _joined(self, event: Event) -> None:
+        if event.member_id:
+            self._last_joined[event.member_id] = when(event) or event.order_us
         if event.fields.get("rejoined"):
             old = text_field(event, "old_member_id")
             if old in self.members:
@@ -148,6 +158,7 @@ class ModernReplay:
             self._change(Cause.METADATA_CHANGE, "topic metadata changed", event)
 
     def _converted(self, event: Event) -> None:
+        self.epoch = None  # epochs go on from generations and generations from epochs; groups that are empty begin anew
         if text_field(event, "to_type") != "classic":
             self._change(Cause.PROTOCOL_MIGRATION, "converted", event)
 
@@ -173,10 +184,12 @@ class ModernReplay:
         return draft
 
     def _fresh(self, event: Event) -> list[Change]:
-        """Changes that stand with this line; times that are unknown count as now."""
-        now = when(event)
-        times = [(change, when(change.event)) for change in self._pending]
-        return [change for change, at in times if at is None or now is None or now - at <= SAME_CHANGE_US]
+        """Changes that stand with this line: those of the last request before it, if that was not long ago."""
+        now = when(event) or event.order_us
+        times = [(change, when(change.event) or change.event.order_us) for change in self._pending]
+        latest = max((at for _, at in times), default=now)
+        since = max(now - SAME_CHANGE_US, latest - SAME_REQUEST_US)
+        return [change for change, at in times if at >= since]
 
     def _bumped(self, event: Event) -> None:
         if event.generation is None or (self.epoch is not None and event.generation <= self.epoch):

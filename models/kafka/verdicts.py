@@ -284,7 +284,7 @@ class HistoryWriter:
             )
 
     def _epoch_row(self, modern: ModernReplay, draft: EpochDraft, ordinal: int, known: GroupKnowledge) -> Rebalance:
-        verdict = judge_epoch(modern, draft, known)
+        verdict = judge_epoch(modern, draft, known, self.facts)
         started = when(draft.started)
         following = modern.drafts[ordinal + 1].started if ordinal + 1 < len(modern.drafts) else None
         stopped = self.impact.of_epoch(started, when(following), witnessed=modern.reconciliations.witnessed.issuperset(draft.members))

@@ -24,6 +24,7 @@ LOGGERS = {
 CLIENT = "org.apache.kafka.clients.consumer"
 MESSAGE_LOGGERS = {
     "kafka.broker.partitions_added": "kafka.zk.AdminZkClient",
+    "kafka.broker.partition_created": "kafka.log.LogManager",
     "kafka.broker.version": "org.apache.kafka.common.utils.AppInfoParser",
     "kafka.broker.started": "kafka.server.KafkaServer",
     "kafka.broker.stopping": "kafka.server.KafkaServer",

@@ -177,7 +177,7 @@ class Cluster:
         self.world.plan(self.world.between(*LATENCY_MS), lambda: receive(response))
 
     def add_partitions(self, topic: str, count: int) -> None:
-        """Let a topic grow; a broker with ZooKeeper writes it down."""
+        """Let a topic grow: brokers write what logs they make, one with ZooKeeper also what it was asked for."""
         before = self.topics[topic]
         self.topics[topic] = before + count
         for seat in self.seats.values():
@@ -187,6 +187,10 @@ class Cluster:
             node = min(self.up)
             assignment = {str(number): [str(node)] for number in range(before, before + count)}
             self.world.say(node, "kafka.broker.partitions_added", topic=topic, assignment=assignment, _count=count)
+        nodes = sorted(self.up)
+        for number in range(before, before + count):
+            leader, folder = nodes[number % len(nodes)], f"/var/lib/kafka/{topic}-{number}"
+            self.world.say(leader, "kafka.broker.partition_created", topic=topic, partition=number, _folder=folder)
 
     # -- brokers -----------------------------------------------------------------------------------------------
 
