@@ -9,7 +9,7 @@ from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents import Limits
-from models.kafka.outages_incidents import losses_of, outage_incidents
+from models.kafka.outages_incidents import losses_of, outage_incidents, takeover_incidents
 from models.kafka.outages_readers import Readers
 from models.kafka.outages_shortages import under_replicated_spans
 from models.kafka.outages_whatif import Layout, broker_rows, layout_of, placement_rows
@@ -73,7 +73,11 @@ def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = No
     found.divergences += clock_divergences(cluster, stage.skews)
     known = readers or Readers()
     losses = losses_of(stage.brokers, found.leader_moves, found.partition_outages, known)
-    found.incidents += outage_incidents(found.partition_outages, limits or Limits(), losses, known.following)
+    limits = limits or Limits()
+    found.incidents += outage_incidents(found.partition_outages, limits, losses, known.following)
+    found.incidents += takeover_incidents(
+        found.broker_outages, found.partition_outages, found.leader_moves, limits, losses, known.following
+    )
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from models.causes import Cause, RootCause
@@ -12,7 +12,7 @@ from models.ids import make_id
 from models.incidents import US_PER_SECOND, Limits
 from models.kafka.outages_readers import OFFSETS_TOPIC, Following, Readers
 from models.kafka.partitions_brokers import Brokers
-from models.rows import CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
+from models.rows import BrokerOutage, CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
 
 TAKEOVER_US = 60 * US_PER_SECOND
 """Rebalances that a lost coordinator causes begin within this time of its broker's going: a session, a load, and a client's patience."""
@@ -59,13 +59,104 @@ def outage_incidents(
     It names the groups that lost their coordinator with these brokers, and the rebalances that followed.
     """
     ordered = sorted(following)
-    return [_with_consequences(_incident(episode), episode, losses, ordered) for episode in _episodes(outages, limits.episode_gap_seconds)]
+    return [
+        _with_consequences(_incident(episode), {node for row in episode for node in row.lost_brokers}, losses, ordered)
+        for episode in _episodes(outages, limits.episode_gap_seconds)
+    ]
 
 
-def _with_consequences(
-    incident: Incident, rows: Sequence[PartitionOutage], losses: Sequence[Loss], following: Sequence[Following]
-) -> Incident:
-    nodes = {node for row in rows for node in row.lost_brokers}
+def takeover_incidents(
+    absences: Sequence[BrokerOutage],
+    outages: Sequence[PartitionOutage],
+    moves: Sequence[LeaderMove],
+    limits: Limits,
+    losses: Sequence[Loss] = (),
+    following: Iterable[Following] = (),
+) -> list[Incident]:
+    """Goings of brokers that left no partition without a leader, close ones as one incident: others took over in time.
+
+    Those behind a partition's outage are told with it.
+    """
+    harmless = [row for row in absences if row.down_at is not None and not any(_stands_behind(row, outage) for outage in outages)]
+    ordered = sorted(following)
+    return [
+        _with_consequences(_takeover(episode, moves), {row.node for row in episode}, losses, ordered)
+        for episode in _grouped(harmless, limits.episode_gap_seconds)
+    ]
+
+
+def _stands_behind(row: BrokerOutage, outage: PartitionOutage) -> bool:
+    down = row.down_at or 0
+    return row.node in outage.lost_brokers and down - TAKEOVER_US <= _began(outage) and (row.up_at is None or _began(outage) <= row.up_at)
+
+
+def _grouped(absences: Iterable[BrokerOutage], gap_seconds: float) -> Iterator[list[BrokerOutage]]:
+    episode: list[BrokerOutage] = []
+    over = 0
+    for row in sorted(absences, key=lambda row: (row.down_at or 0, row.node)):
+        down = row.down_at or 0
+        if episode and down - over > gap_seconds * US_PER_SECOND:
+            yield episode
+            episode = []
+        episode.append(row)
+        over = max(over, row.up_at if row.up_at is not None else down)
+    if episode:
+        yield episode
+
+
+def _takeover(rows: list[BrokerOutage], moves: Iterable[LeaderMove]) -> Incident:
+    first = rows[0]
+    ends = [row.up_at for row in rows if row.up_at is not None]
+    moved = sum(any(_left_with(row, move) for row in rows) for move in moves)
+    return Incident(
+        cluster=first.cluster,
+        system=first.system,
+        incident_id=make_id("incident", first.broker_outage_id),
+        kind="broker_outage",
+        severity="info" if all(row.how == "controlled" for row in rows) else "warning",
+        groups=[],
+        started_at=first.down_at,
+        ended_at=max(ends) if len(ends) == len(rows) else None,
+        rebalance_count=0,
+        stopped_seconds=0.0,
+        root_cause=RootCause.BROKER_OUTAGE.value,
+        worst_offender=None,
+        headline=_takeover_headline(rows, moved),
+        rebalance_ids=[],
+        outage_ids=[row.broker_outage_id for row in rows],
+    )
+
+
+def _left_with(row: BrokerOutage, move: LeaderMove) -> bool:
+    return move.from_node == row.node and move.moved_at is not None and 0 <= move.moved_at - (row.down_at or 0) + CLOCKS_US <= TAKEOVER_US
+
+
+_HOW = {
+    "controlled": "was shut down in good order",
+    "killed": "was killed",
+    "session_expired": "lost its session",
+    "fenced": "was fenced",
+    "log_dir_failed": "lost a log directory",
+}
+
+
+def _takeover_headline(rows: Sequence[BrokerOutage], moved: int) -> str:
+    nodes = sorted({row.node for row in rows}, key=lambda node: (len(node), node))
+    hows = {row.how for row in rows}
+    how = _HOW[rows[0].how] if len(hows) == 1 else "went"
+    if len(nodes) > 1:
+        how = how.replace("was ", "were ", 1).replace(" its ", " their ")
+    who = f"broker {nodes[0]}" if len(nodes) == 1 else "brokers " + ", ".join(nodes)
+    away = "not seen back" if any(row.up_at is None for row in rows) else f"away for {_longest(rows):.0f} s"
+    leaders = f"; {moved} leadership{'s' if moved > 1 else ''} moved" if moved else ""
+    return f"{who} {how}, {away}{leaders}; no partition was without leader"
+
+
+def _longest(rows: Iterable[BrokerOutage]) -> float:
+    return max((row.up_at - row.down_at) / US_PER_SECOND for row in rows if row.up_at is not None and row.down_at is not None)
+
+
+def _with_consequences(incident: Incident, nodes: Collection[str], losses: Sequence[Loss], following: Sequence[Following]) -> Incident:
     first = incident.started_at or 0
     behind = [
         loss

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from models.cluster import learn
 from models.events import Event, Place, Witness
 from models.incidents import Limits
-from models.kafka.outages_incidents import goings_of, losses_of, outage_incidents, point_to_outages
+from models.kafka.outages_incidents import goings_of, losses_of, outage_incidents, point_to_outages, takeover_incidents
 from models.kafka.outages_readers import Readers
 from models.kafka.partitions_brokers import Brokers
-from models.rows import Conformance, CoordinatorMove, LeaderMove, PartitionOutage, Rebalance
+from models.rows import BrokerOutage, Conformance, CoordinatorMove, LeaderMove, PartitionOutage, Rebalance
 
 SECOND = 1_000_000
+NO_OUTAGE = "no partition was without leader"
 
 
 def outage(topic: str, begin: float, end: float | None, *, at_risk: bool = False, lost: str = "2") -> PartitionOutage:
@@ -51,6 +54,52 @@ def test_a_takeover_is_no_alarm() -> None:
     assert found.severity == "warning"
     (found,) = outage_incidents([outage("a", 10, 10.3, at_risk=True)], Limits())
     assert found.severity == "critical"
+
+
+def away(node: str, down: float, up: float | None, how: str = "killed") -> BrokerOutage:
+    return BrokerOutage("c", "kafka", f"{node}-{down}", node, round(down * SECOND), None if up is None else round(up * SECOND), how, [])
+
+
+def moved(node: str, at: float, partition: int = 0) -> LeaderMove:
+    return LeaderMove("c", "kafka", f"m{partition}", "orders", partition, node, "1", round(at * SECOND), 3, None, None, [])
+
+
+@pytest.mark.parametrize(
+    ("absences", "told"),
+    [
+        (
+            [away("2", 10, 30)],
+            [("warning", 30, f"broker 2 was killed, away for 20 s; 2 leaderships moved; {NO_OUTAGE}")],
+        ),
+        (
+            [away("2", 10, 30, "controlled"), away("3", 40, 55, "controlled")],
+            [
+                (
+                    "info",
+                    55,
+                    f"brokers 2, 3 were shut down in good order, away for 20 s; 2 leaderships moved; {NO_OUTAGE}",
+                )
+            ],
+        ),
+        (
+            [away("2", 10, 30, "controlled"), away("3", 40, None)],
+            [("warning", None, f"brokers 2, 3 went, not seen back; 2 leaderships moved; {NO_OUTAGE}")],
+        ),
+        (
+            [away("2", 10, 30), away("2", 5000, 5001, "session_expired")],
+            [
+                ("warning", 30, f"broker 2 was killed, away for 20 s; 2 leaderships moved; {NO_OUTAGE}"),
+                ("warning", 5001, f"broker 2 lost its session, away for 1 s; {NO_OUTAGE}"),
+            ],
+        ),
+        ([away("7", 300, 400)], []),  # the outage at 301 tells of it
+    ],
+)
+def test_brokers_that_go_without_an_outage_are_told_too(absences: list[BrokerOutage], told: list[tuple[str, float | None, str]]) -> None:
+    moves = [moved("2", 11), moved("2", 9.5, 1), moved("9", 11, 2)]
+    found = takeover_incidents(absences, [outage("a", 301, 302, lost="7")], moves, Limits())
+    assert [(each.severity, each.ended_at and each.ended_at / SECOND, each.headline) for each in found] == told
+    assert all(each.kind == "broker_outage" and each.outage_ids for each in found)
 
 
 def test_groups_that_read_a_topic_and_groups_whose_coordinator_it_is() -> None:
