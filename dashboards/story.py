@@ -138,7 +138,9 @@ def incident_certainty(item: Incident) -> str:
     if item.confidence is None:
         return ""
     rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.rivals]
-    text = f"{cause_entry(item.system, item.trigger).title}, {share(item.confidence)}"
+    title = cause_entry(item.system, item.trigger).title
+    trigger = title if title == item.cause_title else f"What set its rebalances off: {title.lower()}"
+    text = f"{trigger}, {share(item.confidence)}"
     return text + (f"; it may also be {listed(rivals)}" if rivals else "")
 
 

@@ -40,7 +40,7 @@ const fullTime = (us) => `${stamp(us)} ${zoneAt(us)}`;
 const timed = (text) => text.replace(/\u0001(-?\d+)\u0002/g, (_, us) => fullTime(Number(us)));
 
 function span(from, to) {
-  if (from === null || to === null) return from ?? to === null ? "at unknown times" : fullTime(from ?? to);
+  if (from === null || to === null) return (from ?? to) === null ? "at unknown times" : fullTime(from ?? to);
   const [first, last] = [stamp(from).slice(0, 19), stamp(to).slice(0, 19)];
   if (first === last) return `${first} ${zoneAt(to)}`;
   return `${first} to ${first.slice(0, 10) === last.slice(0, 10) ? last.slice(11) : last} ${zoneAt(to)}`;

@@ -429,6 +429,18 @@ def test_an_empty_answer_opens(opened: Any) -> None:
     assert one.trouble == []
 
 
+def test_scripts_tell_the_times_of_an_open_incident_as_the_page_does(opened: Any, browser: Browser) -> None:
+    story = made.small_story()
+    story.incidents[0].ended_at = None
+    one = opened(story)
+    plain = browser.new_context(java_script_enabled=False).new_page()
+    plain.goto(one.page.url.partition("#")[0])
+    told = plain.locator(".when").all_text_contents()
+    assert one.page.locator(".when").all_text_contents() == told
+    assert any("still open" in each for each in told)
+    assert not any("unknown times" in each for each in told)
+
+
 def test_without_scripts_the_verdicts_can_be_read(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(page_of(made.small_story()), encoding="utf-8")
