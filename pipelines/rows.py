@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,10 @@ _EVENT_COLUMNS = (
     "node", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition", "fields",
 )  # fmt: skip
 
+# Columns whose values come again and again: one string for all rows, which a stage may hold by the million.
+_SHARED = frozenset({"event", "file", "witness", "message", "node", "group", "member_id", "client_id", "instance_id", "topic"})
+_TIMES = frozenset({"at", "order_at"})
+
 _WITNESSES: Mapping[str, Witness] = {witness.value: witness for witness in Witness}
 _NO_FIELDS: Mapping[str, object] = {}
 
@@ -27,6 +32,18 @@ def micros(column: pa.ChunkedArray | pa.Array) -> list[int | None]:
     return values
 
 
+def _values(column: pa.ChunkedArray | pa.Array, name: str) -> list[Any]:
+    if name in _TIMES:
+        return micros(column)
+    if name not in _SHARED:
+        values: list[Any] = column.to_pylist()
+        return values
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    encoded = whole.dictionary_encode()
+    known = [sys.intern(value) for value in encoded.dictionary.to_pylist()]
+    return [None if code is None else known[code] for code in encoded.indices.to_pylist()]
+
+
 def events_of(batch: pa.RecordBatch | pa.Table, node_of: Mapping[str, str] | None = None) -> Iterator[Event]:
     """The rows of an events batch (`parsers.schema.EVENT_SCHEMA`) as the models see them, in the batch's order.
 
@@ -34,7 +51,7 @@ def events_of(batch: pa.RecordBatch | pa.Table, node_of: Mapping[str, str] | Non
     node of a file (by path) for lines that do not name it themselves.
     """
     nodes = node_of or {}
-    columns = [micros(batch[name]) if name in {"at", "order_at"} else batch[name].to_pylist() for name in _EVENT_COLUMNS]
+    columns = [_values(batch[name], name) for name in _EVENT_COLUMNS]
     for name, at, order, file, line, offset, witness, message, text, node, group, *rest in zip(*columns, strict=True):
         if name is None:
             continue
