@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -76,19 +77,29 @@ def events_of(batch: pa.RecordBatch | pa.Table, node_of: Mapping[str, str] | Non
         )
 
 
-def row_values(row: object) -> dict[str, Any]:
+# Values that Arrow takes as they are, by far the most.
+_SIMPLE = frozenset({str, int, float, bool, type(None)})
+
+
+@lru_cache(maxsize=64)
+def _field_names(kind: Hashable) -> tuple[str, ...]:
+    return tuple(each.name for each in dataclasses.fields(kind)) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else ()
+
+
+def row_values(row: Any) -> dict[str, Any]:
     """A row dataclass as a dict, nested ones too; maps become lists of pairs, as Arrow wants them."""
-    return {f.name: _plain(getattr(row, f.name)) for f in dataclasses.fields(row)}  # type: ignore[arg-type]
+    return {name: _plain(getattr(row, name)) for name in _field_names(row.__class__)}
 
 
 def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return row_values(value)
+    kind = value.__class__
+    if kind in _SIMPLE:
+        return value
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return sorted(value.items())
-    return value
+    return row_values(value) if _field_names(kind) else value
 
 
 def to_batch(table: str, rows: Iterable[object]) -> pa.RecordBatch:

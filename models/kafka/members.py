@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from models.rows import Person
 
 _UUID_SUFFIX = re.compile(r"^(?P<owner>.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
 
 
+@lru_cache(maxsize=4096)
 def owner_of(member_id: str) -> str | None:
     """Return the client id or instance id that a member id was made from; None for ids of KIP-848 members."""
     found = _UUID_SUFFIX.match(member_id)
