@@ -229,14 +229,20 @@ class ClassicReplay:
             self._close(current, "superseded" if generation > known else "coordinator_lost", event)
         return None
 
+    def _joining(self, event: Event) -> Draft:
+        """The rebalance whose join phase an event ends; one that nothing was seen of where none is in that phase."""
+        draft = self.current
+        if draft is not None and draft.joined is None:
+            return draft
+        if draft is not None:
+            self._close(draft, "superseded", event)
+        return self._open_unseen(event)
+
     def _generation_started(self, event: Event) -> None:
         self._arrive_at(event)
-        draft = self.current
-        if draft is None or draft.joined is not None:
-            if draft is not None:
-                self._close(draft, "superseded", event)
-            draft = self._open_unseen(event)
-        elif draft.generation_before is not None and event.generation != draft.generation_before + 1:
+        began = self.current
+        draft = self._joining(event)
+        if draft is began and draft.generation_before is not None and event.generation != draft.generation_before + 1:
             self.findings.append(Finding(f"generation {draft.generation_before + 1}", f"generation {event.generation}", event))
             draft.unexplained_lines += 1
         draft.joined = event
@@ -268,11 +274,7 @@ class ClassicReplay:
 
     def _group_emptied(self, event: Event) -> None:
         self._arrive_at(event)
-        draft = self.current
-        if draft is None or draft.joined is not None:
-            if draft is not None:
-                self._close(draft, "superseded", event)
-            draft = self._open_unseen(event)
+        draft = self._joining(event)
         draft.joined = event
         draft.generation_after = event.generation
         draft.members_after = 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from models.kafka.coordinator.responses import Answer
-from models.kafka.coordinator.timers import TimerKind
+from models.kafka.coordinator.timers import Timer, TimerKind, Timers
 from models.kafka.group import State
 
 
@@ -46,6 +46,13 @@ class Fired:
     tied: bool
     fault: str = ""
     """What the broker's code throws while the timer is handled, if anything."""
+
+
+def firings(timers: Timers, until_ms: int) -> Iterator[tuple[Timer, Fired]]:
+    """Timers that are due by `until_ms` in their order, those among them that are set meanwhile, and what is told of each."""
+    while (timer := timers.take(until_ms)) is not None:
+        tied = timers.next_ms() == timer.at_ms
+        yield timer, Fired(timer.at_ms, timer.kind, timer.group or None, timer.member or None, tied)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from models.kafka.coordinator.changes import Fired, Outcome
+from models.kafka.coordinator.changes import Outcome, firings
 from models.kafka.coordinator.choices import Choices, FirstChoice
 from models.kafka.coordinator.commits import clean_up, commit, delete, fetch, gone_after_ms
 from models.kafka.coordinator.errors import Error, Fault
@@ -167,12 +167,10 @@ class Coordinator:
         return gone_after_ms(self.shard, self.shard.groups[group])
 
     def _fire_until(self, target_ms: int) -> None:
-        shard = self.shard
-        while (timer := shard.timers.take(target_ms)) is not None:
-            shard.now_ms = timer.at_ms
-            tied = shard.timers.next_ms() == timer.at_ms
+        for timer, fired in firings(self.shard.timers, target_ms):
+            self.shard.now_ms = timer.at_ms
             self._fire(timer)
-            shard.fired.append(Fired(timer.at_ms, timer.kind, timer.group or None, timer.member or None, tied))
+            self.shard.fired.append(fired)
 
     def _fire(self, timer: Timer) -> None:
         shard = self.shard

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from models.kafka.coordinator.changes import Fired, Outcome
+from models.kafka.coordinator.changes import Outcome, firings
 from models.kafka.coordinator.errors import Error, Fault
 from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
 from models.kafka.coordinator.responses import FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
@@ -129,12 +129,10 @@ class Coordinator:
                 shard.raise_epoch(group)
 
     def _fire_until(self, target_ms: int) -> None:
-        shard = self.shard
-        while (timer := shard.timers.take(target_ms)) is not None:
-            shard.now_ms = timer.at_ms
-            tied = shard.timers.next_ms() == timer.at_ms
+        for timer, fired in firings(self.shard.timers, target_ms):
+            self.shard.now_ms = timer.at_ms
             self._fire(timer)
-            shard.fired.append(Fired(timer.at_ms, timer.kind, timer.group or None, timer.member or None, tied))
+            self.shard.fired.append(fired)
 
     def _fire(self, timer: Timer) -> None:
         shard = self.shard
