@@ -36,8 +36,8 @@ LISTED_MIN = 0.05
 """A cause is among the alternatives from this probability on."""
 SURE = 0.9
 CLASSIC_FAULTS = sorted(set(FAULTS) - {"migrate"})
-FAULTS_OF = {"consumer": sorted(set(CLASSIC_FAULTS) - {"store_failure"}), "both": sorted({*FAULTS} - {"store_failure"})}
-"""Faults by the protocol that the members speak; the others' are those of the classic one."""
+FAULTS_OF = {"both": sorted({*FAULTS} - {"store_failure"})}
+"""Faults by protocol; the others' are those of the classic one. No line tells of a conversion that was undone."""
 PROTOCOLS = ("classic", "cooperative", "consumer", "both")
 TELLS_REASONS = (2, 1)
 NEEDS_BROKERS = {"coordinator_crash", "coordinator_failover"}

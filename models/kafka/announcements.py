@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.kafka.coordinator.changes import Deed
+from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.policy import Policy, parse_version
 
 
@@ -89,7 +90,8 @@ NO_REASON: Mapping[bool, str] = {False: "", True: "not provided"}
 
 def announce(policy: Policy, deed: Deed, node: int, partition: int) -> Announcement | None:
     """The line that a broker writes of a deed, None where it writes none."""
-    rule = RULES.get(deed.event)
+    special = (other for told, other in INSTEAD.get(deed.event, ()) if told.items() <= deed.fields.items())
+    rule = next(special, RULES.get(deed.event))
     level = rule.level(policy) if rule is not None else None
     if rule is None or level is None:
         return None
@@ -102,23 +104,48 @@ def announce(policy: Policy, deed: Deed, node: int, partition: int) -> Announcem
         "instance_id": deed.instance,
     }
     fields.update(deed.fields)
-    message = next((other for told, other in _INSTEAD.get(deed.event, ()) if told.items() <= deed.fields.items()), rule.message)
-    if message.startswith(MODERN):
+    if rule.message.startswith(MODERN):
         fields["group_type"] = "consumer"
         if deed.instance is None:
             del fields["instance_id"]  # members without one have wordings of their own
     if "client_reason" in fields:
         fields["client_reason"] = fields["client_reason"] or NO_REASON[policy.is_java]
-    return Announcement(message, level, deed.at_ms, {**_MORE.get(deed.event, {}), **fields})
+    if deed.event == "GroupStoreFailed":
+        fields |= _store_failure(deed, is_java=policy.is_java)
+    return Announcement(rule.message, level, deed.at_ms, {**_MORE.get(deed.event, {}), **fields})
 
 
 MODERN = "kafka.modern."
-_INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], str], ...]] = {
-    "ModernMemberJoined": (({"rejoined": True}, f"{MODERN}static_member_rejoined"),),
-    "ModernMemberLeft": (({"temporarily": True}, f"{MODERN}static_member_left_for_a_while"),),
-    "ModernMemberRefused": (({"why": "fenced"}, f"{MODERN}static_member_fenced"),),
+INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], Rule], ...]] = {
+    "GroupStoreFailed": (
+        ({"_what": "empty"}, Rule("kafka.group.empty_write_failed", (("0.11", "WARN"),), (("3.7", "WARN"),))),
+        ({"_what": "new"}, Rule("kafka.group.empty_write_failed", NOT_WRITTEN, (("3.7", "WARN"),))),
+        ({"_what": "static"}, Rule("kafka.group.static_member_not_stored", (("2.6", "WARN"),), (("3.7", "WARN"),))),
+        ({"_told": Error.UNKNOWN_SERVER_ERROR.value}, Rule("kafka.group.append_failed", (("1.0", "ERROR"),), NOT_WRITTEN)),
+    ),
+    "ModernMemberJoined": (({"rejoined": True}, Rule(f"{MODERN}static_member_rejoined", NOT_WRITTEN)),),
+    "ModernMemberLeft": (({"temporarily": True}, Rule(f"{MODERN}static_member_left_for_a_while", NOT_WRITTEN)),),
+    "ModernMemberRefused": (({"why": "fenced"}, Rule(f"{MODERN}static_member_fenced", NOT_WRITTEN)),),
 }
 """Other messages for deeds that have these fields."""
+
+_ERROR_TEXTS: Mapping[str, str] = {
+    Error.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    Error.MESSAGE_TOO_LARGE: "The request included a message larger than the max message size the server will accept.",
+    Error.NOT_COORDINATOR: "This is not the correct coordinator.",
+    Error.NOT_ENOUGH_REPLICAS: "Messages are rejected since there are fewer in-sync replicas than required.",
+    Error.REBALANCE_IN_PROGRESS: "The group is rebalancing, so a rejoin is needed.",
+    Error.REQUEST_TIMED_OUT: "The request timed out.",
+    Error.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
+}
+"""What errors say of themselves (Errors.java)."""
+
+
+def _store_failure(deed: Deed, *, is_java: bool) -> Mapping[str, Any]:
+    """Say the log's error (Java, of members and new groups), or the one that clients are told; the old id stays the member's."""
+    name = deed.fields["error"] if is_java and deed.fields["_what"] != "empty" else deed.fields["_told"]
+    return {"error": _ERROR_TEXTS.get(name, name), "_member_id": deed.member, "_instance_id": deed.instance}
+
 
 _MORE: Mapping[str, Mapping[str, Any]] = {
     "RebalanceStarted": {"state": "PreparingRebalance"},  # the line is written after the step

@@ -45,6 +45,7 @@ class EpochDraft:
     epoch_before: int | None
     started: Event
     changes: list[Change] = field(default_factory=list)
+    bumped: Event | None = None
     targeted: Event | None = None
     reached_at: int | None = None
     was_empty: bool = False
@@ -56,6 +57,8 @@ class EpochDraft:
     protocol: str = "consumer"
     members: frozenset[str] = frozenset()
     blockers: list[Person] = field(default_factory=list)
+    closes: bool = False
+    """One of the leaves by which a whole group was closed."""
 
 
 @dataclass(slots=True)
@@ -72,6 +75,7 @@ class ModernReplay:
     subscriptions: list[Event] = field(default_factory=list)  # the clients' own lines
     _last_joined: dict[str, int] = field(default_factory=dict)  # member id -> when it joined last
     _pending: list[Change] = field(default_factory=list)
+    _again: list[Change] = field(default_factory=list)  # what members do once more that the last epoch came from
     _members_known: bool = False
     _count_before: int = 0
 
@@ -118,6 +122,7 @@ class ModernReplay:
                 self.members[event.member_id] = event.client_id
             return
         if event.member_id in self.members:
+            self._again = [Change(Cause.MEMBER_JOIN, "joined", event)]
             return
         self._change(Cause.MEMBER_JOIN, "joined", event)
         if event.member_id:
@@ -126,20 +131,35 @@ class ModernReplay:
     def _left(self, event: Event) -> None:
         if event.fields.get("temporarily"):
             return  # a static member that means to come back: its slot stays (KIP-848, epoch -2)
-        self._change(Cause.MEMBER_LEAVE, "left", event)
-        self._forget(event)
+        self._gone(Change(Cause.MEMBER_LEAVE, "left", event))
 
     def _fenced(self, event: Event) -> None:
         why = text_field(event, "why") or ""
         cause = next((cause for part, cause in _WHY_FENCED if part in why), Cause.UNKNOWN)
-        self._change(cause, why or "fenced", event)
-        self._forget(event)
+        self._gone(Change(cause, why or "fenced", event))
 
-    def _forget(self, event: Event) -> None:
+    def _gone(self, change: Change) -> None:
+        event = change.event
+        last = self.drafts[-1] if self.drafts else None
+        if last is not None and last.outcome == "empty" and any(each.event.member_id == event.member_id for each in last.changes):
+            self._take_back(last)
+        self._change(change.cause, change.reason, event)
         if event.member_id:
             self.members.pop(event.member_id, None)
         if not self.members and self._members_known:
             self._empty(event)
+
+    def _take_back(self, draft: EpochDraft) -> None:
+        """The last epoch was not written: the group is where it was before (CoordinatorRuntime.java, failCurrentBatch)."""
+        self.drafts.pop()
+        self.epoch = draft.epoch_before
+        for change in draft.changes:
+            member_id = change.event.member_id or ""
+            if change.cause is Cause.MEMBER_JOIN:
+                self.members.pop(member_id, None)
+            elif change.cause in _GONE:
+                self.members[member_id] = change.event.client_id
+        self._count_before = len(self.members)
 
     def _empty(self, event: Event) -> None:
         """The last member is gone: the epoch rises once more, without a target."""
@@ -192,14 +212,39 @@ class ModernReplay:
         return [change for change, at in times if at >= since]
 
     def _bumped(self, event: Event) -> None:
-        if event.generation is None or (self.epoch is not None and event.generation <= self.epoch):
+        if event.generation is None or (self.epoch is not None and event.generation < self.epoch):
             return
-        self._open(event, event.generation)
+        last = self.drafts[-1] if self.drafts else None
+        if event.generation == self.epoch and last is not None and last.epoch == event.generation:
+            if last.bumped is None:
+                last.bumped = event
+                return
+            self._pending = self._again_or_pending(last)
+            self._take_back(last)
+            self._apply()
+        elif event.generation == self.epoch:
+            return
+        self._open(event, event.generation).bumped = event
         self.epoch = event.generation
+
+    def _again_or_pending(self, last: EpochDraft) -> list[Change]:
+        """What raises the same epoch once more: what has just been done, or what a member does again that it came from."""
+        members = {change.event.member_id for change in last.changes}
+        return self._pending or [change for change in self._again if change.event.member_id in members]
+
+    def _apply(self) -> None:
+        """Let pending changes count for who is a member."""
+        for change in self._pending:
+            member_id = change.event.member_id or ""
+            if change.cause is Cause.MEMBER_JOIN:
+                self.members[member_id] = change.event.client_id
+            elif change.cause in _GONE:
+                self.members.pop(member_id, None)
 
     def _targeted(self, event: Event) -> None:
         if event.generation is not None and (self.epoch is None or event.generation > self.epoch):
-            self._bumped(event)
+            self._open(event, event.generation)
+            self.epoch = event.generation
         if self.drafts and self.drafts[-1].epoch == event.generation:
             draft = self.drafts[-1]
             draft.targeted = event
@@ -233,6 +278,9 @@ _WHY_FENCED: tuple[tuple[str, Cause], ...] = (
 )
 """What is said of a member whose time is over; the last two are of classic members in consumer groups."""
 
+_GONE = frozenset({Cause.MEMBER_LEAVE, Cause.SESSION_TIMEOUT, Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT, Cause.UNKNOWN})
+"""Causes by which members go."""
+
 _ACTS_OF: dict[Cause, frozenset[Cause]] = {
     Cause.NEW_GROUP: frozenset({Cause.MEMBER_JOIN}),
     Cause.POLL_TIMEOUT: frozenset({Cause.MEMBER_LEAVE}),
@@ -263,8 +311,27 @@ def _subscribed_before(modern: ModernReplay, began: int) -> list[Event]:
     return [event for event, at in times if at is not None and -CLOCK_TOLERANCE_US <= began - at <= SUBSCRIBED_BEFORE_US]
 
 
+CLOSING_US = 5_000_000
+"""Members of a group that is closed leave this close together."""
+
+
+def _mark_closing(drafts: list[EpochDraft]) -> None:
+    """Find the leaves, one right after the other, by which several members left nobody behind."""
+    run: list[EpochDraft] = []
+    for draft in drafts:
+        before = (when(run[-1].started) or 0) if run else 0
+        if not draft.changes or draft.changes[0].cause is not Cause.MEMBER_LEAVE or (when(draft.started) or 0) - before > CLOSING_US:
+            run = []
+        if draft.changes and draft.changes[0].cause is Cause.MEMBER_LEAVE:
+            run.append(draft)
+        if draft.outcome == "empty" and len(run) > 1:
+            for each in run:
+                each.closes = True
+
+
 def settle_epochs(modern: ModernReplay) -> None:
     """Say of each epoch when its members had arrived and who kept the others waiting, where the members' own logs tell it."""
+    _mark_closing(modern.drafts)
     for draft, following in zip_longest(modern.drafts, modern.drafts[1:]):
         began = when(draft.started)
         if began is None or draft.outcome == "empty":

@@ -57,7 +57,8 @@ def _left(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> Epo
         return EpochVerdict(Cause.MEMBER_LEAVE, 0.975, {Cause.POLL_TIMEOUT.value: 0.02})
     if modern.joined_after(event.member_id, at):
         return EpochVerdict(Cause.POLL_TIMEOUT, 0.85, {Cause.MEMBER_LEAVE.value: 0.13}, Settles.CLIENT_LOG)
-    return EpochVerdict(Cause.MEMBER_LEAVE, 0.95, {Cause.POLL_TIMEOUT.value: 0.05}, Settles.CLIENT_LOG)
+    late = 0.03 if draft.closes else 0.1  # that all of several poll too late at once is rare
+    return EpochVerdict(Cause.MEMBER_LEAVE, 1 - late - 0.01, {Cause.POLL_TIMEOUT.value: late}, Settles.CLIENT_LOG)
 
 
 NOTICED_US = 10_000_000

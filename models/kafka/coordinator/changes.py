@@ -33,6 +33,8 @@ class Deed:
     member: str | None = None
     instance: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
+    undone: bool = False
+    """It was announced, and could not be written: what it tells of has been taken back."""
 
 
 @dataclass(frozen=True, slots=True)

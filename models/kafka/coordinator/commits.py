@@ -25,6 +25,7 @@ def commit(shard: Shard, request: Commit) -> None:
     """Store offsets, of members or of simple consumers (handleCommitOffsets, OffsetMetadataManager.commitOffset)."""
     transactional = request.producer_id is not None
     group = shard.groups.get(request.group)
+    is_new = group is None
     if group is None:
         if request.generation >= 0 and not (transactional and shard.policy.transaction_makes_group):
             newer = request.api_version >= GROUP_ERROR_VERSION and not transactional
@@ -38,7 +39,7 @@ def commit(shard: Shard, request: Commit) -> None:
         return
     if group.state in (State.STABLE, State.PREPARING_REBALANCE) and not transactional:
         shard.renew(group, group.members[request.member])
-    store(shard, group, request)
+    store(shard, group, request, is_new=is_new)
 
 
 def commit_error(shard: Shard, group: Group, request: Commit) -> Error:
@@ -63,7 +64,7 @@ def transactional_error(shard: Shard, group: Group, request: Commit) -> Error:
     return Error.ILLEGAL_GENERATION if error is Error.NONE and request.generation != group.generation else error
 
 
-def store(shard: Shard, group: Group, request: Commit) -> None:
+def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
     """Write the offsets and take them over, for good or until their transaction ends; then answer (storeOffsets)."""
     keep_ms = request.retention_ms
     if keep_ms is None and shard.policy.retention is Retention.PER_OFFSET:
@@ -78,6 +79,8 @@ def store(shard: Shard, group: Group, request: Commit) -> None:
         if error is Error.NONE:
             shard.log.end += 1
             offsets.put({place: replace(value, written=shard.log.end) for place, value in values.items()}, producer_id)
+        elif is_new and shard.policy.stores_new_groups and shard.groups.get(group.id) is group:
+            del shard.groups[group.id]
         shard.refuse(request.request_id, shard.policy.write_errors.offsets.get(error, error))
 
     shard.writes.append(written)

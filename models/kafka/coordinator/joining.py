@@ -26,7 +26,29 @@ def join(shard: Shard, request: Join) -> None:
         if request.member:
             refuse(shard, request, Error.UNKNOWN_MEMBER_ID)
             return
-        group = shard.create(request.group)
+        join_first(shard, shard.create(request.group), request)
+    else:
+        join_group(shard, group, request)
+
+
+def join_first(shard: Shard, group: Group, request: Join) -> None:
+    """Join a group that has just been made. Where it has to be written to last, it is gone again if it can't be."""
+    record = shard.record(group, {})
+    join_group(shard, group, request)
+    if not shard.policy.stores_new_groups:
+        return
+
+    def written(error: Error) -> None:
+        if error is not Error.NONE and shard.groups.get(group.id) is group:
+            del shard.groups[group.id]
+            for member in group.members.values():
+                shard.answer_join(group, member, JoinResponse(error))
+
+    shard.store(group, record, "new", written)
+
+
+def join_group(shard: Shard, group: Group, request: Join) -> None:
+    """Answer a JoinGroup to a group that is there, or park it."""
     if not has_room(shard, group, request.member):
         refuse_for_size(shard, group, request)
     elif not group.supports(request.protocol_type, request.protocols):
@@ -207,7 +229,7 @@ def answer_swap(shard: Shard, group: Group, request: Join, instance: str, member
 
     if shard.policy.stores_static_swap and group.state is State.STABLE:
         assignments = {each.id: each.assignment for each in group.members.values()}
-        shard.store(group, assignments, written)
+        shard.store(group, shard.record(group, assignments), "static", written)
     else:
         written(Error.NONE)
 

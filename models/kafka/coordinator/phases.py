@@ -89,7 +89,7 @@ def complete(shard: Shard, group: Group) -> None:
         group.pending_sync.clear()
         shard.move(group, State.EMPTY)
         shard.tell("GroupEmptied", group)
-        shard.store(group, {}, lambda _: None)
+        shard.store(group, shard.record(group, {}), "empty", lambda _: None)
 
 
 def drop_absent(shard: Shard, group: Group) -> None:

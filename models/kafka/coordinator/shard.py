@@ -92,21 +92,23 @@ class Shard:
     def create(self, group_id: str) -> Group:
         """Make an empty group."""
         group = self.groups[group_id] = Group(group_id, self.now_ms)
-        if self.policy.stores_new_groups:
-            self.store(group, {}, lambda _: None)
         return group
 
-    def store(self, group: Group, assignments: Mapping[str, bytes], then: Written) -> None:
-        """Write a group's record with these assignments, then go on with what clients are told of the error (storeGroup)."""
-        record = stored(group, assignments, group.state_since_ms if self.policy.stores_state_time else None)
+    def record(self, group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:
+        """A group's record as it is now, with these assignments."""
+        return stored(group, assignments, group.state_since_ms if self.policy.stores_state_time else None)
+
+    def store(self, group: Group, record: StoredGroup, what: str, then: Written) -> None:
+        """Write a group's record, then go on with what clients are told of the error (storeGroup). `what` says what it is for."""
 
         def written(error: Error) -> None:
+            told = self.policy.write_errors.group.get(error, error)
             if error is Error.NONE:
                 self.log.end += 1
                 self.log.groups[group.id] = record
             else:
-                self.tell("GroupStoreFailed", group, error=error.value)
-            then(self.policy.write_errors.group.get(error, error))
+                self.tell("GroupStoreFailed", group, error=error.value, _told=told.value, _what=what)
+            then(told)
 
         self.writes.append(written)
 

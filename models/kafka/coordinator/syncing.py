@@ -78,7 +78,7 @@ def assign(shard: Shard, group: Group, request: Sync, leader: Member) -> None:
             propagate(shard, group, {}, error)
             rebalance(shard, group, "sync_store_error", reason_member_id=leader.id)
 
-    shard.store(group, assignments, written)
+    shard.store(group, shard.record(group, assignments), "assignment", written)
 
 
 def heartbeat(shard: Shard, request: Heartbeat) -> None:

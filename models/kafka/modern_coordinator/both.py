@@ -8,10 +8,10 @@ validateOnlineDowngradeWithFencedMembers, convertToClassicGroup; ConsumerGroup.f
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from models.kafka.coordinator.changes import Outcome
+from models.kafka.coordinator.changes import Deed, Outcome
 from models.kafka.coordinator.choices import Choices
 from models.kafka.coordinator.coordinator import Coordinator as ClassicCoordinator
 from models.kafka.coordinator.embedded import assigned, assignment
@@ -97,19 +97,23 @@ class BothCoordinator:
 
     def handle(self, request: Request) -> Outcome:
         """Hand a request to who holds its group."""
-        if not isinstance(request, ConsumerHeartbeat) and not self._is_modern(request):
+        group = self.modern.groups.get(request.group)
+        if not isinstance(request, ConsumerHeartbeat) and group is None:
             return self._merged(self.classic.handle(request))
-        refused = HANDLERS[type(request)][1]
-        shard = self.modern.shard
-        unreached = refusal(self.classic.shard, self.classic.ownership, request)
-        limits = self.classic.shard.settings
+        unreached = self._unreached(request)
         if unreached is not None:
-            shard.answer(request.request_id, refused(unreached))
-        elif isinstance(request, Join) and not limits.min_session_ms <= request.session_ms <= limits.max_session_ms:
-            shard.answer(request.request_id, refused(Error.INVALID_SESSION_TIMEOUT))
-        else:
-            return self._merged(self.modern.handle(request))
-        return self._merged()
+            self.modern.shard.answer(request.request_id, HANDLERS[type(request)][1](unreached))
+            return self._merged()
+        if isinstance(request, Join) and isinstance(group, ConsumerGroup) and not group.members:
+            return self._handed_over(group, request)
+        return self._merged(self.modern.handle(request))
+
+    def _unreached(self, request: Request) -> Error | None:
+        """What a request gets without a look at its group."""
+        limits = self.classic.shard.settings
+        if isinstance(request, Join) and not limits.min_session_ms <= request.session_ms <= limits.max_session_ms:
+            return refusal(self.classic.shard, self.classic.ownership, request) or Error.INVALID_SESSION_TIMEOUT
+        return refusal(self.classic.shard, self.classic.ownership, request)
 
     def advance(self, by_ms: int) -> Outcome:
         """Let time pass; timers of both fire in order."""
@@ -124,8 +128,9 @@ class BothCoordinator:
         return self._merged(self.modern.set_topic(topic, partitions))
 
     def fail_writes(self, error: Error) -> None:
-        """Let writes of classic groups end with an error from now on, or well again (NONE)."""
+        """Let writes to the log end with an error from now on, or well again (NONE)."""
         self.classic.fail_writes(error)
+        self.modern.fail_writes(error)
 
     def load(self) -> Outcome:
         """Take over the groups of the log; members' sessions begin anew (onLoaded)."""
@@ -156,16 +161,20 @@ class BothCoordinator:
         """What was done, and what came of it at the other one."""
         return _joined(*outcomes, self.modern.shard.outcome(), self.classic.shard.outcome())
 
-    def _is_modern(self, request: Request) -> bool:
-        """Whether a request is for a consumer group. One without members that a classic member joins is none any more."""
-        group = self.modern.groups.get(request.group)
-        if isinstance(group, ConsumerGroup) and isinstance(request, Join) and not group.members and not request.member:
-            del self.modern.shard.groups[group.id]
-            classic = self.classic.shard.create(group.id)
-            classic.offsets = group.offsets
-            self.modern.shard.tell("GroupConverted", group, from_type="empty consumer", to_type="classic")
-            return False
-        return group is not None
+    def _handed_over(self, emptied: ConsumerGroup, request: Join) -> Outcome:
+        """Let a classic group take an empty one's place, if that can be written. Who names a member only ends the empty one.
+
+        classicGroupJoinToClassicGroup, maybeDeleteEmptyConsumerGroup: in memory, as no record goes with that refusal.
+        """
+        del self.modern.shard.groups[emptied.id]
+        outcome = self.classic.handle(request)
+        made = self.classic.groups.get(emptied.id)
+        if made is None and not request.member:
+            self.modern.shard.groups[emptied.id] = emptied
+        elif made is not None:
+            made.offsets = emptied.offsets
+            self.modern.shard.tell("GroupConverted", emptied, from_type="empty consumer", to_type="classic")
+        return self._merged(outcome)
 
     # -- from one kind to the other ----------------------------------------------------------------------------
 
@@ -231,6 +240,18 @@ class BothCoordinator:
         shard.log.groups.pop(group_id, None)
         return True
 
+    def checkpoint(self, group_id: str) -> Callable[[], None]:
+        """Note how a classic group stands; what comes back brings it back to that, save for answers that were given."""
+        shard = self.classic.shard
+        group, record, said = shard.groups.get(group_id), shard.log.groups.get(group_id), len(shard.changes)
+
+        def take_back() -> None:
+            _put(shard.groups, group_id, group)
+            _put(shard.log.groups, group_id, record)
+            shard.changes[said:] = [replace(change, undone=True) for change in shard.changes[said:] if isinstance(change, Deed)]
+
+        return take_back
+
     def downgrade(self, group: ConsumerGroup, leaving: Collection[Member]) -> bool:
         """Make a classic group of those that remain, if all of them speak the classic protocol; who left begins a rebalance."""
         if not group.is_classic_without(leaving) or not self._may_downgrade(group, leaving):
@@ -241,7 +262,8 @@ class BothCoordinator:
             made.add(_downgraded_member(group, member))
         made.protocol = made.vote()[0]
         made.subscribe()
-        shard.store(made, {member.id: member.assignment for member in made.members.values()}, lambda _: None)
+        assignments = {member.id: member.assignment for member in made.members.values()}
+        shard.store(made, shard.record(made, assignments), "conversion", lambda _: None)
         for back in made.members.values():
             shard.renew(made, back)
         if leaving:
@@ -258,6 +280,14 @@ class BothCoordinator:
         if why is not None:
             self.modern.shard.tell("GroupConversionRefused", group, to_type="classic", why=why)
         return why is None
+
+
+def _put(into: dict[str, Any], key: str, value: Any) -> None:
+    """Have a value under a key, or none."""
+    if value is None:
+        into.pop(key, None)
+    else:
+        into[key] = value
 
 
 def _downgraded_member(group: ConsumerGroup, member: Member) -> ClassicMember:

@@ -39,14 +39,20 @@ def join(shard: Shard, request: Join) -> None:
     if group.epoch > group.target_epoch:
         shard.compute_target(group)
     after = move_on(shard, group, after, owned_of(request.protocols[0].metadata))
+    answer = JoinResponse(Error.NONE, after.id, after.epoch, CONSUMER, request.protocols[0].name, "")
+    shard.answer(request.request_id, answer)
+    if shard.write_error is Error.NONE:
+        _expect_sync(shard, group, after, replaced)
+
+
+def _expect_sync(shard: Shard, group: ConsumerGroup, after: Member, replaced: Member | None) -> None:
+    """Once the join is written the member has to sync in time, unless the group has gone back to the classic protocol with it."""
     shard.timers.cancel(TimerKind.JOIN, group.id, after.id)
     if replaced is not None and shard.neighbour is not None and shard.neighbour.downgrade(group, ()):
         del shard.groups[group.id]
     else:
         shard.renew(group, after)
-        shard.timers.schedule(TimerKind.SYNC, group.id, after.id, shard.now_ms + request.rebalance_ms)
-    answer = JoinResponse(Error.NONE, after.id, after.epoch, CONSUMER, request.protocols[0].name, "")
-    shard.answer(request.request_id, answer)
+        shard.timers.schedule(TimerKind.SYNC, group.id, after.id, shard.now_ms + after.rebalance_ms)
 
 
 def _place(shard: Shard, group: ConsumerGroup, request: Join, member_id: str) -> tuple[Member, Member | None]:

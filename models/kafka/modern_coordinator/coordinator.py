@@ -13,7 +13,7 @@ from typing import Any
 from models.kafka.coordinator.changes import Outcome, firings
 from models.kafka.coordinator.errors import Error, Fault
 from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
-from models.kafka.coordinator.responses import FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
+from models.kafka.coordinator.responses import Answer, FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
 from models.kafka.coordinator.timers import Timer, TimerKind, Timers
 from models.kafka.modern_coordinator.assignors import ChooseTarget, choose_target
 from models.kafka.modern_coordinator.changes import Settings
@@ -26,6 +26,7 @@ from models.kafka.modern_coordinator.heartbeats import heartbeat
 from models.kafka.modern_coordinator.regexes import resolve
 from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
 from models.kafka.modern_coordinator.shard import Shard, numbered_ids
+from models.kafka.modern_coordinator.writes import RETRY_MS, begin
 
 Handler = Callable[[Shard, Any], None]
 HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = {
@@ -85,15 +86,22 @@ class Coordinator:
         """Handle a request at the present time, then the tasks that it queued, then timers that are due at once."""
         shard = self.shard
         handler, refused = HANDLERS[type(request)]
+        operation = begin(shard, [request.group])
         try:
             handler(shard, request)
         except Refusal as refusal:
             shard.answer(request.request_id, refused(refusal.error))
         except Fault:
             shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
+        if operation.fails():
+            shard.answers[-1] = Answer(request.request_id, shard.now_ms, refused(operation.told))
         self._run_tasks()
         self._fire_until(shard.now_ms)
         return shard.outcome()
+
+    def fail_writes(self, error: Error) -> None:
+        """Let writes to the log end with an error from now on, or well again (NONE)."""
+        self.shard.write_error = error
 
     def set_topic(self, topic: str, partitions: int) -> Outcome:
         """Let the cluster have a topic with so many partitions, or none of that name (0). Partitions never become fewer.
@@ -124,9 +132,11 @@ class Coordinator:
         shard = self.shard
         while shard.unresolved:
             group = shard.unresolved.pop()
+            operation = begin(shard, [group.id])
             changed = resolve(group, shard.topics, shard.now_ms, shard.topics_created)
             if shard.look_at_topics(group) or changed:
                 shard.raise_epoch(group)
+            operation.fails()
 
     def _fire_until(self, target_ms: int) -> None:
         for timer, fired in firings(self.shard.timers, target_ms):
@@ -137,7 +147,9 @@ class Coordinator:
     def _fire(self, timer: Timer) -> None:
         shard = self.shard
         if timer.kind is TimerKind.CLEANUP:
+            operation = begin(shard, list(shard.groups))
             clean_up(shard)
+            operation.fails()
             self._schedule_clean_up()
             return
         group = shard.groups.get(timer.group)
@@ -147,8 +159,11 @@ class Coordinator:
         if timer.kind is TimerKind.REBALANCE and member.epoch != timer.detail:
             return  # it has revoked since
         why = WHY_FENCED[timer.kind].format(epoch=member.epoch, rebalance_ms=member.rebalance_ms)
+        operation = begin(shard, [group.id])
         shard.tell("ModernMemberFenced", group, member, why=why)
         shard.remove_members(group, [member])
+        if operation.fails():
+            shard.timers.schedule(timer.kind, timer.group, timer.member, shard.now_ms + RETRY_MS, timer.detail)
 
     def _schedule_clean_up(self) -> None:
         shard = self.shard

@@ -33,6 +33,9 @@ class Neighbour(Protocol):
     def give_up(self, group_id: str) -> bool:
         """Drop a classic group, as it is a consumer group now; say whether there was one."""
 
+    def checkpoint(self, group_id: str) -> Callable[[], None]:
+        """Note how a classic group stands; what comes back brings it back to that."""
+
     def downgrade(self, group: ConsumerGroup, leaving: Collection[Member]) -> bool:
         """Take a group over without those that leave it, if only members of the classic protocol remain; say whether it was."""
 
@@ -51,6 +54,8 @@ class Shard:
     topics_created: int = 0
     """How many topics have come into being, counted so that a pattern's resolution can be dated."""
     neighbour: Neighbour | None = None
+    write_error: Error = Error.NONE
+    """What writes to the log end with."""
     unresolved: list[ConsumerGroup] = field(default_factory=list)
     """Groups whose patterns are to be resolved once the present request or timer is done with."""
     answers: list[Answer] = field(default_factory=list)

@@ -155,7 +155,8 @@ class ModernConsumer(Client):
             self._arrive()
 
     def _refused(self, error: Error) -> None:
-        """Go on as the error asks."""
+        """Go on as the error asks, and tell all again (HeartbeatState.reset)."""
+        self._told_topics = ()
         if error in GONE:
             self._lose_coordinator(f"error response {error.value}", disconnected=False)
             self.later(self.world.between(*RETRY_MS), self._beat_now)

@@ -91,7 +91,9 @@ class Truth:
     # -- what it is told ---------------------------------------------------------------------------------------
 
     def watch(self, change: Moved | Deed) -> None:
-        """Something that a coordinator did."""
+        """Something that a coordinator did. What it could not write, and took back, was not."""
+        if isinstance(change, Deed) and change.undone:
+            return
         if isinstance(change, Moved):
             self._step(change)
         elif change.event in MODERN_DEEDS:
