@@ -89,7 +89,7 @@ _TIMES = "total_ms request_queue_ms local_ms remote_ms throttle_ms response_queu
 _REQUEST_HEAD = (
     f"node group client_id member_id instance_id generation api_version correlation_id connection client_host error_code error {_TIMES}"
 )
-_CLIENT_HEAD = "group client_id instance_id member_id"
+_CLIENT_HEAD = "group client_id instance_id member_id client_number"
 _REGISTRATION = "leader leader_epoch isr replicas partition_epoch adding removing elr version"
 
 EVENTS: dict[str, EventKind] = {
@@ -219,7 +219,7 @@ EVENTS: dict[str, EventKind] = {
     "ClientSynced": _kind(_CLIENT, "SyncGroup succeeded.", f"{_CLIENT_HEAD} generation protocol"),
     "ClientSyncFailed": _kind(_CLIENT, "SyncGroup failed.", f"{_CLIENT_HEAD} error generation"),
     "ClientLeaveSent": _kind(_CLIENT, "LeaveGroup is sent.", f"{_CLIENT_HEAD} why coordinator"),
-    "ClientPollTimedOut": _kind(_CLIENT, "max.poll.interval.ms was exceeded.", f"{_CLIENT_HEAD} exceeded_ms"),
+    "ClientPollTimedOut": _kind(_CLIENT, "max.poll.interval.ms was exceeded.", f"{_CLIENT_HEAD} exceeded_ms max_poll_interval_ms"),
     "ClientHeartbeatRebalancing": _kind(_CLIENT, "A heartbeat was told of a rebalance.", _CLIENT_HEAD),
     "ClientHeartbeatFailed": _kind(_CLIENT, "A heartbeat was refused.", f"{_CLIENT_HEAD} error generation"),
     "ClientGenerationReset": _kind(_CLIENT, "The client gave its generation up.", f"{_CLIENT_HEAD} why"),

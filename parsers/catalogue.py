@@ -18,7 +18,7 @@ from typing import Any
 
 from parsers.blocks import HEADED, SETTING, Block
 from parsers.catalogue_source import load
-from parsers.entries import Bucket, Match, Message, Opening, Pattern, Prefix, Reading
+from parsers.entries import Bucket, Match, Message, Opening, Pattern, Prefix, Reading, marked_prefix
 from parsers.partition_slots import slot_types
 from parsers.readings import ambiguous, choose
 from parsers.reasons import Reasons
@@ -57,7 +57,11 @@ class Catalogue:
         self.prefixes: dict[str, Prefix] = {}
         for each in source["prefixes"]:
             texts = tuple(compile_template(text, self._types) for text in each["texts"])
-            self.prefixes[each["name"]] = Prefix(each["name"], each.get("inside", ""), each.get("instead_of", ""), texts)
+            if "mark" in each:
+                self.prefixes[each["name"]] = marked_prefix(each["name"], texts, each["mark"], each["over"])
+            else:
+                self.prefixes[each["name"]] = Prefix(each["name"], each.get("inside", ""), each.get("instead_of", ""), texts)
+        self._marked = tuple(prefix for prefix in self.prefixes.values() if prefix.mark)
         self.messages: dict[str, Message] = {}
         self.patterns: list[Pattern] = []
         self._coordinator_loggers: set[str] = set()
@@ -108,11 +112,11 @@ class Catalogue:
                 bucket.by_word.setdefault(pattern.key, []).append(pattern)
         for patterns in bucket.by_word.values():
             patterns.sort(key=lambda each: (each.generic, -each.template.fixed_length))
-        bucket.inner = [prefix for prefix in self.prefixes.values() if prefix.inside == name]
+        bucket.inner = [prefix for prefix in self.prefixes.values() if prefix.inside == name and not prefix.mark]
         own = self.prefixes.get(name)
         bucket.open_ended = own is not None and any(slot.type.tight not in _CLOSED for form in own.texts for slot in form.slots)
         self._buckets[name] = bucket
-        for prefix in bucket.inner:
+        for prefix in [*bucket.inner, *(self._marked if not name else ())]:
             self._build(prefix.name)
         return bucket
 
@@ -137,14 +141,25 @@ class Catalogue:
         if head[0] in "CP" and head.startswith(("Completed request:", "Processor ")):
             return self._request(head)
         segment = self.segment(logger) if logger else ""
-        found = self._quick(head, segment, message)
+        try:
+            found = self._quick(head, segment, message)
+        except TooManyReadings:
+            return None
         return self._thorough(head, segment, message, offsets_partitions) if found is None else found
 
     def _quick(self, head: str, segment: str, message: str) -> Match | None:
         """The reading of an ordinary line: one prefix fits, and the fixed words stand in one way only."""
         bucket, at = self.plain, 0
         columns: dict[str, Any] = {}
-        while head.startswith("[", at):
+        said: dict[str, Any] = {}
+        marked = self.marked(head)
+        if marked:
+            if len(marked) > 1:
+                return None
+            bucket, read, at = marked[0]
+            for name, value in read.items():
+                (columns if name in COLUMNS else said)[name] = value
+        while not marked and head.startswith("[", at):
             openings = self.openings(bucket, head, at)
             if len(openings) != 1:
                 if openings:
@@ -166,7 +181,7 @@ class Catalogue:
                 continue
             if not self.allows(pattern.message, segment):
                 continue
-            fields = pattern.constants.copy()
+            fields = {**pattern.constants, **said}
             if fill(template.plan, pieces, columns, fields):
                 entry = pattern.message
                 if entry.block is not None:
@@ -204,9 +219,22 @@ class Catalogue:
             for values in readings:
                 yield Opening(self._buckets[name], values, stop)
 
+    def marked(self, head: str) -> list[Opening]:
+        """Prefixes that are told by words in their middle, wherever they end. Raises TooManyReadings."""
+        found: list[Opening] = []
+        for prefix in self._marked:
+            if prefix.mark in head:
+                for values, at in prefix.openings(head):
+                    if len(found) >= MAX_OPENINGS:
+                        raise TooManyReadings
+                    found.append(Opening(self._buckets[prefix.name], values, at))
+        return found
+
     def all_openings(self, bucket: Bucket, head: str, at: int) -> Iterator[Opening]:
         """Prefixes of any length: an id in them may hold a closing bracket."""
         yield Opening(bucket, {}, at)
+        if not at:
+            yield from self.marked(head)
         begun = [prefix for prefix in bucket.inner if any(head.startswith(form.literals[0], at) for form in prefix.texts)]
         if not begun:
             return

@@ -74,6 +74,11 @@ class DateFormat:
     dated: bool
     iso: bool
 
+    @property
+    def absolute(self) -> bool:
+        """Whether stamps count from the epoch, which no clock's zone moves."""
+        return self.pattern.startswith("UNIX")
+
 
 def offset_us(text: str) -> int | None:
     """`Z`, `+01:00`, `+0100`, `GMT+8`; None for a zone name that is not an offset."""

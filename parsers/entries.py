@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -65,12 +66,38 @@ class Prefix:
     """What stands before the texts of an area, in its forms.
 
     `inside` names the prefix before it, `instead_of` a shorter one whose slot would swallow this one's fixed words.
+    A prefix that does not begin with a bracket is told by its `mark`, and `over` passes over what may follow it.
     """
 
     name: str
     inside: str
     instead_of: str
     texts: tuple[Template, ...]
+    mark: str = ""
+    over: re.Pattern[str] | None = None
+    ends: tuple[tuple[Template, re.Pattern[str]], ...] = ()
+    """Each form, and what it looks like from its mark to its end."""
+
+    def openings(self, head: str) -> Iterator[tuple[dict[str, Any], int]]:
+        """All ways in which a marked prefix may stand in a line: what it says, and where the message begins."""
+        for template, end in self.ends:
+            for found in end.finditer(head):
+                for values in template.readings(head[: found.end()], 0):
+                    passed = self.over.match(head, found.end()) if self.over is not None else None
+                    yield values, found.end() if passed is None else passed.end()
+
+
+def marked_prefix(name: str, texts: tuple[Template, ...], mark: str, over: str) -> Prefix:
+    """A prefix that is told by words in its middle."""
+    ends = []
+    for template in texts:
+        first = next(at for at, literal in enumerate(template.literals) if mark in literal)
+        literal = template.literals[first]
+        parts = [re.escape(literal[literal.index(mark) :])]
+        for slot, after in zip(template.slots[first:], template.literals[first + 1 :], strict=True):
+            parts.append(f"{slot.type.tight}{re.escape(after)}")
+        ends.append((template, re.compile("".join(parts), re.ASCII)))
+    return Prefix(name, "", "", texts, mark, re.compile(over, re.ASCII), tuple(ends))
 
 
 @dataclass(slots=True)

@@ -129,7 +129,8 @@ class Beginnings:
     """Whether a message may be of the catalogue, by its first 16 bytes."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        texts = [text.literals[0] for prefix in catalogue.prefixes.values() if not prefix.inside for text in prefix.texts]
+        outer = (prefix for prefix in catalogue.prefixes.values() if not prefix.inside and not prefix.mark)  # marks: no broker's lines
+        texts = [text.literals[0] for prefix in outer for text in prefix.texts]
         texts += [pattern.template.literals[0] for pattern in catalogue.patterns if not pattern.prefix]
         # A blank: the level was padded, and the message begins later.
         self._texts = tuple({text.encode()[:16] for text in (*texts, *REQUESTS, " ") if text})

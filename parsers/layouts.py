@@ -21,8 +21,17 @@ import yaml
 from parsers.dates import DateFormat, date_format
 
 LEVELS = frozenset({"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"})
-_LEVEL_NAMES = {"WARNING": "WARN", "SEVERE": "ERROR", "FINE": "DEBUG", "FINER": "TRACE", "FINEST": "TRACE", "CONFIG": "INFO"}
-_LEVEL = r"(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE|CONFIG|FINE(?:R|ST)?)"
+_LEVEL_NAMES = {
+    **dict.fromkeys(("WARNING", "Warning", "4"), "WARN"),
+    **dict.fromkeys(("SEVERE", "Error", "3"), "ERROR"),
+    **dict.fromkeys(("CRITICAL", "Emergency", "Alert", "Critical", "0", "1", "2"), "FATAL"),
+    **dict.fromkeys(("CONFIG", "Notice", "Info", "5", "6"), "INFO"),
+    **dict.fromkeys(("FINE", "Debug", "7"), "DEBUG"),
+    **dict.fromkeys(("FINER", "FINEST"), "TRACE"),
+}
+_LEVEL = r"(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE|CRITICAL|CONFIG|FINE(?:R|ST)?)"
+# `%p{SYSLOG}`: levels of syslog(3), as librdkafka has them, by number or by name.
+_SYSLOG_LEVEL = r"(?:[0-7]|Emergency|Alert|Critical|Error|Warning|Notice|Info|Debug)"
 # `%`, an optional width, a conversion, an optional argument in braces.
 _CONVERSION = re.compile(
     r"%(?P<width>-?\d*(?:\.-?\d+)?)(?P<name>level|logger|thread|message|msg|class|file|line|method|pid|date|mdc|[dpctmXCFLMrxn])"
@@ -83,6 +92,8 @@ class Layout:
     fields: int
     samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
     threads: re.Pattern[str] | None = None  # what threads are called where nothing else tells a thread from a logger
+    loggers: re.Pattern[str] | None = None  # what loggers are called where any word could be one
+    begins: str = ""  # how a message must begin, where the rest of the header is too plain to tell the layout
 
     def read(self, text: str, end: int | None = None) -> Header | None:
         """Read one record whose first line ends at `end`; the message may go on over further lines."""
@@ -180,7 +191,7 @@ class _Compiler:
             self.time_at = self._width if self.date.iso else None
         regex = {
             "d": f"(?P<stamp>{self.date.regex if self.date else ''})",
-            "p": f" *(?P<level>{_LEVEL}) *",
+            "p": f"(?P<level>{_SYSLOG_LEVEL})" if found["argument"] == "SYSLOG" else f" *(?P<level>{_LEVEL}) *",
             "c": r"(?P<logger>[\w.$/]+)",
             "t": f"(?P<thread>{_before_message(following, rest)})",
             "C": r"(?P<logger>[\w.$/]+)" if "%c" not in self.pattern and "%logger" not in self.pattern else r"[\w.$/]+",
@@ -194,7 +205,16 @@ class _Compiler:
         self._width = None
 
 
-def compile_layout(name: str, pattern: str, product: str = "", samples: Sequence[dict[str, Any]] = (), threads: str = "") -> Layout:
+def compile_layout(
+    name: str,
+    pattern: str,
+    product: str = "",
+    samples: Sequence[dict[str, Any]] = (),
+    *,
+    threads: str = "",
+    loggers: str = "",
+    begins: str = "",
+) -> Layout:
     """Compile a pattern such as `[%d] %p %m (%c)`. Raises ValueError when it holds no message."""
     compiler = _Compiler(pattern)
     compiler.run()
@@ -207,7 +227,7 @@ def compile_layout(name: str, pattern: str, product: str = "", samples: Sequence
         name=name,
         product=product,
         pattern=pattern,
-        head=re.compile("".join(compiler.before), re.ASCII),
+        head=re.compile("".join(compiler.before) + (f"(?={begins})" if begins else ""), re.ASCII),
         tail=re.compile(tail, re.ASCII) if tail else None,
         tail_mark=mark,
         date=compiler.date,
@@ -215,6 +235,8 @@ def compile_layout(name: str, pattern: str, product: str = "", samples: Sequence
         fields=len(compiler.names) + 1,
         samples=tuple(samples),
         threads=re.compile(threads, re.ASCII) if threads else None,
+        loggers=re.compile(loggers, re.ASCII) if loggers else None,
+        begins=begins,
     )
 
 
@@ -226,7 +248,13 @@ def layouts() -> tuple[Layout, ...]:
         if path.name.endswith(".yaml") and path.name.startswith("records_"):
             data = load_yaml(path.read_text(encoding="utf-8"))
             found += [
-                compile_layout(each["name"], each["pattern"], data["product"], each["samples"], each.get("threads", ""))
+                compile_layout(
+                    each["name"],
+                    each["pattern"],
+                    data["product"],
+                    each["samples"],
+                    **{option: each.get(option, "") for option in ("threads", "loggers", "begins")},
+                )
                 for each in data["layouts"]
             ]
     return tuple(found)
@@ -235,9 +263,16 @@ def layouts() -> tuple[Layout, ...]:
 def begins_record(line: str) -> bool:
     """Whether a line begins with the header of any layout with a date, or with one whose time is broken."""
     if _SHAPED.search(line) is None:
-        return False
+        return _unshaped().match(line) is not None
     dated = (each for each in layouts() if each.date is not None and each.date.dated)
     return BROKEN_STAMP.match(line) is not None or any(each.head.match(line) for each in dated)
+
+
+@lru_cache(maxsize=1)
+def _unshaped() -> re.Pattern[str]:
+    """Headers that say their level by a number, and show themselves by how their messages begin."""
+    heads = (each.head.pattern for each in layouts() if each.begins and each.date is not None)
+    return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", head) for head in heads), re.ASCII)
 
 
 @lru_cache(maxsize=128)
@@ -385,5 +420,7 @@ def _worth(header: Header, layout: AnyLayout) -> float:
         return _ANY_SCORE
     plausible = header.logger is None or _JAVA_NAME.fullmatch(header.logger) is not None
     if isinstance(layout, Layout) and layout.threads is not None:
-        plausible = layout.threads.fullmatch(header.thread or "") is not None
+        plausible = plausible and layout.threads.fullmatch(header.thread or "") is not None
+    elif isinstance(layout, Layout) and layout.loggers is not None:
+        plausible = layout.loggers.fullmatch(header.logger or "") is not None
     return layout.fields if header.whole and plausible else 1

@@ -11,7 +11,7 @@ import pyarrow as pa
 from parsers.batches import EventRows, RejectedRows, UnknownRows
 from parsers.dates import DAY_US, read_iso
 from parsers.folding import Folder
-from parsers.layouts import BROKEN_STAMP, TORN_HEADER, AnyLayout, Header, layouts
+from parsers.layouts import ANY_PRODUCT, BROKEN_STAMP, TORN_HEADER, AnyLayout, Header, layouts
 
 if TYPE_CHECKING:
     from parsers.catalogue import Catalogue, Match
@@ -105,7 +105,7 @@ class RecordReader:
                 return joined, meant
         if found is not None and header is not None:
             return header, found
-        if header is None or not header.whole:
+        if header is None or not header.whole or self.layout.product == ANY_PRODUCT:
             header, found = self._in_another_layout(text, first_end, header)
         if found is None and header is not None and first_end < len(text):
             header, found = self._unfolded(text, header)
@@ -188,7 +188,7 @@ class RecordReader:
                 local = self._on_a_day(local)
         if local is None:
             return None, False
-        if offset is not None and not self.context.forced_zone:
+        if offset is not None and (not self.context.forced_zone or (date is not None and date.absolute)):
             return local - offset, False
         return self.context.clock.utc(local)
 

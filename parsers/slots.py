@@ -20,6 +20,8 @@ COORDINATOR_ID_TOP = 2_147_483_647
 """Java clients show the coordinator's connection as node `Integer.MAX_VALUE - broker id` (AbstractCoordinator)."""
 
 _INT = re.compile(r"-?\d{1,19}")
+_PYTHON_PARTITION = re.compile(r"TopicPartition\(topic=u?'([^']*)', partition=(\d+)\)")
+_FACILITY = re.compile(r"[A-Z0-9_]+")
 _EPOCH = re.compile(r"(?:Some\(|OptionalInt\[)?(-?\d{1,10})[)\]]?")
 _UUID_END = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ROLES = ("active", "standby", "warmup")
@@ -66,6 +68,15 @@ def _parse_epoch(text: str) -> Any:
         return None
     found = _EPOCH.fullmatch(text)
     return NO if found is None else int(found[1])
+
+
+def _parse_facility(text: str) -> Any:
+    return NO if _FACILITY.fullmatch(text) is None else text
+
+
+def _parse_leader(text: str) -> Any:
+    """librdkafka marks a leader that is the client itself."""
+    return text.removesuffix(" (me)") or NO
 
 
 def _parse_word(text: str) -> Any:
@@ -141,6 +152,14 @@ def _parse_bracketed(text: str) -> Any:
     return inside.split(", ") if inside else []
 
 
+def _parse_partitions(text: str) -> Any:
+    """Partitions as a Java client prints them, `[orders-0]`, or a collection of kafka-python's TopicPartition."""
+    found = _PYTHON_PARTITION.findall(text)
+    if found:
+        return [f"{topic}-{partition}" for topic, partition in found]
+    return [] if text in {"set()", "{}", "()", "frozenset()", "set([])"} else _parse_bracketed(text)
+
+
 def _parse_tasks(text: str) -> Any:
     """Tasks of a streams member, `(active=[0-1, 0-2], standby=[], warmup=[])`, as `active 0-1` (TasksTuple.java, toString)."""
     found = _TASKS.fullmatch(text)
@@ -199,6 +218,8 @@ TYPES: dict[str, SlotType] = {
     "text": SlotType(r"[^ ]+", None, str),
     "free": SlotType(r".*", None, str, spaced=True),
     "word": SlotType(r"[^ ]+", _parse_word, str, quick=str),
+    "facility": SlotType(r"[A-Z0-9_]+", _parse_facility, str, filler="CGRP"),
+    "leader": SlotType(r"[^ ]+(?: \(me\))?", _parse_leader, str),
     "int": SlotType(r"-?\d{1,18}", parse_int, str, quick=int),
     "digits": SlotType(r"-?\d{1,10}", lambda text: NO if parse_int(text) is NO else text, str, quick=str),
     "gen": SlotType(r"-?\d{1,19}", _parse_generation, lambda value: "-1" if value is None else str(value)),
@@ -217,6 +238,7 @@ TYPES: dict[str, SlotType] = {
     "topic_partition": SlotType(r"[^ ]+", _parse_topic_partition, _topic_partition, several=_PLACE, needs=_PLACE),
     "replica": SlotType(r"[^ ]+", _parse_replica_folder, _topic_partition, several=_PLACE, needs=_PLACE),
     "list": SlotType(r".*", _parse_bracketed, _bracketed, spaced=True, filler="[]"),
+    "partitions": SlotType(r".*", _parse_partitions, _bracketed, spaced=True, filler="[]"),
     "tasks": SlotType(r".*", _parse_tasks, _tasks, spaced=True),
     "bare_list": SlotType(r".*", parse_list, _bare, spaced=True),
     "members": SlotType(r".*", parse_members, _bracketed, spaced=True),

@@ -67,6 +67,7 @@ BY_KIND: dict[str, st.SearchStrategy[Any]] = {
     "partition_names": st.lists(partition_names, max_size=6),
     "old_partition_names": st.lists(partition_names, max_size=6),
     "list": st.lists(topics.map(lambda topic: f"{topic}-3"), max_size=3),
+    "partitions": st.lists(topics.map(lambda topic: f"{topic}-3"), max_size=3),
     "tasks": st.lists(
         st.builds("{} {}-{}".format, st.sampled_from(["active", "standby", "warmup"]), topics, st.integers(0, 99)), max_size=4
     ).map(sorted),

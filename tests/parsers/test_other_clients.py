@@ -1,0 +1,103 @@
+"""Logs of librdkafka's clients and of kafka-python, in the forms in which applications write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parsers.reader import ReadOptions, find_files, read_file
+
+EXCEEDED = (
+    "Application maximum poll interval (300000ms) exceeded by 255ms (adjust max.poll.interval.ms for long-running "
+    "message processing): leaving group"
+)
+SAID = f"[thrd:main]: {EXCEEDED}"
+AT = datetime(2026, 11, 21, 9, 7, 55, 40_000, tzinfo=UTC)
+
+
+def events(path: Path, text: str, zone: str | None = None) -> list[dict[str, Any]]:
+    """What is read of a file; a zone is named for this very file."""
+    path.write_text(text)
+    options = ReadOptions(log_tz=[(f"*{path.name}", zone)] if zone else [])
+    (source,) = find_files([str(path)], options).files
+    return [row for chunk in read_file(source, options) for row in chunk.events.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"%4|1795252075.040|MAXPOLL|app#consumer-2| {SAID}",
+        f"%4|1795252075.040|MAXPOLL|app#consumer-2| {EXCEEDED}",
+        f"2026-11-21T09:07:55.041Z stderr F %4|1795252075.040|MAXPOLL|app#consumer-2| {SAID}",
+        f'{{"log":"%4|1795252075.040|MAXPOLL|app#consumer-2| {SAID}\\n","stream":"stderr","time":"2026-11-21T09:07:55.041Z"}}',
+        f"4|2026-11-21 09:07:55.040|app#consumer-2|MAXPOLL| {SAID}",
+        f"Warning|2026-11-21 09:07:55.040|app#consumer-2|MAXPOLL| {SAID}",
+        f"[2026-11-21T09:07:55.040Z][app#consumer-2][MAXPOLL][4]{SAID}",
+        f"2026-11-21 09:07:55,040 WARNING  MAXPOLL [app#consumer-2] {SAID}",
+        f"2026-11-21 09:07:55,040 - orders.worker - WARNING - MAXPOLL [app#consumer-2] {SAID}",
+        f"[2026-11-21 09:07:55,040: WARNING/MainProcess] MAXPOLL [app#consumer-2] {SAID}",
+        f"2026-11-21 09:07:55.040 | WARNING  | orders.worker:run:31 - MAXPOLL [app#consumer-2] {SAID}",
+        f'{{"time":"2026-11-21T09:07:55.040Z","level":"warning","logger":"orders","message":"MAXPOLL [app#consumer-2] {SAID}"}}',
+    ],
+)
+def test_librdkafka_in_its_usual_forms(line: str, tmp_path: Path) -> None:
+    (found,) = events(tmp_path / "app.log", line + "\n")
+
+    assert (found["message"], found["client_id"], found["group"]) == ("kafka.librdkafka.poll_timed_out", "app", None)
+    assert found["at"] == AT
+    assert found["fields"] == '{"client_number":2,"exceeded_ms":255,"max_poll_interval_ms":300000}'
+
+
+def test_its_lines_among_those_of_the_application_keep_their_own_clock(tmp_path: Path) -> None:
+    """The application's times have no zone and need one; librdkafka's count from the epoch."""
+    text = (
+        "2026-11-21 10:07:50,040 INFO orders.worker at work\n"
+        f"%4|1795252075.040|MAXPOLL|app#consumer-2| {SAID}\n"
+        "%3|1795252080.000|FAIL|app#producer-1| [thrd:b:9092/1]: b:9092/1: Connect to ipv4#10.0.0.1:9092 failed\n"
+        "2026-11-21 10:08:50,040 INFO orders.worker at work again\n"
+    )
+    (found,) = events(tmp_path / "app.log", text, "Europe/Berlin")
+
+    assert (found["line"], found["level"], found["at"]) == (2, "WARN", AT)
+    assert found["text"] == f"%4|1795252075.040|MAXPOLL|app#consumer-2| {SAID}"
+
+
+def test_a_line_that_a_broker_thread_is_about_names_the_broker_first(tmp_path: Path) -> None:
+    line = 'GroupCoordinator/1: Joining group "orders" with 1 subscribed topic(s) and member id ""'
+    (found,) = events(tmp_path / "app.log", f"%7|1795252075.040|JOIN|app#consumer-2| [thrd:main]: {line}\n")
+
+    assert (found["event"], found["group"], found["member_id"], found["client_id"]) == ("ClientJoinSent", "orders", None, "app")
+
+
+@pytest.mark.parametrize(
+    ("line", "at"),
+    [
+        ("2026-11-21 09:07:55,040 WARNING kafka.coordinator Heartbeat poll expired, leaving group", AT),
+        ("2026-11-21 09:07:55,040 - kafka.coordinator - WARNING - Heartbeat poll expired, leaving group", AT),
+        ("2026-11-21 09:07:55,040 [WARNING] kafka.coordinator: Heartbeat poll expired, leaving group", AT),
+        ("2026-11-21 09:07:55,040 WARNING Heartbeat poll expired, leaving group", AT),
+        ("WARNING:kafka.coordinator:Heartbeat poll expired, leaving group", None),
+        ("2026-11-21 09:07:55,040 kafka.coordinator WARNING Heartbeat poll expired, leaving group", AT),
+        (
+            '{"asctime":"2026-11-21 09:07:55,040","levelname":"WARNING","name":"kafka.coordinator",'
+            '"message":"Heartbeat poll expired, leaving group"}',
+            AT,
+        ),
+    ],
+)
+def test_kafka_python_in_the_usual_formats(line: str, at: datetime | None, tmp_path: Path) -> None:
+    (found,) = events(tmp_path / "app.log", line + "\n")
+
+    assert (found["event"], found["level"], found["at"]) == ("ClientPollTimedOut", "WARN", at)
+    assert (found["group"], found["client_id"]) == (None, None)
+
+
+def test_kafka_python_prints_partitions_as_python_does(tmp_path: Path) -> None:
+    head = "2026-11-21 09:07:55,040 INFO kafka.coordinator.consumer "
+    said = "Setting newly assigned partitions {TopicPartition(topic='t', partition=0), TopicPartition(topic='t', partition=12)} for group g"
+    (found,) = events(tmp_path / "app.log", f"{head}{said}\n")
+
+    assert (found["event"], found["group"], found["fields"]) == ("ClientAssigned", "g", '{"partitions":["t-0","t-12"]}')
