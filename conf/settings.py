@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -32,6 +33,19 @@ class Input:
     kafka_versions: tuple[str, ...]
     assume: tuple[str, ...]
     max_record_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    redact: tuple[str, ...]
+    key_file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    rejected_share_max: float
+    unknown_share_max: float
+    tolerance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +79,9 @@ class Incidents:
 @dataclass(frozen=True, slots=True)
 class Settings:
     input: Input
+    privacy: Privacy
     display: Display
+    quality: Quality
     report: Report
     warehouse: Warehouse
     incidents: Incidents
@@ -87,6 +103,12 @@ def load_settings(path: Path | str | None = None, environment: Mapping[str, str]
     _merge_environment(values, variables)
     _check_ranges(values)
     return Settings(**{name: section(**values[name]) for name, section in _SECTIONS.items()})
+
+
+@cache
+def default_settings() -> Settings:
+    """The settings that hold where nobody says otherwise."""
+    return load_settings(environment={})
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,9 +13,11 @@ from typing import Any
 
 import yaml
 
+from conf.settings import default_settings
 from pipelines.errors import UsageError
 from pipelines.schemas import Table
 
+_OTHERS = re.compile(r"\bgroupscope_(\w+)")
 CRITICAL, WARNING = "critical", "warning"
 
 
@@ -32,6 +36,11 @@ class Check:
     severity: str = CRITICAL
     holds: str | None = None
 
+    @property
+    def others(self) -> frozenset[str]:
+        """Tables that the check looks at beside its own."""
+        return frozenset(_OTHERS.findall(str(self.arguments.get("unexpected_rows_query", ""))))
+
 
 @cache
 def _suites() -> Mapping[str, Any]:
@@ -47,7 +56,7 @@ def checked_tables() -> list[str]:
 
 def thresholds(own: Mapping[str, float] | None = None) -> dict[str, float]:
     """The thresholds in force: the defaults, with `own` over them."""
-    known: dict[str, float] = dict(_suites()["thresholds"])
+    known: dict[str, float] = dataclasses.asdict(default_settings().quality)
     strange = set(own or ()) - set(known)
     if strange:
         raise UsageError(f"{sorted(strange)[0]} is not a threshold of a quality gate; known are {', '.join(known)}")

@@ -80,31 +80,53 @@ class Result:
         return f"{TABLES[self.table].layer}.{self.table}: {self.check.name}: not met by {rows}{shown}"
 
 
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What the library found in one table. `rules`: columns that the gate adds for rules -> what the rule is called."""
+
+    gate: str
+    table: str
+    found: Any
+    rules: Mapping[str, str]
+
+
 def run_gate(
     gate: str,
     frames: Mapping[str, DataFrame],
     counts: Mapping[str, int],
     limits: Mapping[str, float] | None = None,
     whole: Mapping[str, DataFrame] | None = None,
+    seen: list[Validation] | None = None,
 ) -> list[Result]:
     """Check each frame by the suite of its table. `counts` are the frames' rows; a frame without rows meets everything.
 
     Rules may compare tables: within the gate the frame of a table is the view `groupscope_<table>`; where a frame holds
-    part of its table, `whole` has all of it for the rules of others.
+    part of its table, `whole` has all of it for the rules of others; a table that the gate doesn't have is empty.
+    `seen` collects what the library found, for its pages.
     """
     views = {**frames, **(whole or {})}
+    for name in {other for table in frames for check in checks_of(TABLES[table], limits) for other in check.others} - views.keys():
+        views[name] = next(iter(frames.values())).sparkSession.createDataFrame([], TABLES[name].spark_schema())
     for name, frame in views.items():
         frame.createOrReplaceTempView(f"groupscope_{name}")
     try:
-        return [result for name, frame in frames.items() for result in _checked(TABLES[name], gate, frame, counts[name], limits)]
+        return [
+            result
+            for name, frame in frames.items()
+            for result in _checked(TABLES[name], gate, frame, counts[name], limits, [] if seen is None else seen)
+        ]
     finally:
         for name, frame in views.items():
             frame.sparkSession.catalog.dropTempView(f"groupscope_{name}")
 
 
-def _checked(table: Table, gate: str, frame: DataFrame, count: int, limits: Mapping[str, float] | None) -> list[Result]:
+def _checked(
+    table: Table, gate: str, frame: DataFrame, count: int, limits: Mapping[str, float] | None, seen: list[Validation]
+) -> list[Result]:
     checks = checks_of(table, limits)
-    return _validate(table, gate, frame, count, checks) if count else [Result(table.name, gate, check, True, 0, 0) for check in checks]
+    return (
+        _validate(table, gate, frame, count, checks, seen) if count else [Result(table.name, gate, check, True, 0, 0) for check in checks]
+    )
 
 
 def stop_if_failed(results: Iterable[Result]) -> None:
@@ -135,9 +157,9 @@ def prepare() -> None:
     _library()
 
 
-def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: list[Check]) -> list[Result]:
+def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: list[Check], seen: list[Validation]) -> list[Result]:
     frame = _with_rules(frame, checks)
-    answers = _ask(table, frame, checks, _QUICK)
+    validated, answers = _ask(table, frame, checks, _QUICK)
     failed = [check for check, answer in zip(checks, answers, strict=True) if not answer.success]
     asked = {check.name: answer for form in _DETAILS for check, answer in _again(table, frame, failed, form)}
     results = []
@@ -145,6 +167,8 @@ def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: lis
         answer = asked.get(check.name)
         unexpected, sample = (0, ()) if answer is None else (_unexpected(answer.result), _sample(table, answer))
         results.append(Result(table.name, gate, check, answer is None, count, unexpected, sample))
+    validated.results = [asked.get(check.name, answer) for check, answer in zip(checks, answers, strict=True)]
+    seen.append(Validation(gate, table.name, validated, {_rule_column(check): check.name for check in checks if check.holds}))
     return results
 
 
@@ -167,13 +191,12 @@ def _expectation(library: Any, check: Check) -> Any:
 def _again(table: Table, frame: DataFrame, failed: list[Check], form: str) -> list[tuple[Check, Any]]:
     checks = [check for check in failed if (check.kind == _QUERY) == (form == "COMPLETE")]
     details = {"result_format": form, "partial_unexpected_count": SAMPLE_ROWS, "unexpected_index_column_names": list(table.key)}
-    return list(zip(checks, _ask(table, frame, checks, details), strict=True))
+    return list(zip(checks, _ask(table, frame, checks, details)[1], strict=True)) if checks else []
 
 
-def _ask(table: Table, frame: DataFrame, checks: list[Check], result_format: dict[str, Any]) -> list[Any]:
-    """Answers in the order of `checks`. An exception inside a check is an error of ours and is raised."""
-    if not checks:
-        return []
+def _ask(table: Table, frame: DataFrame, checks: list[Check], result_format: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """What the library says of all, and its answers in the order of `checks`. An exception inside a check is an error of ours
+    and is raised."""
     expectations, suite, source = _library()
     asset = source.add_dataframe_asset(name=f"{table.name}-{len(source.assets)}")
     try:
@@ -187,7 +210,7 @@ def _ask(table: Table, frame: DataFrame, checks: list[Check], result_format: dic
         raised = _exception(answer.exception_info)
         if raised:
             raise RuntimeError(f"{table.name}: {name}: {raised}")
-    return [answers[check.name] for check in checks]
+    return validated, [answers[check.name] for check in checks]
 
 
 def _exception(info: Mapping[str, Any]) -> str | None:

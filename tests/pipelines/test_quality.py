@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
-from pipelines.errors import GateFailed, UsageError
+from models.kafka.group import VALID_PREVIOUS
+from pipelines.errors import CannotWrite, GateFailed, UsageError
 from pipelines.quality.checks import checked_tables, checks_of, thresholds
-from pipelines.quality.gate import Result, run_gate, stop_if_failed
+from pipelines.quality.docs import write_docs
+from pipelines.quality.gate import Result, Validation, run_gate, stop_if_failed
 from pipelines.schemas import TABLES, Column, Table
 
 if TYPE_CHECKING:
@@ -139,8 +143,92 @@ def test_rows_that_name_rows_of_other_tables(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+def test_rows_are_as_many_as_the_ledger_counts(spark: SparkSession) -> None:
+    counted = {"bytes_read": 900, "bytes_parsed": 800, "bytes_ignored": 0, "bytes_rejected": 100, "records": 100, "recognised": 5}
+    files = [counted | {"path": path, "unknown": 4, "rejected": 1} for path in ("good", "lost", "doubled")]
+    run = {"fields": '{"count":4,"last_at_us":9}'}
+    frames = {
+        "log_files": frame(spark, "log_files", *files, counted | {"path": "none", "recognised": 0, "unknown": 0, "rejected": 0}),
+        "events": frame(
+            spark,
+            "events",
+            *[{"file": "good", "fields": '{"count":7}'}, {"file": "good", **run}, {"file": "lost", **run}],
+            *[{"file": "doubled", **run}, {"file": "doubled", **run}, {"file": "nobody's"}],
+        ),
+        "unknown_in_files": frame(spark, "unknown_in_files", *({"file": each["path"], "count": 4} for each in files)),
+        "rejected_records": frame(spark, "rejected_records", *({"file": each["path"]} for each in files)),
+    }
+    found = failed(run_gate("silver", frames, dict.fromkeys(frames, 1)))
+    paths = {json.loads(text)["path"] for text in found["never: rows are not as many as the ledger counts"].sample}
+    assert paths == {"lost", "doubled"}
+    assert found["never: the file is not in the ledger"].unexpected_rows == 1
+
+
+@pytest.mark.spark
+def test_steps_and_generations_that_cannot_be(spark: SparkSession) -> None:
+    def after(group: str, number: int, before: int, reached: int | None) -> dict[str, Any]:
+        at = AT.replace(minute=number)
+        times = {
+            "started_at": at,
+            "joined_at": at,
+            "ended_at": at,
+            "rebalance_id": f"{group}{number}",
+            "group": group,
+            "protocol": "classic",
+        }
+        return GOOD | times | {"generation_before": before, "generation_after": reached, "alternatives": {}}
+
+    steps = [("Stable", "PreparingRebalance"), ("Stable", "Empty"), (None, "Stable"), ("Assigning", "Reconciling"), ("Dead", "Stable")]
+    frames = {
+        "rebalances": frame(
+            spark,
+            "rebalances",
+            *[after("whole", 1, 4, 5), after("whole", 2, 5, 6), after("whole", 3, 6, None), after("whole", 4, 7, 8)],
+            *[after("hole", 1, 4, 5), after("hole", 2, 7, 8), after("told", 1, 4, 5), after("told", 2, 7, 8)],
+            *[after("anew", 1, 4, 5), after("anew", 2, 0, 1)],
+        ),
+        "divergences": frame(spark, "divergences", {"group": "told"}),
+        "group_transitions": frame(
+            spark,
+            "group_transitions",
+            *({"transition_id": str(place), "from_state": one, "to_state": other} for place, (one, other) in enumerate(steps)),
+        ),
+    }
+    found = failed(run_gate("gold", frames, dict.fromkeys(frames, 1)))
+    holes = found["never: generations are missing, and no divergence says so"]
+    assert [json.loads(text)["rebalance_id"] for text in holes.sample] == ["hole2"]
+    assert not holes.stops
+    wrong = found["never: a step that no coordinator takes"]
+    assert [json.loads(text)["transition_id"] for text in wrong.sample] == ["1", "4"]
+
+
+def test_the_steps_of_the_gate_are_those_of_the_model() -> None:
+    [check] = [check for check in checks_of(TABLES["group_transitions"]) if "no coordinator takes" in check.name]
+    listed = set(re.findall(r"'([A-Z]\w+ [A-Z]\w+)'", check.holds or ""))
+    assert listed == {f"{before} {after}" for after, ones in VALID_PREVIOUS.items() for before in ones}
+
+
+@pytest.mark.spark
+def test_pages_tell_what_was_found_and_fetch_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [GOOD | {"rebalance_id": "good", "alternatives": {}}, GOOD | {"rebalance_id": "<script>alert(1)</script>", "evidence": []}]
+    seen: list[Validation] = []
+    run_gate("gold", {"rebalances": frame(spark, "rebalances", *rows)}, {"rebalances": 2}, seen=seen)
+    write_docs(tmp_path / "docs", seen)
+
+    page, index = ((tmp_path / "docs" / name).read_text(encoding="utf-8") for name in ("gold-rebalances.html", "index.html"))
+    assert "a verdict without evidence" in index
+    assert 'href="gold-rebalances.html"' in index
+    assert "never: a verdict without evidence" in page
+    assert not re.findall(r"(?:src|href)=.?https?:|<script|url\(http", page + index)
+    assert "confidence is within" in page or "confidence" in page
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CannotWrite, match="pages of the quality gates"):
+        write_docs(tmp_path / "file", seen)
+
+
+@pytest.mark.spark
 def test_a_warning_stops_nothing(spark: SparkSession) -> None:
-    counted = {"bytes_read": 900, "bytes_parsed": 600, "bytes_ignored": 200, "bytes_rejected": 100}
+    counted = {"bytes_read": 900, "bytes_parsed": 600, "bytes_ignored": 200, "bytes_rejected": 100, "file_id": None}
     files = frame(spark, "log_files", {"records": 100, "recognised": 60, "rejected": 6, "unknown": 1, **counted})
     results = run_gate("silver", {"log_files": files}, {"log_files": 1})
     assert list(failed(results)) == ["never: too many records of a file are rejected"]
@@ -158,7 +246,15 @@ def test_a_table_without_rows_meets_everything(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 def test_a_byte_that_nobody_accounts_for_stops_publication(spark: SparkSession) -> None:
-    counted = {"records": 100, "recognised": 60, "bytes_read": 901, "bytes_parsed": 600, "bytes_ignored": 200, "bytes_rejected": 100}
+    counted = {
+        "records": 100,
+        "recognised": 60,
+        "file_id": None,
+        "bytes_read": 901,
+        "bytes_parsed": 600,
+        "bytes_ignored": 200,
+        "bytes_rejected": 100,
+    }
     results = run_gate("silver", {"log_files": frame(spark, "log_files", {**counted, "rejected": 1, "unknown": 1})}, {"log_files": 1})
     assert list(failed(results)) == ["never: bytes are not accounted for"]
     with pytest.raises(GateFailed):

@@ -1,0 +1,77 @@
+"""Pages of what the gates found: Great Expectations' Data Docs, one page per table, with an index.
+
+The library's own pages fetch styles, scripts and a picture from half a dozen hosts; ours ask nobody for anything.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import CannotWrite
+from pipelines.quality.gate import Validation
+
+_SCRIPT = re.compile(r"<script\b.*?</script>", re.DOTALL | re.IGNORECASE)
+_FETCHED = re.compile(r"<(?:link|img|iframe)\b[^>]*>|<a\b[^>]*\bhref=\"https?:[^>]*>", re.IGNORECASE)
+_HEAD_END = "</head>"
+_STYLE = """<style>
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color-scheme: light dark; }
+table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
+td, th { border: 1px solid #8886; padding: .25rem .6rem; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+.modal, .navbar, nav, button, .cooltip .top { display: none; }
+</style>"""
+
+
+def write_docs(folder: Path, seen: Sequence[Validation]) -> None:
+    """Write the pages. Each is replaced as a whole, the index last. Raises CannotWrite."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in seen:
+            _write(folder / _name(each), _page(each))
+        _write(folder / "index.html", _index(seen))
+    except OSError as error:
+        raise CannotWrite(f"{folder}: the pages of the quality gates can't be written: {error.strerror or error}") from error
+
+
+def _name(each: Validation) -> str:
+    return f"{each.gate}-{each.table}.html"
+
+
+def _write(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _page(each: Validation) -> str:
+    from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
+    from great_expectations.render.view.view import DefaultJinjaPageView
+
+    view: Any = DefaultJinjaPageView()
+    text: str = view.render(ValidationResultsPageRenderer(run_info_at_end=True).render(each.found))
+    text = _FETCHED.sub("", _SCRIPT.sub("", text))
+    for column, rule in each.rules.items():
+        text = text.replace(column, html.escape(rule))
+    return text.replace(_HEAD_END, _STYLE + _HEAD_END, 1)
+
+
+def _index(seen: Sequence[Validation]) -> str:
+    rows = []
+    for each in seen:
+        failed = [answer.expectation_config.meta["name"] for answer in each.found.results if not answer.success]
+        told = html.escape("; ".join(failed)) if failed else "all met"
+        link = f'<a href="{html.escape(_name(each))}">{html.escape(each.table)}</a>'
+        rows.append(f"<tr><td>{html.escape(each.gate)}</td><td>{link}</td><td>{len(each.found.results)}</td><td>{told}</td></tr>")
+    head = "<tr><th>gate</th><th>table</th><th>expectations</th><th>not met</th></tr>"
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Quality of the tables</title>{_STYLE}</head>'
+        f"<body><h1>Quality of the tables</h1><table>{head}{''.join(rows)}</table></body></html>\n"
+    )
