@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from models.events import Event, Place
 from models.evidence import evidence
 from models.ids import make_id
+from models.names import clear
 from models.rows import LearnedFact
 
 DEFAULT_INITIAL_DELAY_MS = 3000
@@ -153,7 +154,7 @@ class ClusterFacts:
 
     def partition_of(self, group: str) -> int | None:
         """The offsets partition that a group hashes to; None while the partition count is unknown."""
-        return partition_for(group, self.offsets_partitions) if self.offsets_partitions else None
+        return partition_for(clear(group), self.offsets_partitions) if self.offsets_partitions else None
 
 
 def java_hash(text: str) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from models.ids import make_id
+from models.names import clear
 from models.rows import Incident, Person, Rebalance, RebalanceMember
 from models.whatif import Change, outlooks
 from models.whatif_rules import Configuration
@@ -68,7 +69,7 @@ def find_incidents(
 
 def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Mapping[str, Change]) -> None:
     """Who went and came back in an incident, and how much of it fixed identities would have avoided."""
-    incident.instances = sorted(restarted_members(rows))
+    incident.instances = sorted(restarted_members(rows), key=clear)
     avoided = [change for row in rows if (change := static.get(row.rebalance_id)) is not None and change.effect == "avoided"]
     if avoided or incident.kind == "rolling_restart":
         incident.numbers = {
@@ -169,7 +170,7 @@ def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Per
                 counted[_actor(person)] += 1
                 seconds[_actor(person)] += row.duration_seconds or row.at_least_seconds or 0.0
         if people:
-            return people[min(people, key=lambda name: (-counted[name], -seconds[name], name))]
+            return people[min(people, key=lambda name: (-counted[name], -seconds[name], clear(name)))]
     return None
 
 

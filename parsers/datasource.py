@@ -13,6 +13,8 @@ them. Options, all as text:
     starts        JSON of name -> [offset, line]: files of `sources` that are read from there on
     block_bytes   report apart on what lies behind the last multiple of this, so that a later reading can begin there
     max_record_bytes
+    redact        JSON list of kinds of names that pseudonyms replace (`parsers.redaction.KINDS`)
+    redact_secret the key of the pseudonyms, in hexadecimal; Spark shows no option that is called a secret
 
 Without `kind` a row is the name of its kind and a struct in the column of that name, so that one pass over the
 files gives all tables. Files that cannot be read are rows of kind `files`; paths that do not exist are an error.
@@ -36,6 +38,7 @@ from parsers.formats import FileFormat
 from parsers.kernel import MAX_RECORD_BYTES
 from parsers.ranges import Range, share_out
 from parsers.reader import FileReader, ReadOptions, find_files
+from parsers.redaction import Redaction
 from parsers.reports import report_row, skipped_report
 from parsers.resume import Start, settled_end
 from parsers.schema import FILE_REPORT_SCHEMA, RECORD_KINDS, RECORD_SCHEMA
@@ -46,6 +49,7 @@ _KNOWN = frozenset(
     {
         "path", "paths", "kind", "log_tz", "clusters", "kafka_versions", "sources", "rotated", "fold_runs",
         "partitions", "partition_bytes", "max_record_bytes", "starts", "block_bytes",
+        "redact", "redact_secret",
     }
 )  # fmt: skip
 
@@ -113,7 +117,13 @@ class _Reader(DataSourceReader):
             max_record_bytes=self._number("max_record_bytes", MAX_RECORD_BYTES),
             fold_runs=self._flag("fold_runs"),
             rotated=self._flag("rotated"),
+            redaction=self._redaction(),
         )
+
+    def _redaction(self) -> Redaction | None:
+        if "redact" not in self._options:
+            return None
+        return Redaction(json.loads(self._options["redact"]), bytes.fromhex(self._options.get("redact_secret", "")))
 
     def _rules(self, name: str) -> list[tuple[str | None, str]]:
         try:

@@ -15,6 +15,8 @@ from parsers.arrow import integers_of, known_of, numbers
 from parsers.files import Discovery, SourceFile, discover, read_places
 from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.kernel import MAX_RECORD_BYTES, ChunkContext, OpenRecord, ParsedChunk, parse_chunk
+from parsers.redacted_records import redacted
+from parsers.redaction import Redaction
 from parsers.reports import FileReport
 from parsers.schema import EVENT_SCHEMA, TIME
 from parsers.secrets import masked
@@ -44,6 +46,7 @@ class ReadOptions:
     chunk_bytes: int = CHUNK_BYTES
     fold_runs: bool = False
     rotated: bool = False
+    redaction: Redaction | None = None
 
     def zone_of(self, relative: str) -> tuple[str, bool]:
         """Zone of a file, and whether an option named this very file."""
@@ -63,7 +66,12 @@ def find_files(paths: Sequence[str], options: ReadOptions | None = None) -> Disc
     """Look at all paths: what can be read, what is skipped and why, which paths do not exist."""
     options = options or ReadOptions()
     check_zones(options.log_tz)
-    return discover(paths, rotated=options.rotated)
+    found = discover(paths, rotated=options.rotated)
+    if options.redaction is not None:
+        path = options.redaction.path
+        found.files = [replace(source, name=path(source.name)) for source in found.files]
+        found.skipped = [replace(skip, name=path(skip.name)) for skip in found.skipped]
+    return found
 
 
 def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:
@@ -175,6 +183,7 @@ class FileReader:
             parsed = parse_chunk(buffer[: len(rest) + got], replace(context, final=final), self._catalogue)
             self._note(parsed)
             parsed.events, parsed.unknown, parsed.rejected = map(masked, (parsed.events, parsed.unknown, parsed.rejected))
+            self._redact(parsed)
             yield parsed
             if final or parsed.done:
                 return
@@ -193,6 +202,13 @@ class FileReader:
                     counter[pair["values"]] += pair["counts"]
                 if pair["values"] in _TELLING:
                     self._note_versions(events)
+
+    def _redact(self, parsed: ParsedChunk) -> None:
+        redaction = self._options.redaction
+        if redaction is not None:
+            parsed.events = redacted(redaction, "events", parsed.events)
+            parsed.unknown = redacted(redaction, "unknown", parsed.unknown)
+            parsed.rejected = redacted(redaction, "rejected", parsed.rejected)
 
     def _note_versions(self, events: pa.RecordBatch) -> None:
         """Keep what events say of the version and the cluster of their file."""

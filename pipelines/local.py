@@ -20,9 +20,11 @@ from models.incidents import Limits
 from models.kafka.outages_readers import Readers
 from models.kafka.outages_whatif import Layout
 from models.kafka.partitions_events import PARTITION_EVENTS
+from models.names import learn
 from parsers.arrow import strings
 from parsers.files import SourceFile
 from parsers.reader import ReadOptions, find_files, read_file, unmatched_globs
+from parsers.redaction import Redaction
 from parsers.reports import merge_reports, report_row
 from pipelines.clusters import ClusterNames
 from pipelines.rows import events_of, micros
@@ -89,6 +91,7 @@ class Analysis:
     ownership: RowStore = field(default_factory=lambda: RowStore("queue_ownership"))
     conditions: RowStore = field(default_factory=lambda: RowStore("conditions"))
     divergences: RowStore = field(default_factory=lambda: RowStore("divergences"))
+    redaction: Redaction | None = None
     unknown: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[dict[str, Any]] = field(default_factory=list)
 
@@ -113,10 +116,12 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
     Nothing in the files raises: what can't be read is listed in `rejected`, `skipped` or `missing`.
     """
     options = options or AnalyzeOptions()
-    analysis = Analysis()
+    analysis = Analysis(redaction=options.read.redaction)
     with EventStore() as store, EventStore() as partitions, EventStore() as rocket:
         reading = _Reading(options, store, partitions, rocket, analysis)
         reading.read(paths, progress)
+        if options.read.redaction is not None:
+            learn(options.read.redaction.clear)
         _replay(reading, options, analysis)
     analysis.incidents.sort(key=lambda incident: _SEVERITY_ORDER[incident.severity])
     return analysis

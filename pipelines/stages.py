@@ -63,7 +63,8 @@ ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditi
 def options_id(source: SourceFile, options: ReadOptions) -> str:
     """Fingerprint of all that the records of a file depend on beside its bytes."""
     zone = options.zone_of(source.relative)
-    return fingerprint_of([catalogue_version(), zone, options.version_of(source.relative), options.max_record_bytes])
+    rests_on = [catalogue_version(), zone, options.version_of(source.relative), options.max_record_bytes]
+    return fingerprint_of(rests_on if options.redaction is None else [*rests_on, options.redaction.facts])
 
 
 def log_file_row(report: Mapping[str, Any], source: SourceFile, options: ReadOptions) -> dict[str, Any]:

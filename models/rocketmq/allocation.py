@@ -16,6 +16,8 @@ from functools import lru_cache
 from hashlib import md5
 from typing import TypeVar
 
+from models.names import clear
+
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 NULL_POINTER = "java.lang.NullPointerException"
 
@@ -139,14 +141,14 @@ class ConsistentHash(Strategy):
         places, owners = _ring(tuple(client_ids), self.virtual_nodes)
         if not places:
             return []
-        return [queue for queue in queues if owners[bisect_left(places, _hash(str(queue))) % len(places)] == client_id]
+        return [queue for queue in queues if owners[bisect_left(places, _hash(clear(str(queue)))) % len(places)] == client_id]
 
     def everyone(self, queues: Sequence[Queue], client_ids: Sequence[str]) -> dict[str, Sequence[Queue]]:
         """In one go: each queue is looked up once."""
         shares: dict[str, list[Queue]] = {client_id: [] for client_id in client_ids}
         places, owners = _ring(tuple(client_ids), self.virtual_nodes)
         for queue in queues if places else ():
-            shares[owners[bisect_left(places, _hash(str(queue))) % len(places)]].append(queue)
+            shares[owners[bisect_left(places, _hash(clear(str(queue)))) % len(places)]].append(queue)
         return dict(shares)
 
 
@@ -161,7 +163,7 @@ def _ring(client_ids: tuple[str, ...], virtual_nodes: int) -> tuple[list[int], l
     for client_id in client_ids:
         first = seen.get(client_id, 0)
         seen[client_id] = first + virtual_nodes
-        ring.update({_hash(f"{client_id}-{number}"): client_id for number in range(first, first + virtual_nodes)})
+        ring.update({_hash(f"{clear(client_id)}-{number}"): client_id for number in range(first, first + virtual_nodes)})
     places = sorted(ring)
     return places, [ring[place] for place in places]
 
@@ -212,7 +214,7 @@ class MachineRoom(Strategy):
         return [*block, *wanted[rest + index : rest + index + (index < left)]]
 
     def _is_in_a_room(self, queue: Queue) -> bool:
-        parts = _split(queue.broker)
+        parts = _split(clear(queue.broker))
         if len(parts) != 2:
             return False
         if self.rooms is None:
@@ -381,4 +383,4 @@ def queue_order(queue: Queue) -> tuple[bytes, bytes, int]:
 
 def java_order(text: str) -> bytes:
     """Java compares strings by UTF-16 units, which is not the order of code points."""
-    return text.encode("utf-16-be", "surrogatepass")
+    return clear(text).encode("utf-16-be", "surrogatepass")

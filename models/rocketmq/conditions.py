@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from models.events import Event
+from models.names import clear
 from models.rocketmq.lives import Life
 from models.rocketmq.stage import Group
 from models.rocketmq.wording import BROADCASTING, RETRY, named
@@ -68,7 +69,7 @@ def _flapping(group: Group) -> list[Fault]:
     lines = [(at, event) for at, event in group.subscribed if gone[event.topic] >= FLIPS and event.topic]
     if not lines:
         return []
-    members = sorted({life.client_id for life in group.lives})
+    members = sorted({life.client_id for life in group.lives}, key=clear)
     topics = named(sorted({event.topic or "" for _, event in lines}))
     told = f"heartbeats take {topics} from the group's subscription again and again"
     return [Fault("subscription_mismatch", members, lines[0][0], None, [event for _, event in lines][:LINES_MAX], told)]
@@ -132,7 +133,7 @@ def _who_says_what(spans: Sequence[_Span], verb: str) -> str:
     for each in spans:
         by_word[each.said].add(each.life.client_id)
     ordered = sorted(by_word.items(), key=lambda item: (len(item[1]), item[0]))
-    return "; ".join(f"{named(sorted(who))} {verb if len(who) == 1 else verb[:-1]} {word}" for word, who in ordered)
+    return "; ".join(f"{named(sorted(who, key=clear))} {verb if len(who) == 1 else verb[:-1]} {word}" for word, who in ordered)
 
 
 def _shared_ids(group: Group, end: int) -> list[Fault]:
@@ -175,7 +176,8 @@ def _called(ids: list[str]) -> str:
 def _fault(kind: str, spans: Sequence[_Span], end: int, detail: str) -> Fault:
     low, high = _together(spans, twice=kind == "client_id_conflict")
     lines = [each.life.timed[0][1] for each in spans if each.life.timed]
-    return Fault(kind, sorted({each.life.client_id for each in spans}), low, None if high >= end else high, lines[:LINES_MAX], detail)
+    members = sorted({each.life.client_id for each in spans}, key=clear)
+    return Fault(kind, members, low, None if high >= end else high, lines[:LINES_MAX], detail)
 
 
 def _together(spans: Sequence[_Span], *, twice: bool) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from models.ids import make_id
 from models.incidents import Limits, spell
+from models.names import clear
 from models.rocketmq.conditions import Fault
 from models.rocketmq.ownership import Window
 from models.rocketmq.spans import Spans
@@ -144,7 +145,7 @@ def _worst(rows: Sequence[Rebalance]) -> Person | None:
         people = [person for row in rows if causes is None or row.cause in causes for person in row.offenders if person.client_id]
         if people:
             counts = Counter(person.client_id for person in people)
-            return min(people, key=lambda person: (-counts[person.client_id], person.client_id or ""))
+            return min(people, key=lambda person: (-counts[person.client_id], clear(person.client_id or "")))
     return None
 
 

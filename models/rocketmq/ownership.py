@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from models.names import clear
 from models.rocketmq.lives import Life
 from models.rocketmq.routes import Reads, Routes
 from models.rocketmq.runs import queue_of
@@ -199,7 +200,7 @@ def _stretches(topic: str, queue: str, held: list[tuple[int, int, Life]], asked:
         for comes, holder in edges[low]:
             (there.append if comes else there.remove)(holder)
         holders = [life for life in there if life is not None]
-        owners = tuple(sorted(life.client_id for life in holders))
+        owners = tuple(sorted((life.client_id for life in holders), key=clear))
         inferred = any(not life.file for life in holders)
         wanted = len(holders) < len(there)
         kind = "two_owners" if len(owners) > 1 else "owned" if owners else "no_owner" if wanted else ""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from models.names import clear
 from models.rocketmq.allocation import AllocationError, Queue, Strategy, java_order, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.lists import How
 from models.rocketmq.lives import Life
@@ -187,7 +188,7 @@ class Unseen:
     def _lives_of(self, who: str, changes: Sequence[Change]) -> Iterator[Life]:
         """What one client lived through without a file: where it has one, it stands on the list more often than its files tell."""
         files = self.group.lives_of(who)
-        if files and UNIQUE in who:
+        if files and UNIQUE in clear(who):
             return
         life: Life | None = None
         frozen: int | None = None

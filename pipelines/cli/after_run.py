@@ -13,6 +13,7 @@ from pipelines.cli.console import Talk
 
 if TYPE_CHECKING:
     from conf.settings import Settings
+    from parsers.redaction import Redaction
     from pipelines.jobs.alerts import AlertOptions, Send
     from pipelines.jobs.run import RunOutcome
 
@@ -29,6 +30,7 @@ class Followers:
     report: Path | None = None
     alerts: AlertOptions | None = None
     send: Send | None = None
+    redaction: Redaction | None = None
 
     def succeeded(self, outcome: RunOutcome) -> None:
         """After a run that published, or found nothing new."""
@@ -56,7 +58,9 @@ class Followers:
 
     def failed(self, error: BaseException, exit_code: int) -> None:
         """After a run that ended with an error."""
-        self._log("run failed", exit_code=exit_code, error=str(error))
+        from pipelines.jobs.run import shown
+
+        self._log("run failed", exit_code=exit_code, error=shown(error, self.redaction))
         if self.metrics is not None:
             self._write_metrics(exit_code, {}, {}, {}, succeeded=False)
 

@@ -33,6 +33,8 @@ class Asked:
     around: str | None = None
     zone: str | None = None
     settings_file: Path | None = None
+    redact: str | None = None
+    redact_key: Path | None = None
     quiet: bool = False
     verbose: bool = False
 
@@ -54,12 +56,15 @@ def _asked(
     until: o.Until = None,
     around: o.Around = None,
     tz: o.Zone = None,
+    redact: o.Redact = None,
+    redact_key: o.RedactKey = None,
     settings: o.SettingsFile = None,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> Asked:
     return Asked(
-        paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, around, tz, settings, quiet, verbose
+        paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, around, tz, settings, redact, redact_key,
+        quiet, verbose,
     )  # fmt: skip
 
 

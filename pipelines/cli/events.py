@@ -24,6 +24,8 @@ def events(
     kafka_version: o.KafkaVersions = None,
     group: o.Groups = None,
     jsonl: o.AsJsonLines = True,  # noqa: ARG001 - said for the reader of a script; there is no other form
+    redact: o.Redact = None,
+    redact_key: o.RedactKey = None,
     settings: o.SettingsFile = None,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
@@ -32,12 +34,14 @@ def events(
     from conf.settings import load_settings
     from parsers.reader import find_files, read_file, unmatched_globs
     from pipelines.cli.answers import Stream
-    from pipelines.cli.rules import Given, read_options
+    from pipelines.cli.rules import Given, read_options, shown_as
     from pipelines.cli.source import check_paths
 
     talk = Talk(quiet=quiet, verbose=verbose)
     check_paths(paths)
-    options = read_options(load_settings(settings), Given(log_tz, cluster, kafka_version), fold_runs=False)
+    options = read_options(
+        load_settings(settings), Given(log_tz, cluster, kafka_version, redact=redact, redact_key=redact_key), fold_runs=False
+    )
     found = find_files(paths, options)
     if found.missing:
         raise NothingReadable(f"{found.missing[0]}: no such file or folder")
@@ -46,7 +50,7 @@ def events(
         raise NothingReadable(f"no log could be read{reason}")
     for text in unmatched_globs(found, options):
         talk.warn(f"{text!r} fits no file")
-    wanted = frozenset(group or ())
+    wanted = frozenset(shown_as(group or (), options.redaction))
     stream = Stream()
     broken = any(skip.named for skip in found.skipped)
     total, done = sum(source.size_bytes for source in found.files), 0

@@ -79,7 +79,11 @@ def _from_file(asked: Asked, source: Source, file: str, line: int) -> tuple[Even
     from parsers.reader import find_files, read_file
     from pipelines.cli.rules import Given, read_options
 
-    options = read_options(source.settings, Given(asked.log_zones, asked.clusters, asked.kafka_versions), fold_runs=False)
+    options = read_options(
+        source.settings,
+        Given(asked.log_zones, asked.clusters, asked.kafka_versions, redact=asked.redact, redact_key=asked.redact_key),
+        fold_runs=False,
+    )
     found = find_files(list(asked.paths or ()), options)
     batches = (chunk.events for each in found.files if each.name == file for chunk in read_file(each, options))
     return last_before(batches, line)

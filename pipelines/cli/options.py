@@ -75,6 +75,19 @@ SettingsFile = Annotated[
     Path | None,
     typer.Option("--settings", metavar="FILE", help="Settings (TOML); the keys are those of conf/default.toml.", rich_help_panel=READ),
 ]
+Redact = Annotated[
+    str | None,
+    typer.Option(
+        "--redact",
+        metavar="KINDS",
+        help="Put pseudonyms in place of names: hosts,client_ids,groups,topics,users. The key is in GROUPSCOPE_REDACT_KEY or a file.",
+        rich_help_panel=READ,
+    ),
+]
+RedactKey = Annotated[
+    Path | None,
+    typer.Option("--redact-key", metavar="FILE", help="File that holds the key of --redact, 16 bytes or more.", rich_help_panel=READ),
+]
 Groups = Annotated[
     list[str] | None,
     typer.Option("--group", metavar="NAME", help="Only this group. Repeatable.", rich_help_panel=SHOW, autocompletion=completion.groups),

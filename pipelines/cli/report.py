@@ -61,6 +61,8 @@ def title_of(asked: Asked, source: Source) -> str:
     """What was analysed, without folders that say nothing to others."""
     paths = list(asked.paths or ()) or [asked.warehouse or source.settings.warehouse.uri]
     names = [Path(path).name or Path(path).resolve().name or path for path in paths]
+    if source.redaction is not None:
+        names = [source.redaction.path(name) for name in names]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 

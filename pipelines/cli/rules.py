@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import UsageError
@@ -12,7 +14,11 @@ from pipelines.errors import UsageError
 if TYPE_CHECKING:
     from conf.settings import Settings
     from parsers.reader import ReadOptions
+    from parsers.redaction import Redaction
     from pipelines.local import AnalyzeOptions
+
+KEY_VARIABLE = "GROUPSCOPE_REDACT_KEY"
+"""Holds the key of pseudonyms, if no file does."""
 
 ASSUMABLE = {
     "session_timeout_ms": ("session_timeout_ms", 1),
@@ -33,6 +39,8 @@ class Given:
     clusters: Sequence[str] | None = None
     kafka_versions: Sequence[str] | None = None
     assumptions: Sequence[str] | None = None
+    redact: str | None = None
+    redact_key: Path | None = None
 
 
 def rule(text: str, option: str) -> tuple[str | None, str]:
@@ -80,10 +88,40 @@ def read_options(settings: Settings, given: Given, *, fold_runs: bool) -> ReadOp
         kafka_versions=_rules(settings.input.kafka_versions, given.kafka_versions, "--kafka-version"),
         max_record_bytes=settings.input.max_record_bytes,
         fold_runs=fold_runs,
+        redaction=redaction_of(settings, given),
     )
     for _, zone in read.log_tz:
         check_zone(zone, "--log-tz")
     return read
+
+
+def redaction_of(settings: Settings, given: Given) -> Redaction | None:
+    """The redaction that was asked for. Its key is never an argument, which other users of the machine can see."""
+    kinds = [kind.strip() for kind in given.redact.split(",")] if given.redact is not None else list(settings.privacy.redact)
+    if not kinds:
+        return None
+    from parsers.redaction import BadKeyError, Redaction
+
+    path = given.redact_key or (Path(settings.privacy.key_file) if settings.privacy.key_file else None)
+    try:
+        key = path.read_bytes().strip() if path is not None else os.environ.get(KEY_VARIABLE, "").encode()
+    except OSError as error:
+        raise UsageError(f"{path}: the key of --redact can't be read: {error.strerror or error}") from error
+    if not key:
+        raise UsageError(f"--redact needs a key: put one into {KEY_VARIABLE}, or name a file with --redact-key")
+    try:
+        return Redaction(kinds, key)
+    except BadKeyError as error:
+        raise UsageError(f"--redact: {error}") from error
+
+
+def shown_as(groups: Iterable[str], redaction: Redaction | None) -> list[str]:
+    """Groups as answers name them: somebody who redacts them still asks for them by name, or by pseudonym."""
+    if redaction is None:
+        return list(groups)
+    from parsers.redaction import PSEUDONYM
+
+    return [group if PSEUDONYM.fullmatch(group) else redaction.group(group, {}) for group in groups]
 
 
 def check_zone(zone: str, option: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -50,6 +50,12 @@ Reports = Annotated[
     Path | None,
     typer.Option("--report", metavar="DIR", help="Keep a page per incident and an index in this folder.", rich_help_panel=o.HOW),
 ]
+DataDocs = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-docs", metavar="DIR", help="Write what the quality gates found, as pages of Great Expectations.", rich_help_panel=o.HOW
+    ),
+]
 Alert = Annotated[
     str | None,
     typer.Option("--alert", metavar="URL", help="Tell of each new incident once: a web hook, or a URL of Apprise.", rich_help_panel=o.HOW),
@@ -74,10 +80,13 @@ def run(
     once: Once = False,
     metrics: Metrics = None,
     report: Reports = None,
+    data_docs: DataDocs = None,
     alert: Alert = None,
     alert_at: AlertAt = "critical",
     log_json: LogJson = False,
     as_json: o.AsJson = False,
+    redact: o.Redact = None,
+    redact_key: o.RedactKey = None,
     settings: o.SettingsFile = None,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
@@ -97,11 +106,22 @@ def run(
     if not place:
         raise UsageError("--warehouse is missing: name the folder or URI below which the tables are to be")
     check_paths(inputs)
-    given = analyze_options(loaded, Given(log_tz, cluster, kafka_version, assume))
+    given = analyze_options(loaded, Given(log_tz, cluster, kafka_version, assume, redact, redact_key))
     talk = Talk(quiet=quiet, verbose=verbose)
     spark = dict(map(pair, conf or ()))
-    options = RunOptions(inputs, place, read=given.read, assume=given.assume, limits=given.limits, spark=spark, rebuild=rebuild)
+    options = RunOptions(
+        inputs,
+        place,
+        read=given.read,
+        assume=given.assume,
+        limits=given.limits,
+        spark=spark,
+        rebuild=rebuild,
+        thresholds=asdict(loaded.quality),
+        data_docs=data_docs,
+    )
     followers = Followers(place, loaded, talk, log_json, metrics, report, *_alerts(alert, alert_at))
+    followers = replace(followers, redaction=given.read.redaction)
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
     return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
 

@@ -7,13 +7,16 @@ import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conf.settings import Settings, load_settings
 from dashboards.units import Clock
 from pipelines.cli import codes
 from pipelines.cli.asked import Asked
 from pipelines.errors import NothingReadable, UsageError
+
+if TYPE_CHECKING:
+    from parsers.redaction import Redaction
 
 
 @dataclass(slots=True)
@@ -26,6 +29,7 @@ class Source:
     codes: list[int]
     skipped: list[dict[str, Any]]
     whole: Any = None
+    redaction: Redaction | None = None
 
     @property
     def layouts(self) -> Sequence[Any]:
@@ -35,6 +39,7 @@ class Source:
 
 def open_source(asked: Asked) -> Source:
     """Read what was asked for, and choose from it what was asked for."""
+    from pipelines.cli.rules import shown_as
     from pipelines.cli.selection import select
     from pipelines.cli.when import moment, window
 
@@ -47,6 +52,8 @@ def open_source(asked: Asked) -> Source:
             raise UsageError("--around says from when and until when: give it without --since and --until")
         since, until = window(asked.around, clock.zone_name)
     warehouse = asked.warehouse or (settings.warehouse.uri if not asked.paths else "")
+    if asked.redact and not asked.paths:
+        raise UsageError("--redact is for logs that are read: the tables of a warehouse hold names as groupscope run has put them there")
     if asked.paths and asked.warehouse:
         raise UsageError("give either PATH... or --warehouse, not both")
     if asked.paths:
@@ -57,8 +64,9 @@ def open_source(asked: Asked) -> Source:
         analysis, found = Warehouse(warehouse), []
     else:
         raise UsageError("nothing to read: give log files or folders, or --warehouse with the tables of groupscope run")
-    rows = select(analysis, asked.groups, since, until)
-    return Source(rows, clock, settings, found, getattr(analysis, "skipped", []), analysis)
+    redaction = getattr(analysis, "redaction", None)
+    rows = select(analysis, shown_as(asked.groups or (), redaction), since, until)
+    return Source(rows, clock, settings, found, getattr(analysis, "skipped", []), analysis, redaction)
 
 
 def clock_of(zone: str | None, settings: Settings) -> Clock:
@@ -98,14 +106,17 @@ def _analysis(asked: Asked, settings: Settings) -> tuple[Any, list[int]]:
 
     talk, paths = asked.talk, list(asked.paths or ())
     check_paths(paths)
-    options = analyze_options(settings, Given(asked.log_zones, asked.clusters, asked.kafka_versions, asked.assumptions))
+    options = analyze_options(
+        settings, Given(asked.log_zones, asked.clusters, asked.kafka_versions, asked.assumptions, asked.redact, asked.redact_key)
+    )
     with talk.progress("reading") as progress:
         analysis = analyze(paths, options, progress)
     if analysis.missing:
         raise NothingReadable(f"{analysis.missing[0]}: no such file or folder")
     for text in analysis.warnings:
         talk.warn(text)
-    return analysis, input_codes(analysis, paths)
+    shown = options.read.redaction
+    return analysis, input_codes(analysis, paths if shown is None else list(map(shown.path, paths)))
 
 
 def input_codes(analysis: Any, paths: Sequence[str]) -> list[int]:

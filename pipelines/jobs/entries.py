@@ -40,6 +40,8 @@ class Run:
     model_version: str
     run_number: int = 0
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    host: str | None = None
+    """What stands for the name of this machine, where that is redacted."""
 
     def row(self) -> dict[str, Any]:
         """As a row of the table, as far as the run knows it when it begins."""
@@ -61,9 +63,9 @@ def published_from(row: Mapping[str, Any]) -> Published:
     )
 
 
-def holds(row: Mapping[str, Any], stale_after: timedelta) -> bool:
+def holds(row: Mapping[str, Any], stale_after: timedelta, here: str | None = None) -> bool:
     """Whether the process of an entry that is `running` lives, as far as can be told."""
-    lives = Owner.read(row["owner"]).lives()
+    lives = Owner.read(row["owner"]).lives(here)
     return lives if lives is not None else datetime.now(UTC) - row["seen_at"] < stale_after
 
 

@@ -69,16 +69,29 @@ class Ingested:
 
 
 def ingest(
-    warehouse: Warehouse, found: Discovery, options: ReadOptions, stamp: Stamp, *, block_bytes: int, rebuild: bool = False
+    warehouse: Warehouse,
+    found: Discovery,
+    options: ReadOptions,
+    stamp: Stamp,
+    *,
+    block_bytes: int,
+    rebuild: bool = False,
+    forget: bool = False,
 ) -> Ingested:
-    """Bring bronze and silver up to date with the files found."""
+    """Bring bronze and silver up to date with the files found; `forget` what is read no more."""
     stored = stored_files(warehouse.read("log_files").toArrow())
     states = parse_states(warehouse.read("state_snapshots").select("kind", "subject", "state", "model_version").toArrow().to_pylist(), FILE)
     todo = plan_of(stored, states, found, options, rebuild=rebuild)
+    if forget:
+        todo.renamed.clear()
+        todo.gone |= stored.keys() - {source.name for source, _ in todo.read}
     records = parsed(warehouse.spark, todo.read, options, block_bytes).persist() if todo.read else None
     try:
         work = _Ingest(warehouse, found, options, stamp, block_bytes, stored, states, todo, records)
-        return work.do()
+        done = work.do()
+        if forget:
+            done.touched.whole |= {row["cluster"] for row in stored.values()}
+        return done
     finally:
         if records is not None:
             records.unpersist()

@@ -24,9 +24,10 @@ class Owner:
     jvm_born: str | None = None
 
     @classmethod
-    def here(cls) -> Owner:
+    def here(cls, host: str | None = None) -> Owner:
+        """This process. `host` stands for the name of this machine where that is not to be told."""
         jvm = _own_jvm()
-        return cls(socket.gethostname(), os.getpid(), _born(os.getpid()), jvm, None if jvm is None else _born(jvm))
+        return cls(host or socket.gethostname(), os.getpid(), _born(os.getpid()), jvm, None if jvm is None else _born(jvm))
 
     def text(self) -> str:
         return json.dumps({name: getattr(self, name) for name in sorted(self.__dataclass_fields__)})
@@ -36,9 +37,9 @@ class Owner:
         values = json.loads(text)
         return cls(values["host"], values["process"], values["born"], values.get("jvm"), values.get("jvm_born"))
 
-    def lives(self) -> bool | None:
-        """Whether the process is still there; None for one of another host."""
-        return _lives(self.process, self.born) if self.host == socket.gethostname() else None
+    def lives(self, here: str | None = None) -> bool | None:
+        """Whether the process is still there; None for one of another host. `here` may stand for the name of this one."""
+        return _lives(self.process, self.born) if self.host in {socket.gethostname(), here} else None
 
     def wait_for_jvm(self, seconds: float) -> bool:
         """Wait until the JVM of a process that is gone is gone too; false where it is not."""

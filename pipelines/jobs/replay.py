@@ -20,6 +20,7 @@ from models.cluster import CLUSTER_EVENTS, ClusterFacts, fact_rows
 from models.incidents import Limits
 from models.kafka.outages_readers import Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
+from parsers.redaction import Redaction
 from pipelines.jobs.files import FileRow
 from pipelines.jobs.ingest import Touched
 from pipelines.jobs.states import CLUSTER, State, state_rows
@@ -48,6 +49,7 @@ class ReplayOptions:
 
     assume: Mapping[str, int] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    redaction: Redaction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,9 @@ class _Replay:
         if not self.whole and not groups:
             return []
         wanted = _of_groups(self.whole, groups, F.col("group"))
-        tagged = replayed(events.where(wanted), GroupReplay(facts, nodes, self.options.limits), self._partitions()).persist()
+        tagged = replayed(
+            events.where(wanted), GroupReplay(facts, nodes, self.options.limits, self.options.redaction), self._partitions()
+        ).persist()
         self.held.append(tagged)
         for table in GROUP_TABLES:
             of_stage = wanted
@@ -195,7 +199,9 @@ class _Replay:
         if not clusters:
             return []
         wanted = F.col("cluster").isin(sorted(clusters))
-        rocket = rocket_replayed(events.where(wanted), self._partitions(), rocket_ends_of(files), self.options.limits).persist()
+        rocket = rocket_replayed(
+            events.where(wanted), self._partitions(), rocket_ends_of(files), self.options.limits, self.options.redaction
+        ).persist()
         self.held.append(rocket)
         for table in ROCKET_TABLES:
             self._take(table, rows_of(table, rocket), wanted & (F.col("system") == ROCKETMQ))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import socket
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,10 +33,11 @@ from pipelines.versions import catalogue_version, model_version, product_version
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from parsers.redaction import Redaction
     from pipelines.jobs.ingest import Ingested, Touched
     from pipelines.jobs.replay import Replayed
     from pipelines.jobs.runs import Runs
-    from pipelines.quality.gate import Result
+    from pipelines.quality.gate import Result, Validation
     from pipelines.tables import Change, Stamp, Warehouse
 
 GOOD, SOME_REJECTED, OUR_BUG, INTERRUPTED = 0, 4, 70, 130
@@ -55,6 +57,8 @@ class RunOptions:
     spark: Mapping[str, str] = field(default_factory=dict)
     rebuild: bool = False
     """Read everything again that is there, and replay everything; what is gone stays as it was read."""
+    data_docs: Path | None = None
+    """Folder for pages of what the gates found, also where they stop the run."""
     block_bytes: int = FOLD_BLOCK_BYTES
     """Reading of a file that grows goes on at the last multiple of this."""
     stale_after: timedelta = timedelta(minutes=10)
@@ -102,7 +106,7 @@ def run(options: RunOptions) -> RunOutcome:
         with _timed(outcome, "session"):
             warehouse, register = _open(options)
         register.start(entry)
-        with _closed_on_error(register, entry, outcome):
+        with _closed_on_error(register, entry, outcome, options):
             job = _Job(options, read, warehouse, register, entry, outcome, checker)
             with register.alive(entry):
                 job.work(found)
@@ -118,7 +122,7 @@ def _spared(options: RunOptions, found: Discovery, read: ReadOptions, entry: Run
         unchanged = nothing_new(options.warehouse, found, read, entry, options.stale_after)
     if unchanged is None:
         return False
-    note_files(outcome, unchanged.files, options.inputs, [])
+    note_files(outcome, unchanged.files, entry.inputs, [])
     outcome.table_versions = dict(unchanged.before.table_versions)
     outcome.spared = True
     write_down(options.warehouse, entry, unchanged, outcome.exit_code, outcome.counts, outcome.timings)
@@ -174,13 +178,28 @@ def _open(options: RunOptions) -> tuple[Warehouse, Runs]:
 
 
 def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> Run:
+    redaction = read.redaction
     told = {
-        "read": dataclasses.asdict(read),
+        "read": _told(read),
         "assume": dict(options.assume),
         "limits": dataclasses.asdict(options.limits),
         "thresholds": dict(options.thresholds),
     }
-    return Run(run_id, list(options.inputs), told, product_version(), catalogue_version(), model_version())
+    inputs = list(options.inputs)
+    if redaction is None:
+        return Run(run_id, inputs, told, product_version(), catalogue_version(), model_version())
+    told["redact"] = redaction.facts
+    host = redaction.host(socket.gethostname(), {})
+    return Run(run_id, list(map(redaction.path, inputs)), told, product_version(), catalogue_version(), model_version(), host=host)
+
+
+def _told(read: ReadOptions) -> dict[str, Any]:
+    """How a run reads, to be written down: no key, and globs without the names in them."""
+    told = dataclasses.asdict(dataclasses.replace(read, redaction=None))
+    del told["redaction"]
+    for name in ("log_tz", "clusters", "kafka_versions") if read.redaction is not None else ():
+        told[name] = [(glob and read.redaction.path(glob), value) for glob, value in told[name]]  # type: ignore[union-attr]
+    return told
 
 
 @contextmanager
@@ -193,17 +212,19 @@ def _timed(outcome: RunOutcome, stage: str) -> Iterator[None]:
 
 
 @contextmanager
-def _closed_on_error(register: Runs, entry: Run, outcome: RunOutcome) -> Iterator[None]:
+def _closed_on_error(register: Runs, entry: Run, outcome: RunOutcome, options: RunOptions) -> Iterator[None]:
     """Close the entry of a run that fails, and give the disk's errors their name."""
     from pipelines.jobs.entries import FAILED
 
     try:
         yield
     except BaseException as error:
-        failure = _named(error)
+        failure = _named(error, options.warehouse)
         code = getattr(failure, "exit_code", INTERRUPTED if isinstance(error, KeyboardInterrupt) else OUR_BUG)
         try:
-            register.finish(entry, FAILED, code, counts=outcome.counts, timings=outcome.timings, error=str(failure)[:4000])
+            register.finish(
+                entry, FAILED, code, counts=outcome.counts, timings=outcome.timings, error=shown(failure, options.read.redaction)[:4000]
+            )
         except Exception:
             _log.exception("the entry of run %s could not be closed", entry.run_id)
         if failure is error:
@@ -211,12 +232,27 @@ def _closed_on_error(register: Runs, entry: Run, outcome: RunOutcome) -> Iterato
         raise failure from error
 
 
-def _named(error: BaseException) -> BaseException:
-    text = str(error)
-    if not isinstance(error, JobError) and ("No space left on device" in text or "Permission denied" in text):
-        reason = "no space left" if "No space" in text else "permission denied"
-        return CannotWrite(f"the warehouse can't be written: {reason}")
-    return error
+def shown(error: BaseException, redaction: Redaction | None) -> str:
+    """What an error says, to be written down."""
+    return str(error) if redaction is None else redaction.text(str(error), {}, strict=True)
+
+
+_DISK = {
+    "No space left on device": "no space left",
+    "Disk quota exceeded": "its quota is exceeded",
+    "File too large": "a file has reached the limit of its size (ulimit -f)",
+    "Read-only file system": "it is read-only",
+    "Permission denied": "permission denied",
+}
+"""What the system says when it can't write -> what we say."""
+
+
+def _named(error: BaseException, place: str) -> BaseException:
+    """The disk's errors by their name, whatever they come wrapped in."""
+    said = None if isinstance(error, JobError) else next((named for words, named in _DISK.items() if words in str(error)), None)
+    if said is None:
+        return error
+    return CannotWrite(f"{place}, or the folder of Spark's temporary files, can't be written: {said}; mend that and run again")
 
 
 @dataclass(slots=True)
@@ -229,6 +265,8 @@ class _Job:
     outcome: RunOutcome
     checker: Future[None]
     """Done when the library of the gates is loaded."""
+    seen: list[Validation] = field(default_factory=list)
+    """What the gates found, for their pages."""
 
     def work(self, found: Discovery) -> None:
         from pipelines.jobs.ingest import ingest
@@ -241,9 +279,13 @@ class _Job:
         if before is not None and not rebuild:
             check_versions(before, self.entry)
         settled = before is not None and not rebuild and self._settled(before)
+        # Names that are to be hidden from now on must not stay where nothing is read again.
+        forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
         with _timed(self.outcome, "ingest"):
-            ingested = ingest(self.warehouse, found, self.read, stamp, block_bytes=self.options.block_bytes, rebuild=rebuild)
-        note_files(self.outcome, ingested.files, self.options.inputs, ingested.read)
+            ingested = ingest(self.warehouse, found, self.read, stamp, block_bytes=self.options.block_bytes, rebuild=rebuild, forget=forget)
+        if forget:
+            self.register.scrub(self.entry)
+        note_files(self.outcome, ingested.files, self.entry.inputs, ingested.read)
         self.outcome.changes |= ingested.changes
         if settled and not any(ingested.changes.values()):
             return
@@ -287,8 +329,19 @@ class _Job:
         sizes = [frame.agg(F.lit(name).alias("table"), F.count("*").alias("count")) for name, frame in frames.items()]
         counts = {row["table"]: row["count"] for row in reduce(DataFrame.unionByName, sizes).collect()}
         self.checker.result()
-        results += run_gate("silver", frames, counts, self.options.thresholds)
+        results += run_gate("silver", frames, counts, self.options.thresholds, {} if everything else self._whole(frames), self.seen)
         stop_if_failed(results)
+
+    def _whole(self, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+        """The ledger, and all rows of those files whose row in it may have changed."""
+        from pyspark.sql import functions as F
+
+        whole = {"log_files": self.warehouse.read("log_files")}
+        if "log_files" in frames:
+            changed = F.broadcast(frames["log_files"].select(F.col("path").alias("file")))
+            for name in ("rejected_records", "unknown_in_files", "events"):
+                whole[name] = self.warehouse.read(name).join(changed, "file", "left_semi")
+        return whole
 
     def _replay_and_write(self, files: list[FileRow], touched: Touched, stamp: Stamp, results: list[Result]) -> None:
         from pyspark.sql import functions as F
@@ -300,7 +353,8 @@ class _Job:
         began = time.monotonic()
         stored = self.warehouse.read("state_snapshots").where(F.col("kind") == CLUSTER)
         states = parse_states(stored.toArrow().to_pylist(), CLUSTER)
-        with replay(self.warehouse, files, touched, states, ReplayOptions(self.options.assume, self.options.limits)) as rows:
+        options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction)
+        with replay(self.warehouse, files, touched, states, options) as rows:
             self.outcome.timings["replay"] = round(time.monotonic() - began, 3)
             self.outcome.counts |= rows.counts
             self.outcome.counts["groups_replayed"] = rows.groups
@@ -315,12 +369,16 @@ class _Job:
 
         if rows.frames:
             self.checker.result()
-            results += run_gate("gold", rows.frames, rows.counts, self.options.thresholds, rows.whole)
+            results += run_gate("gold", rows.frames, rows.counts, self.options.thresholds, rows.whole, self.seen)
             stop_if_failed(results)
 
     def _record(self, results: list[Result], stamp: Stamp) -> None:
         from pipelines.jobs.publish import record_results
 
+        if self.options.data_docs is not None and self.seen:
+            from pipelines.quality.docs import write_docs
+
+            write_docs(self.options.data_docs, self.seen)
         if results:
             with _timed(self.outcome, "record"):
                 self.outcome.changes["quality_results"] = record_results(self.warehouse, results, stamp)

@@ -57,11 +57,13 @@ class Runs:
     def __init__(self, warehouse: Warehouse, stale_after: timedelta) -> None:
         self._warehouse = warehouse
         self._stale_after = stale_after
+        self._here: str | None = None
         self.before: Published | None = None
         """The last published run, once the warehouse is taken."""
 
     def start(self, run: Run) -> None:
         """Take the warehouse, or raise WarehouseBusy. Runs that ended without a word are closed."""
+        self._here = run.host
         rows = self._rows(F.lit(True)).select("run_id", "run_number", "status", "owner", "seen_at").toArrow().to_pylist()
         self._refuse_if_held([row for row in rows if row["status"] == RUNNING])
         run.run_number = 1 + max((row["run_number"] for row in rows), default=0)
@@ -127,6 +129,19 @@ class Runs:
         }
         self._update(F.col("run_id") == run.run_id, told)
 
+    def scrub(self, run: Run) -> None:
+        """Take names out of the entries of earlier runs, which told them before they were to be redacted."""
+        others = F.col("run_id") != run.run_id
+        values: dict[str, str | Column] = {
+            "inputs": F.array().cast("array<string>"),
+            "owner": F.lit("{}"),
+            "error": F.lit(None).cast("string"),
+        }
+        kept = {name: value for name, value in (self.before.options if self.before else {}).items() if name != "read"}
+        DeltaTable.forPath(self._warehouse.spark, self._warehouse.path(RUNS)).update(
+            others & (F.col("status") != RUNNING), values | {"options": F.lit(json.dumps(kept, sort_keys=True, default=str))}
+        )
+
     def expire(self, before: datetime) -> int:
         """Remove entries of runs that ended before that time, but for the last published one; say how many."""
         kept = self.before.run_number if self.before is not None else -1
@@ -182,15 +197,15 @@ class Runs:
 
     def _lives(self, row: Mapping[str, Any]) -> bool:
         owner = Owner.read(row["owner"])
-        lives = holds(row, self._stale_after)
+        lives = holds(row, self._stale_after, self._here)
         # A killed driver leaves a JVM for a moment, which may still be writing.
-        return lives or (owner.lives() is False and not owner.wait_for_jvm(JVM_SECONDS))
+        return lives or (owner.lives(self._here) is False and not owner.wait_for_jvm(JVM_SECONDS))
 
     def _append(self, run: Run) -> None:
         row = run.row() | {
             "status": RUNNING,
             "seen_at": run.started_at,
-            "owner": Owner.here().text(),
+            "owner": Owner.here(run.host).text(),
         }
         table = pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema())
         frame = self._warehouse.spark.createDataFrame(table)

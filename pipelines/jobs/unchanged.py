@@ -77,7 +77,7 @@ def _nothing_new(uri: str, found: Discovery, options: ReadOptions, run: Run, sta
     rows = runs.to_pyarrow_table(columns=["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
     for row in rows:
         if row["status"] == RUNNING:
-            if holds(row, stale_after):
+            if holds(row, stale_after, run.host):
                 raise WarehouseBusy(held(row))
             return None
     published = [row for row in rows if row["status"] == PUBLISHED]

@@ -26,9 +26,12 @@ def parsed(spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None
     spark.dataSource.register(BrokerLogs)
     found = [dataclasses.replace(source, path=os.path.abspath(source.path)) for source, _ in sources]
     starts = {source.name: [start.offset, start.line] for source, start in sources if start is not None}
+    reader = spark.read.format(NAME)
+    if options.redaction is not None:
+        told = options.redaction
+        reader = reader.option("redact", json.dumps(sorted(told.kinds))).option("redact_secret", told.secret)
     return (
-        spark.read.format(NAME)
-        .option("sources", sources_json(found))
+        reader.option("sources", sources_json(found))
         .option("starts", json.dumps(starts))
         .option("block_bytes", block_bytes)
         .option("log_tz", json.dumps(list(options.log_tz)))

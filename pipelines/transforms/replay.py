@@ -24,6 +24,9 @@ from models.events import Witness
 from models.incidents import Limits
 from models.kafka.outages_readers import FOLLOWING, READER_EVENTS, Following, Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
+from models.names import learn
+from parsers.redacted_records import opened
+from parsers.redaction import Redaction
 from parsers.schema import EVENT_SCHEMA
 from pipelines.rows import to_batch
 from pipelines.schemas import TABLES
@@ -48,10 +51,11 @@ class GroupReplay:
     facts: Mapping[str, ClusterFacts]
     node_of: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    redaction: Redaction | None = None
 
     def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Rows:
         rows: dict[str, list[object]] = {table: [] for table in GROUP_TABLES}
-        for history in group_histories(group, batches, self.node_of, lambda _: cluster, self.facts):
+        for history in group_histories(group, _opened(batches, self.redaction), self.node_of, lambda _: cluster, self.facts):
             for table in HISTORY_TABLES:
                 rows[table] += getattr(history, table)
             rows["incidents"] += incidents_of(history, self.limits)
@@ -123,8 +127,20 @@ def _named(cluster: str, _: str) -> str:
     return cluster
 
 
+def _opened(batches: Iterator[pa.RecordBatch], redaction: Redaction | None) -> Iterator[pa.RecordBatch]:
+    """The same batches; the models learn meanwhile what the pseudonyms in them stand for."""
+    for batch in batches:
+        if redaction is not None:
+            learn(opened(redaction, batch))
+        yield batch
+
+
 def rocket_replayed(
-    events: DataFrame, partitions: int, logs_end: Mapping[str, int] | None = None, limits: Limits | None = None
+    events: DataFrame,
+    partitions: int,
+    logs_end: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
+    redaction: Redaction | None = None,
 ) -> DataFrame:
     """Rows of all of ROCKET_TABLES, tagged as those of groups are. RocketMQ's clients are looked at together, cluster by cluster."""
     clustered = events.where(F.col("event").startswith("Rocket")).select("cluster", *EVENT_SCHEMA.names).repartition(partitions, "cluster")
@@ -132,7 +148,7 @@ def rocket_replayed(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
-            for history in rocket_histories(parts, lambda _, name=cluster: name, logs_end or {}, limits or Limits()):  # type: ignore[misc]
+            for history in rocket_histories(_opened(parts, redaction), lambda _, name=cluster: name, logs_end or {}, limits or Limits()):  # type: ignore[misc]
                 for table in ROCKET_TABLES:
                     rows = getattr(history, table)
                     for start in range(0, len(rows), ROWS_AT_ONCE):

@@ -1,0 +1,101 @@
+"""Ordinary words: what logs print of their own accord, told from names that somebody has given.
+
+Ordinary is what the fixed words of the catalogue hold, what `words.yaml` lists, numbers, ids that are random, and names
+of classes of the products and of Java. Whatever else a text holds may be a name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib import resources
+
+_TOKEN = re.compile(r"[^\W_](?:[\w.@#$%+~-]*[^\W_])?|_+[\w.-]*", re.UNICODE)
+_PART = re.compile(r"[A-Za-z]+|\d+|[^\W\d_]+")
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
+_SLOT = re.compile(r"\{[^{}]*\}")
+_CLASS = re.compile(r"(?:org\.apache|javax?|kafka|scala|sun|jdk|com\.sun)(?:\.[\w$]+)+(?:@[0-9a-f]+)?")
+_RANDOM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[0-9a-f]*\d)[0-9a-f]{8,}|0x[0-9a-f]+|name-[a-z2-7]{12}")
+_INTERNAL = re.compile(r"__[a-z_]+(?:-\d+)?")
+_QUANTITY = re.compile(r"v?\d+(?:\.\d+)*(?:ms|s|m|h|d|k|kb|mb|gb|K|M|G|B|KB|MB|GB|T\d*|Z)?|\d{4}-\d\d-\d\dT[\d:.]+Z?|[A-Z]+\d")
+_ENDING = re.compile(r"(?:\.(?:log|out|txt|json|gz|bz2|xz|zst|tar|tgz|zip|old|bak|\d[\d_T-]*)|-\d{4}-\d\d-\d\d[\d-]*)+$")
+_SETTING = re.compile(r"[a-z][\w.]*", re.ASCII)
+_HELD_MAX = 100_000
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    import yaml
+
+    package = resources.files("parsers")
+    words = yaml.safe_load(package.joinpath("words.yaml").read_text(encoding="utf-8"))["words"].split()
+    source = json.loads(package.joinpath("messages", "compiled.json").read_text(encoding="utf-8"))
+    texts = [pattern["text"] for area in source["areas"] for entry in area["messages"] for pattern in entry.get("patterns", ())]
+    texts += [logger for area in source["areas"] for logger in area["loggers"]]
+    texts += json.dumps([source["prefixes"], source["reasons"], source["bodies"]]).split('"')
+    for text in texts:
+        words += [part for token in _PART.findall(_SLOT.sub(" ", text)) for part in (token, *_CAMEL.findall(token))]
+    return frozenset(map(str.lower, words))
+
+
+class Words:
+    """Tells ordinary words from others, which `name` replaces."""
+
+    def __init__(self, name: Callable[[str], str]) -> None:
+        self._name = name
+        self._held: dict[str, str] = {}
+
+    @staticmethod
+    def ordinary(token: str) -> bool:
+        """Whether a word says nothing of who or what somebody has named."""
+        if _RANDOM.fullmatch(token) or _CLASS.fullmatch(token):
+            return True
+        known = _vocabulary()
+        for part in _PART.findall(token):
+            if part.isdigit() or part.lower() in known:
+                continue
+            humps = _CAMEL.findall(part) if part.isascii() else []
+            if "".join(humps) != part or not all(hump.lower() in known for hump in humps):
+                return False
+        return True
+
+    @classmethod
+    def plain(cls, token: str) -> bool:
+        """Whether a word is ordinary and has no number in it: hosts and clients are often called `kafka-1`."""
+        if _RANDOM.fullmatch(token) or _CLASS.fullmatch(token) or _INTERNAL.fullmatch(token):
+            return True
+        parts = _PART.findall(token)
+        if len(parts) > 1 and any(len(part) == 1 and part.isalpha() for part in parts):
+            return False
+        mixed = any(map(str.isdigit, token)) and any(map(str.isalpha, token)) and not _QUANTITY.fullmatch(token)
+        return not mixed and cls.ordinary(token)
+
+    def kept(self, text: str, *, strict: bool = False) -> str:
+        """A text in which only ordinary words are left as they are, or, more strictly, only plain ones."""
+        if strict:
+            return _TOKEN.sub(lambda found: found[0] if self.plain(found[0]) else self._name(found[0]), text)
+        return _TOKEN.sub(self._kept, text)
+
+    def _kept(self, found: re.Match[str]) -> str:
+        token = found[0]
+        if (
+            found.string.startswith(" = ", found.end())
+            and found.string[found.start() - 1 : found.start()] == "\t"
+            and _SETTING.fullmatch(token)
+        ):
+            return token  # what is set, in a block of settings
+        told = self._held.get(token)
+        if told is None:
+            if len(self._held) >= _HELD_MAX:
+                self._held.clear()
+            told = self._held[token] = token if self.ordinary(token) else self._name(token)
+        return told
+
+    def kept_whole(self, part: str) -> str:
+        """A part of a path: as it is if all of it is ordinary, else a pseudonym with the ending of the file."""
+        ending = _ENDING.search(part)
+        stem, tail = (part[: ending.start()], ending[0]) if ending is not None else (part, "")
+        kept = self.plain(stem) and not ("." in stem and any(map(str.isalpha, stem)))
+        return (stem if kept else self._name(stem)) + tail

@@ -1,0 +1,149 @@
+"""Records without the names that are to be redacted: columns, fields and texts of one batch in step.
+
+A record is redacted by itself, so that it comes out the same however files are cut and in whatever order they are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from parsers.batches import canonical_json
+from parsers.redaction import PSEUDONYM, Own, Redaction
+
+SEALED = "sealed"
+"""The field of an event that holds, encrypted, the names that verdicts rest on."""
+
+Told = Callable[[str, Own], str]
+
+_CLIENTS = ("client_id", "instance_id", "reason_instance_id", "holder", "listed")
+_MEMBERS = (
+    *("member_id", "request_member_id", "reason_member_id", "old_member_id", "leader_id", "new_leader"),
+    *("members", "assigned_members", "reason_members"),
+)
+_TOPICS = ("fetchers", "partitions", "assigned", "revoked", "topics", "metadata", "detail")
+_HOSTS = ("client_host", "remote", "address", "coordinator", "broker")
+_PARTS = re.compile(r"[\s,;:=\[\]{}()]+")
+_PARTITION = re.compile(r".+-\d{1,6}")
+_COLUMNS = ("group", "topic", "client_id", "instance_id", "member_id")
+_TEXTS = ("thread", "text")
+
+
+def _makers(redaction: Redaction) -> dict[str, Told]:
+    """What makes the pseudonyms of a field that holds names and nothing else, or a list of them."""
+    return {
+        **dict.fromkeys(("group", "groups"), redaction.group),
+        **dict.fromkeys(("topic", "pattern", "regex"), redaction.topic),
+        **dict.fromkeys(_CLIENTS, redaction.client),
+        **dict.fromkeys(_MEMBERS, redaction.member),
+        **dict.fromkeys(_HOSTS, redaction.host),
+    }
+
+
+def redacted(redaction: Redaction, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of events, unknown or rejected records without names of the chosen kinds; `file` is redacted where it is found."""
+    if not batch.num_rows:
+        return batch
+    if kind != "events":
+        columns = {name: batch[name].to_pylist() for name in ("template", "text") if name in batch.schema.names}
+        cleaned = {name: [_unknown(redaction, text) for text in texts] for name, texts in columns.items()}
+        return _with(batch, cleaned)
+    return _with(batch, _events(redaction, batch))
+
+
+def _unknown(redaction: Redaction, text: str | None) -> str | None:
+    """What nobody understands may name anything anywhere."""
+    return None if text is None else redaction.text(text, {}, strict=True)
+
+
+def _events(redaction: Redaction, batch: pa.RecordBatch) -> dict[str, list[Any]]:
+    makers = _makers(redaction)
+    names = (*_COLUMNS, *_TEXTS, "fields", "system")
+    rows = zip(*(batch[name].to_pylist() for name in names), strict=True)
+    done: dict[str, list[Any]] = {name: [] for name in names[:-1]}
+    for row in rows:
+        values = dict(zip(names, row, strict=True))
+        for name, value in _record(redaction, makers, values):
+            done[name].append(value)
+    return done
+
+
+def _record(redaction: Redaction, makers: Mapping[str, Told], values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    own: Own = {}
+    for name in _COLUMNS:
+        value = values[name]
+        yield name, value if value is None else makers[name](value, own)
+    fields: dict[str, Any] = orjson.loads(values["fields"]) if values["fields"] else {}
+    # Fields that are names first: they say what the others mention.
+    told = {name: _named(makers[name], value, own) for name, value in fields.items() if name in makers}
+    told |= {name: _listed(redaction, value, own) for name, value in fields.items() if name in _TOPICS}
+    told |= {name: _mentions(redaction, value, own) for name, value in fields.items() if name not in told}
+    sealed = _sealed(own, values)
+    if sealed:
+        told[SEALED] = redaction.seal(sealed)
+    yield "fields", canonical_json(told)
+    for name in _TEXTS:
+        text = values[name]
+        yield name, text if text is None else redaction.text(text, own)
+
+
+def _named(told: Told, value: Any, own: Own) -> Any:
+    if isinstance(value, str):
+        return told(value, own)
+    if isinstance(value, list):
+        return [_named(told, each, own) for each in value]
+    return value
+
+
+def _listed(redaction: Redaction, value: Any, own: Own) -> Any:
+    """Topics or their partitions, in a list or a text; beside them other things may stand."""
+    if isinstance(value, list):
+        return [_listed(redaction, each, own) if isinstance(each, list) else _topic(redaction, each, own) for each in value]
+    if isinstance(value, dict):
+        return {_topic(redaction, name, own): _mentions(redaction, each, own) for name, each in value.items()}
+    for part in _PARTS.split(value) if isinstance(value, str) else ():
+        if _PARTITION.fullmatch(part):
+            redaction.topic_partition(part, own)
+    return _mentions(redaction, value, own)
+
+
+def _topic(redaction: Redaction, value: Any, own: Own) -> Any:
+    return redaction.topic_partition(value, own) if isinstance(value, str) and not value.isdigit() else value
+
+
+def _mentions(redaction: Redaction, value: Any, own: Own) -> Any:
+    """Any other field: what it mentions of names is replaced, and nothing else, since models compare its words."""
+    if isinstance(value, str):
+        return redaction.text(value, own, strict=False)
+    if isinstance(value, list):
+        return [_mentions(redaction, each, own) for each in value]
+    if isinstance(value, dict):
+        return {_mentions(redaction, name, own): _mentions(redaction, each, own) for name, each in value.items()}
+    return value
+
+
+def _sealed(own: Own, values: Mapping[str, Any]) -> list[str]:
+    """Names that verdicts rest on: Kafka hashes a group to a partition, clients of RocketMQ share queues in the order of names."""
+    if values["system"] == "rocketmq":
+        return sorted(name for name, by in own.items() if PSEUDONYM.fullmatch(by))
+    group = values["group"]
+    return [group] if group and PSEUDONYM.fullmatch(own.get(group, "")) else []
+
+
+def opened(redaction: Redaction, batch: pa.RecordBatch) -> dict[str, str]:
+    """Names by their pseudonyms, from what is sealed in a batch of events."""
+    found: dict[str, str] = {}
+    for sealed in {orjson.loads(each)[SEALED] for each in set(batch["fields"].to_pylist()) if each and f'"{SEALED}":' in each}:
+        found.update((redaction.name(name), name) for name in redaction.open_sealed(sealed))
+    return found
+
+
+def _with(batch: pa.RecordBatch, columns: Mapping[str, list[Any]]) -> pa.RecordBatch:
+    for name, values in columns.items():
+        place = batch.schema.get_field_index(name)
+        batch = batch.set_column(place, batch.schema.field(place), pa.array(values, batch.schema.field(place).type))
+    return batch

@@ -1,0 +1,90 @@
+"""Names inside texts: behind keys that say what they are, in lists of partitions, and addresses by their form."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from parsers.redaction import Own, Redaction
+
+_VALUE = r"""["']?\s*[=:]\s*\\?["']?([^\s"'\\,;()\[\]{}]+)"""
+_GROUP = re.compile(r"\b(?:group[._]?[iI]d|groupName|consumerGroup|group|Group)" + _VALUE)
+_CLIENT = re.compile(r"\b(?:client[._]?[iI]d|clientID|group\.instance\.id|groupInstanceId|group_instance_id|instanceId)" + _VALUE)
+_MEMBER = re.compile(r"\b(?:member[._]?[iI]d|leader|leaderId|leader_id)" + _VALUE)
+_TOPIC = re.compile(r"\b(?:topic|topicName|Topic)" + _VALUE)
+_HOST = re.compile(r"\b(?:brokerName|host(?:\.?name|Name)?|client[._]?host|clientHost|address|remote|addr)" + _VALUE)
+_HOSTS = re.compile(r"\b(?:bootstrap\.servers|zookeeper\.connect|(?:advertised\.)?listeners|controller\.quorum\.\w+)\s*=\s*([^\n]*)")
+_USER = re.compile(r"\bUser:([^\s,;)\]\"'/]+)|\b(?:user(?:name|\.name)?|principal\.name)" + _VALUE)
+_QUOTED = re.compile(r"""(?:"name"|\bname)\s*[:=]\s*"?([^\s"',;()\[\]{}]+)""")
+_PARTITIONS = re.compile(r"[\[{(]([^\[\]{}()]*)(?=[\]}),:= ])")
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])")
+_BETWEEN = re.compile(r"[\s,;:=\[\]{}()\"']+")
+_ASSIGNED = re.compile(r"(?:^\{|\), )([^{}]{1,300}?)=Assignment\(")
+_OWNER_MAX = 300
+_TOPICS = re.compile(r"\b[tT]opics?(?:\(s\):?)?\s{0,4}[=:]?\s{0,4}\[([^\[\]{}=]*)\]")
+_APART = re.compile(r"[\s,\"']+")
+_PARTITION = re.compile(r"(.+)-\d{1,6}", re.DOTALL)
+_IPV4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]|-\d)|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?=:\d)")
+_IPV6 = re.compile(
+    r"(?<![\w:.])(?:(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}|(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?::(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?)(?![\w:])"
+)
+_WITH_PORT = re.compile(r"(?<![\w.:@-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=:\d{2,5}\b)")
+_WITH_ADDRESS = re.compile(r"(?<![\w.-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=/\d{1,3}(?:\.\d{1,3}){3})")
+_IN_A_LIST = re.compile(r"(?:\w+://)?([^\s,:/@\[\]]+)")
+
+
+def told_names(redaction: Redaction, text: str, own: Own) -> Own:
+    """Names that a text itself shows to be such, beside those in `own`, and what stands for them."""
+    found: Own = {}
+    for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member), (_GROUP, redaction.group), (_TOPIC, redaction.topic)):
+        for match in pattern.finditer(text):
+            if match[1] not in own and not match[1].isdigit():
+                told(match[1], found)
+    for match in _ASSIGNED.finditer(text):
+        redaction.member(match[1], found)
+    for match in _UUID.finditer(text):
+        owner = _BETWEEN.split(text[max(0, match.start() - _OWNER_MAX) : match.start()])[-1]
+        if owner and owner not in own:
+            redaction.client(owner, found)
+    _topics(redaction, text, own, found)
+    if "hosts" in redaction.kinds:
+        _addresses(redaction, text, own, found)
+    if "users" in redaction.kinds:
+        for match in _USER.finditer(text):
+            name = match[1] or match[2]
+            if name not in {"ANONYMOUS", "*", "null"} and name not in own:
+                found[name] = redaction.name(name)
+    return {name: by for name, by in found.items() if name not in own}
+
+
+def _topics(redaction: Redaction, text: str, own: Own, found: Own) -> None:
+    if "requestApiKey" in text or "partitions" in text:
+        for match in _QUOTED.finditer(text):
+            if match[1] not in own and not redaction.words.plain(match[1]):
+                redaction.topic(match[1], found)
+    for listed in _TOPICS.finditer(text):
+        for name in filter(None, _APART.split(listed[1])):
+            if name not in own:
+                redaction.topic(name, found)
+    for listed in _PARTITIONS.finditer(text):
+        for part in _BETWEEN.split(listed[1]):
+            named = _PARTITION.fullmatch(part)
+            if named is not None and named[1] not in own and not redaction.words.plain(named[1]):
+                redaction.topic(named[1], found)
+
+
+def _addresses(redaction: Redaction, text: str, own: Own, found: Own) -> None:
+    for pattern in (_IPV4, _IPV6):
+        for match in pattern.finditer(text):
+            if match[0] != "::":
+                found[match[0]] = redaction.name(match[0])
+    for pattern in (_WITH_PORT, _WITH_ADDRESS, _HOST):
+        for match in pattern.finditer(text):
+            name = match[1].lstrip("/").rpartition(":")[0] if pattern is _HOST and ":" in match[1] else match[1].lstrip("/")
+            if name and not name.isdigit() and name not in own and (pattern is _HOST or not redaction.words.plain(name)):
+                found[name] = redaction.name(name)
+    for match in _HOSTS.finditer(text):
+        for each in _IN_A_LIST.finditer(match[1]):
+            if not each[1].isdigit() and not redaction.words.plain(each[1]):
+                found[each[1]] = redaction.name(each[1])

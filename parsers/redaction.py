@@ -1,0 +1,275 @@
+"""Keyed pseudonyms for names in logs: the same name gives the same pseudonym in every run with the same key.
+
+A pseudonym does not say of which kind a name is, since one name may be a group's and a topic's at once, and a client's
+id is part of its member id: what was equal stays equal. It keeps no order and no length. Verdicts rest on both in places
+(which partition a group hashes to, in which order clients share queues), so the names can be sealed: encrypted under the
+key, for whoever has it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from base64 import b32encode, urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Sequence
+
+from parsers.ordinary import Words
+
+KINDS = ("hosts", "client_ids", "groups", "topics", "users")
+"""What can be redacted."""
+
+KEY_BYTES_MIN = 16
+PREFIX = "name-"
+PSEUDONYM = re.compile(PREFIX + "[a-z2-7]{12}")
+_HELD_MAX = 200_000
+_TAG_BYTES = 12
+_BLOCK_BYTES = 32
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_RANDOM = re.compile(r"[\w-]{22}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_OWN_CLIENT = re.compile(r"((?:consumer|connector-consumer|streams)-)(.+)(-\d+)", re.DOTALL)
+_ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
+_BARE_HOST = re.compile(r"(?P<before>/?)(?P<host>[^\s:/,;()\[\]]+|\[[0-9A-Fa-f:.%\w]+\])(?P<after>(?::\d+)?)")
+_INNER_TOPIC = re.compile(
+    r"__(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata)$|RMQ_SYS_|SCHEDULE_TOPIC|TBW102$|OFFSET_MOVED_EVENT$|SELF_TEST_TOPIC$|BenchmarkTest$"
+)
+_OF_A_GROUP = re.compile(r"(%(?:RETRY|DLQ)%)(.*)", re.DOTALL)
+_INTERNAL = "__"
+_FEW = 50
+_WORD = re.compile(r"[\w.%-]+")
+_TAIL = re.compile(r"-(?:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
+_NO_NAMES = frozenset({"", "None", "null", "*", "-", "unknown", "ANONYMOUS", "Optional.empty"})
+
+Own = dict[str, str]
+"""Names that a record's fields give, and what stands for them; those of kinds that stay are there too, for themselves."""
+
+
+class BadKeyError(ValueError):
+    """A key that can't be used, or kinds that aren't known."""
+
+
+class Redaction:
+    """Which kinds of names are replaced, and the key by which."""
+
+    def __init__(self, kinds: Iterable[str], key: bytes) -> None:
+        self.kinds = frozenset(kinds)
+        unknown = sorted(self.kinds - set(KINDS))
+        if unknown or not self.kinds:
+            raise BadKeyError(f"{', '.join(unknown) or 'nothing'} can't be redacted; known are {', '.join(KINDS)}")
+        if len(key) < KEY_BYTES_MIN:
+            raise BadKeyError(f"a key has at least {KEY_BYTES_MIN} bytes, this one {len(key)}")
+        self._root = key
+        self._names, self._tags, self._stream = (self._derived(use) for use in ("names", "tags", "stream"))
+        self._held: dict[str, str] = {}
+        self._sealed: dict[tuple[str, ...], str] = {}
+        self.clear: dict[str, str] = {}
+        """Names by their pseudonyms, as far as this process has met them. Never stored."""
+        self._words: Words | None = None
+
+    def __repr__(self) -> str:
+        return f"Redaction({', '.join(sorted(self.kinds))})"
+
+    def __reduce__(self) -> tuple[type[Redaction], tuple[tuple[str, ...], bytes]]:
+        return Redaction, (tuple(sorted(self.kinds)), self._root)
+
+    def _derived(self, use: str) -> bytes:
+        return hmac.digest(self._root, b"groupscope " + use.encode(), "sha256")
+
+    @property
+    def everything(self) -> bool:
+        """All kinds are chosen: then no word stays that is not an ordinary one."""
+        return len(self.kinds) == len(KINDS)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What tells this redaction from another without giving the key away."""
+        return {"kinds": sorted(self.kinds), "key": self._derived("check")[:8].hex()}
+
+    @property
+    def words(self) -> Words:
+        """What stays of texts that nobody understands."""
+        if self._words is None:
+            self._words = Words(self.pseudonym)
+        return self._words
+
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def name(self, name: str) -> str:
+        """The pseudonym of a name, which is kept in mind."""
+        found = self.pseudonym(name)
+        self.clear[found] = name
+        return found
+
+    def pseudonym(self, name: str) -> str:
+        """What stands for a name or a word."""
+        found = self._held.get(name)
+        if found is None:
+            if len(self._held) >= _HELD_MAX:
+                self._held.clear()
+            digest = hmac.digest(self._names, name.encode("utf-8", "surrogatepass"), "sha256")
+            found = self._held[name] = PREFIX + b32encode(digest)[:12].decode().lower()
+        return found
+
+    def _chosen(self, kind: str, name: str) -> str:
+        return self.name(name) if kind in self.kinds else name
+
+    def group(self, name: str, own: Own) -> str:
+        """A group's id."""
+        if name in _NO_NAMES:
+            return name
+        own[name] = self._chosen("groups", name)
+        return own[name]
+
+    def topic(self, name: str, own: Own) -> str:
+        """A topic; those of the product itself stay, and RocketMQ's retry topics are named by their groups."""
+        if name in _NO_NAMES or _INNER_TOPIC.match(name):
+            return name
+        of_group = _OF_A_GROUP.fullmatch(name)
+        if of_group is not None:
+            own[name] = of_group[1] + (self.name(of_group[2]) if self.kinds & {"groups", "topics"} else of_group[2])
+        elif name.startswith(_INTERNAL):  # which models tell from others by this
+            own[name] = _INTERNAL + self._chosen("topics", name.removeprefix(_INTERNAL))
+        else:
+            own[name] = self._chosen("topics", name)
+        return own[name]
+
+    def topic_partition(self, name: str, own: Own) -> str:
+        """`TOPIC-PARTITION`, or a topic alone."""
+        topic, dash, number = name.rpartition("-")
+        return f"{self.topic(topic, own)}-{number}" if dash and number.isdigit() else self.topic(name, own)
+
+    def client(self, name: str, own: Own) -> str:
+        """A client id or the id of a static member. Where these stay, the group or address in ids made by libraries does not."""
+        if name in _NO_NAMES:
+            return name
+        if "client_ids" in self.kinds:
+            own[name] = self.name(name)
+            return own[name]
+        made = _OWN_CLIENT.fullmatch(name)
+        told = f"{made[1]}{self._chosen('groups', made[2])}{made[3]}" if made is not None else name
+        if "hosts" in self.kinds:
+            told = _ADDRESS.sub(lambda found: self.name(found[0]), told)
+        own[name] = told
+        return told
+
+    def member(self, name: str, own: Own) -> str:
+        """A member id: its owner's id and a random part, or nothing but the latter."""
+        if name in _NO_NAMES or _RANDOM.fullmatch(name):
+            if name not in _NO_NAMES:
+                own[name] = name
+            return name
+        tail = _UUID.search(name)
+        return self.client(name[: tail.start()], own) + tail[0] if tail is not None else self.client(name, own)
+
+    def host(self, name: str, own: Own) -> str:
+        """A host or an address, with a port or without; a broker's number is none."""
+        found = _BARE_HOST.fullmatch(name)
+        if name in _NO_NAMES or name.isdigit() or "hosts" not in self.kinds:
+            if found is not None and not found["host"].isdigit() and name not in _NO_NAMES:
+                own[found["host"]] = found["host"]
+            return name
+        if found is None:
+            return _ADDRESS.sub(lambda address: own.setdefault(address[0], self.name(address[0])), self.text(name, own))
+        own[found["host"]] = self.name(found["host"])
+        return found["before"] + own[found["host"]] + found["after"]
+
+    # -- texts ---------------------------------------------------------------------------------------------
+
+    def text(self, text: str, own: Own, *, strict: bool | None = None) -> str:
+        """A text without the names that its record gives, those behind keys that tell what they are, and addresses.
+
+        Where all kinds are chosen, no word stays that is not ordinary; `strict` leaves plain ones only, False all others.
+        """
+        from parsers.redacted_text import told_names
+
+        found = own | told_names(self, text, own)
+        pieces = [(text, False)]
+        if len(found) > _FEW:
+            pieces, found = _known_words(text, found), {name: by for name, by in found.items() if not _WORD.fullmatch(name)}
+        for name in sorted(found, key=len, reverse=True):
+            if name and name in text:
+                pieces = [piece for each in pieces for piece in _replaced(each, name, found[name])]
+        deny = self.everything if strict is None else strict
+        return "".join(piece if done or not deny else self.words.kept(piece, strict=bool(strict)) for piece, done in pieces)
+
+    def path(self, path: str) -> str:
+        """A path, whose folders and files may be called after anything: only ordinary words stay."""
+        return "/".join(self.words.kept_whole(part) for part in path.split("/"))
+
+    # -- sealed names --------------------------------------------------------------------------------------
+
+    def seal(self, names: Sequence[str]) -> str:
+        """Names, encrypted: equal ones alike, for a reader who has the key (the tag is a MAC of the names, and the stream's nonce)."""
+        key = tuple(names)
+        found = self._sealed.get(key)
+        if found is None:
+            if len(self._sealed) >= _HELD_MAX:
+                self._sealed.clear()
+            plain = json.dumps(key).encode()
+            plain += b" " * (-len(plain) % _BLOCK_BYTES)
+            tag = hmac.digest(self._tags, plain, "sha256")[:_TAG_BYTES]
+            found = self._sealed[key] = urlsafe_b64encode(tag + self._streamed(tag, plain)).decode()
+        return found
+
+    @property
+    def secret(self) -> str:
+        """The key as text, for workers of a cluster."""
+        return self._root.hex()
+
+    def open_sealed(self, sealed: str) -> list[str]:
+        """The names again. Raises BadKeyError where they were sealed under another key."""
+        held = urlsafe_b64decode(sealed)
+        tag, plain = held[:_TAG_BYTES], self._streamed(held[:_TAG_BYTES], held[_TAG_BYTES:])
+        if not hmac.compare_digest(tag, hmac.digest(self._tags, plain, "sha256")[:_TAG_BYTES]):
+            raise BadKeyError("names were sealed under another key")
+        names: list[str] = json.loads(plain)
+        return names
+
+    def _streamed(self, tag: bytes, data: bytes) -> bytes:
+        blocks = range(-(-len(data) // _BLOCK_BYTES))
+        stream = b"".join(hmac.digest(self._stream, tag + number.to_bytes(4, "big"), "sha256") for number in blocks)
+        return bytes(one ^ other for one, other in zip(data, stream, strict=False))
+
+
+def _known_words(text: str, names: Own) -> list[tuple[str, bool]]:
+    """A text cut at its words, for records that list many names: a word may end in the number of a partition, or a random id."""
+    pieces, begun = [], 0
+    for found in _WORD.finditer(text):
+        tail = _TAIL.search(found[0])
+        for name, rest in ((found[0], ""), (found[0][: tail.start()], tail[0]) if tail is not None else (found[0], "")):
+            if name in names:
+                pieces += [(text[begun : found.start()], False), (names[name] + rest, True)]
+                begun = found.end()
+                break
+    return [*pieces, (text[begun:], False)]
+
+
+def _replaced(piece: tuple[str, bool], name: str, by: str) -> Iterable[tuple[str, bool]]:
+    """A piece cut where a name stands by itself; what was put in is not looked at again."""
+    text, done = piece
+    at = -1 if done else text.find(name)
+    if at < 0:
+        yield piece
+        return
+    begun = 0
+    while at >= 0:
+        end = at + len(name)
+        if _stands_alone(text, at, end):
+            if at > begun:
+                yield text[begun:at], False
+            yield by, True
+            begun = end
+            at = text.find(name, end)
+        else:
+            at = text.find(name, at + 1)
+    if begun < len(text):
+        yield text[begun:], False
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return not (_is_word(before) and _is_word(text[start])) and not (_is_word(after) and _is_word(text[end - 1]))
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

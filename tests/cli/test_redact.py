@@ -1,0 +1,53 @@
+"""`--redact` on the command line: where the key comes from, and that answers hold no name."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+ALL = "hosts,client_ids,groups,topics,users"
+KEY = "a key of sixteen bytes"
+
+
+@pytest.fixture
+def logs(samples: Path) -> Path:
+    return samples / "kafka" / "1.1.1" / "poll-timeout"
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "said"),
+    [
+        (["--redact", ALL], {}, "GROUPSCOPE_REDACT_KEY"),
+        (["--redact", "names"], {"GROUPSCOPE_REDACT_KEY": KEY}, "known are hosts, client_ids"),
+        (["--redact", ALL], {"GROUPSCOPE_REDACT_KEY": "short"}, "at least 16 bytes"),
+        (["--redact", ALL, "--redact-key", "none.key"], {}, "none.key: the key of --redact can't be read"),
+    ],
+)
+def test_what_lacks_is_said(groupscope: Run, logs: Path, options: list[str], variables: dict[str, str], said: str) -> None:
+    done = groupscope("analyze", logs, *options, env={**os.environ, **variables})
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_page_and_an_answer_hold_no_name_and_groups_are_asked_for_by_theirs(groupscope: Run, logs: Path, tmp_path: Path) -> None:
+    key, page = tmp_path / "redact.key", tmp_path / "out.html"
+    key.write_text(KEY + "\n")
+    options = ["--redact", ALL, "--redact-key", key]
+    done = groupscope("analyze", logs, *options, "--group", "shipping-e", "--json", "--report", page)
+
+    assert done.returncode == 0
+    assert len(json.loads(done.stdout)["rebalances"]) == 4
+    for text in (done.stdout, done.stderr.replace(str(page), ""), page.read_text(encoding="utf-8")):
+        assert not [name for name in ("shipping", "127.0.0.1", "poll-timeout/broker-1") if name in text]
+
+
+def test_a_warehouse_is_told_as_it_is(groupscope: Run, tmp_path: Path) -> None:
+    done = groupscope("rebalances", "--warehouse", tmp_path, "--redact", ALL, env={**os.environ, "GROUPSCOPE_REDACT_KEY": KEY})
+    assert done.returncode == 2
+    assert "--redact is for logs" in done.stderr

@@ -1,0 +1,125 @@
+"""Names are replaced by pseudonyms that stay the same, wherever they stand, and nothing else is."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from parsers.redaction import KINDS, PSEUDONYM, BadKeyError, Redaction
+
+KEY = b"a key of sixteen bytes"
+ALL = Redaction(KINDS, KEY)
+UUID = "df8b1893-2908-40e9-ad6e-979237b5e06a"
+
+
+def name(text: str) -> str:
+    return ALL.pseudonym(text)
+
+
+@pytest.mark.parametrize(
+    ("told", "given", "expected"),
+    [
+        (ALL.group, "orders", name("orders")),
+        (ALL.group, "", ""),
+        (ALL.topic, "orders.v1", name("orders.v1")),
+        (ALL.topic, "__consumer_offsets", "__consumer_offsets"),
+        (ALL.topic, "__of_ours", "__" + name("of_ours")),
+        (ALL.topic, "%RETRY%orders", "%RETRY%" + name("orders")),
+        (ALL.topic_partition, "orders-eu-12", name("orders-eu") + "-12"),
+        (ALL.client, "web 1", name("web 1")),
+        (ALL.member, f"web-1-{UUID}", f"{name('web-1')}-{UUID}"),
+        (ALL.member, UUID, UUID),
+        (ALL.member, "n8ulF8E-TuafXnWzSLrIEA", "n8ulF8E-TuafXnWzSLrIEA"),
+        (ALL.host, "/10.0.3.17", "/" + name("10.0.3.17")),
+        (ALL.host, "kafka-1.example:9092", name("kafka-1.example") + ":9092"),
+        (ALL.host, "3", "3"),
+        (Redaction(["groups"], KEY).client, "consumer-orders-1", f"consumer-{name('orders')}-1"),
+        (Redaction(["hosts"], KEY).client, "10.0.3.17@4711#99", f"{name('10.0.3.17')}@4711#99"),
+        (Redaction(["topics"], KEY).group, "orders", "orders"),
+    ],
+)
+def test_a_name_becomes_its_pseudonym(told: object, given: str, expected: str) -> None:
+    assert told(given, {}) == expected  # type: ignore[operator]
+
+
+def test_one_name_has_one_pseudonym_per_key_whatever_its_kind() -> None:
+    assert ALL.group("orders", {}) == ALL.topic("orders", {}) == ALL.client("orders", {})
+    assert PSEUDONYM.fullmatch(name("orders"))
+    assert Redaction(KINDS, KEY + b"!").pseudonym("orders") != name("orders")
+    assert pickle.loads(pickle.dumps(ALL)).pseudonym("orders") == name("orders")  # noqa: S301 - our own bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "expected"),
+    [
+        ("group orders (reason: orders-api left)", {"orders": "A", "orders-api": "B"}, "group A (reason: B left)"),
+        ("preorders and orders_2, orders-3", {"orders": "A"}, "preorders and orders_2, A-3"),
+        ("connection to 10.0.3.17:9092 at 10:00:00,123", {}, f"connection to {name('10.0.3.17')}:9092 at 10:00:00,123"),
+        ("from fe80::1ff:fe23:4567:890a at", {}, f"from {name('fe80::1ff:fe23:4567:890a')} at"),
+        ("principal:User:jo;session:User:ANONYMOUS", {}, f"principal:User:{name('jo')};session:User:ANONYMOUS"),
+        ("assigned [a-x-0, b-y-1] to it", {}, f"assigned [{name('a-x')}-0, {name('b-y')}-1] to it"),
+        (f"member payroll-{UUID} joins", {}, f"member {name('payroll')}-{UUID} joins"),
+        ("\tclient.id = payroll\n\tsend.buffer.bytes = 131072", {}, f"\tclient.id = {name('payroll')}\n\tsend.buffer.bytes = 131072"),
+        ("MessageQueue [topic=payroll, brokerName=broker-a, queueId=3]", {}, None),
+    ],
+)
+def test_names_in_a_text_are_found_by_what_tells_them(text: str, own: dict[str, str], expected: str | None) -> None:
+    if expected is None:
+        expected = f"MessageQueue [topic={name('payroll')}, brokerName={name('broker-a')}, queueId=3]"
+    assert Redaction(KINDS, KEY).text(text, own, strict=False) == expected
+
+
+def test_of_a_record_with_many_names_each_is_found() -> None:
+    own = {f"topic.{number}": f"T{number}" for number in range(300)}
+    text = ", ".join(f"{each}-{number}" for number, each in enumerate(own))
+    assert ALL.text(text, own, strict=False) == ", ".join(f"T{number}-{number}" for number in range(300))
+
+
+def test_in_a_text_that_nobody_understands_only_plain_words_stay() -> None:
+    text = "Could not rebalance payroll on kafka-1 because of quota 17 in 3 attempts (org.apache.kafka.common.Cluster)"
+    hidden = ALL.text(text, {}, strict=True)
+    expected = text.replace("payroll", name("payroll")).replace("kafka-1", name("kafka-1"))
+    assert hidden == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("logs/kafka/server.log.2026-11-21.gz", "logs/kafka/server.log.2026-11-21.gz"),
+        ("/srv/kafka-1/controller.log", f"/srv/{name('kafka-1')}/controller.log"),
+        ("kafka-1.example/payroll.log.3.gz", f"{name('kafka-1.example')}/{name('payroll')}.log.3.gz"),
+    ],
+)
+def test_of_a_path_only_plain_words_and_endings_stay(path: str, expected: str) -> None:
+    assert ALL.path(path) == expected
+    assert ALL.path(ALL.path(path)) == ALL.path(path)
+
+
+def test_sealed_names_are_read_by_who_has_the_key_and_nobody_else() -> None:
+    sealed = ALL.seal(["orders", "Größe"])
+    assert ALL.open_sealed(sealed) == ["orders", "Größe"]
+    assert ALL.seal(["orders", "Größe"]) == sealed
+    assert "orders" not in sealed
+    with pytest.raises(BadKeyError):
+        Redaction(KINDS, KEY + b"!").open_sealed(sealed)
+
+
+@pytest.mark.parametrize(("kinds", "key"), [(["names"], KEY), ([], KEY), (["hosts"], b"short")])
+def test_bad_kinds_and_keys_are_refused(kinds: list[str], key: bytes) -> None:
+    with pytest.raises(BadKeyError):
+        Redaction(kinds, key)
+
+
+def test_the_key_is_not_shown() -> None:
+    shown = f"{ALL!r} {ALL} {ALL.facts}"
+    assert KEY.decode() not in shown
+    assert KEY.hex() not in shown
+
+
+@pytest.mark.parametrize(
+    "shape", ["a" * 40_000, "a-" * 20_000, "[" * 20_000, "), " * 10_000, "group " * 8_000, "topics    " * 5_000, "1.2." * 9_000]
+)
+def test_hostile_texts_take_no_longer_than_long_ones(shape: str) -> None:
+    """Each would take minutes with a pattern that tries again from every place."""
+    assert ALL.text(shape, {}, strict=True) is not None

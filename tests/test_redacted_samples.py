@@ -1,0 +1,125 @@
+"""Redacting names changes no verdict, and leaves no name: over all samples, in this process."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conf.settings import load_settings
+from models import names
+from parsers.reader import find_files, read_file
+from parsers.redaction import KINDS, PSEUDONYM, Redaction
+from pipelines.cli.rules import Given, analyze_options
+from pipelines.local import Analysis, analyze
+from pipelines.rows import row_values
+from pipelines.schemas import CONTRACT
+
+KEY = b"a key of sixteen bytes"
+VERDICTS = (*(set(CONTRACT) - {"inputs", "unknown", "rejected"}), "rebalance_members")
+NAMES = {"group": "groups", "topic": "topics", "client_id": "client_ids", "instance_id": "client_ids", "host": "hosts"}
+OF_THE_PRODUCT = (
+    "__consumer_offsets",
+    "TBW102",
+    "SCHEDULE_TOPIC_XXXX",
+    "BenchmarkTest",
+    "RMQ_SYS_",
+    "OFFSET_MOVED_EVENT",
+    "SELF_TEST_TOPIC",
+)
+CUT = ("trigger_text", "evidence")
+"""Texts of a limited length, which names of another length cut elsewhere."""
+
+
+@pytest.fixture(scope="module")
+def clear(samples: Path) -> Analysis:
+    return analyzed(samples, None)
+
+
+def analyzed(samples: Path, redaction: Redaction | None) -> Analysis:
+    options = analyze_options(load_settings(samples / "settings.toml"), Given())
+    names._known.clear()
+    try:
+        return analyze([str(samples)], dataclasses.replace(options, read=dataclasses.replace(options.read, redaction=redaction)))
+    finally:
+        names._known.clear()
+
+
+def rows_of(analysis: Analysis, table: str) -> list[dict[str, Any]]:
+    return [row_values(row) if dataclasses.is_dataclass(row) else dict(row) for row in getattr(analysis, table)]
+
+
+def told(rows: list[dict[str, Any]], redaction: Redaction | None = None) -> list[str]:
+    """Rows as sorted texts, without ids made of names, and with names in place of pseudonyms."""
+    return sorted(json.dumps(_revealed(_verdict(row), redaction), sort_keys=True, default=str) for row in rows)
+
+
+def _verdict(row: dict[str, Any]) -> dict[str, Any]:
+    made = {name for name in row if name.endswith(("_id", "_ids")) and name not in NAMES and name != "member_id"}
+    return {name: value for name, value in row.items() if name not in made and name not in CUT}
+
+
+def _revealed(value: Any, redaction: Redaction | None) -> Any:
+    if isinstance(value, str) and redaction is not None:
+        return PSEUDONYM.sub(lambda found: redaction.clear.get(found[0], found[0]), value)
+    if isinstance(value, list | tuple):
+        told = [_revealed(each, redaction) for each in value]
+        return sorted(told) if all(isinstance(each, str) for each in told) else told  # names are listed in their own order
+    if isinstance(value, dict):
+        return {_revealed(name, redaction): _revealed(each, redaction) for name, each in value.items()}
+    return value
+
+
+@pytest.mark.parametrize("kinds", [KINDS, *((kind,) for kind in KINDS)], ids=",".join)
+def test_verdicts_are_the_same_up_to_pseudonyms(samples: Path, clear: Analysis, kinds: tuple[str, ...]) -> None:
+    redaction = Redaction(kinds, KEY)
+    hidden = analyzed(samples, redaction)
+    for table in VERDICTS:
+        assert told(rows_of(hidden, table), redaction) == told(rows_of(clear, table)), table
+    gone = {each for each in names_in(clear) if each[1] in kinds}
+    assert gone or kinds == ("users",)
+    assert not gone & names_in(hidden)
+
+
+def test_no_name_is_left_in_anything_that_is_told(samples: Path, clear: Analysis) -> None:
+    redaction = Redaction(KINDS, KEY)
+    hidden = analyzed(samples, redaction)
+    texts = [json.dumps(rows_of(hidden, table), default=str) for table in (*VERDICTS, "log_files", "unknown", "rejected")]
+    options = dataclasses.replace(analyze_options(load_settings(samples / "settings.toml"), Given()).read, redaction=redaction)
+    for source in find_files([str(samples)], options).files:
+        for chunk in read_file(source, options):
+            texts += [json.dumps(batch.to_pylist(), default=str) for batch in (chunk.events, chunk.unknown, chunk.rejected)]
+    told_names = {name for name, _ in names_in(clear)}
+    assert len(told_names) > 40
+    assert not {name for name in told_names if any(name in text for text in texts)}
+
+
+def names_in(analysis: Analysis) -> set[tuple[str, str]]:
+    """All names that an analysis tells in columns of their own, with their kinds."""
+    found = {(name.strip("/"), kind) for table in VERDICTS for row in rows_of(analysis, table) for name, kind in _names(row)}
+    return {(name, kind) for name, kind in found if name and not name.startswith(("%RETRY%name-", *OF_THE_PRODUCT))}
+
+
+def _names(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for column, value in row.items():
+        if column in NAMES and isinstance(value, str):
+            yield value, NAMES[column]
+        for inner in value if isinstance(value, list) else ():
+            if isinstance(inner, dict):
+                yield from _names(inner)
+
+
+def test_a_redacted_record_is_redacted_by_itself(samples: Path) -> None:
+    """However much is read at once, and in one pass or in two, records come out the same."""
+    [source] = find_files([str(samples / "kafka" / "1.1.1" / "poll-timeout" / "broker-1" / "server.log")]).files
+    options = dataclasses.replace(analyze_options(load_settings(), Given()).read, redaction=Redaction(KINDS, KEY), fold_runs=False)
+
+    def records(chunk_bytes: int) -> list[dict[str, Any]]:
+        reader = read_file(source, dataclasses.replace(options, chunk_bytes=chunk_bytes))
+        return [row for chunk in reader for row in chunk.events.to_pylist()]
+
+    assert records(4_096) == records(1 << 20)
