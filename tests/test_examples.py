@@ -7,6 +7,8 @@ import configparser
 import json
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -73,6 +75,16 @@ def test_units_of_systemd(name: str, sections: set[str]) -> None:
     unit.read_string((EXAMPLES / name).read_text(encoding="utf-8"))
 
     assert set(unit.sections()) == sections
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd on this machine to ask")
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    for name in ("groupscope.service", "groupscope.timer"):
+        text = (EXAMPLES / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text.replace("/opt/groupscope/bin/groupscope", "/bin/true"), encoding="utf-8")
+    asked = ["systemd-analyze", "verify", *(str(tmp_path / name) for name in ("groupscope.service", "groupscope.timer"))]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_application_of_kubernetes() -> None:
