@@ -40,6 +40,7 @@ class Deed(StrEnum):
     LOST_COORDINATOR = "lost_coordinator"  # the client can't reach its coordinator
     START = "start"  # the client asks for its coordinator anew
     WANTS_REJOIN = "wants_rejoin"  # the client says why it will rejoin
+    JOIN_FAILED = "join_failed"
     JOINED = "joined"  # JoinGroup answered with a generation
     SYNCED = "synced"
     SYNC_FAILED = "sync_failed"
@@ -172,6 +173,7 @@ _ACTS: dict[str, Callable[[Event], list[Act]]] = {
     "ClientUnsubscribed": _simple(Deed.UNSUBSCRIBE),
     "ClientJoinSent": _join_sent,
     "ClientJoined": _simple(Deed.JOINED),
+    "ClientJoinFailed": _simple(Deed.JOIN_FAILED, "error"),
     "ClientSynced": _simple(Deed.SYNCED),
     "ClientSyncFailed": _simple(Deed.SYNC_FAILED, "error"),
     "ClientLeaveSent": _simple(Deed.LEAVE, "why"),

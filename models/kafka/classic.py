@@ -297,11 +297,13 @@ class ClassicReplay:
         if members is None and self._loaded_members:
             members = len(self._loaded_members)
         self._loaded_members = set()
+        known = self.group.generation
+        is_older = event.generation is not None and known is not None and event.generation < known  # that it became empty was not written
         if event.generation is not None:
             self.group.generation = event.generation
-        had_members = members > 0 if members is not None else self.group.member_count != 0
+        had_members = members > 0 if members is not None else self.group.member_count != 0 or is_older
         after = State.STABLE if had_members else State.EMPTY
-        self.group.member_count = members if members is not None else self.group.member_count
+        self.group.member_count = members if members is not None or is_older else self.group.member_count
         if self.group.state is not after:
             self.changes.append(StateChange(self.group.state, after, False, event, self.group.generation, members, None))
             self.group.state = after

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.acts import Act, Deed, text_field
-from models.kafka.case import CLOCK_TOLERANCE_US, Case
+from models.kafka.acts import Act, Deed, int_field, text_field
+from models.kafka.case import CLOCK_TOLERANCE_US, MEMBER_ID_REQUIRED, Case
+from models.kafka.classic import when
 from models.kafka.departures import expired, left
 from models.kafka.elimination import by_elimination, start_not_seen, store_failed_silently
 from models.kafka.joins import joined, rejoined
@@ -84,11 +85,25 @@ def _as_requested(case: Case, first: Act, acts: list[Act]) -> Act:
 
 
 def _could_trigger(case: Case, act: Act) -> bool:
+    if act.deed in {Deed.JOIN, Deed.REJOIN} and _was_refused_before(case, act):
+        return False
     if act.deed is Deed.REJOIN and not case.is_new(act):
         return not _was_told(case, act)
     if act.deed is Deed.JOIN and act.member_id is None and case.actor(act) in case.members_before:
         return True
     return act.deed is not Deed.LEAVE or not case.members_before or case.actor(act) in case.members_before
+
+
+def _was_refused_before(case: Case, act: Act) -> bool:
+    """The JoinGroup was refused before the rebalance began, so that another one must have started it."""
+    if act.event.witness is Witness.REQUEST:
+        answered_at = when(act.event)
+        return (
+            answered_at is not None and answered_at < case.start and int_field(act.event, "error_code") not in {None, 0, MEMBER_ID_REQUIRED}
+        )
+    actor = case.actor(act)
+    failures = case.deeds(Deed.JOIN_FAILED, start=act.at - 1, end=case.start - 1) if act.event.witness is Witness.CLIENT else ()
+    return any(case.actor(each) == actor and "MEMBER_ID_REQUIRED" not in (each.why or "") for each in failures)
 
 
 def _was_told(case: Case, act: Act) -> bool:

@@ -329,8 +329,8 @@ def _outcome(action: Callable[[Stage], Any]) -> Callable[..., Outcome]:
 
 OPERATIONS: dict[str, Callable[..., Outcome]] = {
     "wait": lambda stage, ms: stage.coordinator.advance(int(ms)),
-    "unload": lambda stage: stage.coordinator.unload(),
-    "load": lambda stage: stage.coordinator.load(),
+    "unload": lambda stage, *epoch: stage.coordinator.unload(*map(int, epoch)),
+    "load": lambda stage, *epoch: stage.coordinator.load(*map(int, epoch)),
     "take_over": Stage.take_over,
     "resize": Stage.resize,
     "keep_id": Stage.keep_id,

@@ -18,7 +18,7 @@ from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.joining import join
 from models.kafka.coordinator.log import Log
 from models.kafka.coordinator.membership import leave
-from models.kafka.coordinator.ownership import Ownership, load, refusal, unload
+from models.kafka.coordinator.ownership import Leadership, Ownership, load, refusal, unload
 from models.kafka.coordinator.phases import end_join_step, end_sync_wait, expire_session
 from models.kafka.coordinator.policy import Policy, Settings, default_settings
 from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
@@ -72,6 +72,7 @@ class Coordinator:
             log=log or Log(),
         )
         self.ownership = Ownership.LOADING
+        self._leadership = Leadership()
         self._schedule_clean_up()
         if loaded:
             self.load()
@@ -123,17 +124,23 @@ class Coordinator:
         self.shard.now_ms = target_ms
         return self.shard.outcome()
 
-    def load(self) -> Outcome:
-        """Finish loading: take over the groups of the log (onGroupLoaded, onLoaded)."""
-        self.ownership = Ownership.OWNED
-        load(self.shard)
+    def load(self, epoch: int | None = None) -> Outcome:
+        """Finish loading: take over the groups of the log (onGroupLoaded, onLoaded). A late order is not heeded."""
+        if self.heeds(epoch, loads=True) and self.ownership is not Ownership.OWNED:
+            self.ownership = Ownership.OWNED
+            load(self.shard)
         return self.shard.outcome()
 
-    def unload(self) -> Outcome:
-        """Give the groups up: another broker leads the partition now (onGroupUnloaded, onUnloaded)."""
-        unload(self.shard)
-        self.ownership = Ownership.FOREIGN
+    def unload(self, epoch: int | None = None) -> Outcome:
+        """Give the groups up: another broker leads the partition now (onGroupUnloaded, onUnloaded). A late order is not heeded."""
+        if self.heeds(epoch, loads=False):
+            unload(self.shard)
+            self.ownership = Ownership.FOREIGN
         return self.shard.outcome()
+
+    def heeds(self, epoch: int | None, *, loads: bool) -> bool:
+        """Whether an order to load or to give up the partition counts, by the epoch that it names."""
+        return self._leadership.heeds(self.shard.policy.epoch_guard, epoch, loads=loads)
 
     def stop(self) -> None:
         """Shut the service down; requests find no coordinator at all any more."""

@@ -6,6 +6,7 @@ GroupMetadataManager.java: onLoaded, onUnloaded; GroupCoordinatorService.java: h
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 from models.kafka.coordinator.errors import Error
@@ -13,7 +14,7 @@ from models.kafka.coordinator.group import Group, Member
 from models.kafka.coordinator.log import StoredGroup
 from models.kafka.coordinator.offsets import Offsets
 from models.kafka.coordinator.phases import rebalance
-from models.kafka.coordinator.policy import SizeLimit
+from models.kafka.coordinator.policy import EpochGuard, SizeLimit
 from models.kafka.coordinator.requests import Heartbeat, Protocol, Request, Sync
 from models.kafka.coordinator.responses import JoinResponse, SyncResponse
 from models.kafka.coordinator.shard import Shard
@@ -29,6 +30,25 @@ class Ownership(Enum):
     FOREIGN = "foreign"
     STOPPED = "stopped"
     """The coordinator is not running at all."""
+
+
+@dataclass(slots=True)
+class Leadership:
+    """The epoch of the partition's leadership as far as orders have told it; they may come out of order."""
+
+    epoch: int | None = None
+
+    def heeds(self, guard: EpochGuard, epoch: int | None, *, loads: bool) -> bool:
+        """Whether an order is carried out; one without an epoch always is."""
+        if guard is EpochGuard.NONE or epoch is None:
+            return True
+        if guard is EpochGuard.NOT_OLDER:
+            is_late = self.epoch is not None and epoch < self.epoch
+        else:
+            is_late = epoch <= self.epoch if self.epoch is not None else not loads
+        if not is_late:
+            self.epoch = epoch if loads or guard is EpochGuard.NOT_OLDER else None
+        return not is_late
 
 
 def refusal(shard: Shard, ownership: Ownership, request: Request) -> Error | None:

@@ -38,6 +38,16 @@ class Swap(Enum):
     REBALANCE = 2
 
 
+class EpochGuard(Enum):
+    """Which orders to load or to give up a partition are heeded, by the epoch of its leadership that they name."""
+
+    NONE = 0
+    NOT_OLDER = 1
+    """Those of the latest epoch or a later one, also once the partition has been given up (maybeUpdateCoordinatorEpoch)."""
+    NEWER = 2
+    """Those of a later epoch than what is loaded is of (scheduleLoadOperation, scheduleUnloadOperation)."""
+
+
 class Retention(Enum):
     """What the retention of an offset is counted from (removeExpiredOffsets, offsetExpirationCondition)."""
 
@@ -140,6 +150,7 @@ class Policy:
     """Whether the return of a static member is written before it is answered (KAFKA-9801)."""
     stores_state_time: bool = False
     """Whether the moment since when a group is in its state is written (KIP-211)."""
+    epoch_guard: EpochGuard = EpochGuard.NONE
     is_owned_while_loading: bool = False
     """Whether requests of that time are told to wait, not to look elsewhere (validateGroupStatus)."""
 
@@ -175,7 +186,7 @@ _SINCE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("2.6", {"size_limit": SizeLimit.BY_WAITING}),
     ("2.6.1", {"swap_in_stable": Swap.VOTE, "accepts_heartbeat_while_completing": True, "stores_static_swap": True}),
     ("2.8", {"retention": Retention.PER_STABLE_SUBSCRIPTION}),
-    ("2.8.1", {"limits_sync": True, "sync_needs_members": True}),
+    ("2.8.1", {"limits_sync": True, "sync_needs_members": True, "epoch_guard": EpochGuard.NOT_OLDER}),
     (
         "3.0",
         {
@@ -209,6 +220,7 @@ _JAVA: dict[str, Any] = {
     "transactions_hold_expiry": True,
     "write_errors": JAVA_ERRORS,
     "stores_new_groups": True,
+    "epoch_guard": EpochGuard.NEWER,
 }
 JAVA_SINCE = (4, 0)
 

@@ -132,8 +132,10 @@ class BothCoordinator:
         self.classic.fail_writes(error)
         self.modern.fail_writes(error)
 
-    def load(self) -> Outcome:
+    def load(self, epoch: int | None = None) -> Outcome:
         """Take over the groups of the log; members' sessions begin anew (onLoaded)."""
+        if not self.classic.heeds(epoch, loads=True):
+            return Outcome()
         loaded = self.classic.load()
         shard = self.modern.shard
         for group in self.log.consumer.values():
@@ -146,8 +148,10 @@ class BothCoordinator:
         self.log.consumer.clear()
         return self._merged(loaded)
 
-    def unload(self) -> Outcome:
+    def unload(self, epoch: int | None = None) -> Outcome:
         """Give the groups up; nothing of consumer groups is parked."""
+        if not self.classic.heeds(epoch, loads=False):
+            return Outcome()
         shard = self.modern.shard
         self.log.consumer.update((group.id, group) for group in shard.groups.values() if isinstance(group, ConsumerGroup))
         shard.groups.clear()
