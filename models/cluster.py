@@ -127,13 +127,6 @@ class ClusterFacts:
     rebalance_timeout_ms: int | None = None
     logs_end: int | None = None
 
-    def last_load(self, partition: int | None, before: int) -> Load | None:
-        """The latest load of an offsets partition that was over by `before`."""
-        if partition is None:
-            return None
-        end = bisect_right(self.loads, before, key=lambda load: load.at)
-        return next((load for load in reversed(self.loads[:end]) if load.partition == partition and load.loaded), None)
-
     def topic_changes_between(self, start: int, end: int) -> list[TopicChange]:
         """Changes of topics in the half-open interval (start, end]; internal topics left out."""
         low = bisect_right(self.topic_changes, start, key=lambda change: change.at)

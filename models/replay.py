@@ -221,7 +221,7 @@ class GroupStage:
             self._subscribed(event)
         elif event.name == "ClientPollTimedOut":
             actor = self.roster.actor(event.member_id, event.client_id, event.instance_id)
-            self.knowledge.stale_at.setdefault(actor or "", []).append(when(event) or event.order_us)
+            self.knowledge.stale_at.setdefault(actor or "", []).append(when(event))
         elif event.name == "GroupDied":
             self._end_of_life()
 

@@ -260,7 +260,7 @@ class Case:
         event = self.draft.started
         if event is None:
             return []
-        return [Act(deed, when(event) or 0, member, None, None, None, None, event) for member in names_field(event, "reason_members")]
+        return [Act(deed, when(event), member, None, None, None, None, event) for member in names_field(event, "reason_members")]
 
     def reason_act(self) -> Act | None:
         """The member that the reason names, as an act at the start of the rebalance."""
@@ -272,7 +272,7 @@ class Case:
             return None
         deed = {"new_member": Deed.JOIN, "leave": Deed.LEAVE, "heartbeat_expiration": Deed.EXPIRE}.get(self.reason_id or "", Deed.REJOIN)
         instance = text_field(event, "reason_instance_id")
-        return Act(deed, when(event) or 0, member_id, None, instance, text_field(event, "client_reason"), None, event)
+        return Act(deed, when(event), member_id, None, instance, text_field(event, "client_reason"), None, event)
 
 
 def _was_only_given_an_id(act: Act) -> bool:

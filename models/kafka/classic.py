@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import overload
 
 from models.events import Event
 from models.kafka.acts import int_field, text_field
@@ -76,6 +77,14 @@ class Finding:
     expected: str
     observed: str
     event: Event
+
+
+@overload
+def when(event: Event) -> int: ...
+
+
+@overload
+def when(event: Event | None) -> int | None: ...
 
 
 def when(event: Event | None) -> int | None:

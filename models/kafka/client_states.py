@@ -57,8 +57,6 @@ class ClientStates:
         if event.client_id is None or not event.name.startswith("Client"):
             return
         at = when(event)
-        if at is None:
-            return
         lane = self._lanes.setdefault((log_of(event.place.file), event.client_id), [])
         last = lane[-1] if lane else None
         if event.name == "ClientClosed":

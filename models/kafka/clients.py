@@ -57,8 +57,7 @@ class Clients:
                 self._ids[key] = None  # and none until it is told one: its first request may get no answer
             member_id = self._ids.get(key)
             deed = Deed.JOIN if member_id is None else Deed.REJOIN
-            at = when(event)
-            return [Act(deed, at if at is not None else 0, member_id or None, event.client_id, event.instance_id, None, None, event)]
+            return [Act(deed, when(event), member_id or None, event.client_id, event.instance_id, None, None, event)]
         return []
 
 

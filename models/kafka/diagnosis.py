@@ -97,10 +97,7 @@ def _could_trigger(case: Case, act: Act) -> bool:
 def _was_refused_before(case: Case, act: Act) -> bool:
     """The JoinGroup was refused before the rebalance began, so that another one must have started it."""
     if act.event.witness is Witness.REQUEST:
-        answered_at = when(act.event)
-        return (
-            answered_at is not None and answered_at < case.start and int_field(act.event, "error_code") not in {None, 0, MEMBER_ID_REQUIRED}
-        )
+        return when(act.event) < case.start and int_field(act.event, "error_code") not in {None, 0, MEMBER_ID_REQUIRED}
     actor = case.actor(act)
     failures = case.deeds(Deed.JOIN_FAILED, start=act.at - 1, end=case.start - 1) if act.event.witness is Witness.CLIENT else ()
     return any(case.actor(each) == actor and "MEMBER_ID_REQUIRED" not in (each.why or "") for each in failures)

@@ -79,7 +79,7 @@ class Impact:
     def feed(self, event: Event, actor: str | None, skew: int) -> None:
         """Take the next event of the group. `skew` is how far the clock of its witness is ahead."""
         at = when(event)
-        if at is None or actor is None:
+        if actor is None:
             return
         if event.name in {"ClientRevoked", "ClientLost"}:
             self._give(names_field(event, "partitions"), actor, at - skew)

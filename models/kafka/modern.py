@@ -113,7 +113,7 @@ class ModernReplay:
 
     def _joined(self, event: Event) -> None:
         if event.member_id:
-            self._last_joined[event.member_id] = when(event) or event.order_us
+            self._last_joined[event.member_id] = when(event)
         if event.fields.get("rejoined"):
             old = text_field(event, "old_member_id")
             if old in self.members:
@@ -205,8 +205,8 @@ class ModernReplay:
 
     def _fresh(self, event: Event) -> list[Change]:
         """Changes that stand with this line: those of the last request before it, if that was not long ago."""
-        now = when(event) or event.order_us
-        times = [(change, when(change.event) or change.event.order_us) for change in self._pending]
+        now = when(event)
+        times = [(change, when(change.event)) for change in self._pending]
         latest = max((at for _, at in times), default=now)
         since = max(now - SAME_CHANGE_US, latest - SAME_REQUEST_US)
         return [change for change, at in times if at >= since]
@@ -307,8 +307,7 @@ SUBSCRIBED_BEFORE_US = 2_000_000
 
 def _subscribed_before(modern: ModernReplay, began: int) -> list[Event]:
     """Who subscribed just before an epoch that the coordinator gives no reason for (it logs them at DEBUG since 4.0)."""
-    times = [(event, when(event)) for event in modern.subscriptions]
-    return [event for event, at in times if at is not None and -CLOCK_TOLERANCE_US <= began - at <= SUBSCRIBED_BEFORE_US]
+    return [event for event in modern.subscriptions if -CLOCK_TOLERANCE_US <= began - when(event) <= SUBSCRIBED_BEFORE_US]
 
 
 CLOSING_US = 5_000_000
@@ -319,8 +318,8 @@ def _mark_closing(drafts: list[EpochDraft]) -> None:
     """Find the leaves, one right after the other, by which several members left nobody behind."""
     run: list[EpochDraft] = []
     for draft in drafts:
-        before = (when(run[-1].started) or 0) if run else 0
-        if not draft.changes or draft.changes[0].cause is not Cause.MEMBER_LEAVE or (when(draft.started) or 0) - before > CLOSING_US:
+        before = when(run[-1].started) if run else 0
+        if not draft.changes or draft.changes[0].cause is not Cause.MEMBER_LEAVE or when(draft.started) - before > CLOSING_US:
             run = []
         if draft.changes and draft.changes[0].cause is Cause.MEMBER_LEAVE:
             run.append(draft)
@@ -334,7 +333,7 @@ def settle_epochs(modern: ModernReplay) -> None:
     _mark_closing(modern.drafts)
     for draft, following in zip_longest(modern.drafts, modern.drafts[1:]):
         began = when(draft.started)
-        if began is None or draft.outcome == "empty":
+        if draft.outcome == "empty":
             continue
         if not draft.changes:
             draft.changes += [Change(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in _subscribed_before(modern, began)]

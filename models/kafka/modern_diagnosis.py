@@ -36,7 +36,7 @@ def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge, 
 
 def _topics_or_subscription(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
     """Since 4.0 changes of subscriptions and of topics are logged at DEBUG only: what other lines leave of the two."""
-    began = when(draft.started) or draft.started.order_us
+    began = when(draft.started)
     if facts.topic_changes_between(began - NOTICED_US, began):
         return EpochVerdict(Cause.METADATA_CHANGE, 0.95, {Cause.SUBSCRIPTION_CHANGE.value: 0.05})
     if draft.members and all(modern.roster.client_of(member) in known.clients for member in draft.members):

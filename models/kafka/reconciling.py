@@ -47,7 +47,7 @@ class Reconciliations:
     def feed(self, event: Event) -> None:
         """Take a client's step to another state."""
         at, member_id, state = when(event), event.member_id, text_field(event, "to_state")
-        if at is None or not member_id or state is None:
+        if not member_id or state is None:
             return
         self.witnessed.add(member_id)
         if state == RECONCILING:

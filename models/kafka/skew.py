@@ -107,7 +107,7 @@ class Skews:
     def _bound(self, client: Event, coordinator: Event) -> None:
         key = (log_of(client.place.file), coordinator.node)
         bounds = self.bounds.setdefault(key, Bounds())
-        ahead = (when(client) or 0) - (when(coordinator) or 0)
+        ahead = when(client) - when(coordinator)
         if abs(ahead) > FAR_US:
             return
         bounds.pairs += 1

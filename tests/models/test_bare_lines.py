@@ -1,0 +1,64 @@
+"""Lines that lack what they are about, as torn ones and other wordings do: nothing fails, and they tell nothing that they don't hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from models.cluster import CLUSTER_EVENTS, fact_rows, learn
+from models.events import EVENTS, Event, Place, Witness
+from models.kafka.outages import outages_of
+from models.kafka.partitions_events import PARTITION_EVENTS
+from models.kafka.partitions_replay import replay_partitions
+from models.replay import replay_group
+from models.rocketmq.history import history_of
+from models.rocketmq.stage import ROCKET_EVENTS, RocketStage
+
+AT = 1_000_000_000
+
+
+def bare(name: str) -> Iterator[Event]:
+    """The event without fields, with and without the columns that it may have; then with columns, and its fields as null."""
+    kind = EVENTS[name]
+    for columns, fields in product(
+        ({}, {"topic": "t", "partition": 0}, {"node": "1"}, {"topic": "t", "partition": 0, "node": "1"}), ({}, dict.fromkeys(kind.fields))
+    ):
+        known = {key: value for key, value in columns.items() if key in kind.fields}
+        group = {"group": "g"} if "group" in kind.fields else {}
+        place = Place(f"{kind.witness.value}.log", 1, 0)
+        fields = {key: value for key, value in fields.items() if key not in Event.__slots__}
+        yield Event(name, AT, AT, place, Witness(kind.witness), "", name, fields=fields, **known, **group)
+
+
+@pytest.mark.parametrize("name", sorted(PARTITION_EVENTS))
+def test_of_partitions_and_brokers(name: str) -> None:
+    for event in bare(name):
+        found = outages_of("c", replay_partitions([event], {}, learn([event] if name in CLUSTER_EVENTS else [])))
+        assert found.partition_outages == []
+        assert found.under_replicated_spans == []
+
+
+@pytest.mark.parametrize("name", sorted(CLUSTER_EVENTS))
+def test_of_clusters(name: str) -> None:
+    for event in bare(name):
+        facts = learn([event])
+        assert facts.goings == []
+        assert facts.deletions == []
+        fact_rows(facts)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, kind in EVENTS.items() if "group" in kind.fields and name not in ROCKET_EVENTS))
+def test_of_groups(name: str) -> None:
+    for event in bare(name):
+        for row in replay_group("c", "g", [event], learn([])).rebalances:
+            assert row.confidence <= 0.99
+
+
+@pytest.mark.parametrize("name", sorted(ROCKET_EVENTS))
+def test_of_rocketmq(name: str) -> None:
+    for event in bare(name):
+        stage = RocketStage()
+        stage.feed(event)
+        assert history_of("c", stage).queue_ownership == []
