@@ -135,11 +135,14 @@ def _begins_unseen(vacant: list[Leadership], after: Leadership) -> bool:
 
 
 def _ended(brokers: Brokers, offline_at: int, after: Leadership | None) -> int | None:
-    """When the new leader was elected: where only its own broker tells, the controller did it as soon as it was back."""
-    if after is None or after.timed:
-        return None if after is None else after.at
-    returned = brokers.last_return(after.leader, offline_at, after.at)
-    return after.at if returned is None else returned
+    """When the new leader was elected: where only its own broker tells, the controller did it as soon as it was back.
+
+    Epochs order what lines of several clocks say, so that a line may stand before those of the epoch before it.
+    """
+    if after is None:
+        return None
+    returned = None if after.timed else brokers.last_return(after.leader, offline_at, after.at)
+    return max(offline_at, after.at if returned is None else returned)
 
 
 def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap: Gap) -> PartitionOutage:
