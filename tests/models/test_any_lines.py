@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -125,7 +126,7 @@ def overlapping(history: RocketHistory) -> Iterable[tuple[int, int]]:
             by_queue.setdefault((row.topic, row.queue), []).append((row.started_at or 0, row.ended_at or 1 << 62))
     for spans in by_queue.values():
         spans.sort()
-        yield from ((before[1], after[0]) for before, after in zip(spans, spans[1:], strict=False))
+        yield from ((before[1], after[0]) for before, after in pairwise(spans))
 
 
 @pytest.mark.parametrize("seed", range(80))
