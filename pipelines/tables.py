@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
-from delta.tables import DeltaTable
 from deltalake import DeltaTable as Log
 from deltalake.exceptions import TableNotFoundError
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import MapType, StructType
 
+from pipelines import delta
 from pipelines.columns import INSTANT
 from pipelines.errors import TableMismatch
 from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
@@ -119,27 +119,20 @@ class Warehouse:
                 return None
             told = log.metadata().configuration.get(VERSION_PROPERTY)
             return _Found(from_arrow_schema(pa.schema(log.schema().to_arrow())), log.version(), int(told or 1))
-        if not DeltaTable.isDeltaTable(self.spark, self.path(name)):
+        properties = delta.properties_of(self.spark, self.path(name))
+        if properties is None:
             return None
-        table = DeltaTable.forPath(self.spark, self.path(name))
-        [detail] = table.detail().select("properties").collect()
-        return _Found(table.toDF().schema, self.latest(name), int(detail[0].get(VERSION_PROPERTY) or 1))
+        return _Found(self.read(name).schema, self.latest(name), int(properties.get(VERSION_PROPERTY) or 1))
 
     def _create(self, table: Table, schema: StructType) -> None:
-        builder = (
-            DeltaTable.createIfNotExists(self.spark)
-            .location(self.path(table.name))
-            .comment(table.description)
-            .addColumns(schema)
-            .property(VERSION_PROPERTY, str(TABLES_VERSION))
-        )
         times = [column.name for column in table.columns if column.type == INSTANT]
         indexed = list(dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))
-        builder = builder.property("delta.dataSkippingStatsColumns", ",".join(f"`{name}`" for name in indexed))
-        if table.clustering:
-            builder = builder.clusterBy(*table.clustering)
+        properties = {
+            VERSION_PROPERTY: str(TABLES_VERSION),
+            "delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in indexed),
+        }
         try:
-            builder.execute()
+            delta.create(self.spark, self.path(table.name), schema, table.description, properties, table.clustering)
         except Exception:
             # Two runs that begin at once make the register at once; whoever comes second finds it made.
             if self._look(table.name) is None:
@@ -157,7 +150,7 @@ class Warehouse:
         else:
             self._add_columns(table, found.schema, wanted)
         for column, value in (pair for step in steps for pair in step.fill):
-            DeltaTable.forPath(self.spark, path).update(F.col(column).isNull(), {column: F.expr(value)})
+            delta.update(self.spark, path, f"{delta.quoted(column)} IS NULL", {column: value})
         if found.schema_version < TABLES_VERSION:
             self.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{TABLES_VERSION}')")
         return found.schema_version < TABLES_VERSION or len(found.schema) < len(wanted)
@@ -178,7 +171,7 @@ class Warehouse:
         log = _log_of(self.path(name)) if self._local else None
         if log is not None:
             return log.version()
-        [row] = DeltaTable.forPath(self.spark, self.path(name)).history(1).select("version").collect()
+        [row] = delta.history(self.spark, self.path(name), 1).select("version").collect()
         return int(row[0])
 
     def versions(self) -> dict[str, int]:
@@ -268,17 +261,12 @@ class Warehouse:
         if not change.updated and not change.deleted:
             self.append(table.name, changes.drop(_ACTION), stamp, part)
             return
-        same = reduce(Column.__and__, (F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key))
-        values: dict[str, str | Column] = {f"`{name}`": F.col(f"new.{name}") for name in table.column_names}
-        merge = (
-            DeltaTable.forPath(self.spark, self.path(table.name))
-            .alias("old")
-            .merge(changes.alias("new"), same)
-            .whenMatchedDelete(F.col(f"new.{_ACTION}") == _DELETE)
-            .whenMatchedUpdate(set=values)
-            .whenNotMatchedInsert(values=values)
+        path = self.path(table.name)
+        self._in_transaction(
+            f"{stamp.application}/{table.name}{part}",
+            stamp.run_number,
+            lambda: delta.merge(changes, path, table.key, table.column_names, _ACTION, _DELETE),
         )
-        self._in_transaction(f"{stamp.application}/{table.name}{part}", stamp.run_number, merge.execute)
         self._written.add(table.name)
 
     def _in_transaction(self, application: str, number: int, write: Callable[[], object]) -> None:

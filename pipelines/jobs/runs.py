@@ -17,12 +17,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from delta import exceptions as conflicts
-from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
 
+from pipelines import delta
 from pipelines.errors import WarehouseBusy
 from pipelines.jobs.entries import FAILED, PUBLISHED, RUNNING, RUNS, Published, Run, held, holds, published_from
 from pipelines.jobs.owner import Owner
@@ -37,17 +37,6 @@ JVM_SECONDS = 60.0
 """A dead run's JVM may take so long to end."""
 
 _TRIES = 5
-_CONFLICTS = (
-    conflicts.DeltaConcurrentModificationException,
-    conflicts.ConcurrentAppendException,
-    conflicts.ConcurrentDeleteReadException,
-    conflicts.ConcurrentDeleteDeleteException,
-    conflicts.ConcurrentTransactionException,
-    conflicts.ConcurrentWriteException,
-    conflicts.MetadataChangedException,
-    conflicts.ProtocolChangedException,
-)
-"""Delta's exceptions of commits at the same moment, which have no base in common."""
 _log = logging.getLogger(__name__)
 
 
@@ -56,6 +45,7 @@ class Runs:
 
     def __init__(self, warehouse: Warehouse, stale_after: timedelta) -> None:
         self._warehouse = warehouse
+        self._path = warehouse.path(RUNS)
         self._stale_after = stale_after
         self._here: str | None = None
         self.before: Published | None = None
@@ -84,7 +74,7 @@ class Runs:
         """A run that came and went while this one took the warehouse may have the same number: transactions need their own."""
         if before >= run.run_number:
             run.run_number = before + 1
-            self._update(F.col("run_id") == run.run_id, {"run_number": F.lit(run.run_number)})
+            self._update(run.run_id, {"run_number": run.run_number})
 
     def _last_published(self) -> Published | None:
         found = self._rows(F.col("status") == PUBLISHED).orderBy(F.desc("run_number")).limit(1).toArrow().to_pylist()
@@ -103,16 +93,16 @@ class Runs:
     ) -> None:
         """Close this run's entry; with status `published` readers see its tables from now on."""
         values = {
-            "status": F.lit(status),
-            "exit_code": F.lit(exit_code).cast("bigint"),
-            "error": F.lit(error),
-            "table_versions": _map(table_versions, "bigint"),
-            "counts": _map(counts, "bigint"),
-            "timings": _map(timings, "double"),
-            "ended_at": F.lit(datetime.now(UTC)),
+            "status": status,
+            "exit_code": exit_code,
+            "error": error,
+            "table_versions": table_versions,
+            "counts": counts,
+            "timings": timings,
+            "ended_at": datetime.now(UTC),
         }
         reached(f"before {status}")
-        self._update((F.col("run_id") == run.run_id) & (F.col("status") == RUNNING), values)
+        self._update(run.run_id, values, status=RUNNING)
         if status == PUBLISHED and not self._is(run, PUBLISHED):
             raise WarehouseBusy("this run was taken for dead, and another one has taken the warehouse over: nothing of it is published")
         reached(f"after {status}")
@@ -123,32 +113,31 @@ class Runs:
     def takes_over(self, run: Run, before: Published) -> None:
         """This entry publishes what an earlier run has made, so it has that run's options and versions."""
         told = {
-            "options": F.lit(json.dumps(before.options, sort_keys=True, default=str)),
-            "catalogue_version": F.lit(before.catalogue_version),
-            "model_version": F.lit(before.model_version),
+            "options": json.dumps(before.options, sort_keys=True, default=str),
+            "catalogue_version": before.catalogue_version,
+            "model_version": before.model_version,
         }
-        self._update(F.col("run_id") == run.run_id, told)
+        self._update(run.run_id, told)
 
     def scrub(self, run: Run) -> None:
         """Take names out of the entries of earlier runs, which told them before they were to be redacted."""
-        others = F.col("run_id") != run.run_id
-        values: dict[str, str | Column] = {
-            "inputs": F.array().cast("array<string>"),
-            "owner": F.lit("{}"),
-            "error": F.lit(None).cast("string"),
-        }
         kept = {name: value for name, value in (self.before.options if self.before else {}).items() if name != "read"}
-        DeltaTable.forPath(self._warehouse.spark, self._warehouse.path(RUNS)).update(
-            others & (F.col("status") != RUNNING), values | {"options": F.lit(json.dumps(kept, sort_keys=True, default=str))}
-        )
+        values = {
+            "inputs": "CAST(array() AS ARRAY<STRING>)",
+            "owner": delta.text("{}"),
+            "error": delta.literal(None),
+            "options": delta.text(json.dumps(kept, sort_keys=True, default=str)),
+        }
+        others = f"run_id != {delta.text(run.run_id)} AND status != {delta.text(RUNNING)}"
+        delta.update(self._warehouse.spark, self._path, others, values)
 
     def expire(self, before: datetime) -> int:
         """Remove entries of runs that ended before that time, but for the last published one; say how many."""
         kept = self.before.run_number if self.before is not None else -1
-        old = F.col("ended_at").isNotNull() & (F.col("ended_at") < F.lit(before)) & (F.col("run_number") != kept)
-        count = self._rows(old).count()
+        old = f"ended_at < {delta.literal(before)} AND run_number != {kept}"
+        count = self._rows(F.expr(old)).count()
         if count:
-            _again(lambda: DeltaTable.forPath(self._warehouse.spark, self._warehouse.path(RUNS)).delete(old))
+            _again(lambda: delta.delete(self._warehouse.spark, self._path, old))
         return count
 
     @contextmanager
@@ -162,9 +151,8 @@ class Runs:
 
         def tell() -> None:
             while not over.wait(ALIVE_SECONDS):
-                table = DeltaTable.forPath(session, self._warehouse.path(RUNS))
                 try:
-                    _again(lambda table=table: table.update(F.col("run_id") == run.run_id, {"seen_at": F.lit(datetime.now(UTC))}))  # type: ignore[misc]
+                    self._update(run.run_id, {}, session=session)
                 except Exception:
                     _log.exception("run %s could not give a sign of life", run.run_id)
 
@@ -178,8 +166,10 @@ class Runs:
 
     def _session(self) -> SparkSession | None:
         """Another session of the same application, or None where the platform gives none."""
+        spark = self._warehouse.spark
         try:
-            return self._warehouse.spark.newSession()
+            # Spark Connect has no new sessions, but copies.
+            return spark.cloneSession() if is_remote() else spark.newSession()  # type: ignore[attr-defined]
         except (AttributeError, NotImplementedError, PySparkException):
             _log.warning("this Spark gives no second session: the run gives no signs of life")
             return None
@@ -192,8 +182,8 @@ class Runs:
             if self._lives(row):
                 raise WarehouseBusy(held(row))
             _log.warning("run %s ended without a word; its entry is closed", row["run_id"])
-            values = {"status": F.lit(FAILED), "ended_at": F.col("seen_at"), "error": F.lit("the process ended without a word")}
-            self._update((F.col("run_id") == row["run_id"]) & (F.col("status") == RUNNING), values)
+            values = {"status": FAILED, "ended_at": row["seen_at"], "error": "the process ended without a word"}
+            self._update(row["run_id"], values, status=RUNNING)
 
     def _lives(self, row: Mapping[str, Any]) -> bool:
         owner = Owner.read(row["owner"])
@@ -209,19 +199,25 @@ class Runs:
         }
         table = pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema())
         frame = self._warehouse.spark.createDataFrame(table)
-        path = self._warehouse.path(RUNS)
-        frame.coalesce(1).write.format("delta").mode("append").option("userMetadata", run.run_id).save(path)
+        frame.coalesce(1).write.format("delta").mode("append").option("userMetadata", run.run_id).save(self._path)
 
     def _first_of(self, run_ids: list[str]) -> str:
         """Which of these runs was written down first."""
-        history = DeltaTable.forPath(self._warehouse.spark, self._warehouse.path(RUNS)).history()
-        written = history.where(F.col("userMetadata").isin(run_ids)).orderBy("version").select("userMetadata").limit(1).collect()
+        written = (
+            delta.history(self._warehouse.spark, self._path)
+            .where(F.col("userMetadata").isin(run_ids))
+            .orderBy("version")
+            .select("userMetadata")
+            .limit(1)
+            .collect()
+        )
         return str(written[0][0])
 
-    def _update(self, condition: Column, values: Mapping[str, Column]) -> None:
-        now = F.lit(datetime.now(UTC))
-        table = DeltaTable.forPath(self._warehouse.spark, self._warehouse.path(RUNS))
-        _again(lambda: table.update(condition, {"seen_at": now, **values}))
+    def _update(self, run_id: str, values: Mapping[str, object], status: str | None = None, session: SparkSession | None = None) -> None:
+        """Change the entry of a run, if it has that status."""
+        condition = f"run_id = {delta.literal(run_id)}" + (f" AND status = {delta.literal(status)}" if status else "")
+        changed = {name: delta.literal(value) for name, value in {"seen_at": datetime.now(UTC), **values}.items()}
+        _again(lambda: delta.update(session or self._warehouse.spark, self._path, condition, changed))
 
 
 def _again(write: Callable[[], object]) -> None:
@@ -229,19 +225,12 @@ def _again(write: Callable[[], object]) -> None:
     for left in reversed(range(_TRIES)):
         try:
             write()
-        except _CONFLICTS:
-            if not left:
+        except PySparkException as error:
+            if not left or not delta.is_conflict(error):
                 raise
             time.sleep(random.uniform(0.1, 1.0))  # noqa: S311 - spreads tries, guards nothing
         else:
             return
-
-
-def _map(values: Mapping[str, int] | Mapping[str, float] | None, kind: str) -> Column:
-    if values is None:
-        return F.lit(None)
-    pairs = [part for name, value in sorted(values.items()) for part in (F.lit(name), F.lit(value).cast(kind))]
-    return F.create_map(*pairs) if pairs else F.lit(None)
 
 
 __all__ = ["Owner", "Run", "Runs"]

@@ -180,7 +180,8 @@ def _with_rules(frame: DataFrame, checks: list[Check]) -> DataFrame:
     """The frame with a column for each rule."""
     from pyspark.sql import functions as F
 
-    return frame.withColumns({_rule_column(check): F.expr(check.holds) for check in checks if check.holds})
+    rules = {_rule_column(check): F.expr(check.holds) for check in checks if check.holds}
+    return frame.withColumns(rules) if rules else frame
 
 
 def _expectation(library: Any, check: Check) -> Any:
