@@ -7,7 +7,6 @@ passes through the archive once, however many there are.
 from __future__ import annotations
 
 import io
-import os
 import tarfile
 import zipfile
 import zlib
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, BinaryIO, cast
 
+from parsers.places import local_path, open_file, state_of
 from parsers.streams import Stream, compression_of, open_stream, read_up_to
 
 _BLOCK = 512
@@ -76,9 +76,14 @@ def _buffered(raw: io.RawIOBase) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(raw, _BUFFER))
 
 
+def _bundle(path: str) -> zipfile.ZipFile:
+    place = local_path(path)
+    return zipfile.ZipFile(open_file(path) if place is None else place)
+
+
 def _zip_entries(path: str) -> Iterator[tuple[Entry, Opener]]:
     try:
-        with zipfile.ZipFile(path) as bundle:
+        with _bundle(path) as bundle:
             members = bundle.infolist()
     except zipfile.BadZipFile as problem:
         raise DamagedArchiveError(f"damaged zip archive: {problem}") from problem
@@ -116,7 +121,7 @@ class _Guarded(io.RawIOBase):
 
 
 def _zip_entry(path: str, number: int) -> BinaryIO:
-    bundle = zipfile.ZipFile(path)
+    bundle = _bundle(path)
     try:
         return _buffered(_Guarded(bundle.open(bundle.infolist()[number]), bundle))
     # A password, a method that zipfile lacks, a damaged header, another archive than was found.
@@ -187,8 +192,7 @@ _parked: list[_Cursor] = []
 
 
 def _state(path: str) -> tuple[int, int]:
-    status = os.stat(path)
-    return status.st_mtime_ns, status.st_size
+    return state_of(path)
 
 
 def _cursor(path: str, archive: str, start: int) -> _Cursor:

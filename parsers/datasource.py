@@ -12,6 +12,7 @@ them. Options, all as text:
     partition_bytes   size of a partition at most, where files can be cut (default 128 MiB)
     starts        JSON of name -> [offset, line]: files of `sources` that are read from there on
     block_bytes   report apart on what lies behind the last multiple of this, so that a later reading can begin there
+    stores_secret     JSON of what `places.configure` is told; Spark hides options of such names
     max_record_bytes
     redact        JSON list of kinds of names that pseudonyms replace (`parsers.redaction.KINDS`)
     redact_secret the key of the pseudonyms, in hexadecimal; Spark shows no option that is called a secret
@@ -36,6 +37,7 @@ from pyspark.sql.types import StructType
 from parsers.files import SourceFile
 from parsers.formats import FileFormat
 from parsers.kernel import MAX_RECORD_BYTES
+from parsers.places import configure
 from parsers.ranges import Range, share_out
 from parsers.reader import FileReader, ReadOptions, find_files
 from parsers.redaction import Redaction
@@ -49,7 +51,7 @@ _KNOWN = frozenset(
     {
         "path", "paths", "kind", "log_tz", "clusters", "kafka_versions", "sources", "rotated", "fold_runs",
         "partitions", "partition_bytes", "max_record_bytes", "starts", "block_bytes",
-        "redact", "redact_secret",
+        "stores_secret", "redact", "redact_secret",
     }
 )  # fmt: skip
 
@@ -110,6 +112,7 @@ class _Reader(DataSourceReader):
         if unknown:
             raise BadOptionError(f"unknown options of {NAME}: {', '.join(unknown)}")
         self._kind = self._options.get("kind")
+        configure(json.loads(self._options.get("stores_secret") or "{}"))
         self._read = ReadOptions(
             log_tz=self._rules("log_tz"),
             clusters=self._rules("clusters"),
@@ -168,6 +171,7 @@ class _Reader(DataSourceReader):
         return found.files, [report_row(skipped_report(skip)) for skip in found.skipped]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        configure(json.loads(self._options.get("stores_secret") or "{}"))
         for reading in partition.ranges:
             for part in self._settled(reading):
                 yield from self._part(part)

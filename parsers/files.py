@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parsers import places as stores
 from parsers.archives import DamagedArchiveError, NoBundleError, archive_of, entries, open_entry
 from parsers.formats import FileFormat, tell_format
 from parsers.streams import Stream, compression_of, open_stream, read_up_to, stream_of
@@ -99,7 +100,7 @@ def printable(path: str) -> str:
 def discover(paths: Sequence[str], *, rotated: bool = False) -> Discovery:
     """Look at all paths. With `rotated`, files named also bring their rotated siblings."""
     found = Discovery()
-    seen: set[tuple[int, int]] = set()
+    seen: set[object] = set()
     for argument in paths:
         candidates = list(_candidates(argument, rotated=rotated))
         if not candidates:
@@ -114,6 +115,9 @@ def _candidates(argument: str, *, rotated: bool) -> Iterator[_Candidate]:
     if argument == "-":
         spooled = _spool(sys.stdin.buffer.fileno())
         yield _Candidate(spooled, "-", "-", named=True)
+        return
+    if stores.scheme_of(argument) is not None:
+        yield from _remote(argument)
         return
     if os.path.isdir(argument):
         for path in _walk(argument):
@@ -131,6 +135,22 @@ def _candidates(argument: str, *, rotated: bool) -> Iterator[_Candidate]:
             if os.path.isdir(match):
                 continue
             yield _Candidate(match, printable(match), printable(os.path.relpath(match, base or ".")), named=True)
+
+
+def _remote(argument: str) -> Iterator[_Candidate]:
+    """Files of an object store, or by a `file:` URI: those below a folder, or those that fit a glob."""
+    path = stores.local_path(argument)
+    if path is not None:
+        yield from _candidates(path, rotated=False)
+    elif stores.is_folder(argument):
+        for place in stores.walk(argument):
+            yield _Candidate(place, place, place[len(argument.rstrip("/")) + 1 :], named=False)
+    elif stores.exists(argument):
+        yield _Candidate(argument, argument, argument.rpartition("/")[2], named=True)
+    elif _GLOB_CHARACTERS.search(argument):
+        base = argument[: _GLOB_CHARACTERS.search(argument).start()].rpartition("/")[0]  # type: ignore[union-attr]
+        for place in stores.matches(argument):
+            yield _Candidate(place, place, place[len(base) + 1 :], named=True)
 
 
 def _walk(folder: str) -> Iterator[str]:
@@ -164,14 +184,13 @@ def _spool(descriptor: int) -> str:
     return path
 
 
-def _take(candidate: _Candidate, found: Discovery, seen: set[tuple[int, int]]) -> None:
+def _take(candidate: _Candidate, found: Discovery, seen: set[object]) -> None:
     size = 0
     try:
-        path, status = _regular(candidate)
-        size = status.st_size
-        if (status.st_dev, status.st_ino) in seen:
+        path, size, identity = _regular(candidate)
+        if identity in seen:
             raise _SameFileError("the same file was named before")
-        seen.add((status.st_dev, status.st_ino))
+        seen.add(identity)
         _look_into(candidate, path, size, found)
     except (_SameFileError, NoBundleError) as problem:
         found.skipped.append(Skipped(candidate.name, str(problem), named=False, size_bytes=size))
@@ -189,8 +208,10 @@ class _SameFileError(Exception):
     """One file by two names or arguments."""
 
 
-def _regular(candidate: _Candidate) -> tuple[str, os.stat_result]:
-    """Where the content can be read twice, which is beside the path when a pipe was named."""
+def _regular(candidate: _Candidate) -> tuple[str, int, object]:
+    """Where the content can be read twice, which is beside the path when a pipe was named; its size; what tells it from others."""
+    if stores.scheme_of(candidate.path) is not None:
+        return candidate.path, stores.state_of(candidate.path)[1], candidate.path
     path, status = candidate.path, os.stat(candidate.path)
     if stat.S_ISFIFO(status.st_mode) and candidate.named:
         descriptor = os.open(path, os.O_RDONLY)
@@ -201,11 +222,11 @@ def _regular(candidate: _Candidate) -> tuple[str, os.stat_result]:
         status = os.stat(path)
     elif not stat.S_ISREG(status.st_mode):
         raise NotALogError("not a regular file")
-    return path, status
+    return path, status.st_size, (status.st_dev, status.st_ino)
 
 
 def _look_into(candidate: _Candidate, path: str, size: int, found: Discovery) -> None:
-    with open(path, "rb") as file:
+    with stores.open_file(path) as file:
         head = file.read(_HEAD_BYTES)
     if not head:
         raise NotALogError("empty")
@@ -340,7 +361,7 @@ def read_places(source: SourceFile, places: Iterable[tuple[int, int]]) -> dict[i
     wanted = sorted(set(places))
     found: dict[int, bytes] = {}
     if source.plain:
-        with open(source.path, "rb") as file:
+        with stores.open_file(source.path) as file:
             for offset, length in wanted:
                 file.seek(offset)
                 found[offset] = file.read(length)

@@ -7,12 +7,13 @@ layout with dates. Ranges begin at multiples of a block, so that runs of heartbe
 from __future__ import annotations
 
 import heapq
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from parsers.files import SourceFile
 from parsers.folding import FOLD_BLOCK_BYTES
+from parsers.places import open_file, read_at
 
 # A compressed log is so much larger when it is read.
 _PACKED = 10
@@ -84,10 +85,10 @@ def _lines_before(source: SourceFile, starts: Sequence[int]) -> list[int] | None
     """For each start the number of the line that holds the byte before it; None when the file holds zero bytes."""
     found: list[int] = []
     count = 0
-    with open(source.path, "rb") as file:
+    with open_file(source.path) as file:
         before = 0
         for start in starts:
-            for block in _blocks(file.fileno(), before, start - 1):
+            for block in _blocks(file, before, start - 1):
                 if b"\x00" in block:
                     return None
                 count += block.count(b"\n")
@@ -96,9 +97,9 @@ def _lines_before(source: SourceFile, starts: Sequence[int]) -> list[int] | None
     return found
 
 
-def _blocks(descriptor: int, begin: int, end: int) -> Iterator[bytes]:
+def _blocks(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
     while begin < end:
-        block = os.pread(descriptor, min(_READ, end - begin), begin)
+        block = read_at(file, min(_READ, end - begin), begin)
         if not block:
             return
         yield block

@@ -8,12 +8,13 @@ there. Whether a file still begins with what was read is told by checkpoints: ha
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from parsers.files import IDENTITY_BYTES, SourceFile
 from parsers.folding import FOLD_BLOCK_BYTES
+from parsers.places import open_file, read_at
 from parsers.streams import read_up_to
 
 Checkpoint = tuple[int, str]
@@ -50,9 +51,9 @@ def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD
 def _lines_between(path: str, begin: int, end: int) -> int | None:
     """Ends of lines within [begin, end); None where there are zero bytes."""
     count = 0
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         while begin < end:
-            block = os.pread(file.fileno(), min(_READ, end - begin), begin)
+            block = read_at(file, min(_READ, end - begin), begin)
             if not block or b"\x00" in block:
                 return None
             count += block.count(b"\n")
@@ -70,8 +71,8 @@ def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = (
         places.add(place)
         place *= 2
     told = dict(known)
-    with open(source.path, "rb") as file:
-        return [(at, told[at] if at in told and at != length else _hash(_before(file.fileno(), at))) for at in sorted(places)]
+    with open_file(source.path) as file:
+        return [(at, told[at] if at in told and at != length else _hash(_before(file, at))) for at in sorted(places)]
 
 
 def begins_as(source: SourceFile, length: int, known: Sequence[Checkpoint]) -> bool:
@@ -81,8 +82,8 @@ def begins_as(source: SourceFile, length: int, known: Sequence[Checkpoint]) -> b
         return True
     at, digest = max(reached)
     if source.plain:
-        with open(source.path, "rb") as file:
-            return _hash(_before(file.fileno(), at)) == digest
+        with open_file(source.path) as file:
+            return _hash(_before(file, at)) == digest
     return _hash(_read_before(source, at)) == digest
 
 
@@ -98,9 +99,9 @@ def head_hashes(source: SourceFile, lengths: Sequence[int]) -> Iterator[tuple[in
             yield length, _hash(head[:length])
 
 
-def _before(descriptor: int, at: int) -> bytes:
+def _before(file: BinaryIO, at: int) -> bytes:
     begin = max(0, at - IDENTITY_BYTES)
-    return os.pread(descriptor, at - begin, begin)
+    return read_at(file, at - begin, begin)
 
 
 def _read_before(source: SourceFile, at: int) -> bytes:

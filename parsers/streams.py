@@ -13,6 +13,8 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO, Protocol, cast
 
+from parsers.places import open_file
+
 MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "gzip"),
     (b"BZh", "bzip2"),
@@ -252,7 +254,7 @@ class CompressedStream:
 
 def open_stream(path: str, compression: str | None) -> Stream:
     """Open a file for reading forward. Raises OSError when it cannot be opened."""
-    return stream_of(open(path, "rb", buffering=-1 if compression else 0), compression)
+    return stream_of(open_file(path, buffering=-1 if compression else 0), compression)
 
 
 def stream_of(file: io.RawIOBase | BinaryIO, compression: str | None) -> Stream:

@@ -138,6 +138,11 @@ def _configured(conf: Mapping[str, str], spark_home: Path) -> dict[str, str]:
     return settings | dict(conf)
 
 
+def known_settings(conf: Mapping[str, str]) -> dict[str, str]:
+    """All that the user has set of Spark, as far as it is known in this process: no session is started."""
+    return _configured(conf, _spark_home())
+
+
 def session_settings(conf: Mapping[str, str], configured: Mapping[str, str], spark_home: Path) -> dict[str, str]:
     """Settings for a new session: `conf` unchanged, and ours where the user has set nothing."""
     master = configured.get("spark.master", "local[*]")

@@ -14,6 +14,7 @@ from dashboards.units import Clock
 from pipelines.cli import codes
 from pipelines.cli.asked import Asked
 from pipelines.errors import NothingReadable, UsageError
+from pipelines.uris import is_uri
 
 if TYPE_CHECKING:
     from parsers.redaction import Redaction
@@ -87,7 +88,7 @@ def clock_of(zone: str | None, settings: Settings) -> Clock:
 def check_paths(paths: Sequence[str]) -> None:
     """Paths that are not there end the command before any work is done."""
     for path in paths:
-        if path != "-" and not os.path.lexists(path) and not glob.has_magic(path):
+        if path != "-" and not is_uri(path) and not os.path.lexists(path) and not glob.has_magic(path):
             near = difflib.get_close_matches(os.path.basename(path), _siblings(path), n=1)
             hint = f"; did you mean {os.path.join(os.path.dirname(path), near[0])}?" if near else ""
             raise NothingReadable(f"{path}: no such file or folder{hint}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import NothingReadable
 from pipelines.schemas import CONTRACT, ROW_TABLES, TABLES, TOTALS
+from pipelines.stores import open_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,12 +63,12 @@ class Warehouse:
     def batches(self, table: str) -> Iterator[pa.RecordBatch]:
         """A table as it was published, in its declared types, in the order of its key."""
         import pyarrow as pa
-        from deltalake import DeltaTable, QueryBuilder
+        from deltalake import QueryBuilder
 
         declared = TABLES[table]
         if table not in self.versions:
             return
-        stored = DeltaTable(f"{self.uri}/{declared.path}", version=self.versions[table])
+        stored = open_table(f"{self.uri}/{declared.path}", version=self.versions[table])
         present = {field.name for field in stored.schema().fields}
         wanted = declared.arrow_schema()
         columns = ", ".join(f'"{name}"' for name in wanted.names if name in present)
@@ -78,24 +79,24 @@ class Warehouse:
 
     def names(self, sql: str) -> list[str]:
         """The texts that a query over `rebalances`, as published, gives in its only column."""
-        from deltalake import DeltaTable, QueryBuilder
+        from deltalake import QueryBuilder
 
         table = TABLES["rebalances"]
         if table.name not in self.versions:
             return []
-        stored = DeltaTable(f"{self.uri}/{table.path}", version=self.versions[table.name])
+        stored = open_table(f"{self.uri}/{table.path}", version=self.versions[table.name])
         found = _plain_table(QueryBuilder().register(table.name, stored).execute(sql).read_all())
         return [name for name in found.column(0).to_pylist() if name]
 
     def record_at(self, file: str, line: int) -> pa.RecordBatch | None:
         """The last recognised record of a file that begins at or before a line."""
         import pyarrow as pa
-        from deltalake import DeltaTable, QueryBuilder
+        from deltalake import QueryBuilder
 
         declared = TABLES["events"]
         if "events" not in self.versions:
             return None
-        stored = DeltaTable(f"{self.uri}/{declared.path}", version=self.versions["events"])
+        stored = open_table(f"{self.uri}/{declared.path}", version=self.versions["events"])
         quoted = file.replace("'", "''")
         query = f"select * from stored where file = '{quoted}' and line <= {line} order by line desc limit 1"  # noqa: S608 - quoted
         found = [pa.record_batch(each) for each in QueryBuilder().register("stored", stored).execute(query)]
@@ -104,12 +105,12 @@ class Warehouse:
 
     def _published(self) -> dict[str, int]:
         """Version of each table in the last run that was published."""
-        from deltalake import DeltaTable, QueryBuilder
+        from deltalake import QueryBuilder
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         place = f"{self.uri}/{TABLES['runs'].path}"
         try:
-            runs = DeltaTable(place)
+            runs = open_table(place)
         except (TableNotFoundError, DeltaError, OSError) as error:
             raise NothingReadable(
                 f"{self.uri} is no warehouse: it has no table of runs ({TABLES['runs'].path}); make one with groupscope run"

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from pipelines.errors import UsageError
 from pipelines.schemas import TABLES, json_ready
+from pipelines.stores import delta_options, open_table
 from pipelines.uris import warehouse_uri
 from pipelines.vocabulary import SEVERITIES
 
@@ -72,14 +73,14 @@ def _post(url: str, incident: Mapping[str, Any]) -> None:
 
 def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOptions, send: Send, now: datetime | None = None) -> int:
     """Tell of the published incidents that nobody was told of; say how many. What can't be told now is logged."""
-    from deltalake import DeltaTable, write_deltalake
+    from deltalake import write_deltalake
 
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
     told = {
-        row["incident_id"] for row in DeltaTable(f"{uri}/{TABLES['alerts'].path}").to_pyarrow_table(columns=["incident_id"]).to_pylist()
+        row["incident_id"] for row in open_table(f"{uri}/{TABLES['alerts'].path}").to_pyarrow_table(columns=["incident_id"]).to_pylist()
     }
-    incidents = DeltaTable(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
+    incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
     rows = incidents.to_pyarrow_table(filters=[("severity", "in", options.severities())]).to_pylist()
     new = [row for row in rows if row["incident_id"] not in told and _is_news(row, now - options.news_for)]
     sent = list(_sent(new, send))
@@ -89,7 +90,12 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
             for row in sent
         ]
         schema = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
-        write_deltalake(f"{uri}/{TABLES['alerts'].path}", pa.Table.from_pylist(records, schema=schema), mode="append")
+        write_deltalake(
+            f"{uri}/{TABLES['alerts'].path}",
+            pa.Table.from_pylist(records, schema=schema),
+            mode="append",
+            storage_options=delta_options(uri),
+        )
     return len(sent)
 
 

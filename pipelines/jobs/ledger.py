@@ -7,11 +7,11 @@ file has taken the name keeps its rows under a name of its own.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from parsers import places
 from parsers.files import IDENTITY_BYTES, Skipped, content_length
 from parsers.reader import SourceFile
 from parsers.resume import Checkpoint, Start, begins_as, head_hashes
@@ -63,7 +63,7 @@ def plan(
     options_id: Callable[[SourceFile], str],
     *,
     rebuild: bool = False,
-    exists: Callable[[str], bool] = os.path.exists,
+    exists: Callable[[str], bool] = places.exists,
 ) -> Plan:
     """Say what to read. With `rebuild` everything found is read as a whole; content that is gone stays as it was read."""
     matching = _Matching(list(known), found, skipped, exists)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.schemas import TABLES
+from pipelines.stores import open_table
 from pipelines.uris import warehouse_uri
 
 _SUCCESS = "groupscope_run_last_success_timestamp_seconds"
@@ -55,10 +56,9 @@ _MEANINGS = {
 
 def table_samples(place: str, versions: Mapping[str, int]) -> dict[str, list[Sample]]:
     """What the published tables say, by cluster."""
-    from deltalake import DeltaTable
 
     def rows(table: str, *columns: str) -> list[dict[str, Any]]:
-        stored = DeltaTable(f"{warehouse_uri(place)}/{TABLES[table].path}", version=versions[table])
+        stored = open_table(f"{warehouse_uri(place)}/{TABLES[table].path}", version=versions[table])
         found: list[dict[str, Any]] = stored.to_pyarrow_table(columns=list(columns)).to_pylist()
         return found
 

@@ -24,10 +24,12 @@ from typing import TYPE_CHECKING, Any
 from models.incidents import Limits
 from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.reader import Discovery, ReadOptions, find_files, unmatched_globs
+from pipelines import stores
 from pipelines.errors import CannotWrite, GateFailed, JobError, NothingReadable
 from pipelines.jobs.entries import VERSIONED, Published, Run
 from pipelines.jobs.files import FileRow
 from pipelines.packages import check_packages
+from pipelines.uris import is_uri
 from pipelines.versions import catalogue_version, model_version, product_version
 
 if TYPE_CHECKING:
@@ -90,6 +92,8 @@ def run(options: RunOptions) -> RunOutcome:
     check_packages()
     read = dataclasses.replace(options.read, fold_runs=True)
     began = time.monotonic()
+    if any(map(is_uri, [*options.inputs, options.warehouse])):
+        stores.use(options.spark)
     found = find_files(list(options.inputs), read)
     if found.missing:
         raise NothingReadable(f"{found.missing[0]}: no such file or folder")
@@ -155,8 +159,6 @@ def _nothing(inputs: Sequence[str], found: Discovery) -> str:
 
 def _writable(place: str) -> None:
     """Say before a JVM is started that a local warehouse can't be written."""
-    from pipelines.uris import is_uri
-
     if is_uri(place):
         return
     try:

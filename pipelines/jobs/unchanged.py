@@ -21,6 +21,7 @@ from pipelines.jobs.ledger import Plan
 from pipelines.jobs.states import FILE, parse_states
 from pipelines.schemas import TABLES
 from pipelines.stages import refused_row
+from pipelines.stores import delta_options, open_table
 from pipelines.uris import warehouse_uri
 from pipelines.versions import fingerprint_of
 
@@ -71,9 +72,7 @@ def _of(options: Mapping[str, Any], name: str) -> str:
 
 
 def _nothing_new(uri: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta) -> Unchanged | None:
-    from deltalake import DeltaTable
-
-    runs = DeltaTable(f"{uri}/{TABLES[RUNS].path}")
+    runs = open_table(f"{uri}/{TABLES[RUNS].path}")
     rows = runs.to_pyarrow_table(columns=["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
     for row in rows:
         if row["status"] == RUNNING:
@@ -87,7 +86,7 @@ def _nothing_new(uri: str, found: Discovery, options: ReadOptions, run: Run, sta
     [full] = runs.to_pyarrow_table(filters=[("run_id", "=", last["run_id"])]).to_pylist()
     before = published_from(full)
     check_versions(before, run)
-    logs = {name: DeltaTable(f"{uri}/{TABLES[name].path}") for name in VERSIONED}
+    logs = {name: open_table(f"{uri}/{TABLES[name].path}") for name in VERSIONED}
     if {name: log.version() for name, log in logs.items()} != dict(before.table_versions):
         return None
     stored = stored_files(logs["log_files"].to_pyarrow_table())
@@ -134,8 +133,9 @@ def write_down(place: str, run: Run, found: Unchanged, exit_code: int, counts: M
         "exit_code": exit_code,
     }
     schema = pa.schema([each.remove_metadata() for each in TABLES[RUNS].arrow_schema()])
+    uri = f"{warehouse_uri(place)}/{TABLES[RUNS].path}"
     try:
-        write_deltalake(f"{warehouse_uri(place)}/{TABLES[RUNS].path}", pa.Table.from_pylist([row], schema=schema), mode="append")
+        write_deltalake(uri, pa.Table.from_pylist([row], schema=schema), mode="append", storage_options=delta_options(uri))
     except (OSError, DeltaError) as error:
         raise CannotWrite(f"{place}: the entry of the run can't be written: {error}") from error
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from parsers import places
 from parsers.datasource import NAME, BrokerLogs, sources_json
 from parsers.reader import ReadOptions, SourceFile
 from parsers.resume import Start
@@ -24,7 +24,7 @@ def parsed(spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None
     they may run elsewhere. A file reports apart on what lies behind its last multiple of `block_bytes`.
     """
     spark.dataSource.register(BrokerLogs)
-    found = [dataclasses.replace(source, path=os.path.abspath(source.path)) for source, _ in sources]
+    found = [dataclasses.replace(source, path=places.absolute(source.path)) for source, _ in sources]
     starts = {source.name: [start.offset, start.line] for source, start in sources if start is not None}
     reader = spark.read.format(NAME)
     if options.redaction is not None:
@@ -37,6 +37,7 @@ def parsed(spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None
         .option("log_tz", json.dumps(list(options.log_tz)))
         .option("kafka_versions", json.dumps(list(options.kafka_versions)))
         .option("max_record_bytes", options.max_record_bytes)
+        .option("stores_secret", json.dumps(places.configured()))
         .option("fold_runs", options.fold_runs)
         .option("partitions", spark.conf.get("spark.sql.shuffle.partitions") or "1")
         .load()

@@ -1,0 +1,159 @@
+"""Files by path, or by URI in an object store: `s3a://bucket/logs`, `gs://…`, `abfss://…`, `hdfs://…`, `file:/…`.
+
+Paths of this machine are opened as ever. What a scheme stands for is opened by Arrow's own file systems, which come with it.
+`configure` tells them of endpoints and keys; where it says nothing, they look where their vendors' tools look (environment,
+profiles, roles of the machine).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import io
+import os
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, BinaryIO, cast
+from urllib.parse import urlsplit
+
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/")
+_S3 = ("s3", "s3a", "s3n")
+_AZURE = ("abfs", "abfss")
+_MAGIC = re.compile(r"[*?\[]")
+_settings: dict[str, dict[str, Any]] = {}
+
+
+def configure(settings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Arguments of Arrow's file systems, by kind (`s3`, `azure`), for this process."""
+    if settings != _settings:
+        _settings.clear()
+        _settings.update({kind: dict(values) for kind, values in settings.items()})
+        _store.cache_clear()
+
+
+def configured() -> dict[str, dict[str, Any]]:
+    """What `configure` was told, to be told to the workers."""
+    return {kind: dict(values) for kind, values in _settings.items()}
+
+
+def scheme_of(place: str) -> str | None:
+    """The scheme of a URI; None for a path of this machine."""
+    found = _SCHEME.match(place)
+    return found["scheme"].lower() if found else None
+
+
+def local_path(place: str) -> str | None:
+    """The path on this machine, where it is one: also of `file:` URIs."""
+    scheme = scheme_of(place)
+    if scheme == "file":
+        return urlsplit(place).path
+    return place if scheme is None else None
+
+
+@cache
+def _store(scheme: str, authority: str) -> Any:
+    """The file system of a store, and what a URI's path begins with there."""
+    from pyarrow import fs
+
+    if scheme in _S3:
+        return fs.S3FileSystem(**_settings.get("s3", {}))
+    if scheme in _AZURE:
+        account = authority.partition("@")[2].partition(".")[0]
+        return fs.AzureFileSystem(**{"account_name": account, **_settings.get("azure", {})})
+    if scheme == "gs":
+        return fs.GcsFileSystem(**_settings.get("gs", {}))
+    if scheme in ("hdfs", "viewfs"):
+        return fs.HadoopFileSystem.from_uri(f"{scheme}://{authority}/")
+    raise OSError(f"no driver reads {scheme}: URIs")
+
+
+def _opened(place: str) -> tuple[Any, str]:
+    parts = _SCHEME.match(place)
+    if parts is None:
+        raise ValueError(f"{place} is no URI")
+    scheme = parts["scheme"].lower()
+    authority, _, path = place[parts.end() :].lstrip("/").partition("/")
+    store = _store(scheme, authority)
+    if scheme in ("hdfs", "viewfs"):
+        return store, f"/{path}"
+    return store, f"{authority.partition('@')[0]}/{path}".rstrip("/")
+
+
+def open_file(place: str, buffering: int = -1) -> BinaryIO:
+    """Open for reading bytes, from any place on. Raises OSError."""
+    path = local_path(place)
+    if path is not None:
+        return open(path, "rb", buffering=buffering)
+    store, inner = _opened(place)
+    raw = store.open_input_file(inner)
+    return cast("BinaryIO", io.BufferedReader(raw, 1 << 20))
+
+
+def read_at(file: BinaryIO, size: int, offset: int) -> bytes:
+    """Up to `size` bytes from a place of an open file."""
+    file.seek(offset)
+    return file.read(size)
+
+
+def exists(place: str) -> bool:
+    """There is a file or a folder."""
+    path = local_path(place)
+    return os.path.lexists(path) if path is not None else _kind(place) is not None
+
+
+def is_folder(place: str) -> bool:
+    """There is a folder, or what stands for one."""
+    path = local_path(place)
+    return os.path.isdir(path) if path is not None else _kind(place) == "folder"
+
+
+def _kind(place: str) -> str | None:
+    from pyarrow import fs
+
+    store, inner = _opened(place)
+    told = store.get_file_info(inner).type
+    return {fs.FileType.File: "file", fs.FileType.Directory: "folder"}.get(told)
+
+
+def state_of(place: str) -> tuple[int, int]:
+    """Time of the last change, in nanoseconds, and size. Raises OSError."""
+    path = local_path(place)
+    if path is not None:
+        status = os.stat(path)
+        return status.st_mtime_ns, status.st_size
+    store, inner = _opened(place)
+    info = store.get_file_info(inner)
+    if not info.is_file:
+        raise FileNotFoundError(2, "no such file", place)
+    return info.mtime_ns or 0, info.size
+
+
+def walk(place: str) -> Iterator[str]:
+    """Every file below a folder of a store, by its URI, in order."""
+    from pyarrow import fs
+
+    store, inner = _opened(place)
+    prefix = place.rstrip("/")
+    for info in sorted(store.get_file_info(fs.FileSelector(inner, recursive=True)), key=lambda each: each.path):
+        if info.is_file:
+            yield f"{prefix}/{info.path[len(inner) :].lstrip('/')}"
+
+
+def matches(pattern: str) -> Iterator[str]:
+    """Files whose place fits a glob; `**` stands for any folders, and in a store `*` does not stop at a slash."""
+    path = local_path(pattern)
+    if path is not None:
+        yield from (found for found in sorted(glob.glob(path, recursive=True)) if not os.path.isdir(found))
+        return
+    magic = _MAGIC.search(pattern)
+    base = pattern[: magic.start()] if magic else pattern
+    for found in walk(base.rpartition("/")[0]):
+        if fnmatch.fnmatchcase(found, pattern):
+            yield found
+
+
+def absolute(place: str) -> str:
+    """What opens the same file from any folder."""
+    path = local_path(place)
+    return os.path.abspath(path) if path is not None else place

@@ -1,0 +1,88 @@
+"""A real S3-compatible server, S3Proxy, with its files in a folder; its jars come from Maven Central."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+S3PROXY, HADOOP_AWS = "org.gaul:s3proxy:3.1.0", "org.apache.hadoop:hadoop-aws:3.5.0"
+# What Spark itself lacks for s3a: beside hadoop-aws, the SDK in one jar. All else is in Spark.
+SDK = "hadoop-aws,bundle,analyticsaccelerator-s3,wildfly-openssl"
+IDENTITY, SECRET = "local", "local-secret"
+WAIT_SECONDS = 60.0
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>local</groupId><artifactId>jars</artifactId><version>1</version>
+<dependencies><dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency></dependencies></project>"""
+
+
+def jars_of(artifact: str, folder: Path, only: str = "") -> list[Path]:
+    """An artifact with what it needs, by Maven, which keeps what it has fetched; skips the test where it can't."""
+    if shutil.which("mvn") is None:
+        pytest.skip("no Maven")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pom.xml").write_text(_POM.format(*artifact.split(":")), encoding="utf-8")
+    chosen = [f"-DincludeArtifactIds={only}"] if only else []
+    command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder / 'jars'}", *chosen]
+    if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
+        pytest.skip(f"{artifact} can't be fetched")
+    return sorted((folder / "jars").glob("*.jar"))
+
+
+@contextlib.contextmanager
+def object_store(folder: Path) -> Iterator[str]:
+    """Start the server; its endpoint."""
+    jars = jars_of(S3PROXY, folder / "s3proxy")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    data = folder / "data"
+    data.mkdir()
+    lines = {
+        "s3proxy.endpoint": f"http://127.0.0.1:{port}",
+        "s3proxy.authorization": "aws-v2-or-v4",
+        "s3proxy.identity": IDENTITY,
+        "s3proxy.credential": SECRET,
+        "jclouds.provider": "filesystem-nio2",
+        "jclouds.filesystem.basedir": str(data),
+    }
+    told = folder / "s3proxy.properties"
+    told.write_text("".join(f"{name}={value}\n" for name, value in lines.items()), encoding="utf-8")
+    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, jars)), "org.gaul.s3proxy.Main", "--properties", str(told)]
+    with (folder / "s3proxy.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        _wait(process, port, folder / "s3proxy.log")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+        process.kill()
+        process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    end = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"the server did not start: {log.read_text(encoding='utf-8', errors='replace')[-2000:]}")
+
+
+def hadoop_settings(endpoint: str) -> Mapping[str, str]:
+    """What a session is told of the server."""
+    return {
+        "spark.hadoop.fs.s3a.endpoint": endpoint,
+        "spark.hadoop.fs.s3a.access.key": IDENTITY,
+        "spark.hadoop.fs.s3a.secret.key": SECRET,
+        "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+    }
