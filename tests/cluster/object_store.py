@@ -51,9 +51,12 @@ def object_store(folder: Path) -> Iterator[str]:
         "jclouds.provider": "filesystem-nio2",
         "jclouds.filesystem.basedir": str(data),
     }
+    logging = folder / "logback.xml"  # without it each request is told in a hundred lines
+    logging.write_text('<configuration><root level="ERROR"/></configuration>', encoding="utf-8")
     told = folder / "s3proxy.properties"
     told.write_text("".join(f"{name}={value}\n" for name, value in lines.items()), encoding="utf-8")
-    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, jars)), "org.gaul.s3proxy.Main", "--properties", str(told)]
+    java = ["java", "-XX:TieredStopAtLevel=1", f"-Dlogback.configurationFile={logging}", "-cp", ":".join(map(str, jars))]
+    command = [*java, "org.gaul.s3proxy.Main", "--properties", str(told)]
     with (folder / "s3proxy.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
     try:

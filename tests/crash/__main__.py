@@ -54,15 +54,15 @@ def _cases(asked: argparse.Namespace, folder: Path) -> Iterator[Case]:
         began = time.monotonic()
         named = loop.points(stage, next(places))
         length = time.monotonic() - began
+        if seed == 0:
+            draw = random.Random(0)  # noqa: S311 - the same cases each time
+            for pause in (draw.choice([0.0, 0.0, draw.uniform(0, length)]) for _ in range(asked.concurrent)):
+                yield f"two at once, {pause:.2f} s apart", loop.two_at_once(stage, next(places), pause)
+            for seconds in (draw.uniform(0, length) for _ in range(asked.random)):
+                yield f"killed after {seconds:.2f} s", loop.killed_after(stage, next(places), seconds)
         if seed < asked.seeds:
             for point in (point for point in named if asked.points in point):
                 yield f"seed {seed}, killed {point}", loop.killed_at(stage, next(places), point)
-        if seed == 0:
-            draw = random.Random(0)  # noqa: S311 - the same cases each time
-            for seconds in (draw.uniform(0, length) for _ in range(asked.random)):
-                yield f"killed after {seconds:.2f} s", loop.killed_after(stage, next(places), seconds)
-            for pause in (draw.choice([0.0, 0.0, draw.uniform(0, length)]) for _ in range(asked.concurrent)):
-                yield f"two at once, {pause:.2f} s apart", loop.two_at_once(stage, next(places), pause)
 
 
 if __name__ == "__main__":
