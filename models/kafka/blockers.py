@@ -30,7 +30,7 @@ def blockers(case: Case) -> list[Person]:
     removed = _removed_at_last(case)
     if removed:
         return removed
-    return _ghosts(case) or _slow_rejoiner(case)
+    return _ghosts(case, draft.open_until) or _slow_rejoiner(case, draft.open_until)
 
 
 def _person(case: Case, act: Act, reason: str, *, first: bool) -> Person:
@@ -78,20 +78,17 @@ def _removed_at_last(case: Case) -> list[Person]:
     return [_person(case, act, reasons[act.deed], first=index == 0) for index, act in enumerate(late)]
 
 
-def _ghosts(case: Case) -> list[Person]:
+def _ghosts(case: Case, end: int) -> list[Person]:
     """Member ids that were handed out and never used hold the join phase for a session timeout (KIP-394, since 2.2)."""
-    end = case.draft.open_until
-    if end is None or end - case.start < SLOW_REJOIN_US:
+    if end - case.start < SLOW_REJOIN_US:
         return []
     late = [act for act in case.deeds(Deed.ID_EXPIRED) if act.at - case.start >= SLOW_REJOIN_US and abs(end - act.at) <= LAST_MOMENT_US]
     return [_person(case, act, "was given a member id and never used it", first=index == 0) for index, act in enumerate(late)]
 
 
-def _slow_rejoiner(case: Case) -> list[Person]:
+def _slow_rejoiner(case: Case, end: int) -> list[Person]:
     """The old member whose JoinGroup came last, if it came much later than that of the one before it."""
-    start, end = case.start, case.draft.open_until
-    if end is None:
-        return []
+    start = case.start
     arrivals: dict[str, Act] = {}
     for act in case.deeds(Deed.REJOIN, Deed.JOIN, start=start, end=end):
         actor = case.actor(act)

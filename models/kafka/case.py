@@ -255,18 +255,12 @@ class Case:
     def reason(self) -> str | None:
         return text_field(self.draft.started, "reason") if self.draft.started else None
 
-    def reason_acts(self, deed: Deed) -> list[Act]:
-        """The members that the reason lists, where it lists several, as acts at the start of the rebalance."""
-        event = self.draft.started
-        if event is None:
-            return []
+    def reason_acts(self, deed: Deed, event: Event) -> list[Act]:
+        """The members that the reason of this line lists, where it lists several, as acts at the start of the rebalance."""
         return [Act(deed, when(event), member, None, None, None, None, event) for member in names_field(event, "reason_members")]
 
-    def reason_act(self) -> Act | None:
-        """The member that the reason names, as an act at the start of the rebalance."""
-        event = self.draft.started
-        if event is None:
-            return None
+    def reason_act(self, event: Event) -> Act | None:
+        """The member that the reason of this line names, as an act at the start of the rebalance."""
         member_id = text_field(event, "reason_member_id")
         if member_id is None:
             return None

@@ -35,9 +35,9 @@ def judge(case: Case) -> Judgement:
 
 
 def _opinions(case: Case) -> tuple[list[Opinion], Act | None]:
-    by_reason = _BY_REASON.get(case.reason_id or "")
-    if by_reason is not None:
-        act = case.reason_act()
+    by_reason, line = _BY_REASON.get(case.reason_id or ""), case.draft.started
+    if by_reason is not None and line is not None:
+        act = case.reason_act(line)
         return by_reason(case, act), act
     if case.draft.started is None and not case.was_empty:
         return start_not_seen(case), None
@@ -119,7 +119,9 @@ def _assignor_changed(_case: Case, act: Act | None) -> list[Opinion]:
 
 
 def _sync_missed(case: Case, act: Act | None) -> list[Opinion]:
-    missing = list(case.by_actor(Deed.SYNC_MISSED).values()) or case.reason_acts(Deed.SYNC_MISSED) or ([act] if act else [])
+    line = case.draft.started
+    listed = case.reason_acts(Deed.SYNC_MISSED, line) if line is not None else []
+    missing = list(case.by_actor(Deed.SYNC_MISSED).values()) or listed or ([act] if act else [])
     return [Opinion(Cause.SYNC_TIMEOUT, 0.97, missing)]
 
 

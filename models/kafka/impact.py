@@ -132,10 +132,8 @@ class Impact:
         cooperative = "cooperative" in (case.known.assignors.get(draft.generation_after or -1) or "")
         return found if cooperative else Stopped(by_all, found.partition_seconds, found.duplicate_window)
 
-    def of_epoch(self, began: int | None, until: int | None, *, witnessed: bool) -> Stopped:
+    def of_epoch(self, began: int, until: int | None, *, witnessed: bool) -> Stopped:
         """What a rebalance in [began, until) cost where only what moves stands still. `witnessed`: all members' own logs are at hand."""
-        if began is None:
-            return Stopped(None, None, None)
         duplicate = self.duplicate_seconds(began, until)
         if not witnessed or (self._dropped_until is not None and began <= self._dropped_until):
             return Stopped(None, None, duplicate)

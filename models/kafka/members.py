@@ -49,7 +49,7 @@ class Roster:
     def see(
         self,
         member_id: str,
-        at: int | None,
+        at: int,
         *,
         client_id: str | None = None,
         instance_id: str | None = None,
@@ -66,9 +66,8 @@ class Roster:
         member.host = host or member.host
         member.session_timeout_ms = session_timeout_ms or member.session_timeout_ms
         member.rebalance_timeout_ms = rebalance_timeout_ms or member.rebalance_timeout_ms
-        if at is not None:
-            member.first_seen_at = at if member.first_seen_at is None else min(member.first_seen_at, at)
-            member.last_seen_at = at if member.last_seen_at is None else max(member.last_seen_at, at)
+        member.first_seen_at = at if member.first_seen_at is None else min(member.first_seen_at, at)
+        member.last_seen_at = at if member.last_seen_at is None else max(member.last_seen_at, at)
         if client_id:
             self._current[client_id] = member_id
             if member.instance_id:
@@ -103,6 +102,4 @@ class Roster:
         member = self.members.get(member_id) if member_id else None
         instance = instance_id or (member.instance_id if member else None)
         client = client_id or self.client_of(member_id, instance)
-        if client is not None and client == instance and not (member and member.client_id):
-            client = None
         return Person(member_id, client, instance, member.host if member else None, reason, first)

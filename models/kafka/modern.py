@@ -95,10 +95,9 @@ class ModernReplay:
 
     def converted_from(self, members: Mapping[str, str | None]) -> None:
         """A classic group becomes one of these and keeps its members (id -> client id)."""
-        if not self.members:
-            self.members = dict(members)
-            self._members_known = bool(members)
-            self._count_before = len(self.members)
+        self.members = dict(members)
+        self._members_known = bool(members)
+        self._count_before = len(self.members)
 
     # -- changes -------------------------------------------------------------------------------------------
 
@@ -112,21 +111,18 @@ class ModernReplay:
         return self._last_joined.get(member_id or "", at) > at
 
     def _joined(self, event: Event) -> None:
-        if event.member_id:
-            self._last_joined[event.member_id] = when(event)
+        if not event.member_id:
+            return
+        self._last_joined[event.member_id] = when(event)
         if event.fields.get("rejoined"):
-            old = text_field(event, "old_member_id")
-            if old in self.members:
-                self.members.pop(old)
-            if event.member_id:
-                self.members[event.member_id] = event.client_id
+            self.members.pop(text_field(event, "old_member_id") or "", None)
+            self.members[event.member_id] = event.client_id
             return
         if event.member_id in self.members:
             self._again = [Change(Cause.MEMBER_JOIN, "joined", event)]
             return
         self._change(Cause.MEMBER_JOIN, "joined", event)
-        if event.member_id:
-            self.members[event.member_id] = event.client_id
+        self.members[event.member_id] = event.client_id
 
     def _left(self, event: Event) -> None:
         if event.fields.get("temporarily"):
@@ -144,8 +140,7 @@ class ModernReplay:
         if last is not None and last.outcome == "empty" and any(each.event.member_id == event.member_id for each in last.changes):
             self._take_back(last)
         self._change(change.cause, change.reason, event)
-        if event.member_id:
-            self.members.pop(event.member_id, None)
+        self.members.pop(event.member_id or "", None)
         if not self.members and self._members_known:
             self._empty(event)
 
@@ -222,8 +217,6 @@ class ModernReplay:
             self._pending = self._again_or_pending(last)
             self._take_back(last)
             self._apply()
-        elif event.generation == self.epoch:
-            return
         self._open(event, event.generation).bumped = event
         self.epoch = event.generation
 

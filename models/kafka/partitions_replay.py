@@ -59,7 +59,10 @@ class PartitionStage(PartitionState):
     def _history(self, event: Event) -> PartitionHistory | None:
         if event.topic is None or event.partition is None:
             return None
-        history = self.partitions.of(event.topic, event.partition)
+        return self._known(self.partitions.of(event.topic, event.partition), event)
+
+    def _known(self, history: PartitionHistory, event: Event) -> PartitionHistory:
+        """The partition, with the replicas that the line names."""
         replicas = nodes_field(event, "replicas")
         if replicas and replicas != history.replicas:
             grown = 0 < len(history.replicas) < len(replicas)
@@ -200,9 +203,8 @@ class PartitionStage(PartitionState):
         epoch = number_field(event, "leader_epoch")
         if known is not None and known.current is not None and (known.current.epoch or 0) > (epoch or 0):
             self.partitions.end(event.topic, event.partition, time_of(event))
-        history = self._history(event)
-        if history is not None:
-            self._tell(history, event, leader, Told.DECIDED, timed=True, isr=nodes_field(event, "isr"))
+        history = self._known(self.partitions.of(event.topic, event.partition), event)
+        self._tell(history, event, leader, Told.DECIDED, timed=True, isr=nodes_field(event, "isr"))
 
     def _fetched(self, event: Event) -> None:
         """A follower names the leaders that it fetches from; one of an older epoch changes nothing."""

@@ -66,3 +66,7 @@ def test_states_of_the_newer_protocol_go_by_the_same_names() -> None:
 9.0 ClientMemberState client_id=a from_state=STABLE to_state=STALE
 """
     assert [each[1:] for each in told(story)] == [("REBALANCING", 1.0, 3.0), ("STABLE", 3.0, 9.0), ("UNJOINED", 9.0, None)]
+
+
+def test_a_close_of_a_client_that_was_not_seen_before_tells_no_state() -> None:
+    assert told("40.1 ClientClosed client_id=a\n") == []

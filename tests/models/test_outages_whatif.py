@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kafka.outages_whatif import Layout, Placement, exposed_by, reassignment
+from models.kafka.outages_whatif import Layout, Placement, broker_rows, exposed_by, layouts_of, placement_rows, reassignment
 
 RUNNING = ("1", "2", "3", "10")
 
@@ -67,3 +67,8 @@ def test_without_another_broker_there_is_nowhere_to_go() -> None:
     found = exposed_by(layout(placed("a", "2", "2", "2"), running=("2",)), "2")
     assert [each.target for each in found] == [()]
     assert reassignment(found)["partitions"] == []
+
+
+def test_layouts_come_back_from_their_rows() -> None:
+    before = layout(placed("a", "2,3", "2", "2"), placed("b", "1", None, None), running=("1", "2"), gone=("3",))
+    assert layouts_of(placement_rows(before), broker_rows(before)) == [before]

@@ -46,6 +46,9 @@ LINES = [
     ("30.0 ClientNote client_id=a", None, "apart"),
     ("75.0 ClientAssigned client_id=a partitions=t-0", None, "apart"),
     ("3.0 MemberIdHandedOut member_id=a#1", 0, "cause"),
+    ("62.05 HeartbeatCompleted client_id=a member_id=a#1 generation=2 error_code=0", 1, "effect"),
+    ("75.0 HeartbeatCompleted client_id=a member_id=a#1 generation=2 error_code=0", None, "apart"),
+    ("60.0 MemberFailed member_id=c#1", 1, "effect"),
 ]
 
 

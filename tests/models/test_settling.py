@@ -50,3 +50,7 @@ def test_each_verdict_that_is_not_sure_names_a_file() -> None:
     rows = replay(events_of(story.splitlines())).rebalances
     assert all(row.confidence < 0.9 for row in rows)
     assert rows[1].settled_by == "kafka-request.log at DEBUG of broker 1 between 1970-01-01 00:00 and 00:02 UTC"
+
+
+def test_where_no_time_is_known_the_file_alone_is_named() -> None:
+    assert settled_by(Settles.REQUEST_LOG, "1", None, None, None) == "kafka-request.log at DEBUG of broker 1"

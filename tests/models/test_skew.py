@@ -69,3 +69,14 @@ def test_generations_of_two_lives_are_not_compared() -> None:
     for each in [*generation(1, 100, 0.0), line("ClientAssignmentMade", 9_000, 1)]:
         skews.feed(each)
     assert not list(skews.proven())
+
+
+def test_how_many_generations_wait_for_their_other_lines_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.kafka.skew.GENERATIONS_HELD_MAX", 3)
+    skews = Skews()
+    for number in range(20):
+        for name in ("ClientJoined", "GenerationStarted", "AssignmentReceived"):
+            for _ in skews.feed(line(name, 10.0 * number, 100 * number + len(name))):
+                pass
+    assert len(skews._coordinators) <= 4
+    assert len(skews._clients) <= 4

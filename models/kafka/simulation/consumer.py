@@ -121,9 +121,9 @@ class Consumer(Client):
         self._revoke(tuple(each for each in self.owned if each not in kept))
         self._again()
 
-    def _revoke(self, lost: tuple[Partition, ...]) -> None:
+    def _revoke(self, lost: tuple[Partition, ...], how: str = "revoked") -> None:
         if lost:
-            self.say("revoked", partitions=names(lost))
+            self.say(how, partitions=names(lost))
             self.owned = tuple(each for each in self.owned if each not in lost)
 
     def _again(self) -> None:
@@ -273,9 +273,7 @@ class Consumer(Client):
         self.say("rejoin_requested", why=why)
         self.phase, self.member, self.generation, self.why = Phase.UNJOINED, "", -1, why
         self.attempt += 1
-        if self.owned:
-            self.say("lost", partitions=names(self.owned))
-            self.owned = ()
+        self._revoke(self.owned, "lost")
 
     def _leave(self, why: str) -> None:
         """Tell the coordinator, unless it wouldn't know or is to wait for the instance (maybeLeaveGroup)."""

@@ -134,8 +134,8 @@ def _back(simulation: Simulation, fault: Fault, member: Client) -> None:
 
 
 def _start(member: Client) -> None:
-    if not member.runs:
-        member.start()
+    """Start a member unless another fault has done so."""
+    return None if member.runs else member.start()
 
 
 FAULTS: Mapping[str, Action] = {

@@ -189,9 +189,8 @@ class ModernConsumer(Client):
     def _move(self, state: str) -> None:
         """Step to another state, and say so."""
         before, self.state = self.state, state
-        if before != state:
-            fields: Mapping[str, Any] = {"member_epoch": self.generation, "from_state": before, "to_state": state}
-            self.say("member_state", member_id=self.member, **fields)
+        fields: Mapping[str, Any] = {"member_epoch": self.generation, "from_state": before, "to_state": state}
+        self.say("member_state", member_id=self.member, **fields)
 
     def _release(self) -> None:
         if self.owned:
