@@ -80,11 +80,13 @@ class Finding:
 
 
 @overload
-def when(event: Event) -> int: ...
+def when(event: Event) -> int:
+    """Of an event that is there it is always known."""
 
 
 @overload
-def when(event: Event | None) -> int | None: ...
+def when(event: Event | None) -> int | None:
+    """Of one that may be missing it may not."""
 
 
 def when(event: Event | None) -> int | None:
