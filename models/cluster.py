@@ -126,6 +126,8 @@ class ClusterFacts:
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
     logs_end: int | None = None
+    strays: dict[str, list[Event]] = field(default_factory=dict)
+    """Lines of clients that name no group, by the group that they are about (`models.kafka.strays`)."""
 
     def topic_changes_between(self, start: int, end: int) -> list[TopicChange]:
         """Changes of topics in the half-open interval (start, end]; internal topics left out."""

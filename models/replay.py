@@ -6,6 +6,7 @@ Both runners call `replay_group`, with the events of one (cluster, group) in ord
 from __future__ import annotations
 
 from bisect import insort
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -69,13 +70,14 @@ def replay_group(cluster: str, group: str, events: Iterable[Event], facts: Clust
     return stage.finish()
 
 
-def _deletions(group: str, facts: ClusterFacts) -> list[Event]:
-    """Lines that delete several groups at once, told to one of them."""
-    return [
+def _told_apart(group: str, facts: ClusterFacts) -> deque[Event]:
+    """Lines about a group that do not name it alone: those that delete several at once, and those of clients that name none."""
+    deletions = [
         Event("GroupDied", event.at_us, event.order_us, event.place, event.witness, event.message, event.text, event.node, group)
         for _, name, event in facts.deletions
         if name == group
     ]
+    return deque(sorted([*deletions, *facts.strays.get(group, ())], key=lambda event: event.order_us))
 
 
 _ENDINGS = {Deed.LEAVE: "left", Deed.EXPIRE: "expired", Deed.EVICT: "evicted", Deed.SYNC_MISSED: "removed", Deed.ID_EXPIRED: "expired"}
@@ -101,7 +103,7 @@ class GroupStage:
     impact: Impact = field(default_factory=Impact)
     client_states: ClientStates = field(default_factory=ClientStates)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
-    _deletions: list[Event] = field(init=False)
+    _told_apart: deque[Event] = field(init=False)
     _settled: int = 0
     _now: int = 0
 
@@ -109,12 +111,12 @@ class GroupStage:
         self.classic = ClassicReplay(self.roster)
         self.modern = ModernReplay(self.roster)
         self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
-        self._deletions = _deletions(self.group, self.facts)
+        self._told_apart = _told_apart(self.group, self.facts)
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
-        while self._deletions and self._deletions[0].order_us <= event.order_us:
-            self._take(self._deletions.pop(0))
+        while self._told_apart and self._told_apart[0].order_us <= event.order_us:
+            self._take(self._told_apart.popleft())
         self._take(event)
 
     def _take(self, event: Event) -> None:
@@ -168,7 +170,7 @@ class GroupStage:
 
     def finish(self) -> GroupHistory:
         """Judge what is still open and return all rows."""
-        for event in self._deletions:
+        for event in self._told_apart:
             self._take(event)
         while self._settled < len(self.classic.drafts):
             self._judge_next()
@@ -222,6 +224,9 @@ class GroupStage:
         elif event.name == "ClientPollTimedOut":
             actor = self.roster.actor(event.member_id, event.client_id, event.instance_id)
             self.knowledge.stale_at.setdefault(actor or "", []).append(when(event))
+            interval = int_field(event, "max_poll_interval_ms")
+            if interval is not None and actor is not None:
+                self.knowledge.settings.setdefault(actor, {}).setdefault("max_poll_interval_ms", interval)
         elif event.name == "GroupDied":
             self._end_of_life()
 

@@ -20,6 +20,7 @@ from models.incidents import Limits
 from models.kafka.outages_readers import Readers
 from models.kafka.outages_whatif import Layout
 from models.kafka.partitions_events import PARTITION_EVENTS
+from models.kafka.strays import Sighting
 from models.names import learn
 from parsers.arrow import strings
 from parsers.files import SourceFile
@@ -28,6 +29,7 @@ from parsers.redaction import Redaction
 from parsers.reports import merge_reports, report_row
 from pipelines.clusters import ClusterNames
 from pipelines.rows import events_of, micros
+from pipelines.sightings import sightings_in, strays_in
 from pipelines.stages import (
     HISTORY_TABLES,
     LAYOUT_TABLES,
@@ -141,6 +143,8 @@ class _Reading:
     analysis: Analysis
     names: ClusterNames = field(default_factory=ClusterNames)
     cluster_events: list[Event] = field(default_factory=list)
+    strays: list[Event] = field(default_factory=list)
+    sightings: list[Sighting] = field(default_factory=list)
     unknown: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     unknown_files: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
@@ -179,8 +183,10 @@ class _Reading:
         wanted = pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES)
         self.cluster_events.extend(events_of(batch.filter(wanted)))
         self.partitions.add(batch.filter(pc.is_in(batch["event"], value_set=_PARTITION_EVENT_NAMES)))
+        self.strays.extend(events_of(strays_in(batch)))
         grouped = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
         if self.options.groups:
+            self.sightings.extend(sightings_in([batch]))  # also of groups that were not asked for
             grouped = pc.and_(grouped, pc.is_in(batch["group"], value_set=strings(list(self.options.groups))))
         self.store.add(batch.filter(grouped))
 
@@ -245,7 +251,12 @@ def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> None:
     nodes = {row["path"]: row["node"] for row in analysis.log_files if row["node"]}
     cluster_of = reading.names.of
-    facts = cluster_facts(reading.cluster_events, cluster_of, logs_end_of(analysis.log_files), options.assume)
+
+    def sightings() -> Iterable[Sighting]:
+        return reading.sightings if options.groups else sightings_in(reading.store.batches())
+
+    ends = logs_end_of(analysis.log_files)
+    facts = cluster_facts(reading.cluster_events, cluster_of, ends, options.assume, reading.strays, sightings)
     readers: dict[str, Readers] = {}
     for group, batches in reading.store.groups():
         for history in group_histories(group, batches, nodes, cluster_of, facts, readers):

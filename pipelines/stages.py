@@ -5,7 +5,7 @@ The in-process run and the Spark job share these, so that they cannot differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from models.kafka.outages import Outages, outages_of
 from models.kafka.outages_incidents import goings_of, point_to_outages
 from models.kafka.outages_readers import READER_EVENTS, Readers
 from models.kafka.partitions_replay import PartitionStage, begin, finish
+from models.kafka.strays import Sighting, Sightings
 from models.replay import GroupHistory, GroupStage
 from models.rocketmq.history import RocketHistory, history_of
 from models.rocketmq.stage import ROCKET_EVENTS, RocketStage
@@ -101,11 +102,17 @@ def logs_end_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def cluster_facts(
-    events: Iterable[Event], cluster_of: Callable[[str], str], logs_end: Mapping[str, int], assume: Mapping[str, int]
+    events: Iterable[Event],
+    cluster_of: Callable[[str], str],
+    logs_end: Mapping[str, int],
+    assume: Mapping[str, int],
+    strays: Sequence[Event] = (),
+    sightings: Callable[[], Iterable[Sighting]] = tuple,
 ) -> dict[str, ClusterFacts]:
     """The cluster stage for every cluster among the events (those of `models.cluster.CLUSTER_EVENTS`).
 
-    `cluster_of` names the cluster of a file by its path. `assume` overrides what was learned, by field name.
+    `cluster_of` names the cluster of a file by its path. `assume` overrides what was learned, by field name. `strays` are
+    clients' lines that name no group; only where there are some, `sightings` are asked for.
     """
     by_cluster: dict[str, list[Event]] = {cluster: [] for cluster in logs_end}
     for event in events:
@@ -115,7 +122,22 @@ def cluster_facts(
         learned.logs_end = logs_end.get(cluster)
         for name, value in assume.items():
             setattr(learned, name, value)
+    for cluster, homes in _brought_home(strays, sightings, cluster_of).items():
+        facts.setdefault(cluster, ClusterFacts(cluster, logs_end=logs_end.get(cluster))).strays = homes
     return facts
+
+
+def _brought_home(
+    strays: Sequence[Event], sightings: Callable[[], Iterable[Sighting]], cluster_of: Callable[[str], str]
+) -> dict[str, dict[str, list[Event]]]:
+    """Clients' lines that name no group, by the cluster and the group that they are about."""
+    seen: dict[str, Sightings] = {}
+    for each in sightings() if strays else ():
+        seen.setdefault(cluster_of(each.file), Sightings()).note(each)
+    by_cluster: dict[str, list[Event]] = {}
+    for event in strays:
+        by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
+    return {cluster: seen[cluster].brought_home(events) for cluster, events in by_cluster.items() if cluster in seen}
 
 
 def group_histories(

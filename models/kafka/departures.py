@@ -6,7 +6,7 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.acts import Act, Deed
 from models.kafka.case import Case
-from models.kafka.opinions import CLIENT_LOG, LOOK_BACK_US, Judgement, Opinion
+from models.kafka.opinions import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Judgement, Opinion
 
 
 def left(case: Case, act: Act | None) -> list[Opinion]:
@@ -79,8 +79,9 @@ def kind_of_leave(case: Case, actor: str | None, act: Act | None) -> Judgement:
     for fixed, cause in _LEAVE_WHY:
         if any(fixed in why for why in whys):
             return Judgement([Opinion(cause, 0.99)])
-    if act is not None and _noticed_poll_timeout(case, actor, act):
-        return Judgement([Opinion(Cause.POLL_TIMEOUT, 0.98)])
+    noticed = _noticed_poll_timeout(case, actor, act) if act is not None else None
+    if noticed is not None:
+        return Judgement([Opinion(Cause.POLL_TIMEOUT, 0.98, told_by=[noticed])])
     if act is not None and _is_static(case, act):
         return Judgement([Opinion(Cause.ADMIN_REMOVAL, 0.95), Opinion(Cause.MEMBER_LEAVE, 0.04)])
     if any(why != "not provided" for why in whys):
@@ -98,8 +99,14 @@ def kind_of_leave(case: Case, actor: str | None, act: Act | None) -> Judgement:
     )
 
 
-def _noticed_poll_timeout(case: Case, actor: str | None, act: Act) -> bool:
-    return any(a.deed is Deed.POLL_TIMEOUT and case.actor(a) == actor and -LOOK_BACK_US <= a.at - act.at <= LOOK_BACK_US for a in case.acts)
+def _noticed_poll_timeout(case: Case, actor: str | None, act: Act) -> Act | None:
+    """The client's own line that it polled too late. One that does not say whose it is must stand right before the leave."""
+    for noticed in case.acts:
+        if noticed.deed is Deed.POLL_TIMEOUT:
+            whose, away = case.actor(noticed), act.at - noticed.at
+            if (whose == actor and abs(away) <= LOOK_BACK_US) or (whose is None and abs(away) <= PROMPT_US):
+                return noticed
+    return None
 
 
 def _is_static(case: Case, act: Act) -> bool:

@@ -34,6 +34,10 @@ _OLD_GENERATION_WORDS = (
     "has already rebalanced",
     "not part of an active group",
     "fenced",
+    # As librdkafka and kafka-python put it.
+    "Broker: Unknown member",
+    "UnknownMemberIdError",
+    "IllegalGenerationError",
 )
 
 

@@ -32,12 +32,16 @@ CLIENT_LOG, REQUEST_LOG, EARLIER_LINES = Settles.CLIENT_LOG, Settles.REQUEST_LOG
 
 @dataclass(slots=True)
 class Opinion:
-    """A cause with its probability, the acts that speak for it, and what would make it sure."""
+    """A cause with its probability, the acts that it consists of, and what would make it sure.
+
+    `told_by` are acts that only tell the cause: evidence, though nobody's offence.
+    """
 
     cause: Cause
     probability: float
     acts: list[Act] = field(default_factory=list)
     settled_by: Settles | None = None
+    told_by: list[Act] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -121,7 +121,7 @@ class HistoryWriter:
         join_seconds = seconds(started, joined)
         duration = seconds(started, ended)
         delay = self._initial_delay(case, join_seconds)
-        acts = [act for opinion in judgement.opinions[:1] for act in opinion.acts]
+        acts = [*best.acts, *best.told_by]
         if judgement.trigger is not None:
             acts.append(judgement.trigger)
         members_after = draft.members_after if draft.members_after is not None else (len(case.members_after) or None)

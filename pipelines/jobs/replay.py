@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -37,6 +37,7 @@ from pipelines.transforms.replay import (
     rocket_replayed,
     rows_of,
 )
+from pipelines.transforms.sightings import sightings_of_all, strays_of
 from pipelines.transforms.unknown_messages import unknown_messages
 from pipelines.versions import fingerprint_of
 
@@ -125,7 +126,9 @@ class _Replay:
         """The cluster stage. Few lines concern a whole cluster, so their events come to the driver."""
         concerning = events.where(F.col("event").isin(sorted(CLUSTER_EVENTS))).orderBy("file", "byte_offset").toArrow()
         cluster_of = {row["path"]: row["cluster"] for row in files}
-        return cluster_facts(events_of(concerning), cluster_of.__getitem__, logs_end_of(files), self.options.assume)
+        strays = list(events_of(strays_of(events).orderBy("file", "byte_offset").toArrow()))
+        seen = partial(sightings_of_all, events)
+        return cluster_facts(events_of(concerning), cluster_of.__getitem__, logs_end_of(files), self.options.assume, strays, seen)
 
     def _group_stage(self, events: DataFrame, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> list[_Source]:
         groups = self._groups()

@@ -92,6 +92,10 @@ class Broker:
         for client in clients:
             self._send(client, Heartbeat(self._number(), GROUP, self.ids[client], self.generation))
 
+    def leave(self, client: str) -> None:
+        """LeaveGroup without a reason, as libraries other than Java's send it; the client forgets its member id."""
+        self._send(client, Leave(self._number(), GROUP, (Leaver(self.ids.pop(client)),)))
+
     def remove(self, instance: str, reason: str | None) -> None:
         """What Admin.removeMembersFromConsumerGroup sends."""
         self._send("admin", Leave(self._number(), GROUP, (Leaver("", instance, reason),)))

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from models.ids import make_id
 from models.rows import Divergence, Evidence
 from parsers.schema import EVENT_SCHEMA, UNKNOWN_SCHEMA
+from pipelines.sightings import sightings_in, strays_in
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
 from pipelines.transforms.replay import cut_at_keys, replayed, rows_of
+from pipelines.transforms.sightings import sightings_of_all, strays_of
 from pipelines.transforms.unknown_messages import unknown_in_files, unknown_messages
 
 if TYPE_CHECKING:
@@ -101,6 +103,32 @@ def test_unknown_records_are_summed_by_template(spark: SparkSession) -> None:
     assert (east["count"], east["first_at"], east["last_at"]) == (3, at(3), at(9))
     assert (east["sample"], east["file"], east["line"], east["byte_offset"]) == ("a.log:20", "a.log", 21, 20)
     assert east["unknown_message_id"] == make_id("unknown", "east", "k", None, "x <*>")
+
+
+@pytest.mark.spark
+def test_who_was_seen_where_is_the_same_in_one_process(spark: SparkSession) -> None:
+    member = "app-00000000-0000-4000-8000-000000000001"
+    rows = [
+        event("s.log", 0, 1, group="g", member_id=member, order_at=at(1)),
+        event("s.log", 1, 9, group="g", member_id=member, order_at=at(9)),
+        event("s.log", 2, 9, group="g", fields=f'{{"reason":"x","reason_member_id":"{member}"}}', order_at=at(12)),
+        event("s.log", 3, 9, group="g", order_at=at(13)),
+        event("s.log", 4, None, group="g", member_id=member),
+        event("a.log", 0, 2, group="g", client_id="app", fields='{"client_number":2,"why":"y"}', witness="client", order_at=at(2)),
+        event("b.log", 0, 2, group="g", witness="client", order_at=at(3)),
+        event("a.log", 1, 4, event="ClientPollTimedOut", client_id="app", witness="client", order_at=at(4)),
+    ]
+    alone = sorted(sightings_in([pa.RecordBatch.from_pylist(rows, schema=EVENT_SCHEMA)]), key=repr)
+    frame = arrow(spark, rows, EVENT_SCHEMA)
+    assert sorted(sightings_of_all(frame), key=repr) == alone
+    assert [(each.file, each.client_id, each.client_number, each.member_id) for each in alone] == [
+        ("a.log", "app", 2, None),
+        ("b.log", None, None, None),
+        ("s.log", None, None, member),
+    ]
+    assert alone[-1].last_us - alone[-1].first_us == 11_000_000
+    assert [row["byte_offset"] for row in strays_of(frame).collect()] == [1]
+    assert strays_in(pa.RecordBatch.from_pylist(rows, schema=EVENT_SCHEMA))["file"].to_pylist() == ["a.log"]
 
 
 def batches_of(keys: list[tuple[str, str]], sizes: list[int]) -> Iterator[pa.RecordBatch]:

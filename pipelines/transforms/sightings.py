@@ -1,0 +1,36 @@
+"""The Spark form of `pipelines.sightings`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from models.kafka.strays import STRAY_EVENTS, Sighting
+from pipelines.sightings import CLIENT_NUMBER, REASON_MEMBER, sightings_of
+
+
+def strays_of(events: DataFrame) -> DataFrame:
+    """Events that are about a group and name none."""
+    return events.where(F.col("group").isNull() & F.col("event").isin(sorted(STRAY_EVENTS)))
+
+
+def sightings_of_all(events: DataFrame) -> Iterator[Sighting]:
+    """Who was seen in which group. Few distinct facts, so they come to the driver."""
+    told = events.where(F.col("group").isNotNull() & F.col("event").isNotNull() & F.col("order_at").isNotNull())
+    named = told.select(
+        "file",
+        "witness",
+        "group",
+        "client_id",
+        _extracted(CLIENT_NUMBER).alias("client_number"),
+        F.coalesce("member_id", _extracted(REASON_MEMBER)).alias("member_id"),
+        "order_at",
+    )
+    keys = [name for name in named.columns if name != "order_at"]
+    return sightings_of(named.groupBy(*keys).agg(F.min("order_at").alias("first_at"), F.max("order_at").alias("last_at")).toArrow())
+
+
+def _extracted(pattern: str) -> Column:
+    return F.nullif(F.regexp_extract("fields", pattern, 1), F.lit(""))
