@@ -195,14 +195,6 @@ class Brokers:
         elif node in self._alive_before and not self._came_just_now(node, at):
             self.absences.setdefault(node, []).append(Absence(node, None, restarted=True, events=[event]))
 
-    def started(self, node: str, at: int, event: Event) -> None:
-        """A broker process serves."""
-        self._alive_before.add(node)
-        known = self._open(node)
-        if known is not None and known.witness is None:
-            known.up_at = at
-            known.ends.append(event)
-
     def alive(self, node: str) -> None:
         """A broker shows itself at work."""
         self._alive_before.add(node)

@@ -338,7 +338,7 @@ class PartitionStage(PartitionState):
         node = self._own_line(event)
         if node is not None:
             self._returned(node, event)
-            self.brokers.started(node, time_of(event), event)
+            self.brokers.alive(node)
 
     def _announced(self, event: Event) -> None:
         for node in named_nodes(event):

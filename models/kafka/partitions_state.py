@@ -49,7 +49,7 @@ class PartitionState:
         before = history.leader
         history.tell(new, kraft=self.kraft)
         after = history.leader
-        if before == after:
+        if after is None or before == after:
             return
         self.takeovers.changed(history, before, after, None if supposed else event, self.brokers)
         if new.told is not Told.IMPLIED and before is not None:

@@ -58,14 +58,13 @@ class Takeovers:
         """A follower fetches a partition."""
         self._unfollowed.pop(_place(history), None)
 
-    def changed(self, history: PartitionHistory, before: str | None, after: str | None, event: Event | None, brokers: Brokers) -> None:
+    def changed(self, history: PartitionHistory, before: str | None, after: str, event: Event | None, brokers: Brokers) -> None:
         """A partition has another leader now; `event` tells when it moved, where that is known."""
-        if after is not None:
-            self._led.setdefault(after, {})[_place(history)] = history
+        self._led.setdefault(after, {})[_place(history)] = history
         if before is not None:
             self._led.get(before, {}).pop(_place(history), None)
-        if event is not None and before not in {None, NO_LEADER} and after not in {None, NO_LEADER}:
-            self._moves.setdefault(before or "", deque()).append(Move(time_of(event), _had_it(history, after or "", event, brokers), event))
+        if event is not None and before not in {None, NO_LEADER} and after != NO_LEADER:
+            self._moves.setdefault(before or "", deque()).append(Move(time_of(event), _had_it(history, after, event, brokers), event))
 
     def by_which_all_went(self, node: str, at: int, brokers: Brokers) -> list[Move]:
         """The latest moves of a broker's leaderships, where these were all that it had."""

@@ -170,7 +170,7 @@ class RocketStage:
             lose(group.lives_of(who), when)
         elif event.name == "RocketConsumerExpired":
             told.leave(at, channel, How.EXPIRED, line=event)
-        elif event.name in {"RocketTopicSubscribed", "RocketTopicUnsubscribed", "RocketSubscriptionChanged"}:
+        else:  # RocketTopicSubscribed, RocketTopicUnsubscribed, RocketSubscriptionChanged
             if event.topic:
                 group.subscribed.append((at, event))
             group.tables.setdefault(event.place.file, TopicTable()).changed(event, at, told.versions[-1])

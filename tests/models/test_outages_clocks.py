@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from models.events import Event
-from models.kafka.partitions_clocks import SAMPLES_MAX, BrokerClocks, on_one_clock
+from models.kafka.partitions_clocks import SAMPLES_MAX, Bounds, BrokerClocks, on_one_clock
 from tests.models.test_outages import STORIES, event_of, events_of, find, show
 
 SECOND = 1_000_000
@@ -103,3 +103,10 @@ def test_a_controller_s_epoch_is_known_to_others_only_after_its_election() -> No
     ]
     (found,) = clocks_of(event_of(line, number) for number, line in enumerate(lines)).skews()
     assert (found.node, found.reference, found.ahead) == ("100", "101", -8 * SECOND)
+
+
+def test_a_clock_that_was_set_meanwhile_is_not_corrected() -> None:
+    bounds = Bounds()
+    bounds.above(-3 * SECOND, ())
+    bounds.below(4 * SECOND, ())
+    assert bounds.skew == 0

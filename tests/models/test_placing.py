@@ -49,6 +49,7 @@ LINES = [
     ("62.05 HeartbeatCompleted client_id=a member_id=a#1 generation=2 error_code=0", 1, "effect"),
     ("75.0 HeartbeatCompleted client_id=a member_id=a#1 generation=2 error_code=0", None, "apart"),
     ("60.0 MemberFailed member_id=c#1", 1, "effect"),
+    ("60.002 GroupStoreFailed error=x", 1, "cause"),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,3 +117,16 @@ def test_a_group_hashes_to_the_partition_that_kafka_gives_it() -> None:
     # Names and partitions as real brokers printed them, offsets.topic.num.partitions=8.
     seen = {"inventory-e": 4, "shipping-e": 6, "audit-trail-i": 0, "clickstream-h2": 1, "email-sender-i": 2, "fraud-score-i": 5}
     assert {group: partition_for(group, 8) for group in seen} == seen
+
+
+def test_a_rebalance_is_not_judged_before_its_end_however_much_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    def line(name: str, at: int, number: int, **columns: object) -> Event:
+        witness = Witness(EVENTS[name].witness)
+        return Event(name, at, at, Place("server.log", number, number), witness, "", name, node="1", group=GROUP, **columns)  # type: ignore[arg-type]
+
+    starts = line("RebalanceStarted", 1_000_000, 1, generation=1, fields={"reason_id": "leader_rejoin", "reason_member_id": MEMBERS[0]})
+    joins = [line("MemberAdded", 1_000_000 + number, number, member_id=MEMBERS[2]) for number in range(2, 9)]
+    ends = line("GenerationStarted", 3_000_000, 9, generation=2, fields={"member_count": 2})
+    expected = replay([starts, *joins, ends])
+    monkeypatch.setattr("models.replay.ACTS_HELD_MAX", 3)
+    assert replay([starts, *joins, ends]) == expected

@@ -209,3 +209,9 @@ def test_what_objects_look_like_in_text() -> None:
     assert route_in(route(a=4) + "QueueData [brokerName=b, readQueueNums=4, writeQueueNums=4, perm=2, topicSysFlag=0]") == {"broker-a": 4}
     assert addresses_in(route(a=4)) == {"10.0.0.1:10911": "broker-a"}
     assert consumers_in("[ConsumerData [groupName=g, consumeType=P, messageModel=CLUSTERING, subscriptionDataSet=[]]]")[0].group == "g"
+
+
+def test_however_few_shares_are_held_the_verdicts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = causes(two_clients().history())
+    monkeypatch.setattr("models.rocketmq.causes.SHARES_HELD_MAX", 0)
+    assert causes(two_clients().history()) == expected
