@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from models.events import EVENTS, Event, Witness
 from models.rows import Person, Rebalance
@@ -76,7 +76,11 @@ def place(event: Event, rows: Iterable[Rebalance]) -> Placed:
     if event.name == "StaticMemberKept":
         return Placed("apart", None, _CALM[event.name])
     if event.group is None:
-        return _behind(event, at, rows)
+        rows = list(rows)
+        groups = _groups_of_client(event, at, rows) if event.witness is Witness.CLIENT else set()
+        if len(groups) != 1:
+            return _behind(event, at, rows)
+        event = replace(event, group=groups.pop())
     own = sorted((row for row in rows if row.group == event.group), key=_began)
     row, known_by = _row_of(event, at, own)
     if row is None or (event.name in _CALM and not _is_behind(event, row)):
@@ -94,7 +98,7 @@ def _over(row: Rebalance) -> int | None:
 
 
 def _row_of(event: Event, at: int, own: Sequence[Rebalance]) -> tuple[Rebalance | None, str]:
-    named = [row for row in own if any(line.file == event.place.file and line.line == event.place.line for line in row.evidence)]
+    named = [row for row in own if _stands_on(row, event)]
     if named:
         return min(named, key=lambda row: abs(_began(row) - at)), "its verdict stands on this line"
     made = _by_generation(event, at, own)
@@ -108,6 +112,16 @@ def _row_of(event: Event, at: int, own: Sequence[Rebalance]) -> tuple[Rebalance 
     if near:
         return min(near, key=lambda each: each[:2])[2], "it stands in its time"
     return None, ""
+
+
+def _groups_of_client(event: Event, at: int, rows: Sequence[Rebalance]) -> set[str]:
+    """What a client's line may be about though it names no group: verdicts that stand on it, else what its client set off."""
+    standing = {row.group for row in rows if _stands_on(row, event)}
+    return standing or {row.group for row in rows if _is_behind(event, row) and _away(row, at) is not None}
+
+
+def _stands_on(row: Rebalance, event: Event) -> bool:
+    return any(line.file == event.place.file and line.line == event.place.line for line in row.evidence)
 
 
 def _away(row: Rebalance, at: int) -> int | None:

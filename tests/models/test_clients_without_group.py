@@ -14,6 +14,7 @@ from driven import Broker
 
 from models.events import Event, Place, Witness
 from models.kafka.strays import Sighting, Sightings
+from models.placing import place
 from models.rows import Rebalance
 from parsers.reader import ReadOptions
 from pipelines.local import Analysis, AnalyzeOptions, analyze
@@ -90,6 +91,23 @@ def test_the_interval_that_was_exceeded_is_among_the_numbers(tmp_path: Path) -> 
     others = [each for each in analyzed(broker.out / "server", "2.8.2").rebalances if each.cause == "poll_timeout"]
     assert [each.numbers["max_poll_interval_ms"] for each in others] == [60_000]
     assert row.cause in {"member_join", "poll_timeout"}
+
+
+def test_such_a_line_has_its_place(tmp_path: Path) -> None:
+    """What `explain FILE:LINE` says of it."""
+    broker, at_ms = one_leaves("2.8.2", tmp_path)
+    row = judged(broker, librdkafka(at_ms, "a#consumer-1"))
+    rows = list(analyzed(broker.out / "server", "2.8.2").rebalances)
+    (file,) = {line.file for line in row.evidence if line.file.endswith("app.log")}
+    at_us = row.started_at or 0
+
+    def placed(name: str, line: int, client: str) -> tuple[str, str | None]:
+        found = place(Event(name, at_us, at_us, Place(file, line, 0), Witness.CLIENT, client_id=client), rows)
+        return found.part, found.row.rebalance_id if found.row else None
+
+    assert placed("ClientPollTimedOut", 1, "a") == ("cause", row.rebalance_id)
+    assert placed("ClientCommitFailed", 2, "a") == ("effect", row.rebalance_id)
+    assert placed("ClientCommitFailed", 2, "c") == ("apart", None)
 
 
 def test_a_refused_commit_tells_what_is_done_twice(tmp_path: Path) -> None:
