@@ -225,7 +225,7 @@ def _again(write: Callable[[], object]) -> None:
     for left in reversed(range(_TRIES)):
         try:
             write()
-        except PySparkException as error:
+        except Exception as error:  # a JVM's exception that pyspark does not know comes as py4j's own
             if not left or not delta.is_conflict(error):
                 raise
             time.sleep(random.uniform(0.1, 1.0))  # noqa: S311 - spreads tries, guards nothing

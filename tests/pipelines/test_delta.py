@@ -1,0 +1,60 @@
+"""Delta's commands in SQL: what is said reads back as it was meant."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines import delta
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+AT = datetime(2026, 11, 21, 9, 8, 31, 920017, tzinfo=UTC)
+VALUES = [None, "it's", "a\\b\n$x ${spark.app.name} `q` {}", "", 7, 0.1, 1e-9, AT, {"it's": 1, "b": 2}, {"x": 0.5}, {}]
+
+
+@pytest.mark.spark
+def test_literals_read_back(spark: SparkSession) -> None:
+    columns = ", ".join(f"{delta.literal(value)} AS {delta.quoted(f'`{place}`')}" for place, value in enumerate(VALUES))
+    [row] = spark.sql(f"SELECT {columns}").toArrow().to_pylist()
+    read = [dict(value) if isinstance(value, list) else value for value in row.values()]
+
+    assert read == [value if value != {} else None for value in VALUES]
+
+
+@pytest.mark.spark
+def test_a_table_is_made_as_it_is_declared_and_changed_where_it_is_meant(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    path = str(tmp_path / "it's a `table` [1]")
+    assert delta.properties_of(spark, path) is None
+    schema = StructType([StructField("group", StringType(), True, {"comment": "it's"}), StructField("n", LongType())])
+    for _ in range(2):
+        delta.create(spark, path, schema, "It's \\ a table.", {"groupscope.x": "`1`"}, ["group"])
+    found = spark.read.format("delta").load(path)
+    spark.createDataFrame([("a", 1), ("b", 2)], schema).write.format("delta").mode("append").save(path)
+    delta.update(spark, path, "`group` = 'a'", {"n": delta.literal(5)})
+    delta.delete(spark, path, "n = 2")
+
+    assert (delta.properties_of(spark, path) or {})["groupscope.x"] == "`1`"
+    assert [field.metadata for field in found.schema] == [{"comment": "it's"}, {}]
+    assert [tuple(row) for row in spark.read.format("delta").load(path).collect()] == [("a", 5)]
+    assert [row["operation"] for row in delta.history(spark, path, 2).collect()] == ["DELETE", "UPDATE"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "An error occurred while calling o70.sql.\n: io.delta.exceptions.ConcurrentAppendException: [DELTA_CONCURRENT_APPEND]",
+        "(io.delta.exceptions.ConcurrentDeleteReadException) [DELTA_CONCURRENT_DELETE_READ]",
+        "[DELTA_METADATA_CHANGED] MetadataChangedException: The metadata of the Delta table has been changed",
+        "io.delta.exceptions.ProtocolChangedException: the protocol version was changed",
+    ],
+)
+def test_commits_of_others_are_told_from_errors(said: str) -> None:
+    assert delta.is_conflict(RuntimeError(said))
+    assert not delta.is_conflict(RuntimeError("[DELTA_MISSING_DELTA_TABLE] No space left on device"))
