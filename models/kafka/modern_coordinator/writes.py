@@ -26,7 +26,7 @@ NOT_WRITTEN = frozenset({"refresh_requested"})
 
 @dataclass(slots=True)
 class Operation:
-    """One operation under way, with its groups as they were before. Without an error nothing has to be kept."""
+    """One operation under way whose writes end with an error, with its groups as they were before."""
 
     shard: Shard
     error: Error
@@ -36,7 +36,7 @@ class Operation:
 
     def fails(self) -> bool:
         """End the operation: if it wrote and can't, take it back and say so."""
-        if self.error is Error.NONE or not any(self._is_changed(group_id) for group_id in self.before):
+        if not any(self._is_changed(group_id) for group_id in self.before):
             return False
         shard = self.shard
         for group_id, state in self.before.items():
@@ -61,10 +61,23 @@ class Operation:
         return group is not state[0] or any(getattr(group, name) != value for name, value in state[1].items() if name not in NOT_WRITTEN)
 
 
-def begin(shard: Shard, group_ids: Iterable[str]) -> Operation:
+class Written:
+    """An operation whose writes end well: nothing has to be kept."""
+
+    told = Error.NONE
+
+    def fails(self) -> bool:
+        """It does not."""
+        return False
+
+
+_WRITTEN = Written()
+
+
+def begin(shard: Shard, group_ids: Iterable[str]) -> Operation | Written:
     """Begin an operation on these groups."""
     if shard.write_error is Error.NONE:
-        return Operation(shard, Error.NONE, {}, (), 0)
+        return _WRITTEN
     before = {group_id: _kept(shard.groups.get(group_id)) for group_id in group_ids}
     take_back = [] if shard.neighbour is None else [shard.neighbour.checkpoint(group_id) for group_id in before]
     return Operation(shard, shard.write_error, before, take_back, len(shard.deeds))
