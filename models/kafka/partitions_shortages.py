@@ -73,8 +73,6 @@ def follow(shortages: Shortages, now: InSync) -> Shortages:
         else:
             last.end(CAUGHT_UP, now.at, now.event)
         return shortages
-    if not missing:
-        return shortages
     started = None if now.before and len(now.before) < len(now.replicas) else now.at
     return (*shortages, Shortage(started, now.replicas, now.isr, missing, now.sure, now.grown, events=[now.event] if now.event else []))
 

@@ -99,7 +99,7 @@ class RunReader:
             run.why.add("pull_expired")
         elif event.name == "RocketQueueRefused":
             run.refused += 1
-        elif event.name == "RocketResetOrdered":
+        else:  # RocketResetOrdered
             run.why.add("reset")
         if event.fields.get("mode") == "POP":
             run.why.add("mode")

@@ -97,7 +97,11 @@ ROCKET: Mapping[str, list[Any]] = {
     "listed": ["[c1, c2]"],
     "route": [route(a=4), route(a=6, b=2)],
     "route_before": [route(a=4), "null"],
-    "consumers": ["ConsumerData [nonsense]", ""],
+    "consumers": [
+        "ConsumerData [nonsense]",
+        "[ConsumerData [groupName=other, consumeType=P, messageModel=CLUSTERING, subscriptionDataSet=[]]]",
+        "",
+    ],
     "before": ["SubscriptionData [classFilterMode=false, topic=orders, subString=*, tagsSet=[]]"],
     "after": ["SubscriptionData [classFilterMode=false, topic=orders, subString=a, tagsSet=[]]"],
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from models.events import Event
-from models.kafka.partitions_clocks import SAMPLES_MAX, Bounds, BrokerClocks, on_one_clock
+from models.kafka.partitions_clocks import FAR_US, SAMPLES_MAX, Bounds, BrokerClocks, _bound, on_one_clock
 from tests.models.test_outages import STORIES, event_of, events_of, find, show
 
 SECOND = 1_000_000
@@ -110,3 +110,11 @@ def test_a_clock_that_was_set_meanwhile_is_not_corrected() -> None:
     bounds.above(-3 * SECOND, ())
     bounds.below(4 * SECOND, ())
     assert bounds.skew == 0
+
+
+def test_zones_are_no_clocks() -> None:
+    started = event_of("1.000 1/server [KafkaServer id=1] started", 1)
+    later = dataclasses.replace(started, at_us=started.order_us + 2 * FAR_US)
+    found: dict[str, Bounds] = {}
+    _bound(found, "1", later, started, above=True)
+    assert found == {}

@@ -143,3 +143,24 @@ def test_a_broker_that_forgot_its_clients_before_it_said_that_it_is_up() -> None
     logs.say("broker", 60, "RocketBrokerStarted", broker="broker-a", address="10.0.0.1:10911")
 
     assert windows(logs.history(until=120), "two_owners") == []
+
+
+def test_a_frozen_client_that_never_comes_back_goes_on_owning() -> None:
+    logs = two_clients()
+    logs.expire("c2", 150)
+    logs.share("c1", 160, add=[2, 3], has=[0, 1, 2, 3], of=1)
+    history = logs.without("c2").history(until=260)
+
+    assert windows(history, "two_owners") == [("broker-a:2", 160.0, None), ("broker-a:3", 160.0, None)]
+
+
+def test_a_strategy_of_ones_own_is_taken_for_the_library_s() -> None:
+    logs = Logs()
+    logs.start("c1", 0)
+    logs.share("c1", 0.3, add=[0, 1, 2, 3], has=[0, 1, 2, 3], of=1, strategy="OWN")
+    logs.start("c2", 10)
+    logs.notify("c1", 10.15)
+    logs.share("c1", 10.2, drop=[2, 3], has=[0, 1], of=2, strategy="OWN")
+    history = logs.without("c2").history(until=60)
+
+    assert {queue for queue, _, _ in held_by(history, "c2")} == {"broker-a:2", "broker-a:3"}
