@@ -101,3 +101,54 @@ def test_kafka_python_prints_partitions_as_python_does(tmp_path: Path) -> None:
     (found,) = events(tmp_path / "app.log", f"{head}{said}\n")
 
     assert (found["event"], found["group"], found["fields"]) == ("ClientAssigned", "g", '{"partitions":["t-0","t-12"]}')
+
+
+# What librdkafka 2.16.0 wrote with `debug=cgrp,consumer` as its application stood still; each line with the event that it is.
+LATE = """
+%7|1795299493.810|JOINGROUP|app#consumer-2| [thrd:main]: JoinGroup response: GenerationId 3, Protocol range, LeaderId 0x7fa7640087a0, my MemberId 0x7fa764009410, member metadata count 0: (no error)
+%7|1795299493.810|CGRPJOINSTATE|app#consumer-2| [thrd:main]: Group "orders" changed join state wait-sync -> wait-assign-call (state up)
+%7|1795299493.810|ASSIGNMENT|app#consumer-2| [thrd:main]: Group "orders": setting group assignment to 2 partition(s)
+%4|1795299499.920|MAXPOLL|app#consumer-2| [thrd:main]: Application maximum poll interval (6000ms) exceeded by 101ms (adjust max.poll.interval.ms for long-running message processing): leaving group
+%7|1795299499.920|LEAVE|app#consumer-2| [thrd:main]: Group "orders": leave (in state up)
+%7|1795299499.921|LOST|app#consumer-2| [thrd:main]: Group "orders": current assignment of 2 partition(s) lost: max.poll.interval.ms exceeded: revoking assignment and rejoining
+%7|1795299499.921|ASSIGN|app#consumer-2| [thrd:main]: Group "orders": delegating revoke of 2 partition(s) to application on queue rd_kafka_cgrp_new: max.poll.interval.ms exceeded
+%7|1795299503.518|JOIN|app#consumer-2| [thrd:main]: 127.0.0.1:33543/3: Joining group "orders" with 1 subscribed topic(s) and member id ""
+%7|1795299509.315|CGRPTERM|app#consumer-2| [thrd:main]: Terminating group "orders" in state up with 2 partition(s)
+""".strip()  # noqa: E501
+LATE_EVENTS = [
+    "ClientJoined", "ClientSynced", "ClientAssigned", "ClientPollTimedOut", "ClientLeaveSent", "ClientLost", "ClientRevoked",
+    "ClientJoinSent", "ClientClosed",
+]  # fmt: skip
+
+
+def test_what_librdkafka_wrote_of_a_poll_that_came_too_late(tmp_path: Path) -> None:
+    found = events(tmp_path / "app.log", LATE + "\n")
+
+    assert [row["event"] for row in found] == LATE_EVENTS
+    assert {row["group"] for row in found} == {"orders", None}
+    assert {row["client_id"] for row in found} == {"app"}
+
+
+# What kafka-python 2.2.15 wrote in the same plight.
+LATE_IN_PYTHON = """
+2026-11-21 22:20:20,321 INFO kafka.coordinator (Re-)joining group orders
+2026-11-21 22:20:23,326 INFO kafka.coordinator Successfully joined group orders <Generation 2 (member_id: 0x7fc5f4007f70, protocol: range)>
+2026-11-21 22:20:23,326 INFO kafka.coordinator Elected group leader -- performing partition assignments using range
+2026-11-21 22:20:23,327 INFO kafka.coordinator.consumer Setting newly assigned partitions {TopicPartition(topic='t', partition=3)} for group orders
+2026-11-21 22:20:32,351 WARNING kafka.coordinator.heartbeat Consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than the configured max_poll_interval_ms, which typically implies that the poll loop is spending too much time processing messages. You can address this either by increasing max_poll_interval_ms or by reducing the maximum size of batches returned in poll() with max_poll_records.
+2026-11-21 22:20:32,351 INFO kafka.coordinator Leaving consumer group (orders).
+2026-11-21 22:20:35,247 ERROR kafka.coordinator.consumer Offset commit failed: This is likely to cause duplicate message delivery
+Traceback (most recent call last):
+  File "consumer.py", line 574, in _maybe_auto_commit_offsets_sync
+    self.commit_offsets_sync(self._subscription.all_consumed_offsets(), timeout_ms=timeout_ms)
+kafka.errors.CommitFailedError: CommitFailedError: Offset commit cannot be completed since the consumer is not part of an active group
+2026-11-21 22:20:35,248 INFO kafka.coordinator.consumer Revoking previously assigned partitions {TopicPartition(topic='t', partition=3)} for group orders
+""".strip()  # noqa: E501
+
+
+def test_what_kafka_python_wrote_of_a_poll_that_came_too_late(tmp_path: Path) -> None:
+    found = events(tmp_path / "app.log", LATE_IN_PYTHON + "\n")
+
+    told = ["ClientJoining", "ClientJoined", "ClientNote", "ClientAssigned", "ClientPollTimedOut", "ClientLeaveSent", "ClientCommitFailed"]
+    assert [row["event"] for row in found] == [*told, "ClientRevoked"]
+    assert (found[1]["generation"], found[1]["member_id"]) == (2, "0x7fc5f4007f70")
