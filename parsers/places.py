@@ -135,8 +135,11 @@ def walk(place: str) -> Iterator[str]:
 
     store, inner = _opened(place)
     prefix = place.rstrip("/")
-    for info in sorted(store.get_file_info(fs.FileSelector(inner, recursive=True)), key=lambda each: each.path):
-        if info.is_file:
+    listed = store.get_file_info(fs.FileSelector(inner, recursive=True))
+    # Some stores list the object that marks a folder as a file, too.
+    folders = {info.path for info in listed if info.type == fs.FileType.Directory}
+    for info in sorted(listed, key=lambda each: each.path):
+        if info.is_file and info.path not in folders:
             yield f"{prefix}/{info.path[len(inner) :].lstrip('/')}"
 
 

@@ -69,6 +69,7 @@ def test_files_of_a_store_are_what_they_are_on_disk(endpoint: str, sample: Path)
     remote, here = "s3a://logs/kafka", str(sample)
 
     assert found(remote) == found(here)
+    assert not find_files([remote], ReadOptions()).skipped
     assert events(remote) == events(here)
     assert found("s3a://logs/kafka/*/server.log") == [each for each in found(here) if each[0] == "broker-1/server.log"]
     assert [digest for _, digest in found("s3a://logs/packed/server.log.gz")] == [
