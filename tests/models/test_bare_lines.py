@@ -47,6 +47,7 @@ def test_of_clusters(name: str) -> None:
         assert facts.goings == []
         assert facts.deletions == []
         fact_rows(facts)
+        replay_partitions([], {}, facts)
 
 
 @pytest.mark.parametrize("name", sorted(name for name, kind in EVENTS.items() if "group" in kind.fields and name not in ROCKET_EVENTS))
