@@ -71,12 +71,16 @@ class Table:
         """Column descriptions travel as field metadata under `comment`, as Spark and Delta expect them."""
         return pa.schema([pa.field(c.name, c.type, metadata={"comment": c.description}) for c in self.columns])
 
-    def spark_schema(self) -> StructType:
+    def spark_schema(self, *, strict: bool = False) -> StructType:
+        """The columns as Spark has them. `strict`: those that are never null can't be, as tables are created."""
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
 
         return StructType(
-            [StructField(c.name, from_arrow_type(c.type), nullable=True, metadata={"comment": c.description}) for c in self.columns]
+            [
+                StructField(c.name, from_arrow_type(c.type), nullable=not (strict and c.required), metadata={"comment": c.description})
+                for c in self.columns
+            ]
         )
 
 

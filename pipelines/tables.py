@@ -33,6 +33,13 @@ _ACTION, _OLD = "_action", "_old"
 _INSERT, _UPDATE, _DELETE = "insert", "update", "delete"
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+_INDEXED = "delta.dataSkippingStatsColumns"
+KEEP_HOURS = 168
+"""Files that no version names any more stay so long at least: a reader or a run under way may still need them."""
+
+KEEP_LOG_DAYS = 30
+"""Versions of a table can be told apart, and be read as long as their files are there, for so long."""
+
 _METADATA_THREADS = 4
 """Opening tables is waiting for small metadata jobs, so a few of them may wait at once."""
 
@@ -107,7 +114,7 @@ class Warehouse:
         wanted = table.spark_schema()
         found = self._look(table.name)
         if found is None:
-            self._create(table, wanted)
+            self._create(table)
             return 0
         return self.latest(table.name) if self._migrate(table, found, wanted) else found.version
 
@@ -124,12 +131,14 @@ class Warehouse:
             return None
         return _Found(self.read(name).schema, self.latest(name), int(properties.get(VERSION_PROPERTY) or 1))
 
-    def _create(self, table: Table, schema: StructType) -> None:
-        times = [column.name for column in table.columns if column.type == INSTANT]
-        indexed = list(dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))
+    def _create(self, table: Table) -> None:
+        # Entries of runs and alerts are also written by delta-rs, which takes columns as its data has them.
+        schema = table.spark_schema(strict=table.layer != "ops")
         properties = {
             VERSION_PROPERTY: str(TABLES_VERSION),
-            "delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in indexed),
+            "delta.deletedFileRetentionDuration": f"interval {KEEP_HOURS} hours",
+            "delta.logRetentionDuration": f"interval {KEEP_LOG_DAYS} days",
+            _INDEXED: _indexed(table),
         }
         try:
             delta.create(self.spark, self.path(table.name), schema, table.description, properties, table.clustering)
@@ -145,8 +154,7 @@ class Warehouse:
             raise TableMismatch(f"{path} was made by a newer version of groupscope: install that version or a later one")
         steps = list(steps_of(table.name, found.schema_version))
         if any(step.remake for step in steps):
-            empty = self.spark.createDataFrame([], wanted)
-            empty.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+            self._remake(table, wanted)
         else:
             self._add_columns(table, found.schema, wanted)
         for column, value in (pair for step in steps for pair in step.fill):
@@ -154,6 +162,15 @@ class Warehouse:
         if found.schema_version < TABLES_VERSION:
             self.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{TABLES_VERSION}')")
         return found.schema_version < TABLES_VERSION or len(found.schema) < len(wanted)
+
+    def _remake(self, table: Table, wanted: StructType) -> None:
+        """Empty a table and give it other columns. Delta must not be told to keep statistics of one that goes."""
+        path = self.path(table.name)
+        at = delta.table_at(path)
+        self.spark.sql(f"ALTER TABLE {at} UNSET TBLPROPERTIES IF EXISTS ('{_INDEXED}')")
+        empty = self.spark.createDataFrame([], wanted)
+        empty.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+        self.spark.sql(f"ALTER TABLE {at} SET TBLPROPERTIES ('{_INDEXED}' = '{_indexed(table)}')")
 
     def _add_columns(self, table: Table, found: StructType, wanted: StructType) -> None:
         old = {field.name: field.dataType.simpleString() for field in found}
@@ -310,6 +327,12 @@ def difference(table: Table, wanted: DataFrame, present: DataFrame, *, old: bool
     return (
         both.select(row, action.alias(_ACTION), *kept).where(F.col(_ACTION).isNotNull()).select("row.*", _ACTION, *([_OLD] if old else []))
     )
+
+
+def _indexed(table: Table) -> str:
+    """The columns of which Delta keeps statistics: those that readers filter on."""
+    times = [column.name for column in table.columns if column.type == INSTANT]
+    return ",".join(f"`{name}`" for name in dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))
 
 
 def _log_of(path: str) -> Log | None:

@@ -107,9 +107,9 @@ def run(options: RunOptions) -> RunOutcome:
         return outcome
     with ThreadPoolExecutor(1) as beside:
         checker = beside.submit(_load_gates)
-        with _timed(outcome, "session"):
+        with _timed(outcome, "session"), _disk_named(options.warehouse):
             warehouse, register = _open(options)
-        register.start(entry)
+            register.start(entry)
         with _closed_on_error(register, entry, outcome, options):
             job = _Job(options, read, warehouse, register, entry, outcome, checker)
             with register.alive(entry):
@@ -229,6 +229,18 @@ def _closed_on_error(register: Runs, entry: Run, outcome: RunOutcome, options: R
             )
         except Exception:
             _log.exception("the entry of run %s could not be closed", entry.run_id)
+        if failure is error:
+            raise
+        raise failure from error
+
+
+@contextmanager
+def _disk_named(place: str) -> Iterator[None]:
+    """Give the disk's errors their name before there is an entry to close."""
+    try:
+        yield
+    except Exception as error:
+        failure = _named(error, place)
         if failure is error:
             raise
         raise failure from error

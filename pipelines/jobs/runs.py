@@ -68,7 +68,7 @@ class Runs:
             self.finish(run, FAILED, WarehouseBusy.exit_code, error="another run was there first")
             raise WarehouseBusy(held(holder))
         self._number(run, max((row["run_number"] for row in rows), default=0))
-        self.before = self._last_published()
+        self.before = self.last_published()
 
     def _number(self, run: Run, before: int) -> None:
         """A run that came and went while this one took the warehouse may have the same number: transactions need their own."""
@@ -76,7 +76,8 @@ class Runs:
             run.run_number = before + 1
             self._update(run.run_id, {"run_number": run.run_number})
 
-    def _last_published(self) -> Published | None:
+    def last_published(self) -> Published | None:
+        """The run whose tables readers see."""
         found = self._rows(F.col("status") == PUBLISHED).orderBy(F.desc("run_number")).limit(1).toArrow().to_pylist()
         return published_from(found[0]) if found else None
 

@@ -75,6 +75,18 @@ def test_the_first_rows_are_appended(spark: SparkSession, warehouse: Callable[..
     assert place.versions() == {"allocation_changes": 1}
 
 
+def test_a_table_refuses_what_is_never_null(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    place = warehouse("allocation_changes")
+    with pytest.raises(Exception, match="NOT NULL constraint violated for column: confidence"):
+        place.replace("allocation_changes", frame(spark, allocation("g", "1", confidence=None)), stamp(1))
+    assert place.versions() == {"allocation_changes": 0}
+    log = DeltaTable(place.path("allocation_changes"))
+    assert [field.name for field in log.schema().fields if not field.nullable] == [
+        column.name for column in TABLES["allocation_changes"].columns if column.required
+    ]
+    assert log.metadata().configuration["delta.deletedFileRetentionDuration"] == "interval 168 hours"
+
+
 def test_equal_content_is_not_written_again(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
     place = warehouse("allocation_changes")
     place.replace("allocation_changes", frame(spark, allocation("g", "1")), stamp(1))
