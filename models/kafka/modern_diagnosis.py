@@ -40,7 +40,8 @@ def _topics_or_subscription(modern: ModernReplay, draft: EpochDraft, known: Grou
     if facts.topic_changes_between(began - NOTICED_US, began):
         return EpochVerdict(Cause.METADATA_CHANGE, 0.95, {Cause.SUBSCRIPTION_CHANGE.value: 0.05})
     if draft.members and all(modern.roster.client_of(member) in known.clients for member in draft.members):
-        return EpochVerdict(Cause.METADATA_CHANGE, 0.95, {Cause.SUBSCRIPTION_CHANGE.value: 0.05})  # their logs would tell
+        # Their logs would tell, unless the epoch could not be written at first.
+        return EpochVerdict(Cause.METADATA_CHANGE, 0.85, {Cause.SUBSCRIPTION_CHANGE.value: 0.14}, Settles.COORDINATOR_AT_DEBUG)
     rival = {Cause.METADATA_CHANGE.value: 0.18}
     return EpochVerdict(Cause.SUBSCRIPTION_CHANGE, 0.8, rival, Settles.COORDINATOR_AT_DEBUG)
 
