@@ -1,0 +1,53 @@
+"""Nothing can be written any more, in the middle of a run: it says so, and leaves the tables as they were."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from pipelines.errors import CannotWrite
+from tests.pipelines.site import Site
+
+pytestmark = pytest.mark.spark
+LIMIT_BYTES = 15_000
+"""More than an entry of a run takes, less than the rows of gold."""
+
+
+@contextmanager
+def small_files(process: int) -> Iterator[None]:
+    """No file that this process writes may be larger than LIMIT_BYTES; what goes on writing gets an error, as on a full disk."""
+    before = resource.prlimit(process, resource.RLIMIT_FSIZE)
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (LIMIT_BYTES, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(process, resource.RLIMIT_FSIZE, before)
+
+
+def test_a_run_that_cannot_write_says_so_and_the_next_one_makes_good(
+    spark: Any, published: Site, halfway: Site, copied: Callable[[Site], Site]
+) -> None:
+    site = copied(halfway)
+    before = site.content()
+    shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
+    for path in (site.logs, *site.logs.rglob("*")):  # a run writes nothing there
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+    with (
+        small_files(spark.sparkContext._gateway.proc.pid),
+        pytest.raises(CannotWrite, match=r"warehouse.*can't be written: a file") as failure,
+    ):
+        site.run()
+
+    assert failure.value.exit_code == 74
+    assert site.content() == before
+    assert {row["status"] for row in site.table("runs")} <= {"published", "failed", "running"}
+    site.run()
+    assert site.content() == published.content()
+    for path in (site.logs, *site.logs.rglob("*")):
+        path.chmod(0o755)
