@@ -183,12 +183,12 @@ def _columns(found: Sequence[Found], order: pa.Array) -> dict[str, pa.Array]:
         kind = EVENT_SCHEMA.field(name).type
         parts = [each.common.get(name) for each in found]
         if not any(parts):
-            made[name] = pa.nulls(len(codes), kind)
             continue
         items = [item for each, part in zip(found, parts, strict=True) for item in part or [None] * each.count]
         made[name] = strings(items) if kind == pa.string() else optional_numbers(items, kind)
     made["fields"] = strings([text for each in found for text in each.json()])
-    return {name: column.take(order) for name, column in made.items()}
+    missing = {name: pa.nulls(len(codes), EVENT_SCHEMA.field(name).type) for name in COMMON_FIELDS if name not in made}
+    return {name: column.take(order) for name, column in made.items()} | missing
 
 
 def _named(catalogue: Catalogue) -> tuple[Flags, Flags]:
@@ -244,7 +244,7 @@ def _read_messages(units: Units, found: Candidates, records: RecordReader) -> li
         "level": picked_names(Heads.levels(), found.level[picked]),
         "logger": picked_names([loggers.get(code) for code in range(len(known))], found.tail[picked]),
         "thread": pa.nulls(count, pa.string()),
-        "text": found.text.take(numbers(picked)),
+        "text": found.text if count == len(found.text) else found.text.take(numbers(picked)),
         "cut": flags(np.zeros(count, dtype=bool)),
     }
     shared = np.maximum(np.where(line > 0, lines.stop[line - 1], 0) - offset, 0)
