@@ -55,6 +55,8 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.databricks.delta.snapshotPartitions": "1",
+    # VACUUM lists a table's files in as many tasks: 10,000 for a handful.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     # A run is hundreds of small queries, and the records are read in Python. Optimising each query's code to the last
     # costs more than all of them take; what is hot after minutes is still optimised.
     "spark.driver.extraJavaOptions": " ".join(
