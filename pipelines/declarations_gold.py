@@ -159,9 +159,7 @@ GOLD = [
         Column("worst_offender", PERSON, "Who caused most of it."),
         required("headline", TEXT, "The incident in one sentence."),
         required("rebalance_ids", TEXTS, "Its rebalances."),
-        required(
-            "outage_ids", TEXTS, "Its partition outages; its broker outages, where they left no partition without leader."
-        ),
+        required("outage_ids", TEXTS, "Its partition outages; its broker outages, where they left no partition without leader."),
         Column("instances", TEXTS, "Members that went and came back in it."),
         Column("numbers", pa.map_(TEXT, SECONDS), "What static membership would have avoided and saved, by name."),
         owner=("cluster",),
