@@ -13,8 +13,13 @@ import json
 import re
 from base64 import b32encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from parsers.ordinary import Words
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 KINDS = ("hosts", "client_ids", "groups", "topics", "users")
 """What can be redacted."""
@@ -23,7 +28,6 @@ KEY_BYTES_MIN = 16
 PREFIX = "name-"
 PSEUDONYM = re.compile(PREFIX + "[a-z2-7]{12}")
 _HELD_MAX = 200_000
-_TAG_BYTES = 12
 _BLOCK_BYTES = 32
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _RANDOM = re.compile(r"[\w-]{22}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -59,7 +63,7 @@ class Redaction:
         if len(key) < KEY_BYTES_MIN:
             raise BadKeyError(f"a key has at least {KEY_BYTES_MIN} bytes, this one {len(key)}")
         self._root = key
-        self._names, self._tags, self._stream = (self._derived(use) for use in ("names", "tags", "stream"))
+        self._names = self._derived("names")
         self._held: dict[str, str] = {}
         self._sealed: dict[tuple[str, ...], str] = {}
         self.clear: dict[str, str] = {}
@@ -199,16 +203,15 @@ class Redaction:
     # -- sealed names --------------------------------------------------------------------------------------
 
     def seal(self, names: Sequence[str]) -> str:
-        """Names, encrypted: equal ones alike, for a reader who has the key (the tag is a MAC of the names, and the stream's nonce)."""
+        """Names, encrypted by AES-SIV (RFC 5297), which needs no nonce: equal ones alike, for a reader who has the key."""
         key = tuple(names)
         found = self._sealed.get(key)
         if found is None:
             if len(self._sealed) >= _HELD_MAX:
                 self._sealed.clear()
             plain = json.dumps(key).encode()
-            plain += b" " * (-len(plain) % _BLOCK_BYTES)
-            tag = hmac.digest(self._tags, plain, "sha256")[:_TAG_BYTES]
-            found = self._sealed[key] = urlsafe_b64encode(tag + self._streamed(tag, plain)).decode()
+            plain += b" " * (-len(plain) % _BLOCK_BYTES)  # lest the length tell the name
+            found = self._sealed[key] = urlsafe_b64encode(self._cipher.encrypt(plain, None)).decode()
         return found
 
     @property
@@ -218,17 +221,19 @@ class Redaction:
 
     def open_sealed(self, sealed: str) -> list[str]:
         """The names again. Raises BadKeyError where they were sealed under another key."""
-        held = urlsafe_b64decode(sealed)
-        tag, plain = held[:_TAG_BYTES], self._streamed(held[:_TAG_BYTES], held[_TAG_BYTES:])
-        if not hmac.compare_digest(tag, hmac.digest(self._tags, plain, "sha256")[:_TAG_BYTES]):
-            raise BadKeyError("names were sealed under another key")
-        names: list[str] = json.loads(plain)
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            names: list[str] = json.loads(self._cipher.decrypt(urlsafe_b64decode(sealed), None))
+        except InvalidTag:
+            raise BadKeyError("names were sealed under another key") from None
         return names
 
-    def _streamed(self, tag: bytes, data: bytes) -> bytes:
-        blocks = range(-(-len(data) // _BLOCK_BYTES))
-        stream = b"".join(hmac.digest(self._stream, tag + number.to_bytes(4, "big"), "sha256") for number in blocks)
-        return bytes(one ^ other for one, other in zip(data, stream, strict=False))
+    @cached_property
+    def _cipher(self) -> AESSIV:
+        from cryptography.hazmat.primitives.ciphers.aead import AESSIV  # only where names are redacted
+
+        return AESSIV(hmac.digest(self._root, b"groupscope seal", "sha512"))
 
 
 def _known_words(text: str, names: Own) -> list[tuple[str, bool]]:

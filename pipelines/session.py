@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -202,7 +203,25 @@ def get_session(conf: Mapping[str, str] | None = None) -> SparkSession:
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _jvm_talks_to_stderr():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _jvm_talks_to_stderr() -> Iterator[None]:
+    """A JVM that is started meanwhile prints to our standard error: Delta's VACUUM prints, and our standard output is data."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # one of them is closed
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _spark_home() -> Path:
