@@ -85,16 +85,21 @@ def maintain(options: MaintainOptions) -> Maintained:
                 held = _held(warehouse, name)
                 done.files[name] = (held.named, held.named) if held is not None and held.named < 2 else _optimize(warehouse, name)
             done.runs_removed = register.expire(datetime.now(UTC) - options.runs_for)
+            _vacuum(warehouse, options.keep_hours)
     except BaseException as error:
         register.finish(entry, FAILED, getattr(error, "exit_code", 70), error=str(error)[:4000])
         raise
     versions = {name: warehouse.latest(name) for name in VERSIONED}
     register.finish(entry, PUBLISHED, 0, table_versions=versions, counts={"files": sum(after for _, after in done.files.values())})
+    return done
+
+
+def _vacuum(warehouse: Warehouse, hours: int) -> None:
+    """Remove files that no version younger than this needs. Delta notes it as versions of the table, so it comes before they are told."""
     for name in TABLES:
         held = _held(warehouse, name)
         if held is None or held.others:
-            warehouse.spark.sql(f"VACUUM delta.`{warehouse.path(name)}` RETAIN {options.keep_hours} HOURS")
-    return done
+            warehouse.spark.sql(f"VACUUM delta.`{warehouse.path(name)}` RETAIN {hours} HOURS")
 
 
 class _Held(NamedTuple):
