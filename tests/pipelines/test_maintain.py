@@ -1,0 +1,61 @@
+"""Upkeep, to its end, on real Delta: fewer files, nothing lost, and what nobody needs is gone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from pipelines.errors import NothingReadable, UsageError
+from pipelines.jobs import maintain as upkeep
+from pipelines.jobs.entries import VERSIONED
+from pipelines.jobs.maintain import MaintainOptions, maintain
+from pipelines.schemas import TABLES
+from tests.compare_paths import published as published_versions
+from tests.pipelines.site import Site
+
+pytestmark = pytest.mark.spark
+Copied = Callable[[Site], Site]
+
+
+def test_upkeep_puts_files_together_removes_what_is_old_and_changes_no_row(
+    spark: Any, published: Site, halfway: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = copied(halfway)
+    shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
+    site.run()
+    before, versions = site.content(), published_versions(site.warehouse)
+    killed = site.warehouse / TABLES["events"].path / "part-of-a-run-that-was-killed.parquet"
+    killed.write_bytes(b"")
+    # As if a week had gone by: Delta keeps for so long what older versions name.
+    monkeypatch.setattr(upkeep, "VACUUM_HOURS_MIN", 0)
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        done = maintain(MaintainOptions(str(site.warehouse), keep_hours=0, runs_for=timedelta(0)))
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+
+    assert {name: after for name, (_, after) in done.files.items() if after > 1} == {}
+    assert any(had > after for had, after in done.files.values())
+    assert done.runs_removed == 1  # that of `halfway`; the last published one stays
+    assert [row["status"] for row in site.table("runs")] == ["published", "published"]
+    assert site.content() == before
+    assert published_versions(site.warehouse) != versions
+    maintain(MaintainOptions(str(site.warehouse)))  # at once again: nothing is in its way
+    assert not killed.exists()
+    for name in VERSIONED:  # what is said of the run itself is written after all else
+        folder = site.warehouse / TABLES[name].path
+        assert {path.name for path in folder.glob("*.parquet")} == {Path(path).name for path in DeltaTable(str(folder)).file_uris()}, name
+    assert site.run().spared
+
+
+def test_upkeep_keeps_what_readers_may_need_and_asks_for_a_warehouse(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="less than 168"):
+        maintain(MaintainOptions(str(tmp_path), keep_hours=167))
+    with pytest.raises(NothingReadable, match="is no warehouse"):
+        maintain(MaintainOptions(str(tmp_path)))
