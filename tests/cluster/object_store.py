@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+
+from tests.servers import free_port, serving
 
 S3PROXY, HADOOP_AWS = "org.gaul:s3proxy:3.1.0", "org.apache.hadoop:hadoop-aws:3.5.0"
 # What Spark itself lacks for s3a: beside hadoop-aws, the SDK in one jar. All else is in Spark.
@@ -39,8 +39,7 @@ def jars_of(artifact: str, folder: Path, only: str = "") -> list[Path]:
 def object_store(folder: Path) -> Iterator[str]:
     """Start the server; its endpoint."""
     jars = jars_of(S3PROXY, folder / "s3proxy")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     data = folder / "data"
     data.mkdir()
     lines = {
@@ -57,26 +56,8 @@ def object_store(folder: Path) -> Iterator[str]:
     told.write_text("".join(f"{name}={value}\n" for name, value in lines.items()), encoding="utf-8")
     java = ["java", "-XX:TieredStopAtLevel=1", f"-Dlogback.configurationFile={logging}", "-cp", ":".join(map(str, jars))]
     command = [*java, "org.gaul.s3proxy.Main", "--properties", str(told)]
-    with (folder / "s3proxy.log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        _wait(process, port, folder / "s3proxy.log")
+    with serving(command, port, folder / "s3proxy.log", wait_seconds=WAIT_SECONDS):
         yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(20)
-        process.kill()
-        process.wait()
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    end = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.1)
-    raise RuntimeError(f"the server did not start: {log.read_text(encoding='utf-8', errors='replace')[-2000:]}")
 
 
 def hadoop_settings(endpoint: str) -> Mapping[str, str]:

@@ -24,6 +24,7 @@ import pyspark
 
 from pipelines.session import DELTA_CATALOG, DELTA_EXTENSION, delta_settings
 from tests.conftest import ROOT
+from tests.servers import end
 
 SPARK = Path(pyspark.__file__).parent
 WAIT_SECONDS = 180.0
@@ -79,13 +80,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
             _said(log, "Successfully registered with master")
         yield made
     finally:
-        for process in reversed(made.processes):
-            process.terminate()
-        for process in made.processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(20)
-            process.kill()
-            process.wait()
+        end(reversed(made.processes))
 
 
 def _start(made: Cluster, name: str, main: str, *arguments: str) -> Path:
@@ -106,8 +101,8 @@ def _environment() -> dict[str, str]:
 
 def _said(log: Path, pattern: str) -> str:
     """Wait until a daemon says something; the first group of it, or all."""
-    end = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < end:
+    until = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < until:
         found = re.search(pattern, log.read_text(encoding="utf-8", errors="replace"))
         if found:
             return found[found.lastindex or 0]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +18,7 @@ from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.conftest import SETTINGS
 from tests.pipelines.site import Site
+from tests.servers import free_port, serving
 
 pytestmark = pytest.mark.spark
 SPARK = Path(pyspark.__file__).parent
@@ -32,8 +30,7 @@ WAIT_SECONDS = 180.0
 def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that knows Delta, and Delta alone: no plug-in of Spark Connect."""
     folder = tmp_path_factory.mktemp("server")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     conf = {
         **SETTINGS,
         **delta_settings({}, SPARK),
@@ -49,26 +46,8 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     command = [str(SPARK / "bin" / "spark-submit"), *settings, "--class", SERVER, "spark-internal"]
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
-    with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        _wait(process, port, folder / "server.log")
+    with serving(command, port, folder / "server.log", wait_seconds=WAIT_SECONDS, environment=environment):
         yield f"sc://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(20)
-        process.kill()
-        process.wait()
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    end = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.1)
-    raise RuntimeError(f"the server did not start: {log.read_text(encoding='utf-8', errors='replace')[-2000:]}")
 
 
 def run(site: Site, remote: str) -> None:

@@ -1,0 +1,51 @@
+"""Real servers that tests start as processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+@contextlib.contextmanager
+def serving(
+    command: Sequence[str], port: int, log: Path, *, wait_seconds: float, environment: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """A server that listens on `port`, in the folder of its log; RuntimeError with the log's end where it does not start."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=log.parent, env=environment, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        _wait(process, port, log, wait_seconds)
+        yield
+    finally:
+        end([process])
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"the server did not start: {log.read_text(encoding='utf-8', errors='replace')[-2000:]}")
+
+
+def end(processes: Iterable[subprocess.Popen[bytes]], patience_seconds: float = 20) -> None:
+    """Ask processes to stop, and stop those that don't."""
+    asked = list(processes)
+    for process in asked:
+        process.terminate()
+    for process in asked:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience_seconds)
+        process.kill()
+        process.wait()
