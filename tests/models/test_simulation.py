@@ -211,6 +211,15 @@ def test_a_member_that_gives_up_late_keeps_its_group_of_the_consumer_protocol_wa
     assert [row["delayed_by"] for row in truth["rebalances"] if row["delayed_by"]] == [["orders-worker-1"]]
 
 
+@pytest.mark.parametrize("version", ["1.1.1", "4.1.1"])
+def test_a_busy_client_finds_the_new_coordinator_before_it_leaves_the_group(version: str, tmp_path: Path) -> None:
+    """The heartbeat thread looks for the coordinator first, then at how long nobody has polled (HeartbeatThread.run)."""
+    faults = (Fault(kind="slow_poll", at_ms=30_000, for_ms=45_000), Fault(kind="coordinator_failover", at_ms=46_500, for_ms=15_000))
+    scenario = Scenario(duration_ms=100_000, brokers=3, groups=(GroupPlan(members=2, max_poll_ms=20_000),), faults=faults)
+    rebalances = truth_of(scenario, version, 7, tmp_path)["rebalances"]
+    assert [row["trigger"] for row in rebalances[1:3]] == ["poll_timeout", "member_join"]
+
+
 def test_a_group_upgraded_under_way_is_told_by_the_protocol_that_it_speaks(tmp_path: Path) -> None:
     truth = truth_of(read_scenario("migration"), "4.1.1", 2, tmp_path)
     protocols = [row["protocol_type"].split()[0] for row in truth["rebalances"]]

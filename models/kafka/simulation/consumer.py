@@ -92,8 +92,15 @@ class Consumer(Client):
             self._poll_soon()
 
     def _poll_timed_out(self) -> None:
-        """The heartbeat thread finds that nobody polls any more (handlePollTimeoutExpiry)."""
+        """The heartbeat thread finds that nobody polls any more (handlePollTimeoutExpiry).
+
+        It looks for an unknown coordinator before it looks at the time (HeartbeatThread.run), so that it has whom to tell.
+        """
         if self.phase is not Phase.STABLE or self.busy_until_ms <= self.world.now_ms:
+            return
+        if self.node is None:
+            attempt = self.attempt
+            self._with_coordinator(lambda: self._receive(attempt, self._poll_timed_out))
             return
         self.say("poll_timed_out", _advice=POLL_TIMED_OUT.partition("max.poll.interval.ms")[2])
         self.act = "poll_timeout"
