@@ -77,6 +77,7 @@ class PartitionHistory:
     leaderships: list[Leadership] = field(default_factory=list)
     isr: Nodes | None = None
     isr_changes: list[IsrChange] = field(default_factory=list)
+    forgotten_at: int | None = None  # when its ISR was last forgotten
     shortages: Shortages = ()
     elr: Nodes = ()
     seen: Nodes = ()
@@ -128,10 +129,16 @@ class PartitionHistory:
         now = InSync(self.candidates, new, at, event, sure=bool(self.replicas), grown=grown, before=before if first else None)
         self.shortages = follow(self.shortages, now)
 
-    def forget_isr(self) -> None:
+    def forget_isr(self, at: int) -> None:
         """Nothing tells any more who is in sync."""
-        self.isr = None
+        self.isr, self.forgotten_at = None, at
         self._end_shortage(UNKNOWN, None)
+
+    def isr_before_forgotten(self, at: int) -> Nodes | None:
+        """The ISR at a time after which nothing told of it any more; None where that doesn't fit."""
+        if self.isr is not None or self.forgotten_at is None or self.forgotten_at <= at:
+            return None
+        return next((change.isr for change in reversed(self.isr_changes) if change.at <= at), None)
 
     def delete(self, at: int) -> None:
         """Its topic is gone."""

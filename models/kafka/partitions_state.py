@@ -141,7 +141,7 @@ class PartitionState:
         for history in self.partitions.at(node):
             if history.leader not in {None, NO_LEADER} and history.leader not in self.suspicions.with_file:
                 if history.isr is not None and node not in history.isr:
-                    history.forget_isr()  # its leader will take it in again, and only the leader's own file would tell when
+                    history.forget_isr(time_of(event))  # its leader will take it in again, and only the leader's own file would tell when
             elif history.leader == NO_LEADER and node in history.candidates:
                 leader, isr = self._elected(history, time_of(event))
                 if leader not in {None, NO_LEADER}:
@@ -163,7 +163,8 @@ class PartitionState:
         def is_down(node: str) -> bool:
             return self.brokers.is_down(node) if self.now - at < MOMENT_US else self.brokers.was_down(node, at)
 
-        return elected(history.candidates, self._in_sync(history), is_down, kraft=self.kraft, unclean=unclean)
+        isr = history.isr_before_forgotten(at) or self._in_sync(history)
+        return elected(history.candidates, isr, is_down, kraft=self.kraft, unclean=unclean)
 
     def _show_alive(self, nodes: Iterable[str], event: Event) -> None:
         """Brokers that lead or catch up are back; of those whose own file is missing nothing else may tell it."""
