@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from models.causes import Cause
-from models.kafka.acts import Act, Deed, int_field
+from models.kafka.acts import Act, Deed
 from models.kafka.blockers import rebalance_timeout_us
 from models.kafka.case import Case
 from models.kafka.members import Member
@@ -72,16 +72,8 @@ def _polled_after_ms(case: Case, act: Act, actor: str, allowed_ms: int | None) -
     """From one poll to the next: the allowed time, and from its end until the member joins again, which it does in poll()."""
     if allowed_ms is None:
         return None
-    noticed = act.at
-    for other in case.acts:
-        if other.at > act.at + NOTICED_US and other.deed is Deed.POLL_TIMEOUT:
-            break
-        if other.deed is Deed.POLL_TIMEOUT and abs(other.at - act.at) <= NOTICED_US and case.actor(other) == actor:
-            exceeded = int_field(other.event, "exceeded_ms")
-            if exceeded is not None:
-                return allowed_ms + exceeded
-            noticed = other.at
-            break
+    own = (each.at for each in case.acts if each.deed is Deed.POLL_TIMEOUT and case.actor(each) == actor)
+    noticed = next((at for at in own if abs(at - act.at) <= NOTICED_US), act.at)
     back = _next_join(case, actor, act.at)
     return None if back is None else allowed_ms + (back - noticed) // US_PER_MS
 
