@@ -105,3 +105,14 @@ def test_members_that_come_and_go_again_are_none_that_were_restarted() -> None:
 def test_short_times_are_told_in_milliseconds() -> None:
     incident = incidents_of("\n".join([START, STABLE, turn(1_000, 1, "heartbeat_expiration", "b#1", 0.02)]))[0]
     assert incident.headline == "orders: 1 rebalance, 30 ms stopped; b missed its session timeout"
+
+
+def test_a_group_that_begins_anew_each_time_before_it_has_shared_out_never_settles() -> None:
+    turns = []
+    for number in range(6):
+        turns.append(f"{10 + 5 * number} RebalanceStarted generation={1 + number} reason_id=new_member reason_member_id=c#{number + 1}")
+        turns.append(f"{12 + 5 * number} GenerationStarted generation={2 + number} member_count={3 + number}")
+    rows = replay(events_of(turns)).rebalances
+    (incident,) = find_incidents(rows)
+    assert {row.outcome for row in rows} == {"superseded", "open"}
+    assert (incident.kind, incident.rebalance_count) == ("never_settles", 6)
