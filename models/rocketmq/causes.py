@@ -100,7 +100,7 @@ class Judge:
             return Verdict("consumer_start", 0.98, own)
         earlier_at = self._run_before(run, before, self._trigger(run)[1])
         told = self._primary(run)
-        there = len(told.versions[told.index_at(earlier_at + SLACK_US)]) if told is not None else 0
+        there = len(told.versions[told.index_at(earlier_at + SLACK_US)])
         enough = run.queues is None or run.queues >= max(run.clients or 0, there)  # else an earlier share may have been empty
         if not run.refused and (enough or (routed is not None and routed > earlier_at - 2 * SLACK_US)):
             return Verdict("topic_route_appeared", 0.95, alternatives={"consumer_start": 0.05})
@@ -112,11 +112,11 @@ class Judge:
         earlier_at = self._run_before(run, before, woken)
         earlier = self._seen.get(id(before)) if before is not None and before.asked_at >= earlier_at - SLACK_US else None
         told = self._primary(run)
-        if earlier is None and told is not None:
+        if earlier is None:
             earlier = told.versions[told.index_at(earlier_at + SLACK_US)]
         came: set[str] = set()
         went: set[str] = set()
-        if seen is not None and earlier is not None:
+        if seen is not None:
             came, went = self._difference(earlier, seen)
         if run.not_listed is not None:
             return self._not_listed(run, seen)
@@ -144,12 +144,8 @@ class Judge:
             return Verdict("queue_count_change", 0.5, alternatives={"broker_down": 0.2, "broker_up": 0.2})
         return Verdict("unknown", 0.3)
 
-    def _last_change(
-        self, run: Run, before: Run | None, told: ClientList | None, seen: tuple[str, ...] | None
-    ) -> tuple[set[str], set[str]]:
+    def _last_change(self, run: Run, before: Run | None, told: ClientList, seen: tuple[str, ...] | None) -> tuple[set[str], set[str]]:
         """Where both runs seem to have seen one list: what changed it last, since the result before."""
-        if told is None or not told.steps:
-            return set(), set()
         since = before.asked_at - LOOK_BACK_US if before is not None else run.life.begun_at
         index = told.index_at(run.asked_at + SLACK_US)
         while index > 0 and seen is not None and told.versions[index] is not seen and told.versions[index] != seen:
@@ -158,7 +154,7 @@ class Judge:
             return set(), set()
         return self._difference(told.versions[index - 1], told.versions[index])
 
-    def _members(self, run: Run, came: set[str], went: set[str], told: ClientList | None) -> Verdict:
+    def _members(self, run: Run, came: set[str], went: set[str], told: ClientList) -> Verdict:
         deeds = {who: self._came_how(run, who, told) for who in came} | {who: self._went_how(run, who, told) for who in went}
         counts: dict[str, int] = defaultdict(int)
         for deed in deeds.values():
@@ -173,9 +169,7 @@ class Judge:
         lines = [line for who in sorted(deeds) if (line := _line_of(run, who, told, came=who in came)) is not None]
         return Verdict(ranked[0], sure, deeds, alternatives=others, evidence=lines)
 
-    def _came_how(self, run: Run, who: str, told: ClientList | None) -> str:
-        if told is None:
-            return "consumer_start"
+    def _came_how(self, run: Run, who: str, told: ClientList) -> str:
         earlier = told.steps_of(who, run.at)
         joined = max((step.at for step in earlier if step.how is How.CONNECTED), default=run.at)
         gone = [step for step in earlier if step.at < joined and step.how is not How.CONNECTED]
@@ -186,10 +180,10 @@ class Judge:
             return "broker_up"
         return "consumer_start" if gone[-1].how is How.UNREGISTERED else "consumer_resume"
 
-    def _went_how(self, run: Run, who: str, told: ClientList | None) -> str:
-        steps = [step for step in told.steps_of(who, run.at) if step.how is not How.CONNECTED] if told else []
+    def _went_how(self, run: Run, who: str, told: ClientList) -> str:
+        steps = [step for step in told.steps_of(who, run.at) if step.how is not How.CONNECTED]
         if not steps:
-            return "consumer_list_partial" if told is not None and told.restarted(run.at) else "consumer_stop"
+            return "consumer_list_partial" if told.restarted(run.at) else "consumer_stop"
         match steps[-1].how:
             case How.UNREGISTERED:
                 return "consumer_stop"
@@ -234,9 +228,9 @@ class Judge:
         missed = -(-(run.asked_at - SECOND_US - PERIOD_US - last) // PERIOD_US)
         return last + max(missed, 0) * PERIOD_US
 
-    def _primary(self, run: Run) -> ClientList | None:
-        lists = [each for each in self.group.lists.values() if each.steps]
-        return max(lists, key=lambda each: (self._fits(run, each) is not None, len(each.steps)), default=None)
+    def _primary(self, run: Run) -> ClientList:
+        """The list that the run most likely saw. A group has one at least: where no broker's file is there, that of its lives."""
+        return max(self.group.lists.values(), key=lambda each: (bool(each.steps), self._fits(run, each) is not None, len(each.steps)))
 
     def _fits(self, run: Run, told: ClientList) -> tuple[str, ...] | None:
         """The latest version of a list that a run may have seen, by its length and its share."""
@@ -302,9 +296,9 @@ def _everyone(strategy: str, queues: list[Queue], clients: Sequence[str]) -> dic
     }
 
 
-def _line_of(run: Run, who: str, told: ClientList | None, *, came: bool) -> Event | None:
+def _line_of(run: Run, who: str, told: ClientList, *, came: bool) -> Event | None:
     """The broker's line that says that a client came or went."""
-    steps = told.steps_of(who, run.at) if told is not None else []
+    steps = told.steps_of(who, run.at)
     return next((step.line for step in reversed(steps) if (step.how is How.CONNECTED) == came), None)
 
 

@@ -111,9 +111,7 @@ class _Others:
             self._longest.append((best, second))
 
     def beside(self, span: _Span) -> bool:
-        index = bisect_right(self._lows, span.high - TOGETHER_US) - 1
-        if index < 0:
-            return False
+        index = bisect_right(self._lows, span.high - TOGETHER_US) - 1  # the span itself is among those
         best, second = self._longest[index]
         return (best if best[1] != span.said else second)[0] >= span.low + TOGETHER_US
 

@@ -259,8 +259,7 @@ class Unseen:
             for key in share:
                 held.setdefault(key, at)
         for (topic, queue), begun in held.items():
-            if begun < over:
-                yield Holding(topic, queue, begun, over, life)
+            yield Holding(topic, queue, begun, over, life)
 
     def _pieces(self, holding: Holding) -> Iterator[Holding]:
         """A holding without the time in which its queue was locked for another, or dropped by an order to reset offsets."""
