@@ -28,6 +28,7 @@ from parsers.reader import ReadOptions, find_files, read_file, unmatched_globs
 from parsers.redaction import Redaction
 from parsers.reports import merge_reports, report_row
 from pipelines.clusters import ClusterNames
+from pipelines.rocket_store import RocketStore
 from pipelines.rows import events_of, micros
 from pipelines.sightings import sightings_in, strays_in
 from pipelines.stages import (
@@ -119,7 +120,7 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
     """
     options = options or AnalyzeOptions()
     analysis = Analysis(redaction=options.read.redaction)
-    with EventStore() as store, EventStore() as partitions, EventStore() as rocket:
+    with EventStore() as store, EventStore() as partitions, RocketStore() as rocket:
         reading = _Reading(options, store, partitions, rocket, analysis)
         reading.read(paths, progress)
         if options.read.redaction is not None:
@@ -139,7 +140,7 @@ class _Reading:
     options: AnalyzeOptions
     store: EventStore
     partitions: EventStore
-    rocket: EventStore
+    rocket: RocketStore
     analysis: Analysis
     names: ClusterNames = field(default_factory=ClusterNames)
     cluster_events: list[Event] = field(default_factory=list)
@@ -178,7 +179,7 @@ class _Reading:
             return
         ours = pc.equal(batch["system"], _ROCKETMQ)
         if pc.any(ours).as_py():
-            self.rocket.add(batch.filter(pc.and_(ours, pc.is_valid(batch["event"]))))
+            self.rocket.add(batch.filter(ours))
             batch = batch.filter(pc.invert(ours))
         wanted = pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES)
         self.cluster_events.extend(events_of(batch.filter(wanted)))
@@ -263,7 +264,7 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
             for table in HISTORY_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
             analysis.incidents.extend(incidents_of(history, options.limits))
-    for told in rocket_histories(reading.rocket.batches(), cluster_of, rocket_ends_of(analysis.log_files), options.limits):
+    for told in rocket_histories(reading.rocket, cluster_of, rocket_ends_of(analysis.log_files), options.limits):
         for table in ROCKET_TABLES:
             getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(told, table))
 

@@ -21,12 +21,13 @@ from models.kafka.partitions_replay import PartitionStage, begin, finish
 from models.kafka.strays import Sighting, Sightings
 from models.replay import GroupHistory, GroupStage
 from models.rocketmq.history import RocketHistory, history_of
-from models.rocketmq.stage import ROCKET_EVENTS, RocketStage
+from models.rocketmq.parts import ROCKET_EVENTS
 from models.rows import Incident
 from parsers.files import Skipped, SourceFile
 from parsers.reader import ReadOptions
 from parsers.reports import report_row, skipped_report
 from pipelines.clusters import ClusterHint, ClusterNames, name_clusters
+from pipelines.rocket_store import RocketStore
 from pipelines.rows import events_of
 from pipelines.schemas import TABLES
 from pipelines.versions import catalogue_version, fingerprint_of
@@ -225,18 +226,11 @@ def rocket_ends_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def rocket_histories(
-    batches: Iterable[pa.RecordBatch], cluster_of: Callable[[str], str], logs_end: Mapping[str, int], limits: Limits
-) -> list[RocketHistory]:
-    """RocketMQ's stage for every cluster among its events, which may come in any order."""
-    stages: dict[str, RocketStage] = {}
-    for batch in batches:
-        for event in events_of(batch):
-            cluster = cluster_of(event.place.file)
-            stage = stages.get(cluster)
-            if stage is None:
-                stage = stages[cluster] = RocketStage(logs_end.get(cluster, 0))
-            stage.feed(event)
-    return [history_of(cluster, stages[cluster], limits) for cluster in sorted(stages)]
+    store: RocketStore, cluster_of: Callable[[str], str], logs_end: Mapping[str, int], limits: Limits
+) -> Iterator[RocketHistory]:
+    """RocketMQ's stage for every cluster among its events: the rows of one topic after the other."""
+    for cluster, parts in store.clusters(cluster_of):
+        yield from history_of(cluster, parts, logs_end.get(cluster, 0), limits)
 
 
 def incidents_of(history: GroupHistory, limits: Limits) -> list[Incident]:

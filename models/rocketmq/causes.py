@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from models.events import Event
+from models.names import clear
 from models.rocketmq.allocation import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.lists import SECOND_US, ClientList, How, difference
+from models.rocketmq.lives import Life
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import Run
 from models.rocketmq.stage import Group
@@ -46,27 +48,31 @@ class Verdict:
 
 
 class Judge:
-    """Judges the runs of one group in their order."""
+    """Judges the runs of one group, topic by topic."""
 
     def __init__(self, group: Group, routes: Routes) -> None:
         self.group = group
         self.routes = routes
-        self._before: dict[tuple[int, str], Run] = {}
+        self._before: dict[Life, Run] = {}
         self._seen: dict[int, tuple[str, ...] | None] = {}
+        self._fitting: list[tuple[ClientList, tuple[str, ...] | None, bool]] = []  # what the run at hand may have seen of each list
         self._queues: dict[tuple[str, int], list[Queue]] = {}
-        self._shares: dict[tuple[int, str, str, int], dict[str, frozenset[tuple[str, str]]] | None] = {}
+        self._shares: dict[tuple[int, str, int], dict[str, frozenset[tuple[str, str]]] | None] = {}
         self._differences: dict[tuple[int, int], tuple[set[str], set[str]]] = {}
-        self._notified: dict[str, list[int]] = defaultdict(list)
-        for at, event in group.notified:
-            self._notified[event.place.file].append(at)
 
-    def judge(self, run: Run) -> Verdict:
-        """The verdict on a run; runs come in their order."""
-        key = id(run.life), run.topic
-        before = self._before.get(key)
-        self._before[key] = run
+    def judged(self, runs: Iterable[Run]) -> Iterator[tuple[Run, Verdict]]:
+        """The runs of one topic, which come in their order, with their verdicts. What other topics' runs saw is forgotten."""
+        self._before.clear()
+        self._seen.clear()
+        self._shares.clear()
+        return ((run, self._judge(run)) for run in runs)
+
+    def _judge(self, run: Run) -> Verdict:
+        before = self._before.get(run.life)
+        self._before[run.life] = run
         trigger, woken = self._trigger(run)
-        seen = self._list_of(run)
+        self._fitting = [(told, *self._fits(run, told)) for told in self.group.lists.values()]
+        seen = self._list_of()
         self._seen[id(run)] = seen
         verdict = self._plain(run, before) or self._first(run, before) or self._inputs(run, before, woken, seen)
         verdict.trigger = trigger
@@ -99,7 +105,7 @@ class Judge:
         if run.asked_at <= life.ran_at + FIRST_US and not late:
             return Verdict("consumer_start", 0.98, own)
         earlier_at = self._run_before(run, before, self._trigger(run)[1])
-        told = self._primary(run)
+        told = self._primary()
         there = len(told.versions[told.index_at(earlier_at + SLACK_US)])
         enough = run.queues is None or run.queues >= max(run.clients or 0, there)  # else an earlier share may have been empty
         if not run.refused and (enough or (routed is not None and routed > earlier_at - 2 * SLACK_US)):
@@ -111,7 +117,7 @@ class Judge:
     def _inputs(self, run: Run, before: Run | None, woken: int, seen: tuple[str, ...] | None) -> Verdict:
         earlier_at = self._run_before(run, before, woken)
         earlier = self._seen.get(id(before)) if before is not None and before.asked_at >= earlier_at - SLACK_US else None
-        told = self._primary(run)
+        told = self._primary()
         if earlier is None:
             earlier = told.versions[told.index_at(earlier_at + SLACK_US)]
         came: set[str] = set()
@@ -124,7 +130,7 @@ class Judge:
         routed = [each for each in seen_routes if not each.first]
         queues_differ = before is not None and run.queues != before.queues
         if routed and (queues_differ or not (came or went)) and not (routed[-1].at < earlier_at and (came or went)):
-            verdict = _route_verdict(routed[-1].before, routed[-1].after, [each.event for each in routed])
+            verdict = _route_verdict(routed[-1].before, routed[-1].after, [each.event for each in routed if each.event is not None])
             if came or went:
                 verdict.alternatives = {self._members(run, came, went, told).cause: 0.3}
                 verdict.confidence = 0.7
@@ -155,7 +161,10 @@ class Judge:
         return self._difference(told.versions[index - 1], told.versions[index])
 
     def _members(self, run: Run, came: set[str], went: set[str], told: ClientList) -> Verdict:
-        deeds = {who: self._came_how(run, who, told) for who in came} | {who: self._went_how(run, who, told) for who in went}
+        deeds = {
+            who: self._came_how(run, who, told) if who in came else self._went_how(run, who, told)
+            for who in _in_turn(run, came | went, told)
+        }
         counts: dict[str, int] = defaultdict(int)
         for deed in deeds.values():
             counts[deed] += 1
@@ -208,7 +217,7 @@ class Judge:
 
     def _trigger(self, run: Run) -> tuple[str, int]:
         """What woke the client, and when."""
-        told = self._notified.get(run.life.file, [])
+        told = self.group.notified_in.get(run.life.file, [])
         first = bisect_left(told, run.asked_at - NOTIFIED_US)
         if first < len(told) and told[first] <= run.asked_at + SLACK_US:
             return "notification", told[first]
@@ -218,7 +227,7 @@ class Judge:
 
     def _run_before(self, run: Run, before: Run | None, woken: int) -> int:
         """When the client had run before: with a result, woken by a notification, or by its period."""
-        told = self._notified.get(run.life.file, [])
+        told = self.group.notified_in.get(run.life.file, [])
         earlier = bisect_left(told, woken - SLACK_US) - 1
         known = [told[earlier] + SLACK_US] if earlier >= 0 and told[earlier] >= run.life.begun_at else []
         known.append(run.life.ran_at + SLACK_US)
@@ -228,37 +237,39 @@ class Judge:
         missed = -(-(run.asked_at - SECOND_US - PERIOD_US - last) // PERIOD_US)
         return last + max(missed, 0) * PERIOD_US
 
-    def _primary(self, run: Run) -> ClientList:
+    def _primary(self) -> ClientList:
         """The list that the run most likely saw. A group has one at least: where no broker's file is there, that of its lives."""
-        return max(self.group.lists.values(), key=lambda each: (bool(each.steps), self._fits(run, each) is not None, len(each.steps)))
+        return max(self._fitting, key=lambda each: (bool(each[0].steps), each[1] is not None, len(each[0].steps)))[0]
 
-    def _fits(self, run: Run, told: ClientList) -> tuple[str, ...] | None:
-        """The latest version of a list that a run may have seen, by its length and its share."""
+    def _fits(self, run: Run, told: ClientList) -> tuple[tuple[str, ...] | None, bool]:
+        """The latest version of a list that a run may have seen, by its length and its share; and whether it gives that share."""
         if run.clients is None:
-            return told.versions[told.index_at(run.asked_at)]
+            version = told.versions[told.index_at(run.asked_at)]
+            return version, self._gives(run, version)
         first: tuple[str, ...] | None = None
         for version in told.sized(run.clients, run.asked_at - LOOK_BACK_US, run.asked_at + SLACK_US):
             if self._gives(run, version):
-                return version
+                return version, True
             first = first or version
-        return first
+        return first, False
 
-    def _list_of(self, run: Run) -> tuple[str, ...] | None:
-        found = [version for told in self.group.lists.values() if (version := self._fits(run, told)) is not None]
-        return next((each for each in found if self._gives(run, each)), found[0] if found else None)
+    def _list_of(self) -> tuple[str, ...] | None:
+        """The list that a run most likely saw."""
+        found = [(version, gives) for _, version, gives in self._fitting if version is not None]
+        return next((version for version, gives in found if gives), found[0][0] if found else None)
 
     def _gives(self, run: Run, clients: Sequence[str]) -> bool:
         """Whether a strategy gives the share that was printed; true where that can't be told."""
         route, queues = self._queues_at(run)
         if len(queues) != run.queues or not run.strategy:
             return True
-        key = id(clients), run.strategy, run.topic, route
+        key = id(clients), run.strategy, route
         if key not in self._shares:
             if len(self._shares) >= SHARES_HELD_MAX:
                 self._shares.clear()
             self._shares[key] = _everyone(run.strategy, queues, clients)
         shares = self._shares[key]
-        return shares is None or {(each.topic, each.queue) for each in run.share} == shares.get(run.life.client_id, _NONE)
+        return shares is None or frozenset(run.share) == shares.get(run.life.client_id, _NONE)
 
     def _difference(self, before: tuple[str, ...], after: tuple[str, ...]) -> tuple[set[str], set[str]]:
         """As `difference`, once for each pair of lists: many clients see the same change."""
@@ -294,6 +305,16 @@ def _everyone(strategy: str, queues: list[Queue], clients: Sequence[str]) -> dic
     return {
         who: frozenset((each.topic, queue_name(each.broker, each.queue_id)) for each in share) for who, share in shares.items() if share
     }
+
+
+def _in_turn(run: Run, people: Iterable[str], told: ClientList) -> list[str]:
+    """Clients in the order in which they did something last."""
+
+    def key(who: str) -> tuple[int, str]:
+        steps = told.steps_of(who, run.at)
+        return steps[-1].at if steps else 0, clear(who)
+
+    return sorted(people, key=key)
 
 
 def _line_of(run: Run, who: str, told: ClientList, *, came: bool) -> Event | None:

@@ -39,16 +39,18 @@ def faults_of(group: Group, unseen: Sequence[Life], end: int) -> list[Fault]:
     """All faults of a group's clients; `unseen` are those without a file."""
     if any(life.model == BROADCASTING for life in group.lives):
         return []
-    strategies: dict[int, tuple[str, Event]] = {}
-    for run in group.runs:
-        if run.strategy:
-            strategies.setdefault(id(run.life), (run.strategy, run.result))
-    found = _differing("strategy_mismatch", "uses", group.lives, end, lambda life: strategies.get(id(life), ("", None))[0])
+    said = group.first_said
+    found = _differing("strategy_mismatch", "uses", group.lives, end, lambda life: said[life][1] if life in said else "")
     for fault in found:
-        fault.evidence = _one_of_each(strategies.values())
+        fault.evidence = _one_of_each((name, line) for _, name, line in sorted(said.values(), key=_first_lines))
     found += _differing("subscription_mismatch", "reads", [*group.lives, *unseen], end, _subscription) or _flapping(group)
     found += _shared_ids(group, end)
     return found
+
+
+def _first_lines(said: tuple[int, str, Event]) -> tuple[int, str, int]:
+    at, _, line = said
+    return at, line.place.file, line.place.byte_offset
 
 
 def _one_of_each(said: Iterable[tuple[str, Event]]) -> list[Event]:
@@ -173,7 +175,7 @@ def _called(ids: list[str]) -> str:
 
 def _fault(kind: str, spans: Sequence[_Span], end: int, detail: str) -> Fault:
     low, high = _together(spans, twice=kind == "client_id_conflict")
-    lines = [each.life.timed[0][1] for each in spans if each.life.timed]
+    lines = [each.life.first for each in spans if each.life.first is not None]
     members = sorted({each.life.client_id for each in spans}, key=clear)
     return Fault(kind, members, low, None if high >= end else high, lines[:LINES_MAX], detail)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from models.ids import make_id
 from models.rocketmq.lives import last_of
 from models.rocketmq.ownership import Window
-from models.rocketmq.runs import Run
+from models.rocketmq.runs import Run, TopicLines
 from models.rocketmq.spans import OPEN, Span, Spans
 from models.rocketmq.stage import Group
 from models.rocketmq.wording import named
@@ -42,6 +42,7 @@ class Harm:
     windows: list[Window]
     owned: bool
     group: Group
+    lines: TopicLines
     wrong: Spans = field(init=False)
     doubled: Spans = field(init=False)
     by_queue: list[Spans] = field(init=False)
@@ -59,21 +60,21 @@ class Harm:
         """Seconds for which each queue had no owner."""
         return [seconds for spans in self.by_queue if (seconds := spans.seconds(begin, end))]
 
-    def again(self, rows: Sequence[AllocationChange], topic: str) -> float:
+    def again(self, rows: Sequence[AllocationChange]) -> float:
         """Seconds' worth of messages that dead clients had read and not reported."""
         lost: dict[str, float] = {}
         for row in rows:
             for person in row.offenders:
                 if person.reason in ABRUPT and person.client_id:
-                    lost[person.client_id] = max(lost.get(person.client_id, 0.0), self._unreported(person.client_id, topic))
+                    lost[person.client_id] = max(lost.get(person.client_id, 0.0), self._unreported(person.client_id))
         return max(lost.values(), default=0.0)
 
-    def _unreported(self, client_id: str, topic: str) -> float:
+    def _unreported(self, client_id: str) -> float:
         life = next((each for each in reversed(self.group.lives_of(client_id)) if each.lost_at is not None), None)
         if life is None or life.lost_at is None:
             return COMMIT_US / 1e6
-        for at, event in reversed(life.timed):
-            if event.name == "RocketOffsetSent" and event.topic == topic and at <= life.lost_at:
+        for at, event in reversed(self.lines.by_life.get(life, ())):
+            if event.name == "RocketOffsetSent" and at <= life.lost_at:
                 return min(max(life.lost_at - last_of(event, at), 0), COMMIT_US) / 1e6
         return COMMIT_US / 1e6
 
@@ -99,7 +100,7 @@ def _rebalance(cluster: str, topic: str, number: int, episode: _Episode, harm: H
     until = ended if ended is not None else max(row.changed_at or 0 for row in rows)
     seconds = (until - episode.started_at) / 1e6
     pauses = harm.paused(episode.started_at, until)
-    twice = round(harm.doubled.seconds(episode.started_at, until) + harm.again(rows, topic), 6)
+    twice = round(harm.doubled.seconds(episode.started_at, until) + harm.again(rows), 6)
     offenders = {person.client_id: person.reason for row in rows if row.cause == first.cause for person in row.offenders}
     silent = sorted(who for who in offenders if who and not harm.group.has_file(who))
     return Rebalance(

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
-from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents import Limits
-from models.rocketmq.balance import unevenness
+from models.rocketmq.balance import Balance
 from models.rocketmq.causes import Judge, Verdict
-from models.rocketmq.conditions import LINES_MAX, Fault, faults_of
+from models.rocketmq.conditions import Fault, faults_of
 from models.rocketmq.episodes import Harm, episodes_of
 from models.rocketmq.incidents import incidents_of
-from models.rocketmq.ownership import Window, has_owners, lasting, ownership_of
-from models.rocketmq.runs import Run
+from models.rocketmq.ownership import Ownership, Window, has_owners, lasting
+from models.rocketmq.parts import Parts
+from models.rocketmq.runs import Run, TopicLines
 from models.rocketmq.stage import Group, RocketStage
 from models.rows import AllocationChange, Condition, Incident, Person, QueueOwnership, Rebalance
 
 SYSTEM = "rocketmq"
-RUNS_LOOKED_AT = 256
 
 
 @dataclass(slots=True)
 class RocketHistory:
-    """Rows of one cluster; attributes are named as their tables."""
+    """Rows of one topic of a group, or of a whole group; attributes are named as their tables."""
 
     allocation_changes: list[AllocationChange] = field(default_factory=list)
     queue_ownership: list[QueueOwnership] = field(default_factory=list)
@@ -35,51 +34,53 @@ class RocketHistory:
     incidents: list[Incident] = field(default_factory=list)
 
 
-def history_of(cluster: str, stage: RocketStage, limits: Limits | None = None) -> RocketHistory:
-    """Judge everything that a stage was fed with."""
-    history = RocketHistory()
-    for name, group in sorted(stage.groups().items()):
-        _group_rows(cluster, name, group, stage, history, limits or Limits())
-    return history
+def history_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | None = None) -> Iterator[RocketHistory]:
+    """Judge all of a cluster's groups: rows of one topic after the other, then those of the whole group.
+
+    `until` is how far servers' files reach.
+    """
+    stage = RocketStage(parts, until)
+    for _, group in sorted(stage.groups().items()):
+        yield from _GroupHistory(cluster, group, stage).rows(limits or Limits())
 
 
-def _group_rows(cluster: str, name: str, group: Group, stage: RocketStage, history: RocketHistory, limits: Limits) -> None:
-    judge = Judge(group, stage.routes)
-    judged = [(run, judge.judge(run)) for run in group.runs]
-    changes: dict[str, list[tuple[AllocationChange, Run]]] = defaultdict(list)
-    ordinals: Counter[tuple[str, str]] = Counter()
-    for run, verdict in judged:
-        key = (run.topic, run.life.client_id)
-        row = _change(cluster, name, run, verdict, ordinals[key])
-        ordinals[key] += 1
-        changes[run.topic].append((row, run))
-        history.allocation_changes.append(row)
-    held = ownership_of(group, stage.routes, stage.last_at)
-    windows = held.windows
-    told = lasting(windows, stage.last_at)
-    history.queue_ownership += [_ownership(cluster, name, each) for each in told]
-    faults = faults_of(group, held.unseen, stage.last_at)
-    for fault in unevenness(windows, [*group.lives, *held.unseen], stage.last_at):
-        fault.evidence = _shares_before(group, fault)
-        faults.append(fault)
-    history.conditions += [_condition(cluster, name, fault) for fault in faults]
-    by_topic: dict[str, list[Window]] = defaultdict(list)
-    for window in windows:
-        by_topic[window.topic].append(window)
-    owned = has_owners(group)
-    episodes: list[Rebalance] = []
-    for topic in sorted(changes):
-        episodes += episodes_of(cluster, topic, changes[topic], Harm(by_topic.get(topic, []), owned, group))
-    history.rebalances += episodes
-    history.incidents += incidents_of(episodes, told, faults, stage.last_at, limits)
+class _GroupHistory:
+    """Judges one group. Of its topics it keeps what the whole group's rows rest on."""
 
+    def __init__(self, cluster: str, group: Group, stage: RocketStage) -> None:
+        self.cluster = cluster
+        self.group = group
+        self.stage = stage
+        self.judge = Judge(group, stage.routes)
+        self.owned = has_owners(group)
+        self.ownership = Ownership(group, stage.routes, stage.last_at)
+        self.balance = Balance(stage.last_at)
+        self.episodes: list[Rebalance] = []
+        self.wrong: list[Window] = []
 
-def _shares_before(group: Group, fault: Fault) -> list[Event]:
-    """Result lines from which an unevenness follows: those of the clients that it stands on, else the last ones."""
-    until = bisect_right(group.runs, fault.started_at, key=lambda run: run.at)
-    last = {(run.life.client_id, run.topic): run.result for run in group.runs[max(until - RUNS_LOOKED_AT, 0) : until]}
-    mine = [line for (who, _), line in last.items() if who in fault.members]
-    return (mine or [*last.values()])[-LINES_MAX:]
+    def rows(self, limits: Limits) -> Iterator[RocketHistory]:
+        for topic in sorted({*self.stage.topics_of(self.group), *self.ownership.topics}):
+            yield self._topic_rows(self.stage.lines(self.group, topic))
+        end = self.stage.last_at
+        faults = faults_of(self.group, self.ownership.unseen, end)
+        faults += self.balance.faults([*self.group.lives, *self.ownership.unseen])
+        conditions = [_condition(self.cluster, self.group.name, fault) for fault in faults]
+        yield RocketHistory(conditions=conditions, incidents=incidents_of(self.episodes, self.wrong, faults, end, limits))
+
+    def _topic_rows(self, lines: TopicLines) -> RocketHistory:
+        cluster, name, end = self.cluster, self.group.name, self.stage.last_at
+        ordinals: Counter[str] = Counter()
+        changes: list[tuple[AllocationChange, Run]] = []
+        for run, verdict in self.judge.judged(lines.runs):
+            changes.append((_change(cluster, name, run, verdict, ordinals[run.life.client_id]), run))
+            ordinals[run.life.client_id] += 1
+        windows = self.ownership.windows(lines)
+        self.balance.add(lines.topic, windows, lines.runs)
+        told = lasting(windows, end)
+        self.wrong += [window for window in told if window.kind != "owned"]
+        episodes = [*episodes_of(cluster, lines.topic, changes, Harm(windows, self.owned, self.group, lines))]
+        self.episodes += [replace(row, evidence=[]) for row in episodes]
+        return RocketHistory([row for row, _ in changes], [_ownership(cluster, name, each) for each in told], rebalances=episodes)
 
 
 def _condition(cluster: str, group: str, fault: Fault) -> Condition:

@@ -6,9 +6,11 @@ group in one file is another life.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from models.events import Event
@@ -19,8 +21,18 @@ NEAR_US = 120_000_000
 """How far a start may be from the broker's word of it and still tell the zone of its file."""
 
 SECOND_US = 1_000_000
+NOWHERE = 1 << 62
 LEAVER_US = 200_000
 """From a client's word that it is off the list to the end of its process, in the median."""
+
+
+@dataclass(slots=True)
+class NotListed:
+    """A client finds that the list of clients lacks it. `heeded_in` is where the first result after that stands."""
+
+    at: int
+    event: Event
+    heeded_in: int = NOWHERE
 
 
 @dataclass(slots=True, eq=False)
@@ -30,6 +42,7 @@ class Life:
     group: str
     file: str
     begun_at: int
+    begun_in: int = 0  # offset in the file
     client_id: str = ""
     started_at: int | None = None
     unregistered_at: int | None = None
@@ -38,7 +51,8 @@ class Life:
     model: str = ""
     topics: dict[str, str] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)  # topics that its lines name
-    timed: list[tuple[int, Event]] = field(default_factory=list)
+    first: Event | None = None
+    not_listed: list[NotListed] = field(default_factory=list)
 
     @property
     def ended_at(self) -> int | None:
@@ -52,6 +66,11 @@ class Life:
     @property
     def ran_at(self) -> int:
         return self.started_at if self.started_at is not None else self.begun_at
+
+    def not_listed_before(self, offset: int) -> NotListed | None:
+        """The last word before a place in the file that the client was not listed."""
+        index = bisect_right(self.not_listed, offset, key=lambda each: each.event.place.byte_offset)
+        return self.not_listed[index - 1] if index else None
 
 
 def at_of(event: Event) -> int:
@@ -108,16 +127,17 @@ class Registry:
 
     def __init__(self) -> None:
         self.lives: list[Life] = []
+        self._by_file: dict[tuple[str, str], list[Life]] = defaultdict(list)
         self._open: dict[str, dict[str, Life]] = defaultdict(dict)  # by file and group
         self._pending: dict[str, Life] = {}
         self._client_of: dict[str, str] = {}
 
     def feed(self, event: Event, at: int) -> Life | None:
-        """Take an event of a client's file; gives the life that it belongs to."""
+        """Take an event of the rest (`models.rocketmq.parts`); gives the life that it belongs to."""
         file = event.place.file
         if event.name == "RocketConsumerStarting" and event.group:
             self._client_of.pop(file, None)
-            self._pending[file] = self._begin(event.group, file, at)
+            self._pending[file] = self._begin(event.group, event, at)
             self._pending[file].model = str(event.fields.get("model") or "")
         elif event.name == "RocketClientCreated" and event.client_id:
             self._created(file, event.client_id)
@@ -129,19 +149,34 @@ class Registry:
             return None
         life = self._open[file].get(event.group)
         if life is None:
-            life = self._begin(event.group, file, at)
-        if event.client_id and event.name != "RocketQueueUnlocked" and not life.client_id:
-            life.client_id = event.client_id
-        life.last_at = max(life.last_at, last_of(event, at))
-        self._step(life, event, at)
+            life = self._begin(event.group, event, at)
+        if event.name == "RocketConsumerStarted":
+            life.started_at = at
+        elif event.name == "RocketUnregistered" and life.unregistered_at is None:
+            life.unregistered_at = at
+        elif event.name == "RocketNotListed":
+            life.not_listed.append(NotListed(at, event))
+        live_on(life, event, at)
         return life
 
-    def _begin(self, group: str, file: str, at: int) -> Life:
-        old = self._open[file].get(group)
-        life = Life(group, file, at, client_id=self._client_of.get(file, ""), last_at=at)
-        if old is not None and old.unregistered_at is None and old.lost_at is None:
-            old.lost_at = old.last_at
+    def life_at(self, event: Event) -> Life:
+        """The life that an event belongs to that names a group, once all of the rest is read."""
+        lives = self._by_file[event.place.file, event.group or ""]
+        return lives[0] if len(lives) == 1 else lives[bisect_right(lives, event.place.byte_offset, key=_begun_in) - 1]
+
+    def finish(self) -> None:
+        """All events are read: who began anew in the same file was gone with its last line."""
+        for lives in self._by_file.values():
+            for old, _ in pairwise(lives):
+                if old.unregistered_at is None and old.lost_at is None:
+                    old.lost_at = old.last_at
+        self.lives.sort(key=lambda life: (life.begun_at, life.file))
+
+    def _begin(self, group: str, event: Event, at: int) -> Life:
+        file = event.place.file
+        life = Life(group, file, at, event.place.byte_offset, client_id=self._client_of.get(file, ""), last_at=at, first=event)
         self._open[file][group] = life
+        self._by_file[file, group].append(life)
         self.lives.append(life)
         return life
 
@@ -157,15 +192,18 @@ class Registry:
             if life is not None:
                 life.topics, life.model = told.topics, told.model
 
-    @staticmethod
-    def _step(life: Life, event: Event, at: int) -> None:
-        if event.name == "RocketConsumerStarted":
-            life.started_at = at
-        elif event.name == "RocketUnregistered" and life.unregistered_at is None:
-            life.unregistered_at = at
-        if event.topic:
-            life.read.add(event.topic)
-        life.timed.append((at, event))
+
+def _begun_in(life: Life) -> int:
+    return life.begun_in
+
+
+def live_on(life: Life, event: Event, at: int) -> None:
+    """What any event of a life says of it."""
+    if event.client_id and not life.client_id and event.name != "RocketQueueUnlocked":
+        life.client_id = event.client_id
+    life.last_at = max(life.last_at, last_of(event, at))
+    if event.topic:
+        life.read.add(event.topic)
 
 
 def lose(lives: list[Life], at: int) -> None:

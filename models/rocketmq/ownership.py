@@ -11,7 +11,7 @@ from itertools import pairwise
 from models.names import clear
 from models.rocketmq.lives import Life
 from models.rocketmq.routes import Reads, Routes
-from models.rocketmq.runs import queue_of
+from models.rocketmq.runs import TopicLines, queue_of
 from models.rocketmq.stage import Group
 from models.rocketmq.unseen import Unseen
 from models.rocketmq.wording import BROADCASTING, RETRY, queue_name
@@ -62,38 +62,48 @@ class _Topic:
 
 def has_owners(group: Group) -> bool:
     """Whether a queue of this group ought to have one owner: not where each client reads all, or a fixed list, or pops."""
-    if any(life.model == BROADCASTING for life in group.lives):
-        return False
-    return not any(run.strategy == "CONFIG" or "mode" in run.why or run.result.name != "RocketShareChanged" for run in group.runs)
+    return not group.unowned and not any(life.model == BROADCASTING for life in group.lives)
 
 
-@dataclass(slots=True)
 class Ownership:
-    """All stretches of all queues of a group, by topic and queue, and the clients without a file."""
+    """All stretches of all queues of a group, topic by topic, and the clients without a file."""
 
-    windows: list[Window] = field(default_factory=list)
-    unseen: list[Life] = field(default_factory=list)
+    def __init__(self, group: Group, routes: Routes, end: int) -> None:
+        self.group = group
+        self.routes = routes
+        self.end = end
+        self._unseen = Unseen(group, routes, end) if has_owners(group) else None
+        self._others_unknown = _others_unknown(group)
 
+    @property
+    def unseen(self) -> list[Life]:
+        """Lives of the clients without a file."""
+        return self._unseen.lives if self._unseen is not None else []
 
-def ownership_of(group: Group, routes: Routes, end: int) -> Ownership:
-    """Who held the queues of a group, as far as they ought to have one owner each."""
-    if not has_owners(group):
-        return Ownership()
-    unseen = Unseen(group, routes, end)
-    topics = _held(group)
-    for each in unseen.holdings():
-        topics[each.topic].held[each.queue].append((each.begun_at, each.ended_at, each.life))
-        topics[each.topic].first_at = min(topics[each.topic].first_at, each.begun_at)
-    found: list[Window] = []
-    for topic in sorted(topics):
-        until = _live_until([*group.lives, *unseen.lives], topic)
-        readable = _readable(topic, group, routes)
-        for queue in sorted(set(topics[topic].held) | set(readable)):
-            asked = _clip(readable.get(queue, []), topics[topic].begins_at, min(until, end))
-            found += _stretches(topic, queue, topics[topic].held.get(queue, []), asked, end)
-    if _others_unknown(group):
-        found = [each for each in found if each.kind != "no_owner"]
-    return Ownership([_judged(each, unseen, end) for each in found] if unseen.lives else found, unseen.lives)
+    @property
+    def topics(self) -> set[str]:
+        """Topics that the group's clients are known to read, though they may say nothing of them."""
+        if self._unseen is None:
+            return set()
+        return {topic for life in [*self.group.lives, *self.unseen] for topic in life.topics}
+
+    def windows(self, lines: TopicLines) -> list[Window]:
+        """The stretches of one topic's queues, as far as they ought to have one owner each."""
+        if self._unseen is None:
+            return []
+        topic = _held(lines, self.group)
+        for each in self._unseen.holdings(lines):
+            topic.held[each.queue].append((each.begun_at, each.ended_at, each.life))
+            topic.first_at = min(topic.first_at, each.begun_at)
+        until = _live_until([*self.group.lives, *self.unseen], lines.topic)
+        readable = _readable(lines.topic, self.group, self.routes)
+        found: list[Window] = []
+        for queue in sorted(set(topic.held) | set(readable)):
+            asked = _clip(readable.get(queue, []), topic.begins_at, min(until, self.end))
+            found += _stretches(lines.topic, queue, topic.held.get(queue, []), asked, self.end)
+        if self._others_unknown:
+            found = [each for each in found if each.kind != "no_owner"]
+        return [_judged(each, self._unseen, self.end) for each in found] if self.unseen else found
 
 
 SURE_OF_UNSEEN = 0.75
@@ -116,37 +126,35 @@ def _others_unknown(group: Group) -> bool:
     """Whether clients speak of more clients than are known: what seems to be nobody's may be theirs."""
     if "" not in group.lists:
         return False
-    known = len({(life.file, life.client_id) for life in group.lives})
-    return any((run.clients or 0) > known for run in group.runs)
+    return group.clients_max > len({(life.file, life.client_id) for life in group.lives})
 
 
-def _held(group: Group) -> dict[str, _Topic]:
+def _held(lines: TopicLines, group: Group) -> _Topic:
     """What each life held, from its lines; its end frees all."""
-    topics: dict[str, _Topic] = defaultdict(_Topic)
-    for life in group.lives:
-        open_at: dict[tuple[str, str], int] = {}
+    topic = _Topic()
+    for life, timed in lines.by_life.items():
+        open_at: dict[str, int] = {}
         over = life.ended_at if life.ended_at is not None else FOREVER
-        for at, event in life.timed:
-            topic = event.topic or ""
+        for at, event in timed:
             if event.name == "RocketQueueAdded":
-                open_at.setdefault((topic, queue_of(event)), at)
-                topics[topic].first_at = min(topics[topic].first_at, at)
+                open_at.setdefault(queue_of(event), at)
+                topic.first_at = min(topic.first_at, at)
             elif event.name == "RocketQueueRemoved":
-                begun = open_at.pop((topic, queue_of(event)), None)
+                begun = open_at.pop(queue_of(event), None)
                 if begun is not None:
-                    topics[topic].held[queue_of(event)].append((begun, min(at, over), life))
+                    topic.held[queue_of(event)].append((begun, min(at, over), life))
             elif event.name in DROPS:
-                for key in [key for key in open_at if key[0] == topic]:
-                    topics[topic].held[key[1]].append((open_at.pop(key), min(at, over), life))
+                for queue, begun in open_at.items():
+                    topic.held[queue].append((begun, min(at, over), life))
+                open_at.clear()
             elif event.name == "RocketOffsetSent" and life.started_at is None and event.fields.get("on") == "period":
-                open_at.setdefault((topic, queue_of(event)), at)  # a file that begins in the middle of a life
-        for (topic, queue), begun in open_at.items():
-            topics[topic].held[queue].append((begun, over, life))
-    for life in group.lives:
-        for name in life.topics:
-            if topics[name].first_at == FOREVER and not topics[name].held and life.started_at is not None:
-                topics[name].started_at = min(topics[name].started_at, life.started_at)
-    return topics
+                open_at.setdefault(queue_of(event), at)  # a file that begins in the middle of a life
+        for queue, begun in open_at.items():
+            topic.held[queue].append((begun, over, life))
+    if topic.first_at == FOREVER and not topic.held:
+        started = [life.started_at for life in group.lives if lines.topic in life.topics and life.started_at is not None]
+        topic.started_at = min(started, default=FOREVER)
+    return topic
 
 
 def _live_until(lives: Iterable[Life], topic: str) -> int:
@@ -158,8 +166,6 @@ def _live_until(lives: Iterable[Life], topic: str) -> int:
 def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[int, int]]]:
     """From when to when each queue could be read."""
     steps = routes.over_time(topic)
-    if not steps and group.runs:
-        return {}
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for index, (at, reads) in enumerate(steps):
         after = steps[index + 1][0] if index + 1 < len(steps) else FOREVER
@@ -175,8 +181,8 @@ def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[
 
 def _met_after(at: int, group: Group) -> int:
     """How long until a client's next run meets a new queue of a retry topic, of which nobody is told."""
-    index = bisect_right(group.notified, at, key=lambda item: item[0])
-    return min(group.notified[index][0] - at, PERIOD_US) if index < len(group.notified) else PERIOD_US
+    index = bisect_right(group.notified, at)
+    return min(group.notified[index] - at, PERIOD_US) if index < len(group.notified) else PERIOD_US
 
 
 def _queues(reads: Reads) -> Iterable[str]:

@@ -29,7 +29,7 @@ class RouteChange:
     file: str
     before: Reads
     after: Reads
-    event: Event
+    event: Event | None  # none of the first, which nothing rests on
     first: bool
 
 
@@ -45,6 +45,7 @@ class Routes:
     _homes: dict[str, str] = field(default_factory=dict)  # whose file it is
     _names: dict[str, str] = field(default_factory=dict)
     _over_time: dict[str, list[tuple[int, Reads]]] = field(default_factory=dict)
+    _known: dict[str, Reads] = field(default_factory=dict)  # by their text: all clients tell the same routes
 
     def told(self, event: Event, at: int) -> None:
         """Take what a client, a broker or a name server says of routes."""
@@ -52,7 +53,8 @@ class Routes:
         if event.name == "RocketRouteChanged":
             before, after = str(event.fields.get("route_before")), str(event.fields.get("route"))
             self._names.update(addresses_in(after))
-            change = RouteChange(at, event.place.file, route_in(before), route_in(after), event, before == "null")
+            first = before == "null"
+            change = RouteChange(at, event.place.file, self._read(before), self._read(after), None if first else event, first)
             self.changes[event.topic or ""].append(change)
             self._by_file[change.file, event.topic or ""].append(change)
             return
@@ -66,6 +68,12 @@ class Routes:
             self._registered(event, at)
         else:
             self._brokers.append((at, event))
+
+    def _read(self, text: str) -> Reads:
+        found = self._known.get(text)
+        if found is None:
+            found = self._known[text] = route_in(text)
+        return found
 
     def _registered(self, event: Event, at: int) -> None:
         reads = event.fields.get("reads")

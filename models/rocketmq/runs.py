@@ -10,6 +10,12 @@ from models.rocketmq.lives import Life
 from models.rocketmq.wording import Held, queue_name, queues_in
 
 RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"})
+OF_RUNS = frozenset({"RocketQueueAdded", "RocketQueueRemoved", "RocketQueueRefused", "RocketQueueExpired", "RocketResetOrdered"})
+"""Lines of queues before a result."""
+
+NOT_LISTED_US = 5_000_000
+"""A client's word that it is not listed is about the result that follows within this time."""
+
 RUN_MAX_US = 150_000_000
 """Lines of a queue that are older than this belong to no later result: a dead client's locks are held for a minute or two."""
 
@@ -55,19 +61,16 @@ def queue_of(event: Event) -> str:
 
 
 class RunReader:
-    """Puts the lines of one life together to runs."""
+    """Puts the lines of one life together to runs. A fixed list of queues is given for any topic, so a result may name others' queues."""
 
     def __init__(self, life: Life) -> None:
         self.life = life
         self._open: list[tuple[int, Event]] = []
-        self._not_listed: tuple[int, Event] | None = None
 
     def feed(self, event: Event, at: int) -> Run | None:
         """Take the next line; gives a run when it is the result of one."""
-        if event.name in {"RocketQueueAdded", "RocketQueueRemoved", "RocketQueueRefused", "RocketQueueExpired", "RocketResetOrdered"}:
+        if event.name in OF_RUNS:
             self._open.append((at, event))
-        elif event.name == "RocketNotListed":
-            self._not_listed = (at, event)
         elif event.name in RESULTS:
             return self._run(event, at)
         return None
@@ -79,12 +82,13 @@ class RunReader:
         own = [(when, each) for when, each in self._open if each.topic in topics and at - when <= RUN_MAX_US]
         self._open = [(when, each) for when, each in self._open if each.topic not in topics and at - when <= RUN_MAX_US]
         first = min((when for when, each in own if each.name != "RocketResetOrdered"), default=at)
-        run = Run(self.life, topic, min(first, at), at, event, share=share, lines=[each for _, each in own] + [event])
+        lines = [each for _, each in own] + [event]
+        run = Run(self.life, topic, min(first, at), at, event, share=share, lines=lines)
         for _, each in own:
             self._note(run, each)
-        if self._not_listed is not None and at - self._not_listed[0] < 5_000_000:
-            run.not_listed = self._not_listed[1]
-            self._not_listed = None
+        told = self.life.not_listed_before(event.place.byte_offset)
+        if told is not None and told.heeded_in == event.place.byte_offset and at - told.at < NOT_LISTED_US:
+            run.not_listed = told.event
         return run
 
     @staticmethod
@@ -103,3 +107,30 @@ class RunReader:
             run.why.add("reset")
         if event.fields.get("mode") == "POP":
             run.why.add("mode")
+
+
+@dataclass(slots=True)
+class TopicLines:
+    """What is said of one topic in one group: runs in their order, lines by life, and locks."""
+
+    topic: str
+    runs: list[Run] = field(default_factory=list)
+    by_life: dict[Life, list[tuple[int, Event]]] = field(default_factory=dict)
+    locks: list[tuple[int, Event]] = field(default_factory=list)
+    _readers: dict[Life, RunReader] = field(default_factory=dict)
+
+    def feed(self, life: Life, event: Event, at: int) -> None:
+        """Take the next line of a client, of this topic or of one whose queues its results may name."""
+        reader = self._readers.get(life)
+        if reader is None:
+            reader = self._readers[life] = RunReader(life)
+        run = reader.feed(event, at)
+        if event.topic == self.topic:
+            self.by_life.setdefault(life, []).append((at, event))
+            if run is not None:
+                self.runs.append(run)
+
+    def finish(self) -> None:
+        """All is said: put it on one clock."""
+        self.runs.sort(key=lambda run: (run.at, run.life.file, run.result.place.byte_offset))
+        self.locks.sort(key=lambda item: (item[0], item[1].place.file, item[1].place.byte_offset))

@@ -7,43 +7,25 @@ are looked at together.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.events import EVENTS, Event, Witness
+from models.events import Event, Witness
 from models.rocketmq.lists import SECOND_US, ClientList, How
-from models.rocketmq.lives import Life, Registry, at_of, last_of, lose, zone_shifts
+from models.rocketmq.lives import Life, Registry, at_of, last_of, live_on, lose, zone_shifts
+from models.rocketmq.parts import LISTED, LOCKS, ROUTES, Parts
 from models.rocketmq.routes import Routes
-from models.rocketmq.runs import Run, RunReader
+from models.rocketmq.runs import RESULTS, TopicLines
 from models.rocketmq.subscriptions import TopicTable
-
-ROCKET_EVENTS = frozenset(name for name in EVENTS if name.startswith("Rocket"))
-"""Events of RocketMQ; all others are Kafka's."""
 
 LINE_OF_LOSS_US = 1_300_000
 """Brokers' lines have whole seconds, and a notification reaches the others within a few hundred milliseconds."""
 
 
-LISTED = frozenset(
-    {
-        "RocketConsumerConnected",
-        "RocketConsumerUnregistered",
-        "RocketConsumerLost",
-        "RocketConsumerExpired",
-        "RocketTopicSubscribed",
-        "RocketTopicUnsubscribed",
-        "RocketSubscriptionChanged",
-    }
-)
-"""Events of brokers' lists of a group."""
-
-LOCKS = frozenset({"RocketLockTaken", "RocketLockReleased"})
-ROUTES = frozenset({"RocketTopicRouted", "RocketBrokerRegistered", "RocketBrokerLost", "RocketBrokerStarted", "RocketTopicConfigured"})
-
-SERVERS = LISTED | LOCKS | ROUTES | {"RocketBrokerStopping"}
-"""Events of servers that verdicts rest on; all of clients' are signs of life."""
+FIXED = "CONFIG"
+"""The strategy that gives each client a list of its own."""
 
 BOOT_US = 8_000_000
 """From the first connection that a starting broker takes to its word that it is up, at most."""
@@ -51,16 +33,23 @@ BOOT_US = 8_000_000
 
 @dataclass(slots=True)
 class Group:
-    """All that is known of one group."""
+    """What is known of one group beside what is said of its topics."""
 
     name: str
     lives: list[Life] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
     lists: dict[str, ClientList] = field(default_factory=dict)
-    notified: list[tuple[int, Event]] = field(default_factory=list)
+    notified: list[int] = field(default_factory=list)
+    notified_in: dict[str, list[int]] = field(default_factory=dict)  # by file
     subscribed: list[tuple[int, Event]] = field(default_factory=list)
     tables: dict[str, TopicTable] = field(default_factory=dict)
-    locks: list[tuple[int, Event]] = field(default_factory=list)
+
+    topics: set[str] = field(default_factory=set)  # of results
+    strategies: dict[Life, Counter[str]] = field(default_factory=dict)
+    first_said: dict[Life, tuple[int, str, Event]] = field(default_factory=dict)  # each life's first strategy, and the line of it
+    clients_max: int = 0  # that any result speaks of
+    unowned: bool = False  # a fixed list, or queues that are popped, or shares that brokers give
+    entangled: bool = False  # a fixed list of queues is given for any topic, so that results name the queues of others
+    orderly: bool = False
 
     _by_id: dict[str, list[Life]] = field(default_factory=dict)
 
@@ -76,6 +65,24 @@ class Group:
     def has_file(self, client_id: str) -> bool:
         return client_id in self._by_id
 
+    def result(self, life: Life, event: Event, at: int) -> None:
+        """Take a result line of any topic."""
+        strategy = event.fields.get("strategy")
+        clients = event.fields.get("client_count")
+        offset = event.place.byte_offset
+        told = life.not_listed_before(offset)
+        if told is not None:
+            told.heeded_in = min(told.heeded_in, offset)
+        self.topics.add(event.topic or "")
+        self.clients_max = max(self.clients_max, clients if isinstance(clients, int) else 0)
+        self.entangled = self.entangled or strategy == FIXED
+        self.unowned = self.entangled or self.unowned or event.name != "RocketShareChanged"
+        if strategy:
+            self.strategies.setdefault(life, Counter())[str(strategy)] += 1
+            first = self.first_said.get(life)
+            if first is None or (at, offset) < (first[0], first[2].place.byte_offset):
+                self.first_said[life] = at, str(strategy), event
+
     def life_of(self, client_id: str, at: int) -> Life | None:
         """The life that a client id stood for at a time, or the last before."""
         mine = self.lives_of(client_id)
@@ -84,63 +91,95 @@ class Group:
 
 
 class RocketStage:
-    """Takes the events of one cluster in any order; `groups` puts them together."""
+    """Reads the parts of one cluster: `groups` what concerns all of a group, then `lines` one topic after the other."""
 
-    def __init__(self, until: int = 0) -> None:
+    def __init__(self, parts: Parts, until: int = 0) -> None:
         """`until` is how far servers' files reach, which may be beyond the last event."""
-        self._events: list[Event] = []
+        self._parts = parts
+        self._registry = Registry()
+        self._shifts: dict[str, int] = {}
         self.routes = Routes()
         self.last_at = until
 
-    def feed(self, event: Event) -> None:
-        """Take one event whose name begins with `Rocket`."""
-        if event.witness is Witness.CLIENT or event.name in SERVERS:
-            self._events.append(event)
-
     def groups(self) -> dict[str, Group]:
-        """Everything by group, on one clock."""
-        self._events.sort(key=lambda event: (event.place.file, event.place.byte_offset))
-        shifts = zone_shifts(self._events)
-        timed = [(at_of(event) + shifts.get(event.place.file, 0), event) for event in self._events]
+        """Everything but what is said of topics, by group, on one clock."""
+        self._shifts = zone_shifts(self._parts.rest())
         groups: dict[str, Group] = {}
-        self._read_clients(timed, groups)
-        self._read_brokers(timed, groups)
-        self.last_at = max([self.last_at, *(last_of(event, at) for at, event in timed)])
+        brokers: list[tuple[int, Event]] = []
+        for at, event in self._timed(self._parts.rest()):
+            self.last_at = max(self.last_at, last_of(event, at))
+            if event.witness is Witness.CLIENT:
+                self._client(event, at, groups)
+            else:
+                brokers.append((at, event))
+        for name, topic in self._parts.topics():
+            self._topic(name, topic, groups)
+        self._registry.finish()
+        for life in self._registry.lives:
+            _group(groups, life.group).add(life)
+        for group in groups.values():
+            group.notified.sort()
+            for told in group.notified_in.values():
+                told.sort()
+        self._read_brokers(brokers, groups)
         return groups
+
+    def lines(self, group: Group, topic: str) -> TopicLines:
+        """What is said of a topic of a group."""
+        found = TopicLines(topic)
+        for at, event in self._timed(self._of(group, topic)):
+            if event.name not in LOCKS:
+                found.feed(self._registry.life_at(event), event, at)
+            elif event.topic == topic:
+                found.locks.append((at, event))
+        found.finish()
+        return found
+
+    def _of(self, group: Group, topic: str) -> Iterable[Event]:
+        if not group.entangled:
+            return self._parts.of((group.name, topic))
+        events = (event for each in self.topics_of(group) for event in self._parts.of((group.name, each)))
+        return sorted(events, key=lambda event: (event.place.file, event.place.byte_offset))
+
+    def topics_of(self, group: Group) -> list[str]:
+        """Topics of which something is said in a group."""
+        return [topic for name, topic in self._parts.topics() if name == group.name]
+
+    def _timed(self, events: Iterable[Event]) -> Iterator[tuple[int, Event]]:
+        shifts = self._shifts
+        return ((at_of(event) + shifts.get(event.place.file, 0), event) for event in events)
 
     # -- clients -----------------------------------------------------------------------------------------------
 
-    def _read_clients(self, timed: Iterable[tuple[int, Event]], groups: dict[str, Group]) -> None:
-        registry = Registry()
-        readers: dict[int, RunReader] = {}
-        for at, event in timed:
-            if event.witness is not Witness.CLIENT:
-                continue
-            life = registry.feed(event, at)
-            if event.name == "RocketRouteChanged":
-                self.routes.told(event, at)
-            if life is None:
-                continue
+    def _client(self, event: Event, at: int, groups: dict[str, Group]) -> None:
+        life = self._registry.feed(event, at)
+        if event.name == "RocketRouteChanged":
+            self.routes.told(event, at)
+        elif event.name == "RocketNotified" and life is not None:
             group = _group(groups, life.group)
-            if event.name == "RocketNotified":
-                group.notified.append((at, event))
-            reader = readers.setdefault(id(life), RunReader(life))
-            run = reader.feed(event, at)
-            if run is not None:
-                group.runs.append(run)
-        for life in sorted(registry.lives, key=lambda each: each.begun_at):
-            _group(groups, life.group).add(life)
-        for group in groups.values():
-            group.runs.sort(key=lambda run: (run.at, run.life.file, run.result.place.byte_offset))
-            group.notified.sort(key=lambda item: item[0])
+            group.notified.append(at)
+            group.notified_in.setdefault(event.place.file, []).append(at)
+
+    def _topic(self, name: str, topic: str, groups: dict[str, Group]) -> None:
+        """Read what all of a group must know of a topic's lines."""
+        for at, event in self._timed(self._parts.of((name, topic))):
+            group = _group(groups, name)
+            self.last_at = max(self.last_at, last_of(event, at))
+            if event.name in LOCKS:
+                continue
+            life = self._registry.life_at(event)
+            live_on(life, event, at)
+            if event.name in RESULTS:
+                group.result(life, event, at)
+            elif event.name == "RocketQueueLockAsked":
+                group.orderly = True
+            elif event.fields.get("mode") == "POP":
+                group.unowned = True
 
     # -- brokers -----------------------------------------------------------------------------------------------
 
-    def _read_brokers(self, timed: Iterable[tuple[int, Event]], groups: dict[str, Group]) -> None:
-        brokers = sorted(
-            _starts_first((at, event) for at, event in timed if event.witness is not Witness.CLIENT),
-            key=lambda item: (item[0], item[1].place.file, item[1].place.byte_offset),
-        )
+    def _read_brokers(self, told: Iterable[tuple[int, Event]], groups: dict[str, Group]) -> None:
+        brokers = sorted(_starts_first(told), key=lambda item: (item[0], item[1].place.file, item[1].place.byte_offset))
         for at, event in brokers:
             if event.name in ROUTES:
                 self.routes.told(event, at)
@@ -148,9 +187,7 @@ class RocketStage:
                 for group in groups.values():
                     if event.place.file in group.lists:
                         group.lists[event.place.file].restart(at, event)
-            if event.group is not None and event.name in LOCKS:
-                _group(groups, event.group).locks.append((at, event))
-            elif event.group is not None and event.name in LISTED:
+            if event.group is not None and event.name in LISTED:
                 self._member(_group(groups, event.group), event, at)
         _lists_of_lives(group for group in groups.values() if not group.lists)
 
@@ -214,8 +251,8 @@ def _unregistered(group: Group, client_id: str, at: int) -> int:
 
 def _noticed(group: Group, at: int) -> int:
     """When something that a broker logged in a second had happened: just before the others were told of it."""
-    index = bisect_left(group.notified, at, key=lambda item: item[0])
-    told = group.notified[index][0] if index < len(group.notified) else None
+    index = bisect_left(group.notified, at)
+    told = group.notified[index] if index < len(group.notified) else None
     return at if told is None or told > at + LINE_OF_LOSS_US else told - 1_000
 
 

@@ -17,7 +17,7 @@ from models.rocketmq.allocation import AllocationError, Queue, Strategy, java_or
 from models.rocketmq.lists import How
 from models.rocketmq.lives import Life
 from models.rocketmq.routes import Routes
-from models.rocketmq.runs import queue_of
+from models.rocketmq.runs import TopicLines, queue_of
 from models.rocketmq.spans import Spans
 from models.rocketmq.stage import Group
 from models.rocketmq.subscriptions import Topics
@@ -69,6 +69,15 @@ class Holding:
     begun_at: int
     ended_at: int
     life: Life
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """When such a client most likely ran, which topics it read by then, and how it allocates."""
+
+    life: Life
+    strategy: Strategy
+    runs: list[tuple[int, Topics]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,34 +156,11 @@ class Unseen:
         self._starts, self._listed = (
             (only.starts[1:], only.versions[1:]) if only is not None else versions_of(changes if self.lives else ())
         )
-        self.strategies = Counter(run.strategy for run in group.runs if run.strategy)
-        self._topics = {run.topic for run in group.runs} | {topic for life in group.lives for topic in life.topics}
+        self.strategies = sum(group.strategies.values(), Counter())
+        self._topics = group.topics | {topic for life in group.lives for topic in life.topics}
         self._queues: dict[tuple[str, int], list[Queue]] = {}
-        self._notified = [at for at, _ in group.notified]
         self._there = Spans((life.begun_at, None if life.ended_at is None else _doubtful(life)) for life in self.lives)
-        self._orderly = any(event.name == "RocketQueueLockAsked" for life in group.lives for _, event in life.timed)
-        self._locked = self._left_locked() if self._orderly else {}
-        self._resets = sorted(
-            {(at, event.topic or "") for life in group.lives for at, event in life.timed if event.name == "RocketResetOrdered"}
-        )
-
-    def _left_locked(self) -> dict[tuple[str, str], list[tuple[int, int]]]:
-        """From when to when a queue is locked for a client that died with it."""
-        found: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        for life in self.group.lives:
-            died = life.ended_at
-            if died is None or life.unregistered_at is not None:
-                continue
-            held: set[tuple[str, str]] = set()
-            for _, event in life.timed:
-                key = (event.topic or "", queue_of(event))
-                if event.name == "RocketQueueAdded":
-                    held.add(key)
-                elif event.name == "RocketQueueRemoved":
-                    held.discard(key)
-            for key in held:
-                found.setdefault(key, []).append((died, died + LOCK_US))
-        return found
+        self._paths = [self._path(life) for life in self.lives]
 
     # -- who was there, from when to when --------------------------------------------------------------------------
 
@@ -216,63 +202,51 @@ class Unseen:
 
     # -- what it held ----------------------------------------------------------------------------------------------
 
-    def holdings(self) -> Iterator[Holding]:
-        """What these clients held, each queue from when to when."""
-        locks = self._locks()
-        for life in self.lives:
-            for holding in self._held_by(life):
-                if (holding.topic, holding.queue) not in locks:
-                    yield from self._pieces(holding)
-            yield from self._locked_by(life, locks)
+    def _path(self, life: Life) -> _Path:
+        said = self._said(life)
+        path = _Path(life, self._strategy(life), [(at, self._topics_at(said, at)) for at in self._runs(life, said)])
+        for _, topics in path.runs:
+            life.topics.update({topic: by for topic, by in topics.items() if topic not in life.topics})
+        return path
 
-    def _locks(self) -> dict[tuple[str, str], list[tuple[int, str]]]:
-        """Who had the lock of each queue from when on, as brokers' lock.log says; an empty name is nobody."""
-        found: dict[tuple[str, str], list[tuple[int, str]]] = {}
-        for at, event in self.group.locks:
-            who = event.client_id or "" if event.name == "RocketLockTaken" else ""
-            found.setdefault((event.topic or "", queue_of(event)), []).append((at, who))
-        return found
+    def holdings(self, lines: TopicLines) -> Iterator[Holding]:
+        """What these clients held of a topic, each queue from when to when."""
+        if not self.lives:
+            return
+        locks = _locks(lines)
+        left = _left_locked(lines) if self.group.orderly else {}
+        resets = sorted({at for timed in lines.by_life.values() for at, event in timed if event.name == "RocketResetOrdered"})
+        for path in self._paths:
+            for holding in self._held_by(path, lines.topic):
+                if holding.queue not in locks:
+                    yield from _pieces(holding, left.get(holding.queue, ()), resets)
+            yield from self._locked_by(path.life, lines.topic, locks)
 
     @staticmethod
-    def _locked_by(life: Life, locks: Mapping[tuple[str, str], Sequence[tuple[int, str]]]) -> Iterator[Holding]:
+    def _locked_by(life: Life, topic: str, locks: Mapping[str, Sequence[tuple[int, str]]]) -> Iterator[Holding]:
         """Queues of an orderly group that a client held, each from its lock on."""
         over = life.ended_at if life.ended_at is not None else FOREVER
-        for (topic, queue), steps in locks.items():
+        for queue, steps in locks.items():
             for (at, who), (until, _) in pairwise([*steps, (FOREVER, "")]):
                 if who == life.client_id and life.begun_at - START_US <= at < min(until, over):
                     yield Holding(topic, queue, at, min(until, over), life)
 
-    def _held_by(self, life: Life) -> Iterator[Holding]:
+    def _held_by(self, path: _Path, topic: str) -> Iterator[Holding]:
+        life = path.life
         over = life.ended_at if life.ended_at is not None else FOREVER
-        strategy = self._strategy(life)
-        said = self._said(life)
-        held: dict[tuple[str, str], int] = {}
-        for at in self._runs(life, said):
-            topics = self._topics_at(said, at)
-            life.topics.update({topic: by for topic, by in topics.items() if topic not in life.topics})
-            share = set()
-            for topic in topics:
-                queues = self._share(strategy, topic, life, at)
-                share |= {key for key in held if key[0] == topic} if queues is None else {(topic, queue) for queue in queues}
-            for key in [key for key in held if key not in share]:
-                yield Holding(*key, held.pop(key), min(at, over), life)
-            for key in share:
-                held.setdefault(key, at)
-        for (topic, queue), begun in held.items():
+        held: dict[str, int] = {}
+        for at, topics in path.runs:
+            if topic not in topics:
+                share = set()
+            else:
+                queues = self._share(path.strategy, topic, life, at)
+                share = set(held) if queues is None else set(queues)
+            for queue in [queue for queue in held if queue not in share]:
+                yield Holding(topic, queue, held.pop(queue), min(at, over), life)
+            for queue in share:
+                held.setdefault(queue, at)
+        for queue, begun in held.items():
             yield Holding(topic, queue, begun, over, life)
-
-    def _pieces(self, holding: Holding) -> Iterator[Holding]:
-        """A holding without the time in which its queue was locked for another, or dropped by an order to reset offsets."""
-        begun = holding.begun_at
-        for low, high in self._locked.get((holding.topic, holding.queue), ()):
-            if low <= begun < high:
-                begun = high
-        for at, topic in self._resets:
-            if topic == holding.topic and begun < at < holding.ended_at:
-                yield replace(holding, begun_at=begun, ended_at=at)
-                begun = at + RESET_US
-        if begun < holding.ended_at:
-            yield replace(holding, begun_at=begun)
 
     def _said(self, life: Life) -> list[tuple[int, Topics]]:
         tables = [table.said[life.client_id] for table in self.group.tables.values() if life.client_id in table.said]
@@ -309,7 +283,7 @@ class Unseen:
 
     def _wakes(self, life: Life) -> Iterator[int]:
         """When a client was notified: as others were, or about when the list changed."""
-        told = self._notified
+        told = self.group.notified
         for listed in self.group.lists.values():
             times = 0
             for step in listed.steps:
@@ -343,11 +317,9 @@ class Unseen:
     def _strategy(self, life: Life) -> Strategy:
         """As those have it that were there with it, else as the group has it; the library's own where these differ."""
         over = life.ended_at if life.ended_at is not None else FOREVER
-        beside = Counter(
-            run.strategy
-            for run in self.group.runs
-            if run.strategy and run.life.begun_at < over and (run.life.ended_at is None or run.life.ended_at > life.begun_at)
-        )
+        said = self.group.strategies.items()
+        there = (counts for each, counts in said if each.begun_at < over and (each.ended_at is None or each.ended_at > life.begun_at))
+        beside = sum(there, Counter())
         names = [name for name, _ in [*beside.most_common(), *self.strategies.most_common()]]
         for name in sorted(names, key=lambda name: name != DEFAULT):
             try:
@@ -371,3 +343,44 @@ class Unseen:
 def _doubtful(life: Life) -> int:
     """Until when a client may be there after all: one whose connection was lost may live on."""
     return max((life.unregistered_at or 0) + FORGOTTEN_US, (life.lost_at or 0) + RECONNECT_US)
+
+
+def _locks(lines: TopicLines) -> dict[str, list[tuple[int, str]]]:
+    """Who had the lock of each queue from when on, as brokers' lock.log says; an empty name is nobody."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for at, event in lines.locks:
+        who = event.client_id or "" if event.name == "RocketLockTaken" else ""
+        found.setdefault(queue_of(event), []).append((at, who))
+    return found
+
+
+def _left_locked(lines: TopicLines) -> dict[str, list[tuple[int, int]]]:
+    """From when to when a queue is locked for a client that died with it."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for life, timed in lines.by_life.items():
+        died = life.ended_at
+        if died is None or life.unregistered_at is not None:
+            continue
+        held: set[str] = set()
+        for _, event in timed:
+            if event.name == "RocketQueueAdded":
+                held.add(queue_of(event))
+            elif event.name == "RocketQueueRemoved":
+                held.discard(queue_of(event))
+        for queue in held:
+            found.setdefault(queue, []).append((died, died + LOCK_US))
+    return found
+
+
+def _pieces(holding: Holding, locked: Iterable[tuple[int, int]], resets: Iterable[int]) -> Iterator[Holding]:
+    """A holding without the time in which its queue was locked for another, or dropped by an order to reset offsets."""
+    begun = holding.begun_at
+    for low, high in locked:
+        if low <= begun < high:
+            begun = high
+    for at in resets:
+        if begun < at < holding.ended_at:
+            yield replace(holding, begun_at=begun, ended_at=at)
+            begun = at + RESET_US
+    if begun < holding.ended_at:
+        yield replace(holding, begun_at=begun)

@@ -28,6 +28,7 @@ from models.names import learn
 from parsers.redacted_records import opened
 from parsers.redaction import Redaction
 from parsers.schema import EVENT_SCHEMA
+from pipelines.rocket_store import RocketStore
 from pipelines.rows import to_batch
 from pipelines.schemas import TABLES
 from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, cluster_outages, group_histories, incidents_of, rocket_histories
@@ -144,15 +145,18 @@ def rocket_replayed(
 ) -> DataFrame:
     """Rows of all of ROCKET_TABLES, tagged as those of groups are. RocketMQ's clients are looked at together, cluster by cluster."""
     clustered = events.where(F.col("event").startswith("Rocket")).select("cluster", *EVENT_SCHEMA.names).repartition(partitions, "cluster")
-    ordered = clustered.sortWithinPartitions("cluster", F.col("order_at").asc_nulls_first(), "file", "byte_offset")
+    ordered = clustered.sortWithinPartitions("cluster", "file", "byte_offset")
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
-            for history in rocket_histories(_opened(parts, redaction), lambda _, name=cluster: name, logs_end or {}, limits or Limits()):  # type: ignore[misc]
-                for table in ROCKET_TABLES:
-                    rows = getattr(history, table)
-                    for start in range(0, len(rows), ROWS_AT_ONCE):
-                        yield _tagged(table, rows[start : start + ROWS_AT_ONCE], ROCKET_TABLES)
+            with RocketStore() as store:
+                for part in _opened(parts, redaction):
+                    store.add(part)
+                for history in rocket_histories(store, partial(_named, cluster), logs_end or {}, limits or Limits()):
+                    for table in ROCKET_TABLES:
+                        rows = getattr(history, table)
+                        for start in range(0, len(rows), ROWS_AT_ONCE):
+                            yield _tagged(table, rows[start : start + ROWS_AT_ONCE], ROCKET_TABLES)
 
     return ordered.mapInArrow(run, _tagged_schema(ROCKET_TABLES))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
 
 from models.events import EVENTS, Event, Place
 from models.rocketmq.history import RocketHistory, history_of
-from models.rocketmq.stage import RocketStage
+from models.rocketmq.parts import EventParts
 
 SECOND = 1_000_000
 START = 1_795_250_000 * SECOND
@@ -78,10 +78,17 @@ class Logs:
         return Logs([each for each in self.events if each.place.file != file])
 
     def history(self, until: float = 0) -> RocketHistory:
-        stage = RocketStage(START + round(until * SECOND) if until else 0)
-        for event in self.events:
-            stage.feed(event)
-        return history_of("prod", stage)
+        parts = history_of("prod", EventParts(self.events), START + round(until * SECOND) if until else 0)
+        return joined(parts)
+
+
+def joined(parts: Iterable[RocketHistory]) -> RocketHistory:
+    """All rows of a cluster."""
+    whole = RocketHistory()
+    for part in parts:
+        for each in fields(RocketHistory):
+            getattr(whole, each.name).extend(getattr(part, each.name))
+    return whole
 
 
 def two_clients() -> Logs:

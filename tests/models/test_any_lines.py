@@ -18,7 +18,7 @@ from models.kafka.outages import outages_of
 from models.kafka.partitions_events import PARTITION_EVENTS
 from models.kafka.partitions_replay import replay_partitions
 from models.rocketmq.history import RocketHistory
-from models.rocketmq.stage import ROCKET_EVENTS
+from models.rocketmq.parts import ROCKET_EVENTS
 from tests.models.rocketmq_script import Logs, route, two_clients
 
 NODES = ["1", "2", "3"]

@@ -14,7 +14,7 @@ from models.kafka.partitions_events import PARTITION_EVENTS
 from models.kafka.partitions_replay import replay_partitions
 from models.replay import replay_group
 from models.rocketmq.history import history_of
-from models.rocketmq.stage import ROCKET_EVENTS, RocketStage
+from models.rocketmq.parts import ROCKET_EVENTS, EventParts
 
 AT = 1_000_000_000
 
@@ -60,6 +60,4 @@ def test_of_groups(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(ROCKET_EVENTS))
 def test_of_rocketmq(name: str) -> None:
     for event in bare(name):
-        stage = RocketStage()
-        stage.feed(event)
-        assert history_of("c", stage).queue_ownership == []
+        assert [row for part in history_of("c", EventParts([event])) for row in part.queue_ownership] == []

@@ -1,0 +1,96 @@
+"""A cluster's events in parts that fit in memory: what is said of one topic of one group, and the rest.
+
+The share of one topic in one group depends on that group's clients and that topic's queues only. So all that is said of
+clients, lists and routes is read first, and then each topic by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from models.events import EVENTS, Event, Witness
+
+ROCKET_EVENTS = frozenset(name for name in EVENTS if name.startswith("Rocket"))
+"""Events of RocketMQ; all others are Kafka's."""
+
+LISTED = frozenset(
+    {
+        "RocketConsumerConnected",
+        "RocketConsumerUnregistered",
+        "RocketConsumerLost",
+        "RocketConsumerExpired",
+        "RocketTopicSubscribed",
+        "RocketTopicUnsubscribed",
+        "RocketSubscriptionChanged",
+    }
+)
+"""Events of brokers' lists of a group."""
+
+LOCKS = frozenset({"RocketLockTaken", "RocketLockReleased"})
+ROUTES = frozenset({"RocketTopicRouted", "RocketBrokerRegistered", "RocketBrokerLost", "RocketBrokerStarted", "RocketTopicConfigured"})
+
+SERVERS = LISTED | LOCKS | ROUTES | {"RocketBrokerStopping"}
+"""Events of servers that verdicts rest on; all of clients' are signs of life."""
+
+HEEDED = SERVERS | {name for name in ROCKET_EVENTS if EVENTS[name].witness is Witness.CLIENT}
+"""Events that the models read."""
+
+BY_TOPIC = LOCKS | {
+    "RocketShareChanged",
+    "RocketShareAssigned",
+    "RocketBroadcastShareChanged",
+    "RocketQueueAdded",
+    "RocketQueueRemoved",
+    "RocketQueueExpired",
+    "RocketQueueRefused",
+    "RocketQueueUnlocked",
+    "RocketQueueLockAsked",
+    "RocketResetOrdered",
+    "RocketOffsetSent",
+    "RocketListFailed",
+}
+"""Events that are read topic by topic: by far the most. They name a group and a topic, or belong to the rest."""
+
+Key = tuple[str, str]
+"""A group and a topic."""
+
+
+class Parts(Protocol):
+    """The heeded events of one cluster. What one file holds comes in its order; files come one after another, in any order."""
+
+    def rest(self) -> Iterator[Event]:
+        """All but what is read by topic, and of that the first that each client's file says of each group."""
+
+    def topics(self) -> Sequence[Key]:
+        """Groups and topics of which something is said, sorted."""
+
+    def of(self, key: Key) -> Iterator[Event]:
+        """What is said of a topic of a group."""
+
+
+class EventParts:
+    """Events at hand, in any order."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._rest: list[Event] = []
+        self._topics: dict[Key, list[Event]] = {}
+        met: set[tuple[str, str]] = set()
+        heeded = (event for event in events if event.name in HEEDED)
+        for event in sorted(heeded, key=lambda event: (event.place.file, event.place.byte_offset)):
+            if event.name not in BY_TOPIC or event.group is None or event.topic is None:
+                self._rest.append(event)
+                continue
+            self._topics.setdefault((event.group, event.topic), []).append(event)
+            if event.name not in LOCKS and (event.place.file, event.group) not in met:
+                met.add((event.place.file, event.group))
+                self._rest.append(event)
+
+    def rest(self) -> Iterator[Event]:
+        return iter(self._rest)
+
+    def topics(self) -> Sequence[Key]:
+        return sorted(self._topics)
+
+    def of(self, key: Key) -> Iterator[Event]:
+        return iter(self._topics.get(key, ()))
