@@ -142,7 +142,8 @@ class RejectedRows:
             "reason": self.reason,
             "text": self.text,
         }
-        return _batch(REJECTED_SCHEMA, values).sort_by("byte_offset")
+        made = _batch(REJECTED_SCHEMA, values)
+        return made.sort_by("byte_offset") if self.line else made
 
 
 def _array(values: Any, kind: pa.DataType) -> pa.Array:

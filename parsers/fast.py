@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from parsers.catalogue import Catalogue
 
 Words = npt.NDArray[np.uint64]
-# Columns of `[yyyy-MM-dd HH:mm:ss,SSS] LEVEL `, counted from the bracket.
-_DIGITS = np.array([1, 2, 3, 4, 6, 7, 9, 10, 12, 13, 15, 16, 18, 19, 21, 22, 23])
-_PLACES = np.array([1000, 100, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 100, 10, 1], dtype=np.int64)
-_GROUPS = np.array([0, 4, 6, 8, 10, 12, 14])
+# Columns of `yyyy-MM-dd HH:mm:ss,SSS]`: what is no digit, and where pairs of digits begin.
+_BETWEEN = [4, 7, 10, 13, 16, 19, 23]
+_PAIRS = (0, 2, 5, 8, 11, 14, 17, 20)
 _LEVEL_AT = 26
 _STAMP_BYTES = 26
 _MAX_TAIL_BYTES = 120
@@ -198,20 +197,21 @@ def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> Head
     if len(values) < _STAMP_BYTES + 8:
         zero = np.zeros(len(starts), dtype=np.int64)
         return Heads(np.zeros(len(starts), dtype=bool), zero, zero, zero)
-    digits = values[safe[:, None] + _DIGITS] - np.uint8(48)
-    ordinary &= (digits <= 9).all(axis=1)
-    ordinary &= (
-        (values[safe] == ord("[")) & (values[safe + 11] == ord(" ")) & (values[safe + 24] == ord("]")) & (values[safe + 25] == ord(" "))
-    )
-    fraction = values[safe + 20]
-    ordinary &= (fraction == ord(",")) | (fraction == ord("."))
-    parts = np.add.reduceat(digits * _PLACES, _GROUPS, axis=1)
-    local = _local_us(parts)
+    stamp = cut_out(data, safe, _STAMP_BYTES).view(np.uint8).reshape(-1, _STAMP_BYTES)
+    for at, byte in ((0, "["), (11, " "), (24, "]"), (25, " ")):
+        ordinary &= stamp[:, at] == ord(byte)
+    ordinary &= (stamp[:, 20] == ord(",")) | (stamp[:, 20] == ord("."))
+    digits = stamp[:, 1:25] - np.uint8(48)
+    wrong = digits > 9
+    wrong[:, _BETWEEN] = False
+    ordinary &= ~wrong.view("<u8").any(axis=1)
+    local = _local_us(digits)
     ordinary &= local >= 0
     level = np.full(len(starts), -1, dtype=np.int64)
     start = np.zeros(len(starts), dtype=np.int64)
+    word = words[safe + _LEVEL_AT]
     for number, (name, mask, value) in enumerate(_LEVEL_WORDS):
-        here = (words[safe + _LEVEL_AT] & mask) == value
+        here = (word & mask) == value
         level[here] = number
         start[here] = safe[here] + _LEVEL_AT + len(name) + 1
     ordinary &= level >= 0
@@ -219,13 +219,15 @@ def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> Head
     return Heads(ordinary, local, level, start)
 
 
-def _local_us(parts: Ints) -> Ints:
-    """Local microseconds of rows of year, month, day, hour, minute, second, millisecond; -1 for what no calendar has."""
-    date = (parts[:, 0] * 100 + parts[:, 1]) * 100 + parts[:, 2]
-    days, where = np.unique(date, return_inverse=True)
-    starts = np.array([_day_us(day) for day in days.tolist()], dtype=np.int64)[where] if len(days) else np.zeros(0, dtype=np.int64)
-    hour, minute, second = parts[:, 3], parts[:, 4], parts[:, 5]
-    local = starts + ((hour * 60 + minute) * 60 + second) * 1_000_000 + parts[:, 6] * 1000
+def _local_us(digits: npt.NDArray[np.uint8]) -> Ints:
+    """Local microseconds of rows of digits as in `yyyy-MM-dd HH:mm:ss,SSS`; -1 for what no calendar has."""
+    pairs = digits[:, :-1] * np.uint8(10) + digits[:, 1:]
+    century, year, month, day, hour, minute, second, hundredths = (pairs[:, at].astype(np.int64) for at in _PAIRS)
+    date = ((century * 100 + year) * 100 + month) * 100 + day
+    alike = len(date) and (date == date[0]).all()  # as in most chunks, and sorting them takes long
+    days, where = (date[:1], np.zeros(len(date), dtype=np.int64)) if alike else np.unique(date, return_inverse=True)
+    starts = np.array([_day_us(each) for each in days.tolist()], dtype=np.int64)[where] if len(days) else np.zeros(0, dtype=np.int64)
+    local: Ints = starts + ((hour * 60 + minute) * 60 + second) * 1_000_000 + (hundredths * 10 + digits[:, 22]) * 1000
     wrong = (starts < 0) | (hour > 23) | (minute > 59) | (second > 60)
     local[wrong] = -1
     return local

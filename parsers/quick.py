@@ -6,8 +6,7 @@ turned into values column by column when the chunk is done. A message that has n
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
     from parsers.entries import Message
     from parsers.templates import Plan, Template
 
-# What orjson escapes.
-_SPECIAL = re.compile(r'["\\\x00-\x1f]')
+_HEAD = 48
+"""First characters of a message, which hold the prefix and the first word of most."""
+_MAX_HEADS = 4096
 _COMMON = frozenset(COMMON_FIELDS)
 
 
@@ -45,6 +45,12 @@ class Wording:
     rows: list[int] = field(default_factory=list)
     prefixes: list[dict[str, Any]] = field(default_factory=list)
     pieces: list[Sequence[str]] = field(default_factory=list)
+
+    def add(self, rows: Sequence[int], prefix: dict[str, Any], pieces: Sequence[Sequence[str]]) -> None:
+        """Records with one prefix."""
+        self.rows += rows
+        self.prefixes += [prefix] * len(rows)
+        self.pieces += pieces
 
     def plan(self) -> Plan:
         """How pieces become values; those of a reason stand after those of the message."""
@@ -88,34 +94,43 @@ class QuickReader:
 
     def _opened(self, messages: Sequence[str], left: list[int]) -> list[_Opened]:
         """Queue the messages by prefix and first word; those that need a closer look are left."""
-        plain = _Opened({}, 0, self._catalogue.plain)
-        every = [plain]
-        cache: dict[str, _Opened | None] = {}
+        every = [_Opened({}, 0, self._catalogue.plain)]
+        prefixes: dict[str, _Opened | None] = {}
+        # Most messages begin as others do, and then the queue is known without looking for prefix and word.
+        queues: dict[str, list[int]] = {}
         for row, message in enumerate(messages):
-            opened: _Opened | None = plain
-            if message.startswith("["):
-                key = message[: message.find("]") + 2]
-                if key in cache:
-                    opened = cache[key]
-                else:
-                    opened, final = self._open(message, plain)
-                    if final and key[-1] != "[":
-                        cache[key] = opened
-                    if opened is not None and opened is not plain:
-                        every.append(opened)
-            elif message.startswith(REQUESTS):
-                opened = None
-            if opened is None:
-                left.append(row)
-                continue
-            space = message.find(" ", opened.at)
-            word = message[opened.at : space] if space >= 0 else message[opened.at :]
-            queue = opened.queues.get(word)
+            head = message[:_HEAD]
+            queue = queues.get(head)
             if queue is None:
-                opened.queues[word] = [row]
-            else:
-                queue.append(row)
+                queue, told = self._queue(message, every, prefixes, left)
+                if told <= len(head) and len(queues) < _MAX_HEADS:
+                    queues[head] = queue
+            queue.append(row)
         return every
+
+    def _queue(self, message: str, every: list[_Opened], prefixes: dict[str, _Opened | None], left: list[int]) -> tuple[list[int], int]:
+        """The queue of a message, and how many of its first characters tell that."""
+        opened = plain = every[0]
+        sure = True
+        if message.startswith("["):
+            key = message[: message.find("]") + 2]
+            if key in prefixes:
+                found = prefixes[key]
+            else:
+                found, final = self._open(message, plain)
+                sure = final and key[-1] != "["
+                if sure:
+                    prefixes[key] = found
+                if found is not None and found is not plain:
+                    every.append(found)
+            if found is None:
+                return left, len(key) if sure else len(message) + 1
+            opened = found
+        elif message.startswith(REQUESTS):
+            return left, 0
+        space = message.find(" ", opened.at)
+        end = space if space >= 0 else len(message)
+        return opened.queues.setdefault(message[opened.at : end], []), end + 1 if sure else len(message) + 1
 
     def _open(self, message: str, plain: _Opened) -> tuple[_Opened | None, bool]:
         """The prefix of a message, as `Catalogue.match` finds it, and whether all messages with the same first bracket have it.
@@ -149,59 +164,49 @@ class QuickReader:
         left: list[int],
     ) -> None:
         """Give messages that begin alike to the first wording that fits each, as `Catalogue.match` does one by one."""
-        at = opened.at
+        texts = [messages[row][opened.at :] for row in rows]
+        segments = {loggers[row] for row in rows}
         for pattern in patterns:
             template = pattern.template
-            mark, tail = template.mark, template.tail
-            fits = [row for row in rows if mark in messages[row] and messages[row].endswith(tail)]
+            head, mark, tail = template.literals[0], template.mark, template.tail
+            fits = [n for n, text in enumerate(texts) if text.startswith(head) and text.endswith(tail) and mark in text]
             if not fits:
                 continue
-            allowed = {logger: self._catalogue.allows(pattern.message, logger) for logger in {loggers[row] for row in fits}}
-            taken: list[int] = []
-            pieces: list[Sequence[str]] = []
-            other = set(rows).difference(fits) if len(fits) < len(rows) else set()
-            for row, found in zip(fits, _pieces(template, [messages[row] for row in fits], at), strict=True):
-                if found is None:
-                    if template.could(messages[row], at):
-                        left.append(row)
-                    else:
-                        other.add(row)
-                elif not allowed[loggers[row]]:
-                    other.add(row)
-                elif pattern.message.block is not None:
-                    left.append(row)
-                else:
-                    taken.append(row)
-                    pieces.append(found)
-            self._take(pattern, opened.prefix, taken, pieces)
-            rows = list(other)
-            if not rows:
+            every = len(fits) == len(rows)
+            pieces = template.pieces_of(texts if every else [texts[n] for n in fits])
+            refused = {segment for segment in segments if not self._catalogue.allows(pattern.message, segment)}
+            gone = set(fits)
+            if refused or pattern.message.block is not None or None in pieces:
+                unread = {n for n, piece in zip(fits, pieces, strict=True) if piece is None}
+                closer = {n for n in unread if template.could(texts[n], 0)}
+                others = {n for n in fits if loggers[rows[n]] in refused} | unread
+                closer |= set(fits) - others if pattern.message.block is not None else set()
+                left += [rows[n] for n in closer]
+                gone -= others - closer
+                taken = [(n, piece) for n, piece in zip(fits, pieces, strict=True) if n not in others and n not in closer]
+                fits, pieces = [n for n, _ in taken], [piece for _, piece in taken]
+            self._take(pattern, opened.prefix, rows if len(fits) == len(rows) else [rows[n] for n in fits], pieces)
+            if len(gone) == len(rows):
                 return
+            keep = [n for n in range(len(rows)) if n not in gone]
+            rows, texts = [rows[n] for n in keep], [texts[n] for n in keep]
         left += rows
 
-    def _take(self, pattern: Pattern, prefix: dict[str, Any], rows: list[int], pieces: list[Sequence[str]]) -> None:
+    def _take(self, pattern: Pattern, prefix: dict[str, Any], rows: Sequence[int], pieces: Sequence[Any]) -> None:
         slot = next((at for at, each in enumerate(pattern.template.slots) if each.kind == "reason"), None)
         if slot is None:
-            wording = self._wordings.setdefault((id(pattern), 0), Wording(pattern))
-            wording.rows += rows
-            wording.pieces += pieces
-            wording.prefixes += [prefix] * len(rows)
+            self._wording(pattern, None).add(rows, prefix, pieces)
             return
-        find = self._catalogue.reasons.wording
-        for row, piece in zip(rows, pieces, strict=True):
-            reason = find(piece[slot])
-            if reason is None:
-                wording = self._wordings.setdefault((id(pattern), 0), Wording(pattern))
-            else:
-                reason_id, template, inner = reason
-                key = (id(pattern), id(template))
-                if key not in self._wordings:
-                    self._wordings[key] = Wording(pattern, _Reason(slot, reason_id, template))
-                wording = self._wordings[key]
-                piece = (*piece, *inner)
-            wording.rows.append(row)
-            wording.pieces.append(piece)
-            wording.prefixes.append(prefix)
+        for alike in self._catalogue.reasons.alike([piece[slot] for piece in pieces]):
+            reason = None if alike.id is None or alike.template is None else _Reason(slot, alike.id, alike.template)
+            own = [(*pieces[at], *inner) for at, inner in zip(alike.texts, alike.pieces, strict=True)]
+            self._wording(pattern, reason).add([rows[at] for at in alike.texts], prefix, own)
+
+    def _wording(self, pattern: Pattern, reason: _Reason | None) -> Wording:
+        key = (id(pattern), 0 if reason is None else id(reason.template))
+        if key not in self._wordings:
+            self._wordings[key] = Wording(pattern, reason)
+        return self._wordings[key]
 
     def found(self) -> list[Found]:
         """What was read, by wording. Messages with a value that is not of its type after all are not in it."""
@@ -253,26 +258,30 @@ def _rendered(values: list[Any]) -> list[str]:
     first = values[0]
     if type(first) is int and set(map(type, values)) == {int}:
         return list(map(str, values))
-    if type(first) is str and set(map(type, values)) == {str} and _SPECIAL.search("".join(values)) is None:
-        return [f'"{value}"' for value in values]
+    if type(first) is str and set(map(type, values)) == {str}:
+        joined = "".join(values)
+        if len(orjson.dumps(joined)) == len(joined) + 2:  # nothing to escape, and all ASCII
+            return [f'"{value}"' for value in values]
     return list(map(_dumps, values))
 
 
 def _values(wording: Wording) -> Found:
     """Turn pieces into values."""
     plan = wording.plan()
-    parsed = _parsed(wording, plan)
+    cut = list(zip(*wording.pieces, strict=True))
+    parsed = [list(cut[index]) if parse is None else list(map(parse, cut[index])) for index, _, parse, _ in plan]
     bad = {row for values in parsed if values.count(NO) for row, value in enumerate(values) if value is NO}
-    bad |= _torn(wording)
+    bad |= _torn(cut[wording.pattern.template.spaced]) if wording.pattern.template.spaced >= 0 else set()
     if bad:
         keep = [row for row in range(len(wording.rows)) if row not in bad]
         wording.rows = [wording.rows[row] for row in keep]
         wording.prefixes = [wording.prefixes[row] for row in keep]
-        wording.pieces = [wording.pieces[row] for row in keep]
         parsed = [[values[row] for row in keep] for values in parsed]
     result = Found(wording.pattern.message, wording.rows, wording.constants())
-    for name in {name for prefix in _distinct(wording.prefixes) for name in prefix}:
-        result.common[name] = [prefix.get(name) for prefix in wording.prefixes]
+    distinct = _distinct(wording.prefixes)
+    for name in {name for prefix in distinct for name in prefix}:
+        one = len(distinct) == 1
+        result.common[name] = [distinct[0][name]] * result.count if one else [prefix.get(name) for prefix in wording.prefixes]
     for (_, name, _, is_column), values in zip(plan, parsed, strict=True):
         if is_column:
             result.common[name] = values
@@ -286,32 +295,16 @@ def _values(wording: Wording) -> Found:
     return result
 
 
-def _pieces(template: Template, messages: Sequence[str], at: int) -> Iterable[Sequence[str] | None]:
-    expression = template.sole_expression()
-    if expression is None:
-        return [template.pieces(message, at) for message in messages]
-    match = expression.match
-    return [None if found is None else found.groups() for found in [match(message, at) for message in messages]]
-
-
-def _torn(wording: Wording) -> set[int]:
-    """Records with a slot that may hold spaces and has swallowed the header of another record."""
-    spaced = wording.pattern.template.spaced
-    if spaced < 0:
-        return set()
-    joined = "\n".join(pieces[spaced] for pieces in wording.pieces)
+def _torn(texts: Sequence[str]) -> set[int]:
+    """Which of the texts, that may hold spaces, have swallowed the header of another record."""
+    joined = "\n".join(texts)
     # Looking for a few words is many times faster than the expression.
     if not any(level in joined for level in LEVELS) or TORN_HEADER.search(joined) is None:
         return set()
-    return {row for row, pieces in enumerate(wording.pieces) if TORN_HEADER.search(pieces[spaced])}
+    return {row for row, text in enumerate(texts) if TORN_HEADER.search(text)}
 
 
-def _parsed(wording: Wording, plan: Sequence[Any]) -> list[list[Any]]:
-    if not wording.pieces:
-        return [[] for _ in plan]
-    cut = list(zip(*wording.pieces, strict=True))
-    return [list(cut[index]) if parse is None else list(map(parse, cut[index])) for index, _, parse, _ in plan]
-
-
-def _distinct(prefixes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    return iter({id(prefix): prefix for prefix in prefixes}.values())
+def _distinct(prefixes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    first = prefixes[:1]
+    alike = not first or prefixes.count(first[0]) == len(prefixes)
+    return first if alike else list({id(prefix): prefix for prefix in prefixes}.values())

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from parsers.slots import NO, SlotType, ends_like_member_id
 from parsers.templates import Template, TooManyReadings, compile_template
+
+
+class Alike(NamedTuple):
+    """Reasons of one wording: which of the texts they are, and what stands in its slots. Without a wording, `parse` has more to look at."""
+
+    id: str | None
+    template: Template | None
+    texts: list[int]
+    pieces: list[Sequence[str]]
 
 
 class Reasons:
@@ -33,13 +42,22 @@ class Reasons:
             r".*", self.parse, lambda fields: str(fields["reason"]), spaced=True, several=tuple(sorted(names)), needs=("reason",)
         )
 
-    def wording(self, text: str) -> tuple[str, Template, Sequence[str]] | None:
-        """The reason's id, its wording, and what stands in the slots of that; None where `parse` has more to look at."""
-        for reason_id, template in self._by_word.get(text.split(" ", 1)[0], ()):
-            pieces = template.pieces(text, 0)
-            if pieces is not None:
-                return reason_id, template, pieces
-        return None
+    def alike(self, texts: Sequence[str]) -> Iterator[Alike]:
+        """Reasons by their wording, each of the texts once."""
+        by_word: dict[str, list[int]] = {}
+        for at, text in enumerate(texts):
+            by_word.setdefault(text.split(" ", 1)[0], []).append(at)
+        for word, rows in by_word.items():
+            left = rows
+            for reason_id, template in self._by_word.get(word, ()):
+                fits = [at for at in left if template.mark in texts[at] and texts[at].endswith(template.tail)]
+                pieces = template.pieces_of([texts[at] for at in fits])
+                found = {at: piece for at, piece in zip(fits, pieces, strict=True) if piece is not None}
+                if found:
+                    yield Alike(reason_id, template, list(found), list(found.values()))
+                    left = [at for at in left if at not in found]
+            if left:
+                yield Alike(None, None, left, [()] * len(left))
 
     def parse(self, text: str) -> dict[str, Any]:
         """The reason's id and what it names. Where it can be read in several ways only what they share is given."""

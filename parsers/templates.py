@@ -66,8 +66,12 @@ class Template:
     fixed_length: int
     tail: str
     mark: str
-    """The longest fixed words: a line without them is another one, which is cheap to see."""
+    """The longest fixed words within: a line without them is another one, which is cheap to see."""
     _tight: re.Pattern[str] | None = field(default=None, repr=False)
+    _tight_lines: re.Pattern[str] | None = field(default=None, repr=False)
+    _marks: tuple[str, ...] | None = ()
+    """Words around the slot that may hold spaces: in a line that has each once, the slot can't begin later or end earlier. None
+    where the words can't show that."""
     spaced: int = -1
     is_regular: bool = True
     plan: Plan = ()
@@ -120,19 +124,32 @@ class Template:
             return False
         return spaced == len(self.slots) - 1 or text.find(after, begin) == end
 
-    def sole_expression(self) -> re.Pattern[str] | None:
-        """The regular expression that tells the pieces alone; None where `pieces` has more to look at."""
-        return self.expression() if self.is_regular and self.spaced < 0 else None
+    def pieces_of(self, texts: Sequence[str]) -> Sequence[Sequence[str] | None]:
+        """What `pieces` gives for each text from its start on, by one search where all are ordinary."""
+        joined = "\n".join(texts)
+        if len(texts) > 1 and self.is_regular and self._marks is not None and joined.count("\n") == len(texts) - 1:
+            found: list[Any] = self._lines_expression().findall(joined)
+            # A match begins where a line does and none overlaps another, so as many as there are lines are one in each.
+            if len(found) == len(texts) and all(joined.count(mark) == len(texts) for mark in self._marks):
+                return found if len(self.slots) > 1 else [(piece,) if self.slots else () for piece in found]
+        return [self.pieces(text, 0) for text in texts]
 
     def expression(self) -> re.Pattern[str]:
         """The regular expression of the text's common form."""
-        if self._tight is not None:
-            return self._tight
+        if self._tight is None:
+            self._tight = re.compile(self._form() + r"\Z")
+        return self._tight
+
+    def _lines_expression(self) -> re.Pattern[str]:
+        if self._tight_lines is None:
+            self._tight_lines = re.compile(f"^{self._form()}$", re.MULTILINE)
+        return self._tight_lines
+
+    def _form(self) -> str:
         parts = [re.escape(self.literals[0])]
         for slot, literal in zip(self.slots, self.literals[1:], strict=True):
             parts.append(f"({slot.type.tight}){re.escape(literal)}")
-        self._tight = re.compile("".join(parts) + r"\Z")
-        return self._tight
+        return "".join(parts)
 
     def readings(self, text: str, start: int) -> Iterator[dict[str, Any]]:
         """All ways in which the line from `start` on fits, as values by slot name. Raises TooManyReadings."""
@@ -270,16 +287,29 @@ def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: 
     literals.append(text[at:])
     if any(not literal for literal in literals[1:-1]):
         raise BadTemplate(f"two slots without words between them in {text!r}")
-    template = Template(text, tuple(literals), tuple(slots), sum(map(len, literals)), literals[-1], max(literals, key=len))
+    template = Template(
+        text, tuple(literals), tuple(slots), sum(map(len, literals)), literals[-1], max(literals[1:-1], key=len, default=literals[0])
+    )
     spaced = [index for index, slot in enumerate(slots) if slot.type.spaced]
     template.spaced = spaced[0] if spaced else -1
     template.is_regular = len(spaced) <= 1 and all(" " in literal for literal in literals[1:-1])
+    template._marks = _marks(literals, template.spaced)
     template.plan = tuple(
         (index, "" if slot.type.several else slot.name, _quick_parser(slot.type), slot.name in columns)
         for index, slot in enumerate(slots)
         if slot.kept or slot.type.several
     )
     return template
+
+
+def _marks(literals: Sequence[str], spaced: int) -> tuple[str, ...] | None:
+    """The words before and after a slot, where none can overlap itself, which counting would not see."""
+    if spaced < 0:
+        return ()
+    around = (literals[spaced] if spaced else None, literals[spaced + 1] if spaced < len(literals) - 2 else None)
+    marks = tuple(words.strip() for words in around if words is not None)
+    overlap = any(mark.startswith(mark[-length:]) for mark in marks for length in range(1, len(mark)))
+    return None if overlap or not all(marks) else marks
 
 
 def _quick_parser(slot_type: SlotType) -> Any:

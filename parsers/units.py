@@ -20,6 +20,7 @@ from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, TIME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from parsers.catalogue import Catalogue
 
@@ -161,16 +162,19 @@ def _read_fast(
     found = candidates(lines, chosen, starts[chosen], ends[chosen], codes[chosen], records.context.clock) if len(chosen) else None
     taken: list[tuple[int, str | None]] = []
     if found is not None and len(found.messages):
-        taken = _read_messages(units, found, records)
-        left[[unit for unit, _ in taken]] = False
+        read, groups = _read_messages(units, found, records)
+        left[read] = False
+        # Only runs under way need to know which records stood between.
+        taken = [] if records.folder is None else list(zip(read.tolist(), groups.to_pylist(), strict=True))
     unsure = np.flatnonzero(left & named[codes] & ~long)
     left[unsure] = _hits(data, starts[unsure], ends[unsure], prefilter)
     return taken, left
 
 
-def _columns(found: Sequence[Found], order: pa.Array) -> dict[str, pa.Array]:
-    """Columns that come from messages. What one wording gives is the same for all its records, or a list."""
-    codes = np.repeat(np.arange(len(found)), [each.count for each in found])
+def _columns(found: Sequence[Found], order: Ints) -> dict[str, pa.Array]:
+    """Columns that come from messages, in this order. What one wording gives is the same for all its records, or a list."""
+    counts = [each.count for each in found]
+    codes = np.repeat(np.arange(len(found)), counts)[order]
     made: dict[str, pa.Array] = {}
     for name, values in (
         ("system", [each.message.system for each in found]),
@@ -182,13 +186,22 @@ def _columns(found: Sequence[Found], order: pa.Array) -> dict[str, pa.Array]:
     for name in COMMON_FIELDS:
         kind = EVENT_SCHEMA.field(name).type
         parts = [each.common.get(name) for each in found]
-        if not any(parts):
-            continue
-        items = [item for each, part in zip(found, parts, strict=True) for item in part or [None] * each.count]
-        made[name] = strings(items) if kind == pa.string() else optional_numbers(items, kind)
-    made["fields"] = strings([text for each in found for text in each.json()])
-    missing = {name: pa.nulls(len(codes), EVENT_SCHEMA.field(name).type) for name in COMMON_FIELDS if name not in made}
-    return {name: column.take(order) for name, column in made.items()} | missing
+        made[name] = _ordered([part or () for part in parts], counts, order, kind)
+    made["fields"] = strings([text for each in found for text in each.json()]).take(numbers(order))
+    return made
+
+
+def _ordered(parts: Sequence[Sequence[Any]], counts: Sequence[int], order: Ints, kind: pa.DataType) -> pa.Array:
+    """One column of what wordings give, each a value for all of its records or for none."""
+    items = [item for part in parts for item in part]
+    if not items:
+        return pa.nulls(len(order), kind)
+    made = strings(items) if kind == pa.string() else optional_numbers(items, kind)
+    if len(items) == len(order):
+        return made.take(numbers(order))
+    given = np.repeat([bool(part) for part in parts], counts)
+    places = np.cumsum(given) - 1
+    return made.take(numbers(places[order], known=given[order]))
 
 
 def _named(catalogue: Catalogue) -> tuple[Flags, Flags]:
@@ -212,18 +225,18 @@ def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> F
     return found
 
 
-def _read_messages(units: Units, found: Candidates, records: RecordReader) -> list[tuple[int, str | None]]:
-    """Read messages that have a quick form into a batch."""
+def _read_messages(units: Units, found: Candidates, records: RecordReader) -> tuple[Ints, pa.Array]:
+    """Read messages that have a quick form into a batch. Gives their records, and the group of each."""
     catalogue = records.catalogue
     known = tails().known
     loggers = {code: known[code].logger for code in np.unique(found.tail).tolist()}
-    segments = {code: catalogue.segment(logger) for code, logger in loggers.items()}
+    segments = np.array([catalogue.segment(loggers[code]) if code in loggers else "" for code in range(len(known))], dtype=object)
     reader = QuickReader(catalogue)
-    reader.read(found.messages, [segments[code] for code in found.tail.tolist()])
+    reader.read(found.messages, segments[found.tail].tolist())
     meant = [each for each in reader.found() if each.rows]
     if not meant:
-        return []
-    rows = np.array([row for each in meant for row in each.rows], dtype=np.int64)
+        return np.zeros(0, dtype=np.int64), strings([])
+    rows = np.concatenate([np.array(each.rows, dtype=np.int64) for each in meant])
     order = np.argsort(rows)
     picked = rows[order]
     unit = found.unit[picked]
@@ -231,7 +244,7 @@ def _read_messages(units: Units, found: Candidates, records: RecordReader) -> li
     line = units.first[unit]
     offset, stop = lines.offset[line], lines.stop[units.after[unit] - 1]
     count = len(rows)
-    values = _columns(meant, numbers(order))
+    values = _columns(meant, order)
     values |= {
         "file": repeated(context.file, count),
         "file_id": repeated(context.file_id, count),
@@ -251,5 +264,4 @@ def _read_messages(units: Units, found: Candidates, records: RecordReader) -> li
     records.add_batch(
         pa.RecordBatch.from_arrays([values[each.name] for each in EVENT_SCHEMA], schema=EVENT_SCHEMA), int((stop - offset - shared).sum())
     )
-    groups = values["group"].to_pylist() if records.folder is not None else [None] * count
-    return list(zip(unit.tolist(), groups, strict=True))
+    return unit, values["group"]

@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from parsers.catalogue import Catalogue, Pattern, catalogue
@@ -175,7 +175,10 @@ def read_back(pattern: Pattern, fields: dict[str, Any]) -> tuple[Any, dict[str, 
 @given(data=st.data())
 def test_what_is_written_is_read_back(pattern: Pattern, data: st.DataObject) -> None:
     """Ids of any characters, as long as they don't hold the words of the message."""
-    found, expected = read_back(pattern, data.draw(events_of(pattern, nasty=False)))
+    fields = data.draw(events_of(pattern, nasty=False))
+    # A group that begins with a bracket makes the newer wording read like the older one, `({group})`.
+    assume(pattern.message.id != "kafka.python.leave_sent" or not fields["group"].startswith("("))
+    found, expected = read_back(pattern, fields)
     read = {**found.columns, **found.fields}
     read.pop("reason_id", None)
     assert (found.message_id, found.ambiguous, read) == (pattern.message.id, False, expected)
@@ -195,6 +198,38 @@ def test_ids_with_the_words_of_messages_are_read_right_or_called_ambiguous(patte
         # What a reason names is left out where that can't be told.
         told = {name: value for name, value in expected.items() if name in read or name not in NAMED_IN_REASONS}
         assert (found.message_id, read) == (pattern.message.id, told)
+
+
+TEMPLATES = list({pattern.template.text: pattern.template for pattern in PATTERNS}.values())
+
+
+@settings(LIMITS, max_examples=4)
+@pytest.mark.parametrize("template", TEMPLATES, ids=range(len(TEMPLATES)))
+@given(data=st.data())
+def test_many_texts_are_cut_as_each_by_itself(template: Template, data: st.DataObject) -> None:
+    """Also among texts of other wordings, with the fixed words twice, and with line breaks."""
+    pieces = st.one_of(plain_ids, st.sampled_from(["", "7", "\n", "a b"]), st.sampled_from([words for words in template.literals if words]))
+    ids = st.one_of(st.sampled_from(["a-0", "[a-1]", "12", "None", "true"]), pieces)
+    slots = st.lists(ids, min_size=len(template.slots), max_size=len(template.slots))
+    fitting = slots.map(lambda drawn: "".join(part for pair in zip(template.literals, [*drawn, ""], strict=True) for part in pair))
+    texts = data.draw(st.lists(st.one_of(fitting, fitting, fitting, pieces), min_size=1, max_size=5))
+
+    assert [each and tuple(each) for each in template.pieces_of(texts)] == [
+        each and tuple(each) for each in (template.pieces(text, 0) for text in texts)
+    ]
+
+
+def test_a_text_that_repeats_the_words_around_its_free_slot_is_looked_at_more_closely_among_others_too() -> None:
+    refused = 0
+    for template in (each for each in TEMPLATES if each.spaced >= 0):
+        before, after = template.literals[template.spaced : template.spaced + 2]
+        for free in ("a", f"a{before}b", f"a{after}b"):
+            slots = [free if at == template.spaced else "7" for at in range(len(template.slots))]
+            text = "".join(part for pair in zip(template.literals, [*slots, ""], strict=True) for part in pair)
+            alone = template.pieces(text, 0)
+            assert [each and tuple(each) for each in template.pieces_of([text, text])] == [alone and tuple(alone)] * 2
+            refused += alone is None
+    assert refused > 20
 
 
 # -- cost -------------------------------------------------------------------------------------------------------
