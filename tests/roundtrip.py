@@ -36,8 +36,8 @@ LISTED_MIN = 0.05
 """A cause is among the alternatives from this probability on."""
 SURE = 0.9
 CLASSIC_FAULTS = sorted(set(FAULTS) - {"migrate"})
-FAULTS_OF = {"both": sorted({*FAULTS} - {"store_failure"})}
-"""Faults by protocol; the others' are those of the classic one. No line tells of a conversion that was undone."""
+FAULTS_OF = {"both": sorted(FAULTS)}
+"""Faults by protocol; the others' are those of the classic one."""
 PROTOCOLS = ("classic", "cooperative", "consumer", "both")
 TELLS_REASONS = (2, 1)
 NEEDS_BROKERS = {"coordinator_crash", "coordinator_failover"}
@@ -126,7 +126,8 @@ def check(version: str, seed: int, protocol: str = "classic") -> Score:
         servers = analyze([str(path) for path in sorted(out.glob("broker-*/server.log"))], options)
     unseen = unseen_times(truth, version)
     for where, analysis in (("all", everything), ("server", servers)):
-        expected, actual = ([step for step in steps if step[:2] not in unseen] for steps in (steps_of_truth(truth), steps_of(analysis)))
+        both = shown_steps(truth, version), steps_of(analysis)
+        expected, actual = ([step for step in steps if step[:2] not in unseen] for steps in both)
         if protocol in ("consumer", "both"):
             expected, actual = epochs_of_truth(truth), epochs_of(analysis)
         if expected != actual:
@@ -148,6 +149,27 @@ def unseen_times(truth: dict[str, Any], version: str) -> set[tuple[str, int]]:
 def steps_of_truth(truth: dict[str, Any]) -> list[tuple[Any, ...]]:
     """The steps that lines show: not those to Dead."""
     return [(step["group"], step["ms"], step["from"], step["to"]) for step in truth["state_timeline"] if step["to"] != "Dead"]
+
+
+def shown_steps(truth: dict[str, Any], version: str) -> list[tuple[Any, ...]]:
+    """The same as lines show them: that an assignment has come is told, not that it is written; that it can't be, is by newer versions."""
+    tells = parse_version(version) >= TELLS_REASONS
+    assigned = {(row["group"], row["assigned_ms"]) for row in truth["rebalances"] if row.get("assigned_ms")}
+    failed = {(row["group"], row["start_ms"]) for row in truth["rebalances"] if tells and row["trigger"] == "assignment_store_failed"}
+    shown: list[tuple[Any, ...]] = []
+    since: dict[str, int] = {}
+    for group, ms, before, after in steps_of_truth(truth):
+        told = [at for name, at in assigned if name == group and since.get(group, 0) <= at <= ms] if before == "CompletingRebalance" else []
+        if told and after == "Stable":
+            ms = min(told)
+        elif told and (group, ms) not in failed:
+            shown.append((group, min(told), before, "Stable"))
+            before = "Stable"
+        shown.append((group, ms, before, after))
+        since[group] = ms
+    waiting = {step[0] for step in shown} - {step[0] for step in shown if step[-1] != "CompletingRebalance" and step[1] == since[step[0]]}
+    shown += [(name, at, "CompletingRebalance", "Stable") for name, at in sorted(assigned) if name in waiting and at >= since[name]]
+    return shown
 
 
 def steps_of(analysis: Analysis) -> list[tuple[Any, ...]]:

@@ -19,6 +19,9 @@ MICROSECONDS_PER_MS = 1000
 LOAD_IN_PROGRESS = 14
 """Error code (protocol/Errors.java)."""
 
+SYNC_ERRORS = {-1: "UNKNOWN_SERVER_ERROR", 15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 27: "REBALANCE_IN_PROGRESS"}
+"""Errors of SyncGroup that tell of more than its sender (protocol/Errors.java)."""
+
 
 class Deed(StrEnum):
     JOIN = "join"  # a new member asks to join
@@ -146,6 +149,11 @@ def _heartbeat_completed(event: Event) -> list[Act]:
     return [_act(event, deed)] if deed else []
 
 
+def _sync_completed(event: Event) -> list[Act]:
+    code = int_field(event, "error_code")
+    return [_act(event, Deed.SYNC_FAILED, why=SYNC_ERRORS.get(code, str(code)))] if code else []
+
+
 def _received(event: Event) -> list[Act]:
     """A request at its arrival (TRACE): joins and leaves that a crash may keep from ever being answered."""
     api = text_field(event, "api")
@@ -167,6 +175,7 @@ _ACTS: dict[str, Callable[[Event], list[Act]]] = {
     "StaticMemberReplaced": _simple(Deed.REPLACE),
     "JoinGroupCompleted": _join_completed,
     "LeaveGroupCompleted": _leave_completed,
+    "SyncGroupCompleted": _sync_completed,
     "HeartbeatCompleted": _heartbeat_completed,
     "RequestReceived": _received,
     "ClientSubscribed": _simple(Deed.SUBSCRIBE),

@@ -77,11 +77,19 @@ def store_failed_silently(case: Case) -> bool:
     lag = case.start - previous.ended_at
     if 0 <= lag <= STORE_TIMEOUT_US + 400_000 and _sync_refused(case):
         return True
-    if not STORE_TIMEOUT_US <= lag <= STORE_TIMEOUT_US + 400_000:
+    if not _as_if_timed_out(case):
         return False
+    if any(case.deeds(Deed.SYNC_FAILED, start=case.start - CLOCK_TOLERANCE_US, end=case.start + CLOCK_TOLERANCE_US)):
+        return True  # storeGroup tells REBALANCE_IN_PROGRESS of a write that timed out
     since = case.start - TROUBLE_US
     moved = any(since <= load.at <= case.start for load in case.facts.loads)
     return moved or bool(case.facts.node_changes_between(since, case.start))
+
+
+def _as_if_timed_out(case: Case) -> bool:
+    """Whether the rebalance began when a write of the assignment before it would have been given up."""
+    ended_at = case.previous.ended_at if case.previous is not None else None
+    return ended_at is not None and STORE_TIMEOUT_US <= case.start - ended_at <= STORE_TIMEOUT_US + 400_000
 
 
 _STORE_ERRORS = (
@@ -116,4 +124,6 @@ def _usual_shares(case: Case, expiries: list[Act]) -> list[Opinion]:
         shares |= {Cause.MEMBER_RESTART: 0.6, Cause.MEMBER_JOIN: 0.2, Cause.MEMBER_LEAVE: 0.1, Cause.SESSION_TIMEOUT: 0.07}
     if case.draft.state_before is None:
         shares[Cause.NEW_GROUP] = 0.1
+    elif _as_if_timed_out(case):
+        shares[Cause.ASSIGNMENT_STORE_FAILED] = 0.4
     return [Opinion(cause, share, expiries if cause is Cause.MEMBER_RESTART else [], REQUEST_LOG) for cause, share in shares.items()]

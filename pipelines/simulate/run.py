@@ -172,11 +172,11 @@ class _TruthFile:
 
 
 START_MS = int(START.timestamp() * 1000)
-TIMES = ("start_ms", "start_lo_ms", "start_hi_ms", "join_complete_ms", "end_ms")
+TIMES = ("start_ms", "start_lo_ms", "start_hi_ms", "join_complete_ms", "assigned_ms", "end_ms")
 
 
 def _absolute(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {name: None if row[name] is None else START_MS + row[name] for name in names}
+    return {name: None if row[name] is None else START_MS + row[name] for name in names if name in row}
 
 
 def _put(file: IO[bytes], rows: Iterable[Mapping[str, Any]]) -> None:

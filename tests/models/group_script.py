@@ -7,7 +7,7 @@
     [>=2.2] join a            -> a join MEMBER_ID_REQUIRED : Empty 0                      | GroupCoordinator.doUnknownJoinGroup
 
 After the arrow stand all answers of the step, after the colon the group's state, generation and members in order of their
-names (the leader with a star), after the bar which class and method of Kafka's says so. A condition in brackets chooses versions.
+names (the leader with a star), after the bar which class and method of Kafka's says so. Conditions in brackets choose versions.
 A client remembers its member id and generation from what it was last told, as a real one does.
 
 With `both` in the settings groups take both protocols (KIP-848): `beat` is ConsumerGroupHeartbeat, whose answer shows the epoch and
@@ -60,10 +60,10 @@ class Step:
 
     def is_for(self, version: str) -> bool:
         """Whether the line counts for a version."""
-        found = re.fullmatch(r"(<=|>=|<|>|=)(\S+)", self.condition or ">=0")
-        assert found, self.condition
-        bound = parse_version(found[2])
-        return COMPARE[found[1]](parse_version(version)[: len(bound)], bound)
+        found = re.findall(r"(<=|>=|<|>|=)(\S+)", self.condition or ">=0")
+        assert len(found) == len((self.condition or ">=0").split()), self.condition
+        bounds = [(COMPARE[how], parse_version(bound)) for how, bound in found]
+        return all(compare(parse_version(version)[: len(bound)], bound) for compare, bound in bounds)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from models.kafka.coordinator.deferral import await_replicas
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group
+from models.kafka.coordinator.log import STANDS_IN_LOG
 from models.kafka.coordinator.membership import member_error
 from models.kafka.coordinator.offsets import Committed, Offsets, TopicPartition
 from models.kafka.coordinator.policy import Retention
@@ -65,7 +68,11 @@ def transactional_error(shard: Shard, group: Group, request: Commit) -> Error:
 
 
 def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
-    """Write the offsets and take them over, for good or until their transaction ends; then answer (storeOffsets)."""
+    """Write the offsets and take them over, for good or until their transaction ends; then answer (storeOffsets).
+
+    Who waited too long is told so. In Java the offsets count all the same once replicas have them; in Scala the coordinator
+    knows nothing more of them, and only the next one reads them in the log.
+    """
     keep_ms = request.retention_ms
     if keep_ms is None and shard.policy.retention is Retention.PER_OFFSET:
         keep_ms = shard.settings.retention_ms
@@ -74,33 +81,60 @@ def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
     offsets, producer_id = group.offsets, request.producer_id
     offsets.begin(values, producer_id)
 
-    def written(error: Error) -> None:
+    def confirmed() -> None:
         offsets.end(values, producer_id)
+        offsets.put(numbered(), producer_id)
+
+    def numbered() -> dict[TopicPartition, Committed]:
+        shard.log.end += 1
+        return {place: replace(value, written=shard.log.end) for place, value in values.items()}
+
+    def written(error: Error) -> None:
         if error is Error.NONE:
-            shard.log.end += 1
-            offsets.put({place: replace(value, written=shard.log.end) for place, value in values.items()}, producer_id)
-        elif is_new and shard.policy.stores_new_groups and shard.groups.get(group.id) is group:
+            confirmed()
+        elif shard.writes.times_out and shard.policy.is_java:
+            shard.writes.later(confirmed)
+        else:
+            offsets.end(values, producer_id)
+            if shard.writes.times_out and producer_id is None:
+                offsets.give_up(numbered())
+        if error not in STANDS_IN_LOG and is_new and shard.policy.stores_new_groups and shard.groups.get(group.id) is group:
             del shard.groups[group.id]
         shard.refuse(request.request_id, shard.policy.write_errors.offsets.get(error, error))
 
-    shard.writes.append(written)
+    shard.write(group, written)
 
 
 def fetch(shard: Shard, request: Fetch) -> None:
-    """Tell the offsets of a group, whatever its state; of one that is not there, none (handleFetchOffsets)."""
+    """Tell the offsets of a group, whatever its state; of one that is not there, none (handleFetchOffsets).
+
+    In Java only transactions make an offset unstable: for what is not confirmed yet the answer waits.
+    """
     group = shard.groups.get(request.group)
-    stable = request.require_stable and shard.policy.knows_stable_offsets
-    found = fetched(Offsets() if group is None else group.offsets, request, stable=stable)
-    shard.answer(request.request_id, FetchResponse(Error.NONE, found))
+    offsets = Offsets() if group is None else group.offsets
+    if not (request.require_stable and shard.policy.knows_stable_offsets):
+        shard.answer(request.request_id, FetchResponse(Error.NONE, fetched(offsets, request)))
+        return
+    unstable = offsets.is_in_transaction if shard.policy.is_java else offsets.is_unstable
+
+    def response() -> FetchResponse:
+        return FetchResponse(Error.NONE, fetched(offsets, request, unstable))
+
+    if shard.policy.is_java and shard.writes.unconfirmed:
+        await_replicas(shard, request, FetchResponse, response)
+    else:
+        shard.answer(request.request_id, response())
 
 
-def fetched(offsets: Offsets, request: Fetch, *, stable: bool = False) -> dict[TopicPartition, int | Error | None]:
-    """The offsets that are asked for; `stable`: not those that a transaction may still replace."""
+def fetched(
+    offsets: Offsets, request: Fetch, unstable: Callable[[TopicPartition], bool] = lambda _: False
+) -> dict[TopicPartition, int | Error | None]:
+    """The offsets that are asked for; not those that something under way may still replace, where that matters to who asks."""
     found: dict[TopicPartition, int | Error | None] = {}
     for place in tuple(offsets.committed) if request.places is None else request.places:
         committed = offsets.committed.get(place)
         told = None if committed is None else committed.offset
-        found[place] = Error.UNSTABLE_OFFSET_COMMIT if stable and offsets.is_unstable(place) else told
+        found[place] = Error.UNSTABLE_OFFSET_COMMIT if unstable(place) else told
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from models.kafka.coordinator.changes import Outcome, firings
 from models.kafka.coordinator.choices import Choices, FirstChoice
 from models.kafka.coordinator.commits import clean_up, commit, delete, fetch, gone_after_ms
+from models.kafka.coordinator.deferral import defer, defer_parked, defer_timer, retry
 from models.kafka.coordinator.errors import Error, Fault
 from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.joining import join
@@ -71,6 +72,7 @@ class Coordinator:
             now_ms,
             log=log or Log(),
         )
+        self.shard.writes.timeout_ms = self.shard.settings.commit_timeout_ms
         self.ownership = Ownership.LOADING
         self._leadership = Leadership()
         self._schedule_clean_up()
@@ -114,6 +116,8 @@ class Coordinator:
                 handler(shard, request)
             except Fault:
                 shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
+            if shard.policy.is_java:
+                defer_parked(shard, request) if isinstance(request, Join | Sync) else defer(shard, request, refused)
         self._fire_until(shard.now_ms)
         return shard.outcome()
 
@@ -151,14 +155,12 @@ class Coordinator:
         self.shard.writes.error = error
 
     def hold_writes(self) -> None:
-        """Let writes wait from now on, until `settle_writes`."""
+        """Let replicas confirm nothing from now on, until `settle_writes`."""
         self.shard.writes.held = True
 
     def settle_writes(self, error: Error = Error.NONE) -> Outcome:
-        """End the writes that wait, and wait no more."""
-        writes = self.shard.writes
-        writes.held = False
-        writes.settle(error)
+        """End the writes that wait, well or not, and let none wait any more."""
+        self.shard.writes.settle(error)
         self._fire_until(self.shard.now_ms)
         return self.shard.outcome()
 
@@ -185,16 +187,27 @@ class Coordinator:
             clean_up(shard)
             self._schedule_clean_up()
             return
+        if timer.kind is TimerKind.WRITE:
+            shard.writes.time_out(timer.detail)
+            return
         group = shard.groups.get(timer.group)
         if group is None:
             return
-        if timer.kind is TimerKind.HEARTBEAT:
-            expire_session(shard, group, timer.member)
-        elif timer.kind is TimerKind.JOIN:
-            end_join_step(shard, group, timer.detail)
-        else:
-            end_sync_wait(shard, group, timer.detail)
+        try:
+            _DONE_BY[timer.kind](shard, group, timer)
+        except Fault:  # what is done a second time may come at the wrong moment
+            retry(shard, timer)
+        if shard.policy.is_java:
+            defer_timer(shard, timer)
 
     def _schedule_clean_up(self) -> None:
         shard = self.shard
         shard.timers.schedule(TimerKind.CLEANUP, "", "", shard.now_ms + shard.settings.retention_check_interval_ms)
+
+
+_DONE_BY: Mapping[TimerKind, Callable[[Shard, Group, Timer], None]] = {
+    TimerKind.HEARTBEAT: lambda shard, group, timer: expire_session(shard, group, timer.member),
+    TimerKind.JOIN: lambda shard, group, timer: end_join_step(shard, group, timer.detail),
+    TimerKind.SYNC: lambda shard, group, timer: end_sync_wait(shard, group, timer.detail),
+}
+"""What the timers of groups do."""

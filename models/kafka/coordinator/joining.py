@@ -39,7 +39,7 @@ def join_first(shard: Shard, group: Group, request: Join) -> None:
         return
 
     def written(error: Error) -> None:
-        if error is not Error.NONE and shard.groups.get(group.id) is group:
+        if error is not Error.NONE and not shard.writes.times_out and shard.groups.get(group.id) is group:
             del shard.groups[group.id]
             for member in group.members.values():
                 shard.answer_join(group, member, JoinResponse(error))

@@ -38,6 +38,8 @@ class Offsets:
     """How many writes of an offset have not ended (pendingOffsetCommits)."""
     unwritten_transactional: Counter[TopicPartition] = field(default_factory=Counter)
     """The same of offsets in transactions (pendingTransactionalOffsetCommits without an appended offset)."""
+    given_up: dict[TopicPartition, Committed] = field(default_factory=dict)
+    """Offsets that nobody waits for any more and that stand in the log all the same: the next coordinator will find them."""
 
     def __bool__(self) -> bool:
         return any((self.committed, self.transactions, self.unwritten, self.unwritten_transactional))
@@ -58,8 +60,14 @@ class Offsets:
         """Take written offsets over, those of a transaction for later."""
         if producer_id is None:
             self.committed.update(values)
+            for place in self.given_up.keys() & values.keys():
+                del self.given_up[place]
         else:
             self.transactions.setdefault(producer_id, {}).update(values)
+
+    def give_up(self, values: Values) -> None:
+        """Forget offsets whose write took too long."""
+        self.given_up.update(values)
 
     def complete(self, producer_id: int, *, commit: bool) -> None:
         """End a producer's transaction (completePendingTxnOffsetCommit): offsets that were written later stay."""
@@ -79,7 +87,7 @@ class Offsets:
     def written(self) -> Offsets:
         """What the log holds of it."""
         transactions = {producer: dict(pending) for producer, pending in self.transactions.items()}
-        return Offsets(dict(self.committed), transactions)
+        return Offsets(self.committed | self.given_up, transactions)
 
     def drop(self, expired: Callable[[TopicPartition, Committed], bool]) -> list[TopicPartition]:
         """Remove the offsets that have expired and return where they were; those that are being written stay."""

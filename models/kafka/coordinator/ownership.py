@@ -68,7 +68,8 @@ def refusal(shard: Shard, ownership: Ownership, request: Request) -> Error | Non
 
 
 def unload(shard: Shard) -> None:
-    """Give all groups up: what is parked is told to look elsewhere, and timers will find nothing."""
+    """Give all groups up: what is being written fails, what is parked is told to look elsewhere, and timers will find nothing."""
+    shard.writes.settle(Error.NOT_LEADER_OR_FOLLOWER)
     for group in list(shard.groups.values()):
         before = group.state
         shard.log.offsets[group.id] = group.offsets.written()

@@ -266,6 +266,8 @@ class Settings:
     """offsets.retention.minutes"""
     retention_check_interval_ms: int = 600_000
     """offsets.retention.check.interval.ms"""
+    commit_timeout_ms: int = 5_000
+    """offsets.commit.timeout.ms; of all that a coordinator writes, not of commits alone"""
 
 
 def default_settings(policy: Policy) -> Settings:

@@ -9,9 +9,10 @@ from typing import Any
 
 from models.kafka.coordinator.changes import Deed, Fired, Moved, Outcome
 from models.kafka.coordinator.choices import Choices, FirstChoice
+from models.kafka.coordinator.deferral import UNHEARD
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group, Member
-from models.kafka.coordinator.log import Log, StoredGroup, StoredMember, Writes, Written
+from models.kafka.coordinator.log import STANDS_IN_LOG, Log, StoredGroup, StoredMember, Writes, Written
 from models.kafka.coordinator.policy import Policy, Settings
 from models.kafka.coordinator.responses import RESPONSES, Answer, JoinResponse, Response, SyncResponse
 from models.kafka.coordinator.timers import TimerKind, Timers
@@ -68,7 +69,9 @@ class Shard:
         return outcome
 
     def answer(self, request_id: int, response: Response) -> None:
-        """Answer a request now."""
+        """Answer a request now, if anybody still listens."""
+        if request_id == UNHEARD:
+            return
         self.answers.append(Answer(request_id, self.now_ms, response))
 
     def refuse(self, request_id: int, error: Error) -> None:
@@ -103,14 +106,18 @@ class Shard:
 
         def written(error: Error) -> None:
             told = self.policy.write_errors.group.get(error, error)
-            if error is Error.NONE:
+            if error in STANDS_IN_LOG:
                 self.log.end += 1
                 self.log.groups[group.id] = record
-            else:
+            if error is not Error.NONE:
                 self.tell("GroupStoreFailed", group, error=error.value, _told=told.value, _what=what)
             then(told)
 
-        self.writes.append(written)
+        self.write(group, written)
+
+    def write(self, group: Group, written: Written) -> None:
+        """Write something of a group, and say how it went (appendForGroup)."""
+        self.writes.append(self.timers, group.id, self.now_ms, written)
 
     def remove_group(self, group: Group) -> None:
         """Let a group die. Its timers stay queued and will find nothing (KIP-211; removeGroup)."""

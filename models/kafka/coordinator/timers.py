@@ -28,6 +28,8 @@ class TimerKind(StrEnum):
     """The end of a join phase, or of one step of the initial delay."""
     CLEANUP = "cleanup"
     """Expiry of offsets and of groups without any."""
+    WRITE = "write"
+    """By when replicas must have confirmed a write."""
 
 
 # Kafka gives no order to timers of one deadline. This one makes runs repeatable: members' timers come before their group's.

@@ -76,6 +76,7 @@ class BothCoordinator:
         )
         self.modern = Coordinator(modern, make_member_id=make_modern_id, **options)
         self.modern.shard.neighbour = self
+        self.modern.shard.writes = self.classic.shard.writes  # there is one log
         if loaded:
             self.load()
 
@@ -130,7 +131,14 @@ class BothCoordinator:
     def fail_writes(self, error: Error) -> None:
         """Let writes to the log end with an error from now on, or well again (NONE)."""
         self.classic.fail_writes(error)
-        self.modern.fail_writes(error)
+
+    def hold_writes(self) -> None:
+        """Let replicas confirm nothing from now on, until `settle_writes`."""
+        self.classic.hold_writes()
+
+    def settle_writes(self, error: Error = Error.NONE) -> Outcome:
+        """End the writes that wait, well or not, and let none wait any more."""
+        return self._merged(self.classic.settle_writes(error))
 
     def load(self, epoch: int | None = None) -> Outcome:
         """Take over the groups of the log; members' sessions begin anew (onLoaded)."""

@@ -41,8 +41,15 @@ def join(shard: Shard, request: Join) -> None:
     after = move_on(shard, group, after, owned_of(request.protocols[0].metadata))
     answer = JoinResponse(Error.NONE, after.id, after.epoch, CONSUMER, request.protocols[0].name, "")
     shard.answer(request.request_id, answer)
-    if shard.write_error is Error.NONE:
-        _expect_sync(shard, group, after, replaced)
+
+    def written(error: Error) -> None:
+        if error is Error.NONE:
+            _expect_sync(shard, group, after, replaced)
+
+    if shard.writes.held:
+        shard.writes.wait(shard.timers, group.id, shard.now_ms, written)
+    else:
+        written(shard.writes.error)
 
 
 def _expect_sync(shard: Shard, group: ConsumerGroup, after: Member, replaced: Member | None) -> None:

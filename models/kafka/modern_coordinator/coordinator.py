@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from models.kafka.coordinator.changes import Outcome, firings
+from models.kafka.coordinator.deferral import defer, defer_timer, retry
 from models.kafka.coordinator.errors import Error, Fault
 from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
 from models.kafka.coordinator.responses import Answer, FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
@@ -26,7 +27,7 @@ from models.kafka.modern_coordinator.heartbeats import heartbeat
 from models.kafka.modern_coordinator.regexes import resolve
 from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
 from models.kafka.modern_coordinator.shard import Shard, numbered_ids
-from models.kafka.modern_coordinator.writes import RETRY_MS, begin
+from models.kafka.modern_coordinator.writes import begin
 
 Handler = Callable[[Shard, Any], None]
 HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = {
@@ -95,13 +96,10 @@ class Coordinator:
             shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
         if operation.fails():
             shard.answers[-1] = Answer(request.request_id, shard.now_ms, refused(operation.told))
+        defer(shard, request, refused)
         self._run_tasks()
         self._fire_until(shard.now_ms)
         return shard.outcome()
-
-    def fail_writes(self, error: Error) -> None:
-        """Let writes to the log end with an error from now on, or well again (NONE)."""
-        self.shard.write_error = error
 
     def set_topic(self, topic: str, partitions: int) -> Outcome:
         """Let the cluster have a topic with so many partitions, or none of that name (0). Partitions never become fewer.
@@ -152,6 +150,9 @@ class Coordinator:
             operation.fails()
             self._schedule_clean_up()
             return
+        if timer.kind is TimerKind.WRITE:
+            shard.writes.time_out(timer.detail)
+            return
         group = shard.groups.get(timer.group)
         member = group.members.get(timer.member) if isinstance(group, ConsumerGroup) else None
         if not isinstance(group, ConsumerGroup) or member is None:
@@ -163,7 +164,8 @@ class Coordinator:
         shard.tell("ModernMemberFenced", group, member, why=why)
         shard.remove_members(group, [member])
         if operation.fails():
-            shard.timers.schedule(timer.kind, timer.group, timer.member, shard.now_ms + RETRY_MS, timer.detail)
+            retry(shard, timer)
+        defer_timer(shard, timer)
 
     def _schedule_clean_up(self) -> None:
         shard = self.shard

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from models.kafka.coordinator.changes import Deed, Fired, Outcome
 from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.log import Writes
 from models.kafka.coordinator.responses import Answer, Response
 from models.kafka.coordinator.timers import TimerKind, Timers
 from models.kafka.modern_coordinator.assignors import ChooseTarget, Subscriber, Subscription, choose_target
@@ -54,8 +55,7 @@ class Shard:
     topics_created: int = 0
     """How many topics have come into being, counted so that a pattern's resolution can be dated."""
     neighbour: Neighbour | None = None
-    write_error: Error = Error.NONE
-    """What writes to the log end with."""
+    writes: Writes = field(default_factory=Writes)
     unresolved: list[ConsumerGroup] = field(default_factory=list)
     """Groups whose patterns are to be resolved once the present request or timer is done with."""
     answers: list[Answer] = field(default_factory=list)

@@ -17,16 +17,13 @@ from models.kafka.coordinator.log import JAVA_ERRORS
 from models.kafka.modern_coordinator.group import ConsumerGroup, SimpleGroup
 from models.kafka.modern_coordinator.shard import Shard
 
-RETRY_MS = 500
-"""How long after a failed operation of a timer the next try comes."""
-
 NOT_WRITTEN = frozenset({"refresh_requested"})
 """What a group knows only in memory."""
 
 
 @dataclass(slots=True)
 class Operation:
-    """One operation under way whose writes end with an error, with its groups as they were before."""
+    """One operation under way whose writes fail, or are not confirmed, with its groups as they were before."""
 
     shard: Shard
     error: Error
@@ -35,8 +32,11 @@ class Operation:
     said: int
 
     def fails(self) -> bool:
-        """End the operation: if it wrote and can't, take it back and say so."""
+        """End the operation: if it wrote and can't, take it back and say so. What replicas don't confirm stays."""
         if not any(self._is_changed(group_id) for group_id in self.before):
+            return False
+        if self.error is Error.NONE:
+            self.shard.writes.unconfirmed = True
             return False
         shard = self.shard
         for group_id, state in self.before.items():
@@ -76,11 +76,12 @@ _WRITTEN = Written()
 
 def begin(shard: Shard, group_ids: Iterable[str]) -> Operation | Written:
     """Begin an operation on these groups."""
-    if shard.write_error is Error.NONE:
+    writes = shard.writes
+    if writes.error is Error.NONE and not writes.held:
         return _WRITTEN
     before = {group_id: _kept(shard.groups.get(group_id)) for group_id in group_ids}
     take_back = [] if shard.neighbour is None else [shard.neighbour.checkpoint(group_id) for group_id in before]
-    return Operation(shard, shard.write_error, before, take_back, len(shard.deeds))
+    return Operation(shard, Error.NONE if writes.held else writes.error, before, take_back, len(shard.deeds))
 
 
 def _kept(group: ConsumerGroup | SimpleGroup | None) -> tuple[ConsumerGroup | SimpleGroup, Mapping[str, Any]] | None:

@@ -139,6 +139,17 @@ class Cluster:
     def _send_back(self, flight: Flight, response: Response) -> None:
         self.world.plan(self.world.between(*LATENCY_MS), lambda: flight.receive(response))
 
+    def hold_writes(self, group: str) -> None:
+        """Let replicas confirm nothing of what a group's coordinator writes."""
+        self._catch_up(self.seats[group], self.world.now_ms)
+        self.seats[group].coordinator.hold_writes()
+
+    def settle_writes(self, group: str) -> None:
+        """Let replicas have all that was written, if there is a coordinator that waits for it."""
+        seat = self.seats[group]
+        self._catch_up(seat, self.world.now_ms)
+        self.settle(seat, seat.coordinator.settle_writes())
+
     # -- requests ----------------------------------------------------------------------------------------------
 
     def number(self) -> int:

@@ -123,9 +123,18 @@ def coordinator_failover(simulation: Simulation, fault: Fault, group: GroupPlan)
 
 
 def store_failure(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
-    """Too few replicas are in sync, so that the group can't be written."""
+    """Too few replicas are in sync, so that the group can't be written; since 4.0 it is, and nobody confirms it."""
+    if simulation.cluster.policy.is_java:  # CoordinatorPartitionWriter.append: acks=1; Partition.maybeIncrementLeaderHW: not under min ISR
+        slow_replicas(simulation, fault, group)
+        return
     simulation.cluster.seats[group.name].coordinator.fail_writes(Error.NOT_ENOUGH_REPLICAS)
     simulation.world.plan(fault.for_ms, lambda: simulation.cluster.seats[group.name].coordinator.fail_writes(Error.NONE))
+
+
+def slow_replicas(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+    """Replicas fetch nothing for a while: what the group's coordinator writes is confirmed late, or not in time."""
+    simulation.cluster.hold_writes(group.name)
+    simulation.world.plan(fault.for_ms, lambda: simulation.cluster.settle_writes(group.name))
 
 
 def _back(simulation: Simulation, fault: Fault, member: Client) -> None:
@@ -155,6 +164,7 @@ FAULTS: Mapping[str, Action] = {
         coordinator_crash,
         coordinator_failover,
         store_failure,
+        slow_replicas,
     )
 }
 """By name. The docstrings say what each does."""

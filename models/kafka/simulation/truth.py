@@ -43,6 +43,8 @@ class Row:
     rejoined: dict[str, int] = field(default_factory=dict)
     generation_after: int | None = None
     join_complete_ms: int | None = None
+    assigned_ms: int | None = None
+    """When the leader's assignment came: it counts once it is written."""
     end_ms: int | None = None
     outcome: str = "interrupted"
     state_before: str = ""
@@ -109,6 +111,8 @@ class Truth:
             row = self.open[change.group]
             row.generation_after = change.generation
             row.join_complete_ms = change.at_ms
+        elif change.event == "AssignmentReceived":
+            self.open[change.group].assigned_ms = change.at_ms
 
     def arrived(self, seat: Seat, request: Request, now_ms: int) -> None:
         """A request has come to its coordinator: of members that rejoin, the last one keeps the others waiting."""
@@ -232,6 +236,7 @@ class Truth:
             "start_lo_ms": row.start_ms,
             "start_hi_ms": row.start_ms,
             "join_complete_ms": row.join_complete_ms,
+            "assigned_ms": row.assigned_ms,
             "end_ms": row.end_ms,
             "outcome": row.outcome,
             "cause": cause,
