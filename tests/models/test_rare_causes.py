@@ -169,6 +169,32 @@ def test_assignment_store_failed(version: str, requests: bool, tmp_path: Path) -
 
 
 @WITNESSES
+@pytest.mark.parametrize("version", ["1.1.1", "2.8.2", "3.9.1", "4.1.1"])
+def test_assignment_that_is_not_confirmed(version: str, requests: bool, tmp_path: Path) -> None:
+    """Replicas are too slow: the write is given up after offsets.commit.timeout.ms, which is when the group begins again."""
+    broker = Broker(version, tmp_path)
+    broker.settle("a")
+    broker.keep_alive(9, "a")
+    broker.join("b")
+    broker.wait(500)
+    broker.join("a")
+    broker.coordinator.hold_writes()
+    broker.sync("a", "b")
+    broker.wait(5_000)
+    broker.join("a")
+    broker.coordinator.settle_writes()
+    broker.join("b")
+    broker.sync("a", "b")
+    broker.keep_alive(9, "a", "b")
+    row = rows_of(broker, requests)[-1]
+    if version != "1.1.1" or requests:
+        assert (row.cause, row.offenders) == ("assignment_store_failed", [])
+        assert row.confidence >= 0.9
+    else:  # nothing but the time of it tells
+        assert row.alternatives.get("assignment_store_failed", row.confidence) > 0.2
+
+
+@WITNESSES
 @pytest.mark.parametrize("version", ["2.2.2", "2.8.2", "3.9.1"])
 def test_ghost_of_a_pending_join(version: str, requests: bool, tmp_path: Path) -> None:
     """A member id that was handed out and is never used holds the group up until its session would have ended (KIP-394)."""
