@@ -53,7 +53,7 @@ class _GroupHistory:
         self.stage = stage
         self.judge = Judge(group, stage.routes)
         self.owned = has_owners(group)
-        self.ownership = Ownership(group, stage.routes, stage.last_at)
+        self.ownership = Ownership(group, stage.routes, stage.last_at, tells_moves=stage.tells_moves)
         self.balance = Balance(stage.last_at)
         self.episodes: list[Rebalance] = []
         self.wrong: list[Window] = []

@@ -68,11 +68,11 @@ def has_owners(group: Group) -> bool:
 class Ownership:
     """All stretches of all queues of a group, topic by topic, and the clients without a file."""
 
-    def __init__(self, group: Group, routes: Routes, end: int) -> None:
+    def __init__(self, group: Group, routes: Routes, end: int, *, tells_moves: bool) -> None:
         self.group = group
         self.routes = routes
         self.end = end
-        self._unseen = Unseen(group, routes, end) if has_owners(group) else None
+        self._unseen = Unseen(group, routes, end, tells_moves=tells_moves) if has_owners(group) else None
         self._others_unknown = _others_unknown(group)
 
     @property
@@ -91,11 +91,15 @@ class Ownership:
         """The stretches of one topic's queues, as far as they ought to have one owner each."""
         if self._unseen is None:
             return []
-        topic = _held(lines, self.group)
+        lives = [*self.group.lives, *self.unseen]
+        topic = _held(lines)
         for each in self._unseen.holdings(lines):
             topic.held[each.queue].append((each.begun_at, each.ended_at, each.life))
             topic.first_at = min(topic.first_at, each.begun_at)
-        until = _live_until([*self.group.lives, *self.unseen], lines.topic)
+        if not topic.held:
+            started = [life.started_at for life in lives if lines.topic in life.topics and life.started_at is not None]
+            topic.started_at = min(started, default=FOREVER)
+        until = _live_until(lives, lines.topic)
         readable = _readable(lines.topic, self.group, self.routes)
         found: list[Window] = []
         for queue in sorted(set(topic.held) | set(readable)):
@@ -129,7 +133,7 @@ def _others_unknown(group: Group) -> bool:
     return group.clients_max > len({(life.file, life.client_id) for life in group.lives})
 
 
-def _held(lines: TopicLines, group: Group) -> _Topic:
+def _held(lines: TopicLines) -> _Topic:
     """What each life held, from its lines; its end frees all."""
     topic = _Topic()
     for life, timed in lines.by_life.items():
@@ -151,9 +155,6 @@ def _held(lines: TopicLines, group: Group) -> _Topic:
                 open_at.setdefault(queue_of(event), at)  # a file that begins in the middle of a life
         for queue, begun in open_at.items():
             topic.held[queue].append((begun, over, life))
-    if topic.first_at == FOREVER and not topic.held:
-        started = [life.started_at for life in group.lives if lines.topic in life.topics and life.started_at is not None]
-        topic.started_at = min(started, default=FOREVER)
     return topic
 
 

@@ -19,6 +19,7 @@ from models.rocketmq.parts import LISTED, LOCKS, ROUTES, Parts
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import RESULTS, TopicLines
 from models.rocketmq.subscriptions import TopicTable
+from models.rocketmq.wording import subscription_in, version_in
 
 LINE_OF_LOSS_US = 1_300_000
 """Brokers' lines have whole seconds, and a notification reaches the others within a few hundred milliseconds."""
@@ -26,6 +27,9 @@ LINE_OF_LOSS_US = 1_300_000
 
 FIXED = "CONFIG"
 """The strategy that gives each client a list of its own."""
+
+VERSIONED = frozenset({"RocketTopicSubscribed", "RocketSubscriptionChanged"})
+"""Lines of brokers that name the version of a subscription."""
 
 BOOT_US = 8_000_000
 """From the first connection that a starting broker takes to its word that it is up, at most."""
@@ -42,6 +46,7 @@ class Group:
     notified_in: dict[str, list[int]] = field(default_factory=dict)  # by file
     subscribed: list[tuple[int, Event]] = field(default_factory=list)
     tables: dict[str, TopicTable] = field(default_factory=dict)
+    versions: dict[str, list[int]] = field(default_factory=dict)  # of subscriptions, by topic (`models.rocketmq.moves`)
 
     topics: set[str] = field(default_factory=set)  # of results
     strategies: dict[Life, Counter[str]] = field(default_factory=dict)
@@ -99,6 +104,7 @@ class RocketStage:
         self._registry = Registry()
         self._shifts: dict[str, int] = {}
         self.routes = Routes()
+        self.tells_moves = False  # whether brokers log when shares changed
         self.last_at = until
 
     def groups(self) -> dict[str, Group]:
@@ -122,6 +128,7 @@ class RocketStage:
             for told in group.notified_in.values():
                 told.sort()
         self._read_brokers(brokers, groups)
+        self.tells_moves = any(group.versions for group in groups.values())
         return groups
 
     def lines(self, group: Group, topic: str) -> TopicLines:
@@ -211,6 +218,16 @@ class RocketStage:
             if event.topic:
                 group.subscribed.append((at, event))
             group.tables.setdefault(event.place.file, TopicTable()).changed(event, at, told.versions[-1])
+        if event.name in VERSIONED:
+            _note_version(group, event)
+
+
+def _note_version(group: Group, event: Event) -> None:
+    """Note which version of its subscription to a topic a client gave: the last one that the line names."""
+    topic = event.topic or subscription_in(str(event.fields.get("after")))[0]
+    version = version_in(event.text)
+    if version is not None:
+        group.versions.setdefault(topic, []).append(version * 1000)
 
 
 def _starts_first(told: Iterable[tuple[int, Event]]) -> Iterable[tuple[int, Event]]:

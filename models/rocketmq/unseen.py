@@ -16,6 +16,7 @@ from models.names import clear
 from models.rocketmq.allocation import AllocationError, Queue, Strategy, java_order, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.lists import How
 from models.rocketmq.lives import Life
+from models.rocketmq.moves import LIST_US, ROUTE_US, Moves
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import TopicLines, queue_of
 from models.rocketmq.spans import Spans
@@ -77,7 +78,8 @@ class _Path:
 
     life: Life
     strategy: Strategy
-    runs: list[tuple[int, Topics]]
+    said: list[tuple[int, Topics]]
+    runs: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +146,12 @@ def versions_of(changes: Iterable[Change]) -> tuple[list[int], list[tuple[str, .
 class Unseen:
     """The clients of one group that have no file."""
 
-    def __init__(self, group: Group, routes: Routes, end: int) -> None:
+    def __init__(self, group: Group, routes: Routes, end: int, *, tells_moves: bool) -> None:
+        """`tells_moves`: whether brokers log when shares changed."""
         self.group = group
         self.routes = routes
         self.end = end
+        self._tells_moves = tells_moves
         changes = presence(group)
         self._frozen: dict[int, list[tuple[int, int]]] = {}
         self.lives = self._lives(changes)
@@ -204,9 +208,9 @@ class Unseen:
 
     def _path(self, life: Life) -> _Path:
         said = self._said(life)
-        path = _Path(life, self._strategy(life), [(at, self._topics_at(said, at)) for at in self._runs(life, said)])
-        for _, topics in path.runs:
-            life.topics.update({topic: by for topic, by in topics.items() if topic not in life.topics})
+        path = _Path(life, self._strategy(life), said, self._runs(life, said))
+        for at in path.runs:
+            life.topics.update({topic: by for topic, by in self._topics_at(said, at).items() if topic not in life.topics})
         return path
 
     def holdings(self, lines: TopicLines) -> Iterator[Holding]:
@@ -216,8 +220,10 @@ class Unseen:
         locks = _locks(lines)
         left = _left_locked(lines) if self.group.orderly else {}
         resets = sorted({at for timed in lines.by_life.values() for at, event in timed if event.name == "RocketResetOrdered"})
+        versions = self.group.versions.get(lines.topic, ())
+        moves = Moves(versions, lines.runs, self.group.lives, self.end) if self._tells_moves else None
         for path in self._paths:
-            for holding in self._held_by(path, lines.topic):
+            for holding in self._held_by(path, lines.topic, moves):
                 if holding.queue not in locks:
                     yield from _pieces(holding, left.get(holding.queue, ()), resets)
             yield from self._locked_by(path.life, lines.topic, locks)
@@ -231,16 +237,18 @@ class Unseen:
                 if who == life.client_id and life.begun_at - START_US <= at < min(until, over):
                     yield Holding(topic, queue, at, min(until, over), life)
 
-    def _held_by(self, path: _Path, topic: str) -> Iterator[Holding]:
+    def _held_by(self, path: _Path, topic: str, moves: Moves | None) -> Iterator[Holding]:
         life = path.life
         over = life.ended_at if life.ended_at is not None else FOREVER
         held: dict[str, int] = {}
-        for at, topics in path.runs:
-            if topic not in topics:
-                share = set()
-            else:
-                queues = self._share(path.strategy, topic, life, at)
-                share = set(held) if queues is None else set(queues)
+        route = 0
+        moved = moves.between(life.begun_at, over) if moves is not None else ()
+        for at, sure in sorted([*((at, False) for at in path.runs), *((at, True) for at in moved)]):
+            met = max(route, self._route_at(topic, life, at, sure=sure))
+            share = self._share(path, topic, at, met, held)
+            if not sure and moves is not None and share != held.keys() and moves.awaited(at, over, ROUTE_US if met > route else LIST_US):
+                continue
+            route = met
             for queue in [queue for queue in held if queue not in share]:
                 yield Holding(topic, queue, held.pop(queue), min(at, over), life)
             for queue in share:
@@ -296,23 +304,27 @@ class Unseen:
                 near = bisect_left(told, step.at)
                 yield (told[near] if near < len(told) and told[near] <= step.at + NOTIFIED_US else step.at) + REACTION_US
 
-    def _share(self, strategy: Strategy, topic: str, life: Life, at: int) -> list[str] | None:
-        """The queues that a run gives; None where the run is skipped, for want of a route or a list."""
+    def _route_at(self, topic: str, life: Life, at: int, *, sure: bool) -> int:
+        """Which of a topic's routes a client knew. When its share surely changed it knew the last; what was first said was so before."""
+        steps = self.routes.over_time(topic)
+        return max(bisect_right(steps, at, key=lambda step: step[0] if sure else self._polled(life, step[0])) - 1, 0)
+
+    def _share(self, path: _Path, topic: str, at: int, route: int, held: Iterable[str]) -> set[str]:
+        """The queues that a run gives: those that it has where the run is skipped, for want of a route or a list."""
+        if topic not in self._topics_at(path.said, at):
+            return set()
         version = bisect_right(self._starts, at) - 1
         steps = self.routes.over_time(topic)
         if not steps or version < 0 or not self._listed[version]:
-            return None
-        # What was first said of a route was most likely so before.
-        route = max(bisect_right(steps, at, key=lambda step: self._polled(life, step[0])) - 1, 0)
+            return set(held)
         queues = self._queues.get((topic, route))
         if queues is None:
             queues = self._queues[topic, route] = sorted_inputs(readable_queues(topic, steps[route][1]), ())[0]
         try:
-            return [
-                queue_name(each.broker, each.queue_id) for each in strategy.allocate(queues, self._listed[version], life.client_id) or ()
-            ]
+            share = path.strategy.allocate(queues, self._listed[version], path.life.client_id)
         except AllocationError:
-            return None
+            return set(held)
+        return {queue_name(each.broker, each.queue_id) for each in share or ()}
 
     def _strategy(self, life: Life) -> Strategy:
         """As those have it that were there with it, else as the group has it; the library's own where these differ."""

@@ -16,6 +16,7 @@ _BROKER_DATA = re.compile(r"brokerName=([^,\]]+), brokerAddrs=\{([^}]*)\}")
 _TOPIC_CONFIG = re.compile(r"topicName=([^,\]]+), readQueueNums=(\d+), writeQueueNums=\d+, perm=([A-Z-]+)")
 _CONSUMER = re.compile(r"groupName=([^,\]]+), consumeType=\w+, messageModel=(\w+)")
 _SUBSCRIPTION = re.compile(r"SubscriptionData \[classFilterMode=\w+, topic=([^,\]]+), subString=(.*?), tagsSet=")
+_VERSION = re.compile(r"subVersion=(\d+)")
 READABLE = 4
 """Bit of a queue's permission (PermName.PERM_READ)."""
 
@@ -79,6 +80,12 @@ def subscription_in(text: str) -> tuple[str, str]:
     """Topic and expression of one subscription; empty where the text holds none."""
     found = _SUBSCRIPTION.search(text)
     return (found[1], found[2]) if found is not None else ("", "")
+
+
+def version_in(text: str) -> int | None:
+    """The version of a subscription, the new one where a line names two: epoch milliseconds of the client that gave it."""
+    found = _VERSION.findall(text)
+    return int(found[-1]) if found else None
 
 
 NAMED_MAX = 3
