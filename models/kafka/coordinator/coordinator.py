@@ -116,7 +116,7 @@ class Coordinator:
                 handler(shard, request)
             except Fault:
                 shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
-            if shard.policy.is_java:
+            if shard.writes.unconfirmed and shard.policy.is_java:
                 defer_parked(shard, request) if isinstance(request, Join | Sync) else defer(shard, request, refused)
         self._fire_until(shard.now_ms)
         return shard.outcome()
@@ -197,7 +197,7 @@ class Coordinator:
             _DONE_BY[timer.kind](shard, group, timer)
         except Fault:  # what is done a second time may come at the wrong moment
             retry(shard, timer)
-        if shard.policy.is_java:
+        if shard.writes.unconfirmed and shard.policy.is_java:
             defer_timer(shard, timer)
 
     def _schedule_clean_up(self) -> None:

@@ -16,7 +16,7 @@ from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.log import JAVA_ERRORS, Writes
 from models.kafka.coordinator.requests import Fetch, Heartbeat, Join, Request, Sync
 from models.kafka.coordinator.responses import Answer, JoinResponse, Response, SyncResponse
-from models.kafka.coordinator.timers import Timer, TimerKind, Timers
+from models.kafka.coordinator.timers import Timer, Timers
 
 RETRY_MS = 500
 """How long after a failed operation of a timer the next try comes."""
@@ -55,9 +55,9 @@ def await_replicas(shard: Deferring, request: Request, refused: Callable[[Error]
 
 def defer(shard: Deferring, request: Request, refused: Callable[[Error], Response]) -> None:
     """Keep back the answer that an operation has just given, if it is one that waits: refusals don't, nor what only reads."""
-    kept = (Error.NONE, Error.REBALANCE_IN_PROGRESS) if isinstance(request, Heartbeat) else (Error.NONE,)
-    if not shard.writes.unconfirmed or (isinstance(request, Fetch) and not request.require_stable):
+    if isinstance(request, Fetch) and not request.require_stable:
         return
+    kept = (Error.NONE, Error.REBALANCE_IN_PROGRESS) if isinstance(request, Heartbeat) else (Error.NONE,)
     for answer in [each for each in shard.answers if each.request_id == request.request_id and each.response.error in kept]:
         shard.answers.remove(answer)
         await_replicas(shard, request, refused, lambda response=answer.response: response)  # type: ignore[misc]
@@ -65,8 +65,6 @@ def defer(shard: Deferring, request: Request, refused: Callable[[Error], Respons
 
 def defer_parked(shard: Parking, request: Join | Sync) -> None:
     """Tell who is still parked when its time is over; the group goes on as if it were there (GroupCoordinatorService.joinGroup)."""
-    if not shard.writes.unconfirmed:
-        return
 
     def ended(error: Error) -> None:
         group = shard.groups.get(request.group)
@@ -89,8 +87,6 @@ def retry(shard: Deferring, timer: Timer) -> None:
 
 def defer_timer(shard: Deferring, timer: Timer) -> None:
     """Let a timer that has fired fire again if replicas don't confirm in time what it waited for."""
-    if not shard.writes.unconfirmed or timer.kind in {TimerKind.CLEANUP, TimerKind.WRITE}:
-        return
 
     def ended(error: Error) -> None:
         if error is Error.REQUEST_TIMED_OUT:

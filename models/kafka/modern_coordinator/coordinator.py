@@ -96,7 +96,8 @@ class Coordinator:
             shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
         if operation.fails():
             shard.answers[-1] = Answer(request.request_id, shard.now_ms, refused(operation.told))
-        defer(shard, request, refused)
+        if shard.writes.unconfirmed:
+            defer(shard, request, refused)
         self._run_tasks()
         self._fire_until(shard.now_ms)
         return shard.outcome()
@@ -165,7 +166,8 @@ class Coordinator:
         shard.remove_members(group, [member])
         if operation.fails():
             retry(shard, timer)
-        defer_timer(shard, timer)
+        if shard.writes.unconfirmed:
+            defer_timer(shard, timer)
 
     def _schedule_clean_up(self) -> None:
         shard = self.shard
