@@ -72,6 +72,18 @@ def picked(names: Sequence[str | None], codes: npt.NDArray[np.int64]) -> pa.Arra
     return strings(names).take(numbers(codes))
 
 
+def alike(columns: Sequence[pa.Array]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows that have the same values: the first row of each such group, and the number of the group that each row is in.
+
+    `pyarrow.Table.group_by` does it too, and loads pandas for it.
+    """
+    group = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        codes = integers_of(column.dictionary_encode(null_encoding="encode").indices.cast(_INT64))
+        group = np.unique(group * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    return np.unique(group, return_index=True)[1], group
+
+
 def integers_of(array: pa.Array) -> npt.NDArray[np.int64]:
     """Values of an array of 64-bit numbers or times; what stands for null is undefined."""
     found: npt.NDArray[np.int64] = np.frombuffer(array.buffers()[1], dtype=np.int64)[array.offset : array.offset + len(array)]

@@ -406,13 +406,24 @@ def vote(lines: Iterable[str]) -> Vote:
     best = Vote(None, 0, 0)
     every: tuple[AnyLayout, ...] = (*layouts(), json_layout())
     for layout in every:
-        read = [header for line in kept if (header := layout.read(line)) is not None]
-        if layout.date is None and layout.name != "json" and len(read) < _UNDATED_SHARE * len(kept):
-            continue  # a level at the start of a line is too little to make a log of a text
-        score = sum(map(_worth, read, [layout] * len(read)))
-        if score > best.score:
-            best = Vote(layout, len(read), score)
+        best = _better(layout, kept, best) or best
     return best
+
+
+def _better(layout: AnyLayout, lines: Sequence[str], best: Vote) -> Vote | None:
+    """How well a layout fits, if better than the best so far. Gives up where the lines that are left can't make it better."""
+    most = _ANY_SCORE if layout.product == ANY_PRODUCT else layout.fields
+    headers, score = 0, 0.0
+    for left, line in zip(range(len(lines), 0, -1), lines, strict=True):
+        if score + most * left <= best.score:
+            return None
+        header = layout.read(line)
+        if header is not None:
+            headers += 1
+            score += _worth(header, layout)
+    # A level at the start of a line is too little to make a log of a text.
+    few = layout.date is None and layout.name != "json" and headers < _UNDATED_SHARE * len(lines)
+    return None if few or score <= best.score else Vote(layout, headers, score)
 
 
 def _worth(header: Header, layout: AnyLayout) -> float:

@@ -18,7 +18,7 @@ import pyarrow.ipc
 
 from models.events import Event
 from models.rocketmq.parts import BY_TOPIC, HEEDED, LOCKS, Key
-from parsers.arrow import numbers, optional_numbers, strings
+from parsers.arrow import alike, flags, numbers, strings
 from pipelines.rows import events_of
 
 HELD_BYTES_MAX = 48 << 20
@@ -66,16 +66,17 @@ class RocketStore:
 
     def _firsts(self, batch: pa.RecordBatch, by_topic: pa.Array) -> pa.Array:
         """Which rows are the first that a client's file says of a group's topics."""
-        places = numbers(np.arange(batch.num_rows), pa.int32())
-        told = pa.table({"file": batch["file"], "group": batch["group"], "row": places})
-        told = told.filter(pc.and_(by_topic, pc.invert(pc.is_in(batch["event"], value_set=_LOCKS))))
-        first = told.group_by(["file", "group"]).aggregate([("row", "min")])
-        new = []
-        for file, group, row in zip(*(first[name].to_pylist() for name in ("file", "group", "row_min")), strict=True):
+        told = pc.and_(by_topic, pc.invert(pc.is_in(batch["event"], value_set=_LOCKS)))
+        rows = np.flatnonzero(np.asarray(told.to_pylist(), dtype=bool))
+        firsts = rows[alike([batch[name].take(numbers(rows)) for name in ("file", "group")])[0]]
+        found = np.zeros(batch.num_rows, dtype=bool)
+        for row, file, group in zip(
+            firsts.tolist(), *(batch[name].take(numbers(firsts)).to_pylist() for name in ("file", "group")), strict=True
+        ):
             if (file, group) not in self._met:
                 self._met.add((file, group))
-                new.append(row)
-        return pc.is_in(places, value_set=optional_numbers(new, pa.int32()))
+                found[row] = True
+        return flags(found)
 
     def _spill(self) -> None:
         if self._folder is None:

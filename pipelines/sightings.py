@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from models.kafka.strays import STRAY_EVENTS, Sighting
-from parsers.arrow import strings
+from parsers.arrow import alike, integers_of, numbers, strings
+from parsers.schema import TIME
 from pipelines.rows import micros
 
 _KEYS = ["file", "witness", "group", "client_id", "client_number", "member_id"]
@@ -32,8 +34,13 @@ def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Sighting]:
         columns = {name: kept[name] for name in ("file", "witness", "group", "client_id", "order_at")}
         columns["client_number"] = _extracted(kept["fields"], CLIENT_NUMBER)
         columns["member_id"] = pc.coalesce(kept["member_id"], _extracted(kept["fields"], REASON_MEMBER))
-        seen = pa.table(columns).group_by(_KEYS).aggregate([("order_at", "min"), ("order_at", "max")])
-        yield from sightings_of(seen.append_column("first_at", seen["order_at_min"]).append_column("last_at", seen["order_at_max"]))
+        firsts, group = alike([columns[name] for name in _KEYS])
+        times = integers_of(columns["order_at"])
+        first, last = times[firsts], times[firsts]
+        np.minimum.at(first, group, times)
+        np.maximum.at(last, group, times)
+        seen = {name: columns[name].take(numbers(firsts)) for name in _KEYS}
+        yield from sightings_of(pa.table({**seen, "first_at": numbers(first, TIME), "last_at": numbers(last, TIME)}))
 
 
 def _extracted(column: pa.Array, pattern: str) -> pa.Array:
