@@ -84,3 +84,7 @@ def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("command", ["analyze", "rebalances", "offenders", "timeline", "events"])
 def test_an_answer_from_logs_loads_nothing_heavy(command: str) -> None:
     assert loaded_by(command, POLL_TIMEOUT) == set()
+
+
+def test_nor_does_an_answer_from_logs_of_every_kind() -> None:
+    assert loaded_by("analyze", "data_samples") == set()
