@@ -38,6 +38,16 @@ class Place:
     line: int
     byte_offset: int
 
+    @property
+    def log(self) -> str:
+        """The log that the file is a part of, where several are known to be parts of one."""
+        return self.file
+
+    @property
+    def position(self) -> int:
+        """Where it stands in that log: never falls from one of its files to the next."""
+        return self.byte_offset
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,8 +142,10 @@ class ClusterParts:
     held: dict[Key, pa.RecordBatch]
     files: pa.Array | None
 
-    def rest(self) -> Iterator[Event]:
-        return self._events(self.store.rest())
+    def rest(self, files: Collection[str] | None = None) -> Iterator[Event]:
+        wanted = None if files is None else strings(sorted(files))
+        batches = self.store.rest()
+        return self._events(batches if wanted is None else (_of_files(batch, wanted) for batch in batches))
 
     def topics(self) -> Sequence[Key]:
         return sorted({*self.held, *self.store.spilled_keys()})
@@ -153,11 +155,15 @@ class ClusterParts:
         if key in self.held:
             yield from self._events([self.held[key]])
 
-    def _events(self, batches: Iterator[pa.RecordBatch] | Sequence[pa.RecordBatch]) -> Iterator[Event]:
+    def _events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Event]:
         for batch in batches:
-            mine = batch if self.files is None else batch.filter(pc.is_in(batch["file"], value_set=self.files))
+            mine = batch if self.files is None else _of_files(batch, self.files)
             for start in range(0, mine.num_rows, ROWS_AT_ONCE):
                 yield from events_of(mine.slice(start, ROWS_AT_ONCE))
+
+
+def _of_files(batch: pa.RecordBatch, files: pa.Array) -> pa.RecordBatch:
+    return batch.filter(pc.is_in(batch["file"], value_set=files))
 
 
 def _by_key(batches: Sequence[pa.RecordBatch]) -> list[tuple[Key, pa.RecordBatch]]:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from models.events import Event
+from models.rocketmq.logs import log_of
 from models.rocketmq.wording import consumers_in
 
 QUARTER_US = 900_000_000
@@ -40,9 +41,9 @@ class Life:
     """One consumer of one group in one process."""
 
     group: str
-    file: str
+    file: str  # its log: that of its first file
     begun_at: int
-    begun_in: int = 0  # offset in the file
+    begun_in: int = 0  # position in the log
     client_id: str = ""
     started_at: int | None = None
     unregistered_at: int | None = None
@@ -69,7 +70,7 @@ class Life:
 
     def not_listed_before(self, offset: int) -> NotListed | None:
         """The last word before a place in the file that the client was not listed."""
-        index = bisect_right(self.not_listed, offset, key=lambda each: each.event.place.byte_offset)
+        index = bisect_right(self.not_listed, offset, key=lambda each: each.event.place.position)
         return self.not_listed[index - 1] if index else None
 
 
@@ -85,7 +86,7 @@ def last_of(event: Event, at: int) -> int:
 
 
 def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
-    """By how much the times of each file must be moved, from lines that hold epoch time beside their own.
+    """By how much the times of each log must be moved, from lines that hold epoch time beside their own.
 
     Brokers write when they saw a client, and clients the version of a subscription, which is their clock. A client's file
     without that is held against what brokers say of the same client. Whole quarters of an hour are a wrong zone; what is
@@ -96,13 +97,13 @@ def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
     own: dict[str, Counter[int]] = defaultdict(Counter)
     for event in events:
         if event.name == "RocketClientCreated" and event.client_id:
-            created[event.place.file].append((event.client_id, at_of(event)))
+            created[log_of(event.place.file)].append((event.client_id, at_of(event)))
         elif event.name == "RocketConsumerConnected" and event.client_id and _int(event.fields.get("seen_ms")):
             epoch = _int(event.fields.get("seen_ms")) * 1000
             seen[event.client_id].append(epoch)
-            own[event.place.file].update(_quarters(epoch - at_of(event)))
+            own[log_of(event.place.file)].update(_quarters(epoch - at_of(event)))
         elif event.name == "RocketClockShown":
-            own[event.place.file].update(_quarters(_int(event.fields.get("clock_ms")) * 1000 - at_of(event)))
+            own[log_of(event.place.file)].update(_quarters(_int(event.fields.get("clock_ms")) * 1000 - at_of(event)))
     shifts = {file: counts.most_common(1)[0][0] * QUARTER_US for file, counts in own.items() if counts}
     for file, starts in created.items():
         for client_id, at in starts if file not in shifts else ():
@@ -134,7 +135,7 @@ class Registry:
 
     def feed(self, event: Event, at: int) -> Life | None:
         """Take an event of the rest (`models.rocketmq.parts`); gives the life that it belongs to."""
-        file = event.place.file
+        file = event.place.log
         if event.name == "RocketConsumerStarting" and event.group:
             self._client_of.pop(file, None)
             self._pending[file] = self._begin(event.group, event, at)
@@ -161,8 +162,8 @@ class Registry:
 
     def life_at(self, event: Event) -> Life:
         """The life that an event belongs to that names a group, once all of the rest is read."""
-        lives = self._by_file[event.place.file, event.group or ""]
-        return lives[0] if len(lives) == 1 else lives[bisect_right(lives, event.place.byte_offset, key=_begun_in) - 1]
+        lives = self._by_file[event.place.log, event.group or ""]
+        return lives[0] if len(lives) == 1 else lives[bisect_right(lives, event.place.position, key=_begun_in) - 1]
 
     def finish(self) -> None:
         """All events are read: who began anew in the same file was gone with its last line."""
@@ -173,8 +174,8 @@ class Registry:
         self.lives.sort(key=lambda life: (life.begun_at, life.file))
 
     def _begin(self, group: str, event: Event, at: int) -> Life:
-        file = event.place.file
-        life = Life(group, file, at, event.place.byte_offset, client_id=self._client_of.get(file, ""), last_at=at, first=event)
+        file = event.place.log
+        life = Life(group, file, at, event.place.position, client_id=self._client_of.get(file, ""), last_at=at, first=event)
         self._open[file][group] = life
         self._by_file[file, group].append(life)
         self.lives.append(life)

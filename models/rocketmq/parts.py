@@ -6,7 +6,7 @@ clients, lists and routes is read first, and then each topic by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from models.events import EVENTS, Event, Witness
@@ -59,8 +59,8 @@ Key = tuple[str, str]
 class Parts(Protocol):
     """The heeded events of one cluster. What one file holds comes in its order; files come one after another, in any order."""
 
-    def rest(self) -> Iterator[Event]:
-        """All but what is read by topic, and of that the first that each client's file says of each group."""
+    def rest(self, files: Collection[str] | None = None) -> Iterator[Event]:
+        """All but what is read by topic, and of that the first that each client's file says of each group; of some files only."""
 
     def topics(self) -> Sequence[Key]:
         """Groups and topics of which something is said, sorted."""
@@ -86,8 +86,8 @@ class EventParts:
                 met.add((event.place.file, event.group))
                 self._rest.append(event)
 
-    def rest(self) -> Iterator[Event]:
-        return iter(self._rest)
+    def rest(self, files: Collection[str] | None = None) -> Iterator[Event]:
+        return (event for event in self._rest if files is None or event.place.file in files)
 
     def topics(self) -> Sequence[Key]:
         return sorted(self._topics)

@@ -54,16 +54,16 @@ class Routes:
             before, after = str(event.fields.get("route_before")), str(event.fields.get("route"))
             self._names.update(addresses_in(after))
             first = before == "null"
-            change = RouteChange(at, event.place.file, self._read(before), self._read(after), None if first else event, first)
+            change = RouteChange(at, event.place.log, self._read(before), self._read(after), None if first else event, first)
             self.changes[event.topic or ""].append(change)
             self._by_file[change.file, event.topic or ""].append(change)
             return
         if event.name == "RocketBrokerStarted":
             self._names[str(event.fields.get("address"))] = str(event.fields.get("broker"))
-            self._homes[event.place.file] = str(event.fields.get("broker"))
+            self._homes[event.place.log] = str(event.fields.get("broker"))
         elif event.name == "RocketTopicConfigured":
             topic, reads = configured_in(str(event.fields.get("after")))
-            self._told[topic].append((at, (self._homes.get(event.place.file, SOLE), reads, False)))
+            self._told[topic].append((at, (self._homes.get(event.place.log, SOLE), reads, False)))
         elif event.name == "RocketTopicRouted":
             self._registered(event, at)
         else:

@@ -86,8 +86,8 @@ class RunReader:
         run = Run(self.life, topic, min(first, at), at, event, share=share, lines=lines)
         for _, each in own:
             self._note(run, each)
-        told = self.life.not_listed_before(event.place.byte_offset)
-        if told is not None and told.heeded_in == event.place.byte_offset and at - told.at < NOT_LISTED_US:
+        told = self.life.not_listed_before(event.place.position)
+        if told is not None and told.heeded_in == event.place.position and at - told.at < NOT_LISTED_US:
             run.not_listed = told.event
         return run
 
@@ -132,5 +132,5 @@ class TopicLines:
 
     def finish(self) -> None:
         """All is said: put it on one clock."""
-        self.runs.sort(key=lambda run: (run.at, run.life.file, run.result.place.byte_offset))
-        self.locks.sort(key=lambda item: (item[0], item[1].place.file, item[1].place.byte_offset))
+        self.runs.sort(key=lambda run: (run.at, run.life.file, run.result.place.position))
+        self.locks.sort(key=lambda item: (item[0], item[1].place.log, item[1].place.position))

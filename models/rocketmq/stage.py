@@ -15,6 +15,7 @@ from typing import Any
 from models.events import Event, Witness
 from models.rocketmq.lists import SECOND_US, ClientList, How
 from models.rocketmq.lives import Life, Registry, at_of, last_of, live_on, lose, zone_shifts
+from models.rocketmq.logs import Logs, log_of
 from models.rocketmq.parts import LISTED, LOCKS, ROUTES, Parts
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import RESULTS, TopicLines
@@ -74,7 +75,7 @@ class Group:
         """Take a result line of any topic."""
         strategy = event.fields.get("strategy")
         clients = event.fields.get("client_count")
-        offset = event.place.byte_offset
+        offset = event.place.position
         told = life.not_listed_before(offset)
         if told is not None:
             told.heeded_in = min(told.heeded_in, offset)
@@ -85,7 +86,7 @@ class Group:
         if strategy:
             self.strategies.setdefault(life, Counter())[str(strategy)] += 1
             first = self.first_said.get(life)
-            if first is None or (at, offset) < (first[0], first[2].place.byte_offset):
+            if first is None or (at, offset) < (first[0], first[2].place.position):
                 self.first_said[life] = at, str(strategy), event
 
     def life_of(self, client_id: str, at: int) -> Life | None:
@@ -103,16 +104,21 @@ class RocketStage:
         self._parts = parts
         self._registry = Registry()
         self._shifts: dict[str, int] = {}
+        self._logs = Logs({})
         self.routes = Routes()
         self.tells_moves = False  # whether brokers log when shares changed
         self.last_at = until
 
     def groups(self) -> dict[str, Group]:
         """Everything but what is said of topics, by group, on one clock."""
-        self._shifts = zone_shifts(self._parts.rest())
+        first_at: dict[str, int] = {}
+        self._shifts = zone_shifts(_noting_first(self._parts.rest(), first_at))
+        self._logs = Logs(first_at)
         groups: dict[str, Group] = {}
         brokers: list[tuple[int, Event]] = []
-        for at, event in self._timed(self._parts.rest()):
+        rounds = self._logs.rounds
+        rest = self._parts.rest() if len(rounds) == 1 else (event for files in rounds for event in self._parts.rest(files))
+        for at, event in self._timed(self._logs.placed(rest)):
             self.last_at = max(self.last_at, last_of(event, at))
             if event.witness is Witness.CLIENT:
                 self._client(event, at, groups)
@@ -144,9 +150,9 @@ class RocketStage:
 
     def _of(self, group: Group, topic: str) -> Iterable[Event]:
         if not group.entangled:
-            return self._parts.of((group.name, topic))
+            return self._logs.in_order(self._parts.of((group.name, topic)))
         events = (event for each in self.topics_of(group) for event in self._parts.of((group.name, each)))
-        return sorted(events, key=lambda event: (event.place.file, event.place.byte_offset))
+        return sorted(self._logs.placed(events), key=lambda event: (event.place.log, event.place.position))
 
     def topics_of(self, group: Group) -> list[str]:
         """Topics of which something is said in a group."""
@@ -154,7 +160,9 @@ class RocketStage:
 
     def _timed(self, events: Iterable[Event]) -> Iterator[tuple[int, Event]]:
         shifts = self._shifts
-        return ((at_of(event) + shifts.get(event.place.file, 0), event) for event in events)
+        if not shifts:
+            return ((at_of(event), event) for event in events)
+        return ((at_of(event) + shifts.get(log_of(event.place.file), 0), event) for event in events)
 
     # -- clients -----------------------------------------------------------------------------------------------
 
@@ -165,11 +173,11 @@ class RocketStage:
         elif event.name == "RocketNotified" and life is not None:
             group = _group(groups, life.group)
             group.notified.append(at)
-            group.notified_in.setdefault(event.place.file, []).append(at)
+            group.notified_in.setdefault(event.place.log, []).append(at)
 
     def _topic(self, name: str, topic: str, groups: dict[str, Group]) -> None:
         """Read what all of a group must know of a topic's lines."""
-        for at, event in self._timed(self._parts.of((name, topic))):
+        for at, event in self._timed(self._logs.placed(self._parts.of((name, topic)))):
             group = _group(groups, name)
             self.last_at = max(self.last_at, last_of(event, at))
             if event.name in LOCKS:
@@ -186,26 +194,26 @@ class RocketStage:
     # -- brokers -----------------------------------------------------------------------------------------------
 
     def _read_brokers(self, told: Iterable[tuple[int, Event]], groups: dict[str, Group]) -> None:
-        brokers = sorted(_starts_first(told), key=lambda item: (item[0], item[1].place.file, item[1].place.byte_offset))
+        brokers = sorted(_starts_first(told), key=lambda item: (item[0], item[1].place.log, item[1].place.position))
         for at, event in brokers:
             if event.name in ROUTES:
                 self.routes.told(event, at)
             if event.name in {"RocketBrokerStarted", "RocketBrokerStopping"}:
                 for group in groups.values():
-                    if event.place.file in group.lists:
-                        group.lists[event.place.file].restart(at, event)
+                    if event.place.log in group.lists:
+                        group.lists[event.place.log].restart(at, event)
             if event.group is not None and event.name in LISTED:
                 self._member(_group(groups, event.group), event, at)
         _lists_of_lives(group for group in groups.values() if not group.lists)
 
     @staticmethod
     def _member(group: Group, event: Event, at: int) -> None:
-        told = group.lists.setdefault(event.place.file, ClientList(event.place.file))
+        told = group.lists.setdefault(event.place.log, ClientList(event.place.log))
         channel = str(event.fields.get("remote") or "").lstrip("/")
         who = event.client_id or ""
         if event.name == "RocketConsumerConnected":
             told.connect(_milliseconds(event, at), channel, who, event)
-            group.tables.setdefault(event.place.file, TopicTable()).connected(who, at)
+            group.tables.setdefault(event.place.log, TopicTable()).connected(who, at)
         elif event.name == "RocketConsumerUnregistered":
             told.leave(_unregistered(group, who, at), channel, How.UNREGISTERED, who, event)
         elif event.name == "RocketConsumerLost":
@@ -217,7 +225,7 @@ class RocketStage:
         else:  # RocketTopicSubscribed, RocketTopicUnsubscribed, RocketSubscriptionChanged
             if event.topic:
                 group.subscribed.append((at, event))
-            group.tables.setdefault(event.place.file, TopicTable()).changed(event, at, told.versions[-1])
+            group.tables.setdefault(event.place.log, TopicTable()).changed(event, at, told.versions[-1])
         if event.name in VERSIONED:
             _note_version(group, event)
 
@@ -230,6 +238,13 @@ def _note_version(group: Group, event: Event) -> None:
         group.versions.setdefault(topic, []).append(version * 1000)
 
 
+def _noting_first(events: Iterable[Event], first_at: dict[str, int]) -> Iterator[Event]:
+    """The same events; notes when each file begins."""
+    for event in events:
+        first_at.setdefault(event.place.file, at_of(event))
+        yield event
+
+
 def _starts_first(told: Iterable[tuple[int, Event]]) -> Iterable[tuple[int, Event]]:
     """A broker says that it is up when clients are connected already: what it forgot, it forgot before they came."""
     connected: dict[str, list[int]] = defaultdict(list)
@@ -239,10 +254,10 @@ def _starts_first(told: Iterable[tuple[int, Event]]) -> Iterable[tuple[int, Even
             started.append((at, event))
             continue
         if event.name == "RocketConsumerConnected":
-            connected[event.place.file].append(at)
+            connected[event.place.log].append(at)
         yield at, event
     for at, event in started:
-        yield min((came - 1 for came in connected[event.place.file] if at - BOOT_US <= came <= at), default=at), event
+        yield min((came - 1 for came in connected[event.place.log] if at - BOOT_US <= came <= at), default=at), event
 
 
 def _group(groups: dict[str, Group], name: str) -> Group:
