@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 
 from models.kafka.coordinator.choices import FirstChoice
+from models.kafka.coordinator.coordinator import Coordinator as ClassicCoordinator
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.errors import Error as CoordinatorError
 from models.kafka.coordinator.errors import Fault as BrokerFault
@@ -24,7 +28,7 @@ from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.consumer import Consumer, Phase
 from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario
 from models.kafka.simulation.simulation import Simulation
-from models.kafka.simulation.world import Served, World
+from models.kafka.simulation.world import Said, Served, World
 
 
 def test_an_illegal_step_is_a_fault_and_not_taken() -> None:
@@ -32,6 +36,23 @@ def test_an_illegal_step_is_a_fault_and_not_taken() -> None:
     with pytest.raises(BrokerFault, match="can't move from Empty to Stable"):
         group.move(State.STABLE, 1)
     assert (group.state, group.state_since_ms) == (State.EMPTY, 0)
+
+
+@pytest.mark.parametrize(("version", "beyond_ms"), [("2.0", 1), ("2.1", 0), ("4.0.0", 0)])
+def test_the_end_of_a_group_whose_client_fixed_it_itself_can_be_told(version: str, beyond_ms: int) -> None:
+    """The first clean-up after that; until 2.0 an offset is expired from the moment after on."""
+    policy = policy_for(version)
+    settings = replace(default_settings(policy), retention_check_interval_ms=10_000)
+    coordinator = ClassicCoordinator(policy, settings)
+    coordinator.handle(Commit(1, "g", {("t", 0): 1}, "", -1, retention_ms=30_000))
+    assert coordinator.gone_after_ms("g") == 30_000 + (10_000 if beyond_ms else 0)
+
+
+def test_a_client_that_was_cut_off_while_it_joined_joins_once_more() -> None:
+    cut = Fault(kind="network_cut", at_ms=4_000, for_ms=1_500)
+    scenario = Scenario(duration_ms=30_000, closes=False, groups=(GroupPlan(members=2),), faults=(cut,))
+    joins = [each for each in Simulation(scenario, "2.8.2", 1).run() if isinstance(each, Said) and each.message == "kafka.client.joining"]
+    assert sorted(Counter(each.fields["client_id"] for each in joins).values()) == [2, 3]  # an id is handed out to each first
 
 
 def test_a_wait_for_syncs_of_another_generation_ends_without_effect() -> None:

@@ -84,3 +84,20 @@ def test_who_goes_while_another_ones_locks_stand_never_got_its_queues() -> None:
     history = logs.without("c2").history(until=120)
 
     assert [row.queue for row in history.queue_ownership if row.owners == ["c2"]] == ["broker-a:2", "broker-a:3"]
+
+
+def test_an_order_to_reset_offsets_takes_the_queues_of_all_clients_away_for_a_while() -> None:
+    """Every client of the group is told, so one without a file drops its queues and takes them anew as the others do."""
+    logs = two_clients()
+    logs.say("c1", 30, "RocketResetOrdered", group="billing", topic="orders", address="10.0.0.1:10911")
+    history = logs.without("c2").history(until=90)
+
+    held = [
+        (
+            round(((row.started_at or 0) - START) / SECOND),
+            None if row.ended_at is None else round((row.ended_at - START) / SECOND),
+        )
+        for row in history.queue_ownership
+        if row.owners == ["c2"] and row.queue == "broker-a:2"
+    ]
+    assert held == [(11, 30), (40, None)]

@@ -93,9 +93,7 @@ class Truth:
     # -- what it is told ---------------------------------------------------------------------------------------
 
     def watch(self, change: Moved | Deed) -> None:
-        """Something that a coordinator did. What it could not write, and took back, was not."""
-        if isinstance(change, Deed) and change.undone:
-            return
+        """Something that a coordinator did."""
         if isinstance(change, Moved):
             self._step(change)
         elif change.event in MODERN_DEEDS:
