@@ -24,9 +24,12 @@ QUEUES_MAX = 1_000_000
 def allocate(
     asked: Asked,
     queues: Annotated[
-        list[str] | None, typer.Option("--queues", metavar="BROKER=N", help="How many queues can be read from a broker. Repeatable.")
+        list[str] | None,
+        typer.Option("--queues", metavar="BROKER=N", help="How many queues can be read from a broker. Repeatable, or with commas."),
     ] = None,
-    clients: Annotated[list[str] | None, typer.Option("--client", metavar="ID", help="A client of the group. Repeatable.")] = None,
+    clients: Annotated[
+        list[str] | None, typer.Option("--client", "--clients", metavar="ID", help="A client of the group. Repeatable, or with commas.")
+    ] = None,
     strategy: Annotated[
         str | None, typer.Option("--strategy", metavar="NAME", help="As clients print it: AVG, AVG_BY_CIRCLE, CONSISTENT_HASH and so on.")
     ] = None,
@@ -53,7 +56,7 @@ def allocate(
     """
     from models.rocketmq.allocation import moves
 
-    shared = _start(asked, queues or (), clients or (), topic)
+    shared = _start(asked, _parted(queues), _parted(clients), topic)
     chosen = _strategy(strategy or shared.strategy, virtual_nodes, rooms)
     before = _shares(chosen, shared.topic, shared.reads, shared.clients)
     changed = bool(with_client or without_client or with_queues)
@@ -72,6 +75,11 @@ def allocate(
 
         Output().write("".join(f"{line}\n" for line in _lines(after or before, moved, changed=changed)))
     return codes.GOOD
+
+
+def _parted(texts: Sequence[str] | None) -> list[str]:
+    """Values of an option that may hold several; commas stand in no id that a client makes."""
+    return [part.strip() for text in texts or () for part in text.split(",") if part.strip()]
 
 
 def _start(asked: Asked, queues: Sequence[str], clients: Sequence[str], topic: str | None) -> Shared:

@@ -29,6 +29,10 @@ def test_blocks_and_circles(cli: Cli) -> None:
     assert shares(cli, "--queues", "b=4", *THREE, "--strategy", "AVG_BY_CIRCLE") == {"c1": ["b:0", "b:3"], "c2": ["b:1"], "c3": ["b:2"]}
 
 
+def test_several_in_one_option(cli: Cli) -> None:
+    assert shares(cli, "--queues", "a=1,b=2", "--clients", "c1, c2,c3") == shares(cli, "--queues", "a=1", "--queues", "b=2", *THREE)
+
+
 def test_a_client_that_goes_moves_more_than_its_own_queues(cli: Cli) -> None:
     done = cli("allocate", "--queues", "a=8", *THREE, "--without-client", "c3", "--json")
 
