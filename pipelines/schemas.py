@@ -31,6 +31,7 @@ __all__ = [
     "json_ready",
     "table_of",
     "to_json",
+    "without_run",
 ]
 
 CONTRACT: dict[str, str] = {
@@ -86,6 +87,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def table_of(row: object) -> Table:
     """The table that a row dataclass belongs to."""
     return TABLES[ROW_TABLES[type(row)]]
+
+
+def without_run(table: str) -> pa.Schema:
+    """The columns of a table but for the run, which is added as a row is written."""
+    return pa.schema([field for field in TABLES[table].arrow_schema() if field.name != "run_id"])
 
 
 def instant_text(at: int | datetime | None) -> str | None:

@@ -72,6 +72,12 @@ _LOCAL = {
     "spark.sql.adaptive.enabled": "false",
 }
 
+# A run over little input is made of small queries alone, each of another form: compiling them costs a third of it.
+_SMALL = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 _MAX_LOCAL_SHUFFLE_PARTITIONS = 8
 
 _SETTING = re.compile(r"(?P<key>[^#\s=][^\s=]*)(?:\s*=\s*|\s+)(?P<value>.*)")
@@ -146,13 +152,13 @@ def known_settings(conf: Mapping[str, str]) -> dict[str, str]:
     return _configured(conf, _spark_home())
 
 
-def session_settings(conf: Mapping[str, str], configured: Mapping[str, str], spark_home: Path) -> dict[str, str]:
-    """Settings for a new session: `conf` unchanged, and ours where the user has set nothing."""
+def session_settings(conf: Mapping[str, str], configured: Mapping[str, str], spark_home: Path, *, small: bool = False) -> dict[str, str]:
+    """Settings for a new session: `conf` unchanged, and ours where the user has set nothing. `small`: there is little to do."""
     master = configured.get("spark.master", "local[*]")
     ours = {"spark.master": master, "spark.app.name": "groupscope", **_ALWAYS}
     if master.startswith("local"):
         partitions = max(2, min(os.cpu_count() or 2, _MAX_LOCAL_SHUFFLE_PARTITIONS))
-        ours |= {**_LOCAL, "spark.sql.shuffle.partitions": str(partitions)}
+        ours |= {**_LOCAL, **(_SMALL if small else {}), "spark.sql.shuffle.partitions": str(partitions)}
     extensions = configured.get("spark.sql.extensions", "")
     if DELTA_EXTENSION not in extensions:
         extensions = ",".join(filter(None, [extensions, DELTA_EXTENSION]))
@@ -181,8 +187,8 @@ def has_session() -> bool:
     return SparkSession.getActiveSession() is not None
 
 
-def get_session(conf: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of this process. A running one is respected: nothing of it is changed.
+def get_session(conf: Mapping[str, str] | None = None, *, small: bool = False) -> SparkSession:
+    """The session of this process. A running one is respected: nothing of it is changed. `small`: there is little to do with it.
 
     Raises NoDelta where a running session lacks Delta's extension.
     """
@@ -197,7 +203,7 @@ def get_session(conf: Mapping[str, str] | None = None) -> SparkSession:
         return SparkSession.builder.getOrCreate()
     spark_home = _spark_home()
     configured = _configured(conf or {}, spark_home)
-    settings = session_settings(conf or {}, configured, spark_home)
+    settings = session_settings(conf or {}, configured, spark_home, small=small)
     if settings.get("spark.master", configured.get("spark.master", "")).startswith("local"):
         _prepare_workers()
     builder = SparkSession.builder

@@ -1,16 +1,17 @@
 """The warehouse: Delta tables below one URI, written so that a second try changes nothing.
 
 A table is replaced slice by slice, and within a slice only rows that differ are written: an unchanged row keeps its
-file and its `run_id`, and a run that finds nothing new makes no new version. Each write carries the run's number as
-a Delta transaction of the run's application id, so the same write is never applied twice.
+`run_id`, and a run that finds nothing new makes no new version. Each write carries the run's number as a Delta
+transaction of the run's application id, so the same write is never applied twice. Where rows are few they are compared
+in this process, and a table that is small as a whole is written anew: both cost less than a MERGE of any size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable as Log
@@ -20,12 +21,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import MapType, StructType
 
-from pipelines import delta
+from pipelines import delta, few
 from pipelines.columns import INSTANT
 from pipelines.errors import TableMismatch
 from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
 from pipelines.points import reached
 from pipelines.schemas import TABLES, Table
+from pipelines.scopes import Scope
 from pipelines.uris import is_uri, warehouse_uri
 
 RUN_ID = "run_id"
@@ -65,16 +67,12 @@ class Change:
         return bool(self.inserted or self.updated or self.deleted)
 
 
-def in_slices(table: Table, slices: Iterable[tuple[str | None, ...]]) -> Column:
-    """Rows that belong to one of the slices; None in a slice means null."""
-    wanted = [tuple(values) for values in slices]
-    conditions = []
-    if len(table.slice) == 1:
-        return F.col(table.slice[0]).isin([value for (value,) in wanted])
-    for values in wanted:
-        same = [F.col(name).eqNullSafe(F.lit(value)) for name, value in zip(table.slice, values, strict=True)]
-        conditions.append(reduce(Column.__and__, same))
-    return reduce(Column.__or__, conditions, F.lit(False))
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Whoever wants to know what a replacement changes: `told` gets what these columns hold in rows that change, before and after."""
+
+    columns: Sequence[str]
+    told: Callable[[Iterable[tuple[Any, ...]]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +203,37 @@ class Warehouse:
             reader = reader.option("versionAsOf", version)
         return reader.load(self.path(name))
 
+    def few(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """Rows as they are now, read without Spark; None where they are not few, or on no disk of this machine."""
+        if not self._local:
+            return None
+        table = TABLES[name]
+        rows = few.read_few(self.path(name), columns or table.column_names, None if scope is None else scope.arrow)
+        return None if rows is None else few.conformed(table, rows)
+
+    def rows(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """Rows as they are now, which the caller knows to fit into this process."""
+        rows = self.few(name, scope, columns)
+        return self._within(name, scope).select(*columns or TABLES[name].column_names).toArrow() if rows is None else rows
+
+    def frame(self, name: str, scope: Scope | None = None) -> DataFrame:
+        """Rows as they are now, for Spark: from this process where they are few, which spares it the table's log."""
+        rows = self.few(name, scope)
+        return self._within(name, scope) if rows is None else few.framed(self.spark, rows)
+
+    def _within(self, name: str, scope: Scope | None) -> DataFrame:
+        return self.read(name) if scope is None else self.read(name).where(scope.column)
+
     def append(self, name: str, rows: DataFrame, stamp: Stamp, part: str = "") -> None:
         """Append rows that have every column of the table."""
+        self._write(name, rows, stamp, part, "append")
+
+    def _write(self, name: str, rows: DataFrame, stamp: Stamp, part: str, mode: str) -> None:
         table = TABLES[name]
         (
             rows.to(table.spark_schema())
             .write.format("delta")
-            .mode("append")
+            .mode(mode)
             .option("txnAppId", f"{stamp.application}/{name}{part}")
             .option("txnVersion", stamp.run_number)
             .option("userMetadata", stamp.run_id)
@@ -226,39 +248,85 @@ class Warehouse:
     def replace(
         self,
         name: str,
-        rows: DataFrame,
+        rows: DataFrame | pa.Table,
         stamp: Stamp,
-        scope: Column | None = None,
+        scope: Scope | None = None,
         part: str = "",
         count: int | None = None,
-        watch: Callable[[DataFrame], None] | None = None,
+        watch: Watch | None = None,
     ) -> Change:
         """Make the table's rows within `scope` (all, where there is none) equal to `rows`, and write only what differs.
 
         `rows` has the table's columns but `run_id`. Rows of equal content keep their `run_id`.
         A table that is written twice in one run needs two values of `part`. `count` is the number of `rows`, where it is known.
-        `watch` is shown what is about to change, with the rows as they were in `_old`; not where the table was empty.
+        `watch` is told what is about to change, before and after; not where the table was empty.
         """
+        reached(f"before {name}{part}")
+        if not isinstance(rows, pa.Table) and count is not None and count <= few.ROWS:
+            rows = rows.toArrow()
+        change = self._replace_few(name, rows, stamp, scope, part, watch) if isinstance(rows, pa.Table) else None
+        if change is None:
+            frame = few.framed(self.spark, rows) if isinstance(rows, pa.Table) else rows
+            change = self._replace_many(name, frame, stamp, scope, part, count, watch)
+        reached(f"after {name}{part}")
+        return change
+
+    def _replace_few(self, name: str, rows: pa.Table, stamp: Stamp, scope: Scope | None, part: str, watch: Watch | None) -> Change | None:
+        """As `replace`, in this process; None where the stored rows are too many for that."""
+        table = TABLES[name]
+        wanted = few.conformed(table, rows)
+        if self.is_empty(name):
+            if wanted.num_rows:
+                self._write_few(name, wanted, stamp, part, "append")
+            return Change(inserted=wanted.num_rows)
+        present = self.few(name, scope)
+        if present is None:
+            return None
+        differing = few.compare(table, wanted, present.drop_columns([RUN_ID]))
+        change = Change(differing.inserted, differing.before.num_rows, differing.gone.num_rows)
+        if not change:
+            return change
+        if watch is not None:
+            watch.told(few.distinct([differing.rows, differing.gone, differing.before], watch.columns))
+        whole = None if differing.only_new else self.few(name)
+        if differing.only_new:
+            self._write_few(name, differing.rows, stamp, part, "append")
+        elif whole is not None:
+            stay = few.without(table, whole, differing.replaced(table))
+            self._write_few(name, differing.rows, stamp, part, "overwrite", stay)
+        else:
+            rows_of = {_INSERT: differing.rows, _DELETE: differing.gone}
+            tagged = [part_.append_column(_ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
+            self._merge(table, self.spark.createDataFrame(pa.concat_tables(tagged)), stamp, part)
+        return change
+
+    def _write_few(self, name: str, rows: pa.Table, stamp: Stamp, part: str, mode: str, more: pa.Table | None = None) -> None:
+        """Write rows of this run, with others that have their `run_id`, as one file."""
+        stamped = few.conformed(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
+        whole = stamped if more is None else pa.concat_tables([more, stamped])
+        self._write(name, few.framed(self.spark, whole).coalesce(1), stamp, part, mode)
+
+    def _replace_many(
+        self, name: str, rows: DataFrame, stamp: Stamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
+    ) -> Change:
         table = TABLES[name]
         wanted = rows.to(_without_run(table))
-        reached(f"before {name}{part}")
         if self.is_empty(name):
-            change = Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
-            reached(f"after {name}{part}")
-            return change
-        present = self.read(name) if scope is None else self.read(name).where(scope)
+            return Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
+        present = self._within(name, scope)
         if count == 0 and not present.take(1):  # nothing was there and nothing is to be: no need to compare
             return Change()
         differing = difference(table, wanted, present, old=watch is not None).persist()
         try:
             change = Change(*_counted(differing, (_INSERT, _UPDATE, _DELETE)))
             if change and watch is not None:
-                watch(differing)
+                changed = differing.where(F.col(_OLD).isNotNull())
+                before = changed.select(*(F.col(f"{_OLD}.{column}").alias(column) for column in watch.columns))
+                watch.told(map(tuple, differing.select(*watch.columns).unionByName(before).distinct().toLocalIterator()))
             if change:
                 self._apply(table, differing.drop(_OLD), change, stamp, part)
         finally:
             differing.unpersist()
-        reached(f"after {name}{part}")
         return change
 
     def _fill(self, name: str, rows: DataFrame, stamp: Stamp, part: str, count: int | None) -> int:
@@ -274,10 +342,13 @@ class Warehouse:
             held.unpersist()
 
     def _apply(self, table: Table, differing: DataFrame, change: Change, stamp: Stamp, part: str) -> None:
-        changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
         if not change.updated and not change.deleted:
-            self.append(table.name, changes.drop(_ACTION), stamp, part)
-            return
+            self.append(table.name, differing.drop(_ACTION).withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part)
+        else:
+            self._merge(table, differing, stamp, part)
+
+    def _merge(self, table: Table, differing: DataFrame, stamp: Stamp, part: str) -> None:
+        changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
         path = self.path(table.name)
         self._in_transaction(
             f"{stamp.application}/{table.name}{part}",

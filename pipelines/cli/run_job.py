@@ -119,6 +119,7 @@ def run(
         rebuild=rebuild,
         thresholds=asdict(loaded.quality),
         data_docs=data_docs,
+        again=seconds is not None,
     )
     followers = Followers(place, loaded, talk, log_json, metrics, report, *_alerts(alert, alert_at))
     followers = replace(followers, redaction=given.read.redaction)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from parsers.reader import Discovery, ReadOptions
+from parsers.reader import Discovery, ReadOptions, SourceFile
+from parsers.resume import Start
 from pipelines.errors import NeedsRebuild
 from pipelines.jobs.ledger import Plan, known_files, plan
 from pipelines.jobs.states import State
@@ -16,6 +17,14 @@ from pipelines.stages import options_id
 
 FileRow = dict[str, Any]
 _STALE_NAMED = 3
+
+_PACKED = 16
+"""Compressed logs are about so many times as long."""
+
+
+def bytes_of(sources: Iterable[tuple[SourceFile, Start | None]]) -> int:
+    """How much there is to read of files from these places on, as far as can be told before."""
+    return sum((source.size_bytes - (start.offset if start else 0)) * (1 if source.plain else _PACKED) for source, start in sources)
 
 
 def stored_files(table: pa.Table) -> dict[str, FileRow]:

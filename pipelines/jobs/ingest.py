@@ -7,30 +7,36 @@ tables may hold by half, and finds there what it would write.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from parsers.reader import Discovery, ReadOptions, SourceFile
 from parsers.reports import whole_report
 from parsers.resume import Start
+from pipelines import scopes
 from pipelines.clusters import ClusterNames
-from pipelines.jobs.files import FileRow, plan_of, stored_files
+from pipelines.jobs.files import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ledger import Plan
 from pipelines.jobs.states import FILE, State, file_report, file_state, parse_states, state_rows
-from pipelines.schemas import TABLES
+from pipelines.schemas import without_run
+from pipelines.scopes import Scope
 from pipelines.stages import log_file_row, name_files, refused_row
-from pipelines.tables import Change, Stamp, Warehouse
+from pipelines.tables import Change, Stamp, Warehouse, Watch
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
 from pipelines.transforms.kept import Kept, kept_rows
-from pipelines.transforms.parsed import of_kind, parsed, reports
+from pipelines.transforms.parsed import Records, parsed, reports
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
+
+FEW_BYTES = 8 << 20
+"""Records of so many bytes are few enough to be held by the driver."""
 
 
 @dataclass(slots=True)
@@ -58,14 +64,15 @@ class Touched:
 @dataclass(slots=True)
 class Ingested:
     """What an ingest did. `known` are all rows of `log_files` after it, `files` those of this input's files, `scopes` the
-    rows that may have changed, by table."""
+    rows that may have changed, by table, and `ledger` the paths whose rows in `log_files` may have."""
 
     known: list[FileRow] = field(default_factory=list)
     files: list[FileRow] = field(default_factory=list)
     touched: Touched = field(default_factory=Touched)
     read: list[str] = field(default_factory=list)
     changes: dict[str, Change] = field(default_factory=dict)
-    scopes: dict[str, Column] = field(default_factory=dict)
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    ledger: set[str] = field(default_factory=set)
 
 
 def ingest(
@@ -79,13 +86,13 @@ def ingest(
     forget: bool = False,
 ) -> Ingested:
     """Bring bronze and silver up to date with the files found; `forget` what is read no more."""
-    stored = stored_files(warehouse.read("log_files").toArrow())
-    states = parse_states(warehouse.read("state_snapshots").select("kind", "subject", "state", "model_version").toArrow().to_pylist(), FILE)
+    stored = stored_files(warehouse.rows("log_files"))
+    states = parse_states(warehouse.rows("state_snapshots", scopes.equals("kind", FILE)).to_pylist(), FILE)
     todo = plan_of(stored, states, found, options, rebuild=rebuild)
     if forget:
         todo.renamed.clear()
         todo.gone |= stored.keys() - {source.name for source, _ in todo.read}
-    records = parsed(warehouse.spark, todo.read, options, block_bytes).persist() if todo.read else None
+    records = Records(parsed(warehouse.spark, todo.read, options, block_bytes), few=bytes_of(todo.read) <= FEW_BYTES) if todo.read else None
     try:
         work = _Ingest(warehouse, found, options, stamp, block_bytes, stored, states, todo, records)
         done = work.do()
@@ -94,7 +101,7 @@ def ingest(
         return done
     finally:
         if records is not None:
-            records.unpersist()
+            records.release()
 
 
 @dataclass(slots=True)
@@ -107,7 +114,7 @@ class _Ingest:
     stored: dict[str, FileRow]
     states: dict[str, State]
     todo: Plan
-    records: DataFrame | None
+    records: Records | None
     files: dict[str, FileRow] = field(default_factory=dict)
     names: ClusterNames = field(default_factory=ClusterNames)
     done: Ingested = field(default_factory=Ingested)
@@ -170,11 +177,12 @@ class _Ingest:
     def _replace_records(self, places: _Places) -> None:
         records, warehouse = self.records, self.warehouse
         counts = _known_counts(records, places)
+        few = records is not None and records.few and not places.kept
         events = unknown = refused = None
         if records is not None:
-            events = in_file_order(of_kind(records, "events"), places.before(self.states)).withColumn("cluster", F.lit(""))
-            unknown = unknown_in_files(of_kind(records, "unknown"), self.block_bytes).withColumn("unknown_in_file_id", F.lit(""))
-            refused = of_kind(records, "rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")})
+            events = in_file_order(records.of_kind("events"), places.before(self.states)).withColumn("cluster", F.lit(""))
+            unknown = unknown_in_files(records.of_kind("unknown"), self.block_bytes).withColumn("unknown_in_file_id", F.lit(""))
+            refused = records.of_kind("rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")})
         in_files = self._rows("unknown_in_files", unknown, places, "stretch", self.block_bytes)
         rejected = with_cluster(self._rows("rejected_records", refused, places, "byte_offset"), self.names.names)
         frames = {
@@ -189,8 +197,10 @@ class _Ingest:
         for table, frame in frames.items():
             unit, position = (self.block_bytes, "stretch") if table == "unknown_in_files" else (1, "byte_offset")
             scope = self.done.scopes[table] = places.scope(position, unit)
-            watch = self._note_changes if table == "events" else None
-            self.done.changes[table] = warehouse.replace(table, frame, self.stamp, scope, count=counts.get(table), watch=watch)
+            watch = Watch(("cluster", "group", "event"), self._note_changes) if table == "events" else None
+            count = counts.get(table)
+            rows = without_run(table).empty_table() if count == 0 else frame.toArrow() if few else frame
+            self.done.changes[table] = warehouse.replace(table, rows, self.stamp, scope, count=count, watch=watch)
         if self.done.changes["unknown_in_files"]:
             touched.unknown |= places.clusters
 
@@ -201,33 +211,30 @@ class _Ingest:
         kept = kept_rows(stored, places.kept, position, unit)
         return kept if fresh is None else fresh.select(kept.columns).unionByName(kept)
 
-    def _note_changes(self, differing: DataFrame) -> None:
+    def _note_changes(self, changed: Iterable[tuple[Any, ...]]) -> None:
         """Which groups and events the changed rows are about, before and after."""
-        columns = ("cluster", "group", "event")
-        after = differing.select(*columns)
-        before = differing.select(*(F.col(f"_old.{name}").alias(name) for name in columns))
-        for row in after.unionByName(before).distinct().toLocalIterator():
-            self.done.touched.note(row["cluster"], row["group"], row["event"])
+        for cluster, group, event in changed:
+            self.done.touched.note(cluster, group, event)
 
     def _replace_states(self, states: Mapping[str, State]) -> None:
         changed = {path: state for path, state in states.items() if self.states.get(path) != state}
         gone = self.states.keys() - states.keys()
         if changed or gone:
             cluster_of = {path: self.files[path]["cluster"] for path in changed}
-            frame = self.warehouse.spark.createDataFrame(state_rows(FILE, changed, cluster_of))
-            scope = (F.col("kind") == FILE) & F.col("subject").isin(sorted(changed.keys() | gone))
-            self.done.changes["state_snapshots"] = self.warehouse.replace("state_snapshots", frame, self.stamp, scope, part="/files")
+            rows = state_rows(FILE, changed, cluster_of)
+            scope = scopes.equals("kind", FILE) & scopes.among("subject", changed.keys() | gone)
+            self.done.changes["state_snapshots"] = self.warehouse.replace("state_snapshots", rows, self.stamp, scope, part="/files")
 
     def _replace_files(self) -> None:
         files, stored = self.files, self.stored
-        schema = pa.schema([each for each in TABLES["log_files"].arrow_schema() if each.name != "run_id"])
         changed = [row for path, row in files.items() if stored.get(path) != row]
         gone = stored.keys() - files.keys()
         self.done.changes["log_files"] = Change()
         if changed or gone:
-            frame = self.warehouse.spark.createDataFrame(pa.Table.from_pylist(changed, schema=schema))
-            scope = self.done.scopes["log_files"] = F.col("path").isin(sorted({row["path"] for row in changed} | gone))
-            self.done.changes["log_files"] = self.warehouse.replace("log_files", frame, self.stamp, scope)
+            rows = pa.Table.from_pylist(changed, schema=without_run("log_files"))
+            self.done.ledger = {row["path"] for row in changed} | gone
+            scope = self.done.scopes["log_files"] = scopes.among("path", self.done.ledger)
+            self.done.changes["log_files"] = self.warehouse.replace("log_files", rows, self.stamp, scope)
 
 
 class _Places:
@@ -281,19 +288,21 @@ class _Places:
         times = {path: states[old]["report"]["last_at"] for path, (old, _) in self.starts.items()}
         return {path: at for path, at in times.items() if at is not None}
 
-    def scope(self, position: str, unit: int) -> Column:
+    def scope(self, position: str, unit: int) -> Scope:
         """The rows that may change, of a table with a `file` and a position in units of `unit` bytes."""
-        whole = F.col("file").isin(sorted(self._files))
+        whole = scopes.among("file", self._files)
         tails = [
-            (F.col("file") == path) & (F.col(position) >= offset // unit) for path, offset in self.tails.items() if path not in self._files
+            scopes.equals("file", path) & scopes.at_least(position, offset // unit)
+            for path, offset in self.tails.items()
+            if path not in self._files
         ]
-        return reduce(Column.__or__, tails, whole)
+        return reduce(Scope.__or__, tails, whole)
 
 
-def _known_counts(records: DataFrame | None, places: _Places) -> dict[str, int]:
+def _known_counts(records: Records | None, places: _Places) -> dict[str, int]:
     """Rows that these tables will get, where that is known without making them."""
-    if records is None or places.kept:
+    if places.kept:
         return {}
-    by_kind = Counter({row["kind"]: row["count"] for row in records.groupBy("kind").count().collect()})
+    by_kind = Counter[str]() if records is None else records.counts()
     counts = {"rejected_records": by_kind["rejected"], "events": by_kind["events"]}
     return counts if by_kind["unknown"] else counts | {"unknown_in_files": 0}

@@ -6,14 +6,14 @@ with changed records are replayed, and those whose last rebalance is open: how l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from models.cluster import CLUSTER_EVENTS, ClusterFacts, fact_rows
@@ -21,12 +21,15 @@ from models.incidents import Limits
 from models.kafka.outages_readers import Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
 from parsers.redaction import Redaction
+from pipelines import few
 from pipelines.jobs.files import FileRow
 from pipelines.jobs.ingest import Touched
 from pipelines.jobs.states import CLUSTER, State, state_rows
 from pipelines.rows import events_of, to_batch
+from pipelines.scopes import Scope, among, equals, first_among, is_empty, is_null, nothing
 from pipelines.stages import OUTAGE_TABLES, ROCKET_TABLES, cluster_facts, logs_end_of, rocket_ends_of
 from pipelines.tables import Warehouse
+from pipelines.transforms.parsed import tagged_rows
 from pipelines.transforms.replay import (
     GROUP_TABLES,
     GroupReplay,
@@ -58,8 +61,10 @@ class Replayed:
     """Rows of tables, how many each has, and which stored rows they replace. `states` are those of clusters, as rows."""
 
     frames: Mapping[str, DataFrame]
+    few: Mapping[str, pa.Table]
+    """The same rows in this process, of tables of which it holds them."""
     counts: Mapping[str, int]
-    scopes: Mapping[str, Column]
+    scopes: Mapping[str, Scope]
     states: pa.Table
     groups: int
     """Groups that were replayed one by one, beside those of whole clusters."""
@@ -91,36 +96,48 @@ class _Replay:
     states: dict[str, State]
     options: ReplayOptions
     held: list[DataFrame] = field(default_factory=list)
-    frames: dict[str, DataFrame] = field(default_factory=dict)
-    scopes: dict[str, Column] = field(default_factory=dict)
+    rows: dict[str, Rows] = field(default_factory=dict)
+    scopes: dict[str, Scope] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
     """Clusters all of whose groups are replayed."""
     groups: int = 0
+    few_events: bool = False
+    """This process holds the events, so what comes of them can't be much more."""
 
     def do(self) -> Replayed:
         clusters = self.touched.clusters
         rows = [row for row in self.files if row["cluster"] in clusters and row["file_id"]]
-        events = self.warehouse.read("events").where(F.col("cluster").isin(sorted(clusters)))
+        scope = among("cluster", clusters)
+        here = self.warehouse.few("events", scope)
+        self.few_events = here is not None
+        events = self.warehouse.frame("events", scope) if here is None else few.framed(self.warehouse.spark, here)
         facts = self._facts(events, rows)
         told = {cluster: fingerprint_of(_without_end(found)) for cluster, found in facts.items()}
         changed = {cluster for cluster in facts if self.states.get(cluster, {}).get("facts") != told[cluster]}
         self.whole = self.touched.whole | changed
         nodes = {row["path"]: row["node"] for row in rows if row["node"]}
         readers = readers_of(events)
-        sources = self._group_stage(events, facts, nodes)
-        for rebalances in self._rebalances():
-            note_following(readers, rebalances)
+        self._group_stage(events, facts, nodes)
+        rebalances = self._rebalances()
+        for frame in rebalances:
+            note_following(readers, frame)
         read = {cluster: fingerprint_of(_sorted(readers.get(cluster))) for cluster in facts}
-        sources += self._outage_stage(events, facts, nodes, readers, read)
-        sources += self._rocket_stage(events, rows)
-        counts = self._counts(sources)
-        self._facts_table(facts, changed | self.touched.whole, counts)
-        self._unknown_table(rows, counts)
+        self._outage_stage(events, facts, nodes, readers, read)
+        self._rocket_stage(events, rows)
+        self._facts_table(facts, changed | self.touched.whole)
+        self._unknown_table(rows)
         after = {cluster: {"facts": told[cluster], "readers": read[cluster]} for cluster in facts}
         rows_after = state_rows(CLUSTER, after, {cluster: cluster for cluster in after})
+        return self._replayed(rows_after)
+
+    def _replayed(self, states: pa.Table) -> Replayed:
+        spark = self.warehouse.spark
+        frames = {table: rows.frame(spark) for table, rows in self.rows.items()}
+        few = {table: rows.few for table, rows in self.rows.items() if rows.few is not None}
+        counts = {table: rows.count for table, rows in self.rows.items()}
         ids = [rebalances.select("rebalance_id") for rebalances in self._rebalances()]
         whole = {"rebalances": reduce(DataFrame.unionByName, ids)} if ids else {}
-        return Replayed(self.frames, counts, self.scopes, rows_after, self.groups, whole)
+        return Replayed(frames, few, counts, self.scopes, states, self.groups, whole)
 
     def _facts(self, events: DataFrame, files: list[FileRow]) -> dict[str, ClusterFacts]:
         """The cluster stage. Few lines concern a whole cluster, so their events come to the driver."""
@@ -130,44 +147,50 @@ class _Replay:
         seen = partial(sightings_of_all, events)
         return cluster_facts(events_of(concerning), cluster_of.__getitem__, logs_end_of(files), self.options.assume, strays, seen)
 
-    def _group_stage(self, events: DataFrame, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> list[_Source]:
+    def _group_stage(self, events: DataFrame, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> None:
         groups = self._groups()
         self.groups = sum(map(len, groups.values()))
         if not self.whole and not groups:
-            return []
-        wanted = _of_groups(self.whole, groups, F.col("group"))
-        tagged = replayed(
-            events.where(wanted), GroupReplay(facts, nodes, self.options.limits, self.options.redaction), self._partitions()
-        ).persist()
-        self.held.append(tagged)
-        for table in GROUP_TABLES:
+            return
+        wanted = _of_groups(self.whole, groups, partial(among, "group"))
+        replay = GroupReplay(facts, nodes, self.options.limits, self.options.redaction)
+        stage = self._stage(replayed(events.where(wanted.column), replay, self._partitions()), GROUP_TABLES)
+        for table, rows in stage.items():
             of_stage = wanted
             if table == "incidents":  # those of outages name no rebalance
-                of_stage = (
-                    _of_groups(self.whole, groups, F.get("groups", F.lit(0))) & (F.size("outage_ids") == 0) & (F.col("system") == KAFKA)
-                )
+                of_stage = _of_groups(self.whole, groups, partial(first_among, "groups")) & is_empty("outage_ids") & equals("system", KAFKA)
             elif table == "rebalances":
-                of_stage = wanted & (F.col("system") == KAFKA)
+                of_stage = wanted & equals("system", KAFKA)
             elif table == "divergences":  # those of brokers' clocks are of no group
-                of_stage = wanted & F.col("group").isNotNull()
-            self._take(table, rows_of(table, tagged), of_stage)
-        return [_Source(tagged, GROUP_TABLES)]
+                of_stage = wanted & ~is_null("group")
+            self._take(table, rows, of_stage)
 
-    def _rebalances(self) -> Iterator[DataFrame]:
+    def _stage(self, tagged: DataFrame, tables: tuple[str, ...]) -> dict[str, Rows]:
+        """What a stage gives, by table; it is replayed once. Where rows are few, this process holds them from here on."""
+        if self.few_events:
+            return _by_table(tagged.toArrow(), tables)
+        held = tagged.persist()
+        self.held.append(held)
+        counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in held.groupBy("table").count().collect()}
+        if sum(counts.values()) > few.ROWS:
+            return {table: Rows(counts[table], held=rows_of(table, held)) for table in tables}
+        return _by_table(held.toArrow(), tables)
+
+    def _rebalances(self) -> list[DataFrame]:
         """Rebalances of these clusters as they will be: those that were replayed, and stored ones that stay."""
-        if "rebalances" in self.frames:
-            yield self.frames["rebalances"]
+        found = [self.rows["rebalances"].frame(self.warehouse.spark)] if "rebalances" in self.rows else []
         if not self.warehouse.is_empty("rebalances"):
-            replaced = self.scopes.get("rebalances", F.lit(False))
-            yield self.warehouse.read("rebalances").where(F.col("cluster").isin(sorted(self.touched.clusters)) & ~replaced)
+            stay = among("cluster", self.touched.clusters) & ~self.scopes.get("rebalances", nothing())
+            found.append(self.warehouse.frame("rebalances", stay))
+        return found
 
     def _groups(self) -> dict[str, set[str]]:
         """Groups to replay of clusters that are not replayed as a whole."""
         groups = {cluster: set(names) for cluster, names in self.touched.groups.items() if cluster not in self.whole}
         rest = sorted(self.touched.events.keys() - self.whole)
         if rest and not self.warehouse.is_empty("rebalances"):
-            lasting = F.col("cluster").isin(rest) & F.col("at_least_seconds").isNotNull() & (F.col("system") == KAFKA)
-            for row in self.warehouse.read("rebalances").where(lasting).select("cluster", "group").distinct().collect():
+            lasting = among("cluster", rest) & ~is_null("at_least_seconds") & equals("system", KAFKA)
+            for row in self.warehouse.rows("rebalances", lasting, ("cluster", "group")).to_pylist():
                 groups.setdefault(row["cluster"], set()).add(row["group"])
         return groups
 
@@ -178,64 +201,51 @@ class _Replay:
         nodes: Mapping[str, str],
         readers: Mapping[str, Readers],
         read: Mapping[str, str],
-    ) -> list[_Source]:
+    ) -> None:
         clusters = self.whole | {cluster for cluster, names in self.touched.events.items() if names & PARTITION_EVENTS}
         clusters |= {cluster for cluster in facts if self.states.get(cluster, {}).get("readers") != read[cluster]}
         if not clusters:
-            return []
-        wanted = F.col("cluster").isin(sorted(clusters))
-        broken = outages_replayed(events.where(wanted), facts, nodes, readers, self.options.limits, self._partitions()).persist()
-        self.held.append(broken)
-        for table in OUTAGE_TABLES:
+            return
+        wanted = among("cluster", clusters)
+        broken = outages_replayed(events.where(wanted.column), facts, nodes, readers, self.options.limits, self._partitions())
+        for table, rows in self._stage(broken, OUTAGE_TABLES).items():
             of_stage = wanted
             if table == "incidents":
-                of_stage = wanted & (F.size("outage_ids") > 0)
+                of_stage = wanted & ~is_empty("outage_ids")
             elif table == "divergences":
-                of_stage = wanted & F.col("group").isNull()
-            self._take(table, rows_of(table, broken), of_stage)
-        return [_Source(broken, OUTAGE_TABLES)]
+                of_stage = wanted & is_null("group")
+            self._take(table, rows, of_stage)
 
-    def _rocket_stage(self, events: DataFrame, files: list[FileRow]) -> list[_Source]:
+    def _rocket_stage(self, events: DataFrame, files: list[FileRow]) -> None:
         """Few clusters have RocketMQ: those without are spared its stage. What is open depends on how far files reach, too."""
         clusters = {row["cluster"] for row in files if row["system"] == ROCKETMQ}
         clusters |= self._without(self.touched.whole - clusters)
         if not clusters:
-            return []
-        wanted = F.col("cluster").isin(sorted(clusters))
-        rocket = rocket_replayed(
-            events.where(wanted), self._partitions(), rocket_ends_of(files), self.options.limits, self.options.redaction
-        ).persist()
-        self.held.append(rocket)
-        for table in ROCKET_TABLES:
-            self._take(table, rows_of(table, rocket), wanted & (F.col("system") == ROCKETMQ))
-        return [_Source(rocket, ROCKET_TABLES)]
+            return
+        wanted = among("cluster", clusters)
+        ends, options = rocket_ends_of(files), self.options
+        rocket = rocket_replayed(events.where(wanted.column), self._partitions(), ends, options.limits, options.redaction)
+        for table, rows in self._stage(rocket, ROCKET_TABLES).items():
+            self._take(table, rows, wanted & equals("system", ROCKETMQ))
 
     def _without(self, clusters: set[str]) -> set[str]:
         """Those of the clusters that have no files of RocketMQ, and still have rows of it: files may change their cluster."""
-        ours = F.col("cluster").isin(sorted(clusters)) & (F.col("system") == ROCKETMQ)
+        ours = among("cluster", clusters) & equals("system", ROCKETMQ)
         tables = [name for name in ROCKET_TABLES if not self.warehouse.is_empty(name)] if clusters else []
-        return {row["cluster"] for name in tables for row in self.warehouse.read(name).where(ours).select("cluster").distinct().collect()}
+        return {cluster for name in tables for cluster in self.warehouse.rows(name, ours, ("cluster",))["cluster"].to_pylist()}
 
-    def _take(self, table: str, rows: DataFrame, scope: Column) -> None:
+    def _take(self, table: str, rows: Rows, scope: Scope) -> None:
         """Rows of a stage, which replace those that it made before; two stages may fill one table."""
-        self.frames[table] = self.frames[table].unionByName(rows) if table in self.frames else rows
+        self.rows[table] = self.rows[table].joined(rows, self.warehouse.spark) if table in self.rows else rows
         self.scopes[table] = self.scopes[table] | scope if table in self.scopes else scope
 
-    def _counts(self, sources: list[_Source]) -> dict[str, int]:
-        counts = {table: 0 for source in sources for table in source.tables}
-        if sources:
-            names = [source.tagged.select("table") for source in sources]
-            counts |= {row["table"]: row["count"] for row in reduce(DataFrame.unionByName, names).groupBy("table").count().collect()}
-        return counts
-
-    def _facts_table(self, facts: Mapping[str, ClusterFacts], clusters: set[str], counts: dict[str, int]) -> None:
+    def _facts_table(self, facts: Mapping[str, ClusterFacts], clusters: set[str]) -> None:
         if clusters:
             learned = [row for cluster in sorted(clusters & facts.keys()) for row in fact_rows(facts[cluster])]
-            rows = self.warehouse.spark.createDataFrame(pa.Table.from_batches([to_batch("learned_facts", learned)]))
-            self._take("learned_facts", rows, F.col("cluster").isin(sorted(clusters)))
-            counts["learned_facts"] = len(learned)
+            rows = pa.Table.from_batches([to_batch("learned_facts", learned)])
+            self._take("learned_facts", Rows(len(learned), few=rows), among("cluster", clusters))
 
-    def _unknown_table(self, files: list[FileRow], counts: dict[str, int]) -> None:
+    def _unknown_table(self, files: list[FileRow]) -> None:
         """Records without an entry, summed over the files of their cluster."""
         clusters = self.touched.unknown | self.touched.whole
         if not clusters:
@@ -245,27 +255,48 @@ class _Replay:
             {"file": [row["path"] for row in rows], "cluster": [row["cluster"] for row in rows], "version": [None for _ in rows]},
             schema=pa.schema([("file", pa.string()), ("cluster", pa.string()), ("version", pa.string())]),
         )
-        known = F.broadcast(self.warehouse.spark.createDataFrame(named))
-        unknown = unknown_messages(self.warehouse.read("unknown_in_files").join(known, "file")).persist()
+        known = F.broadcast(few.framed(self.warehouse.spark, named))
+        in_files = self.warehouse.frame("unknown_in_files", among("file", {row["path"] for row in rows}))
+        unknown = unknown_messages(in_files.join(known, "file")).persist()
         self.held.append(unknown)
-        self._take("unknown_messages", unknown, F.col("cluster").isin(sorted(clusters)))
-        counts["unknown_messages"] = unknown.count()
+        count = unknown.count()
+        summed = Rows(count, few=unknown.toArrow()) if count <= few.ROWS else Rows(count, held=unknown)
+        self._take("unknown_messages", summed, among("cluster", clusters))
 
     def _partitions(self) -> int:
         return int(self.warehouse.spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
-    tagged: DataFrame
-    tables: tuple[str, ...]
+class Rows:
+    """Rows of one table: in this process where they are few, else with Spark."""
+
+    count: int
+    few: pa.Table | None = None
+    held: DataFrame | None = None
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The rows for Spark."""
+        return few.framed(spark, self.few) if self.held is None else self.held
+
+    def joined(self, other: Rows, spark: SparkSession) -> Rows:
+        """These rows and others of the same table."""
+        count = self.count + other.count
+        if self.few is not None and other.few is not None:
+            return Rows(count, few=pa.concat_tables([self.few, other.few]))
+        return Rows(count, held=self.frame(spark).unionByName(other.frame(spark)))
 
 
-def _of_groups(whole: set[str], groups: Mapping[str, set[str]], group: Column) -> Column:
+def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, Rows]:
+    rows = {table: tagged_rows(tagged, table, "table") for table in tables}
+    return {table: Rows(own.num_rows, few=own) for table, own in rows.items()}
+
+
+def _of_groups(whole: set[str], groups: Mapping[str, set[str]], names: Callable[[set[str]], Scope]) -> Scope:
     """Rows of whole clusters, and of some groups of others."""
-    wanted = F.col("cluster").isin(sorted(whole))
-    for cluster, names in sorted(groups.items()):
-        wanted = wanted | ((F.col("cluster") == cluster) & group.isin(sorted(names)))
+    wanted = among("cluster", whole)
+    for cluster, some in sorted(groups.items()):
+        wanted = wanted | (equals("cluster", cluster) & names(some))
     return wanted
 
 

@@ -17,7 +17,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ from parsers.reader import Discovery, ReadOptions, find_files, unmatched_globs
 from pipelines import stores
 from pipelines.errors import CannotWrite, GateFailed, JobError, NothingReadable
 from pipelines.jobs.entries import VERSIONED, Published, Run
-from pipelines.jobs.files import FileRow
+from pipelines.jobs.files import FileRow, bytes_of
 from pipelines.packages import check_packages
 from pipelines.uris import is_uri
 from pipelines.versions import catalogue_version, model_version, product_version
@@ -41,6 +40,9 @@ if TYPE_CHECKING:
     from pipelines.jobs.runs import Runs
     from pipelines.quality.gate import Result, Validation
     from pipelines.tables import Change, Stamp, Warehouse
+
+SMALL_BYTES = 32 << 20
+"""Where no more is to be read, a run is over before compiled code pays."""
 
 GOOD, SOME_REJECTED, OUR_BUG, INTERRUPTED = 0, 4, 70, 130
 _log = logging.getLogger(__name__)
@@ -65,6 +67,8 @@ class RunOptions:
     """Reading of a file that grows goes on at the last multiple of this."""
     stale_after: timedelta = timedelta(minutes=10)
     """A run of another host that gave no sign of life for so long is taken for dead."""
+    again: bool = False
+    """Other runs follow in this process, in the same Spark session."""
 
 
 @dataclass(slots=True)
@@ -103,12 +107,13 @@ def run(options: RunOptions) -> RunOutcome:
     outcome = RunOutcome(run_id=uuid.uuid4().hex, warnings=[f"no file matches {glob}" for glob in unmatched_globs(found, read)])
     outcome.timings["look"] = round(time.monotonic() - began, 3)
     entry = _entry(options, read, outcome.run_id)
-    if not options.rebuild and _spared(options, found, read, entry, outcome):
+    new = bytes_of((source, None) for source in found.files) if options.rebuild else _new_bytes(options, found, read, entry, outcome)
+    if new is None:
         return outcome
     with ThreadPoolExecutor(1) as beside:
         checker = beside.submit(_load_gates)
         with _timed(outcome, "session"), _disk_named(options.warehouse):
-            warehouse, register = _open(options)
+            warehouse, register = _open(options, small=new <= SMALL_BYTES and not options.again)
             register.start(entry)
         with _closed_on_error(register, entry, outcome, options):
             job = _Job(options, read, warehouse, register, entry, outcome, checker)
@@ -118,19 +123,19 @@ def run(options: RunOptions) -> RunOutcome:
     return outcome
 
 
-def _spared(options: RunOptions, found: Discovery, read: ReadOptions, entry: Run, outcome: RunOutcome) -> bool:
-    """Whether nothing is new, which is then written down."""
+def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: Run, outcome: RunOutcome) -> int | None:
+    """How much there is to read; None where nothing is new, which is then written down."""
     from pipelines.jobs.unchanged import nothing_new, write_down
 
     with _timed(outcome, "compare"):
         unchanged = nothing_new(options.warehouse, found, read, entry, options.stale_after)
-    if unchanged is None:
-        return False
+    if isinstance(unchanged, int):
+        return unchanged
     note_files(outcome, unchanged.files, entry.inputs, [])
     outcome.table_versions = dict(unchanged.before.table_versions)
     outcome.spared = True
     write_down(options.warehouse, entry, unchanged, outcome.exit_code, outcome.counts, outcome.timings)
-    return True
+    return None
 
 
 def note_files(outcome: RunOutcome, files: list[FileRow], inputs: Sequence[str], read: Sequence[str]) -> None:
@@ -169,12 +174,12 @@ def _writable(place: str) -> None:
         raise CannotWrite(f"{place}: the warehouse can't be written")
 
 
-def _open(options: RunOptions) -> tuple[Warehouse, Runs]:
+def _open(options: RunOptions, *, small: bool) -> tuple[Warehouse, Runs]:
     from pipelines.jobs.runs import Runs
     from pipelines.session import get_session
     from pipelines.tables import Warehouse
 
-    warehouse = Warehouse(get_session(options.spark), options.warehouse)
+    warehouse = Warehouse(get_session(options.spark, small=small), options.warehouse)
     warehouse.open_one("runs")
     return warehouse, Runs(warehouse, options.stale_after)
 
@@ -328,45 +333,40 @@ class _Job:
 
     def _check_silver(self, results: list[Result], ingested: Ingested, *, everything: bool) -> None:
         """The gate between silver and gold: rows that may have changed, or all of them."""
-        from pyspark.sql import DataFrame
-        from pyspark.sql import functions as F
-
+        from pipelines import few
         from pipelines.quality.gate import run_gate, stop_if_failed
 
-        frames: dict[str, DataFrame] = {}
+        spark, frames, counts = self.warehouse.spark, {}, {}
         for name in ("log_files", "rejected_records", "unknown_in_files", "events"):
-            rows = self.warehouse.read(name)
-            if everything or name in ingested.scopes:
-                frames[name] = rows if everything else rows.where(ingested.scopes[name])
+            if not everything and name not in ingested.scopes:
+                continue
+            scope = None if everything else ingested.scopes[name]
+            here = self.warehouse.few(name, scope)
+            frames[name] = self.warehouse.frame(name, scope) if here is None else few.framed(spark, here)
+            counts[name] = frames[name].count() if here is None else here.num_rows
         if not frames:
             return
-        sizes = [frame.agg(F.lit(name).alias("table"), F.count("*").alias("count")) for name, frame in frames.items()]
-        counts = {row["table"]: row["count"] for row in reduce(DataFrame.unionByName, sizes).collect()}
         self.checker.result()
-        results += run_gate("silver", frames, counts, self.options.thresholds, {} if everything else self._whole(frames), self.seen)
+        results += run_gate(
+            "silver", frames, counts, self.options.thresholds, {} if everything else self._whole(ingested.ledger), self.seen
+        )
         stop_if_failed(results)
 
-    def _whole(self, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    def _whole(self, changed: set[str]) -> dict[str, DataFrame]:
         """The ledger, and all rows of those files whose row in it may have changed."""
-        from pyspark.sql import functions as F
+        from pipelines.scopes import among
 
-        whole = {"log_files": self.warehouse.read("log_files")}
-        if "log_files" in frames:
-            changed = F.broadcast(frames["log_files"].select(F.col("path").alias("file")))
-            for name in ("rejected_records", "unknown_in_files", "events"):
-                whole[name] = self.warehouse.read(name).join(changed, "file", "left_semi")
-        return whole
+        whole = {name: self.warehouse.frame(name, among("file", changed)) for name in ("rejected_records", "unknown_in_files", "events")}
+        return {"log_files": self.warehouse.frame("log_files")} | (whole if changed else {})
 
     def _replay_and_write(self, files: list[FileRow], touched: Touched, stamp: Stamp, results: list[Result]) -> None:
-        from pyspark.sql import functions as F
-
         from pipelines.jobs.publish import publish
         from pipelines.jobs.replay import ReplayOptions, replay
         from pipelines.jobs.states import CLUSTER, parse_states
+        from pipelines.scopes import equals
 
         began = time.monotonic()
-        stored = self.warehouse.read("state_snapshots").where(F.col("kind") == CLUSTER)
-        states = parse_states(stored.toArrow().to_pylist(), CLUSTER)
+        states = parse_states(self.warehouse.rows("state_snapshots", equals("kind", CLUSTER)).to_pylist(), CLUSTER)
         options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction)
         with replay(self.warehouse, files, touched, states, options) as rows:
             self.outcome.timings["replay"] = round(time.monotonic() - began, 3)

@@ -14,20 +14,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
-from pipelines import delta
+from pipelines import delta, scopes
 from pipelines.errors import WarehouseBusy
 from pipelines.jobs.entries import FAILED, PUBLISHED, RUNNING, RUNS, Published, Run, held, holds, published_from
 from pipelines.jobs.owner import Owner
 from pipelines.points import reached
 from pipelines.schemas import TABLES
+from pipelines.scopes import Scope
 from pipelines.tables import Warehouse
 
 ALIVE_SECONDS = 60.0
@@ -54,13 +56,13 @@ class Runs:
     def start(self, run: Run) -> None:
         """Take the warehouse, or raise WarehouseBusy. Runs that ended without a word are closed."""
         self._here = run.host
-        rows = self._rows(F.lit(True)).select("run_id", "run_number", "status", "owner", "seen_at").toArrow().to_pylist()
+        rows = self._rows()
         self._refuse_if_held([row for row in rows if row["status"] == RUNNING])
         run.run_number = 1 + max((row["run_number"] for row in rows), default=0)
         reached("before entry")
         self._append(run)
         reached("after entry")
-        rows = self._rows(F.col("run_id") != run.run_id).select("run_id", "run_number", "status", "owner", "seen_at").toArrow().to_pylist()
+        rows = [row for row in self._rows() if row["run_id"] != run.run_id]
         others = [row for row in rows if row["status"] == RUNNING]
         first = self._first_of([run.run_id, *(row["run_id"] for row in others)]) if others else run.run_id
         if first != run.run_id:
@@ -78,8 +80,8 @@ class Runs:
 
     def last_published(self) -> Published | None:
         """The run whose tables readers see."""
-        found = self._rows(F.col("status") == PUBLISHED).orderBy(F.desc("run_number")).limit(1).toArrow().to_pylist()
-        return published_from(found[0]) if found else None
+        found = self._rows(scopes.equals("status", PUBLISHED))
+        return published_from(max(found, key=itemgetter("run_number"))) if found else None
 
     def finish(
         self,
@@ -109,7 +111,7 @@ class Runs:
         reached(f"after {status}")
 
     def _is(self, run: Run, status: str) -> bool:
-        return bool(self._rows((F.col("run_id") == run.run_id) & (F.col("status") == status)).limit(1).collect())
+        return any(row["status"] == status for row in self._rows(scopes.equals("run_id", run.run_id)))
 
     def takes_over(self, run: Run, before: Published) -> None:
         """This entry publishes what an earlier run has made, so it has that run's options and versions."""
@@ -136,7 +138,7 @@ class Runs:
         """Remove entries of runs that ended before that time, but for the last published one; say how many."""
         kept = self.before.run_number if self.before is not None else -1
         old = f"ended_at < {delta.literal(before)} AND run_number != {kept}"
-        count = self._rows(F.expr(old)).count()
+        count = self._warehouse.read(RUNS).where(old).count()
         if count:
             _again(lambda: delta.delete(self._warehouse.spark, self._path, old))
         return count
@@ -175,8 +177,9 @@ class Runs:
             _log.warning("this Spark gives no second session: the run gives no signs of life")
             return None
 
-    def _rows(self, condition: Column) -> DataFrame:
-        return self._warehouse.read(RUNS).where(condition)
+    def _rows(self, scope: Scope | None = None) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._warehouse.rows(RUNS, scope).to_pylist()
+        return rows
 
     def _refuse_if_held(self, running: list[dict[str, Any]]) -> None:
         for row in running:

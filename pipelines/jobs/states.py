@@ -12,7 +12,7 @@ from models.ids import make_id
 from parsers.reader import SourceFile
 from parsers.reports import join_parts
 from parsers.resume import Start, checkpoints
-from pipelines.schemas import TABLES
+from pipelines.schemas import without_run
 from pipelines.versions import catalogue_version, model_version
 
 FILE, CLUSTER = "file", "cluster"
@@ -30,7 +30,6 @@ def parse_states(rows: Iterable[Mapping[str, Any]], kind: str) -> dict[str, Stat
 
 def state_rows(kind: str, states: Mapping[str, State], cluster_of: Mapping[str, str]) -> pa.Table:
     """Rows of the table, but for their run; `cluster_of` names the cluster of a subject."""
-    schema = pa.schema([each for each in TABLES["state_snapshots"].arrow_schema() if each.name != "run_id"])
     rows = [
         {
             "cluster": cluster_of[subject],
@@ -43,7 +42,7 @@ def state_rows(kind: str, states: Mapping[str, State], cluster_of: Mapping[str, 
         }
         for subject, state in sorted(states.items())
     ]
-    return pa.Table.from_pylist(rows, schema=schema)
+    return pa.Table.from_pylist(rows, schema=without_run("state_snapshots"))
 
 
 def file_report(before: State | None, start: Start | None, parts: Sequence[Part]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from parsers.reader import Discovery, ReadOptions
 from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
 from pipelines.jobs.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, VERSIONED, Published, Run, held, holds, published_from
-from pipelines.jobs.files import FileRow, plan_of, stored_files
+from pipelines.jobs.files import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ledger import Plan
 from pipelines.jobs.states import FILE, parse_states
 from pipelines.schemas import TABLES
@@ -38,18 +38,19 @@ class Unchanged:
     files: list[FileRow]
 
 
-def nothing_new(place: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta) -> Unchanged | None:
-    """The state of a warehouse that needs no work, after which the run is written down; None where Spark has to look.
+def nothing_new(place: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta) -> Unchanged | int:
+    """The state of a warehouse that needs no work, after which the run is written down; or how many bytes Spark has to read.
 
     Raises WarehouseBusy where another run holds it, and NeedsRebuild where the tables were made otherwise.
     """
     try:
-        return _nothing_new(warehouse_uri(place), found, options, run, stale_after)
+        looked = _nothing_new(warehouse_uri(place), found, options, run, stale_after)
     except JobError:
         raise
     except Exception as error:  # a store that delta-rs can't reach, or a warehouse that was never made
         _log.debug("the tables' logs can't be read without Spark: %s", error)
-        return None
+        looked = None
+    return bytes_of((source, None) for source in found.files) if looked is None else looked
 
 
 def check_versions(before: Published, run: Run) -> None:
@@ -71,7 +72,7 @@ def _of(options: Mapping[str, Any], name: str) -> str:
     return fingerprint_of(options.get(name) or {})
 
 
-def _nothing_new(uri: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta) -> Unchanged | None:
+def _nothing_new(uri: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta) -> Unchanged | int | None:
     runs = open_table(f"{uri}/{TABLES[RUNS].path}")
     rows = runs.to_pyarrow_table(columns=["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
     for row in rows:
@@ -91,9 +92,10 @@ def _nothing_new(uri: str, found: Discovery, options: ReadOptions, run: Run, sta
         return None
     stored = stored_files(logs["log_files"].to_pyarrow_table())
     states = parse_states(logs["state_snapshots"].to_pyarrow_table(filters=[("kind", "=", FILE)]).to_pylist(), FILE)
-    files = _files_as_stored(plan_of(stored, states, found, options), stored, found, options)
+    todo = plan_of(stored, states, found, options)
+    files = _files_as_stored(todo, stored, found, options)
     if files is None:
-        return None
+        return bytes_of(todo.read)
     run.run_number = 1 + max(row["run_number"] for row in rows)
     return Unchanged(before, files)
 

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.clusters import DEFAULT_CLUSTER
+from pipelines.few import framed
 
 
 def with_cluster(rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
@@ -17,7 +18,7 @@ def with_cluster(rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
     `names` has an entry for each file, so it is small beside the rows.
     """
     table = pa.table({"_named_file": list(names), "_named_cluster": list(names.values())}, schema=_NAMES)
-    known = F.broadcast(rows.sparkSession.createDataFrame(table))
+    known = F.broadcast(framed(rows.sparkSession, table))
     joined = rows.drop("cluster").join(known, F.col("file") == F.col("_named_file"), "left")
     cluster = F.coalesce("_named_cluster", F.lit(DEFAULT_CLUSTER)).alias("cluster")
     return joined.select(cluster, *[name for name in rows.columns if name != "cluster"])

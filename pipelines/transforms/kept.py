@@ -9,6 +9,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pipelines.few import framed
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -34,7 +36,7 @@ def kept_rows(rows: DataFrame, kept: Sequence[Kept], position: str, unit: int = 
         },
         schema=_SPECS,
     )
-    known = F.broadcast(rows.sparkSession.createDataFrame(table))
+    known = F.broadcast(framed(rows.sparkSession, table))
     same = (F.col("file") == F.col("_file")) & (F.col("file_id") == F.col("_file_id"))
     staying = F.col("_upto").isNull() | (F.col(position) < F.col("_upto"))
     return rows.join(known, same & staying).select(

@@ -1,12 +1,15 @@
-"""From files to records: what the parsers give, as one data frame that is read once and used for several tables."""
+"""From files to records: what the parsers give, read once and used for several tables."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -14,6 +17,7 @@ from parsers import places
 from parsers.datasource import NAME, BrokerLogs, sources_json
 from parsers.reader import ReadOptions, SourceFile
 from parsers.resume import Start
+from pipelines.few import framed
 from pipelines.rows import micros
 
 
@@ -44,14 +48,52 @@ def parsed(spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None
     )
 
 
-def of_kind(records: DataFrame, kind: str) -> DataFrame:
-    """The records of one kind, with columns of their own."""
+class Records:
+    """Records of all kinds, read once: held by this process where `few`, else by Spark until they are released."""
+
+    def __init__(self, records: DataFrame, *, few: bool) -> None:
+        self._spark = records.sparkSession
+        self._here = records.toArrow() if few else None
+        self._there = None if few else records.persist()
+
+    @property
+    def few(self) -> bool:
+        return self._here is not None
+
+    def of_kind(self, kind: str) -> DataFrame:
+        """The records of one kind, with columns of their own."""
+        return framed(self._spark, self.arrow(kind)) if self._there is None else _of_kind(self._there, kind)
+
+    def arrow(self, kind: str) -> pa.Table:
+        """The same in this process, for kinds that are few by nature."""
+        return tagged_rows(self._here, kind, "kind") if self._here is not None else self.of_kind(kind).toArrow()
+
+    def counts(self) -> Counter[str]:
+        """Records by kind."""
+        if self._here is not None:
+            return Counter(self._here["kind"].to_pylist())
+        found = self._there.groupBy("kind").count().collect() if self._there is not None else ()
+        return Counter({row["kind"]: row["count"] for row in found})
+
+    def release(self) -> None:
+        """Let Spark forget them."""
+        if self._there is not None:
+            self._there.unpersist()
+
+
+def _of_kind(records: DataFrame, kind: str) -> DataFrame:
     return records.where(F.col("kind") == kind).select(f"{kind}.*")
 
 
-def reports(records: DataFrame) -> dict[str, list[dict[str, Any]]]:
+def tagged_rows(rows: pa.Table, name: str, tag: str) -> pa.Table:
+    """Rows that carry this name in the column `tag`, and are told in the column of that name."""
+    mine = rows.filter(pc.field(tag) == name)
+    return pa.Table.from_struct_array(mine[name].combine_chunks())
+
+
+def reports(records: Records) -> dict[str, list[dict[str, Any]]]:
     """What reading has taught of each file: rows of its parts in order, by path, with times in microseconds."""
-    table = of_kind(records, "files").toArrow()
+    table = records.arrow("files")
     times = {name: micros(table[name]) for name in ("first_at", "last_at")}
     found: dict[str, list[dict[str, Any]]] = {}
     for place, row in enumerate(table.to_pylist()):

@@ -75,6 +75,16 @@ def test_settings_for_one_machine_stay_off_clusters(tmp_path: Path) -> None:
     assert settings["spark.sql.session.timeZone"] == "UTC"
 
 
+@pytest.mark.usefixtures("jars")
+def test_little_work_is_not_compiled_for_on_one_machine(tmp_path: Path) -> None:
+    name = "spark.sql.codegen.factoryMode"
+    local = session.session_settings({}, {}, tmp_path, small=True)
+    assert (local[name], local["spark.driver.host"]) == ("NO_CODEGEN", "127.0.0.1")
+    assert name not in session.session_settings({}, {}, tmp_path)
+    assert name not in session.session_settings({}, {"spark.master": "yarn"}, tmp_path, small=True)
+    assert name not in session.session_settings({}, {name: "FALLBACK"}, tmp_path, small=True)
+
+
 def test_spark_defaults_are_read_in_all_their_forms() -> None:
     text = "# comment\n\nspark.master   yarn\nspark.a=b=c\nspark.d = e f\nspark.flag\n  spark.x\ty\n"
     assert session.read_defaults(text) == {"spark.master": "yarn", "spark.a": "b=c", "spark.d": "e f", "spark.x": "y"}

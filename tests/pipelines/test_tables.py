@@ -121,12 +121,12 @@ def test_only_rows_that_differ_are_written(spark: SparkSession, warehouse: Calla
 
 
 def test_rows_outside_the_slice_stay(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
-    from pipelines.tables import in_slices
+    from pipelines.scopes import among, equals
 
     place = warehouse("allocation_changes")
     groups = ["g", "o'x`y", "gone"]
     place.replace("allocation_changes", frame(spark, *(allocation(group, "1") for group in groups), allocation("g", "1", "d")), stamp(1))
-    scope = in_slices(TABLES["allocation_changes"], [("c", "gone"), ("c", "o'x`y")])
+    scope = equals("cluster", "c") & among("group", ["gone", "o'x`y"])
     place.replace("allocation_changes", frame(spark, allocation("o'x`y", "2")), stamp(2), scope)
     assert stored(place) == {"c/g/1": "run-1", "d/g/1": "run-1", "c/o'x`y/2": "run-2"}
 

@@ -1,0 +1,120 @@
+"""Rows that are few are compared in this process: a query of Spark's costs more than they do, however few they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pipelines.columns import Table
+
+ROWS = 20_000
+"""So many rows are few."""
+
+_LOOKED_AT = 10 * ROWS
+"""Rows of files that may be read in search of few."""
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """What to do to stored rows so that they equal others: `rows` are new or changed, `gone` go. Neither has a `run_id`."""
+
+    rows: pa.Table
+    gone: pa.Table
+    before: pa.Table
+    """Changed rows as they were."""
+
+    @property
+    def inserted(self) -> int:
+        return int(self.rows.num_rows - self.before.num_rows)
+
+    @property
+    def only_new(self) -> bool:
+        return not self.gone.num_rows and not self.before.num_rows
+
+    def replaced(self, table: Table) -> set[Key]:
+        """Keys of stored rows that don't stay as they are."""
+        return {*keys_of(table, self.gone), *keys_of(table, self.before)}
+
+
+def read_few(path: str, columns: Sequence[str], condition: pc.Expression | None = None) -> pa.Table | None:
+    """Rows of a table on this machine's disk that meet a condition, or None where they are not few, or Delta-rs can't read them."""
+    try:
+        dataset = DeltaTable(path).to_pyarrow_dataset()
+        if sum(fragment.metadata.num_rows for fragment in dataset.get_fragments(condition)) > _LOOKED_AT:
+            return None
+        found = dataset.scanner(columns=list(columns), filter=condition).head(ROWS + 1)
+    except (DeltaError, OSError):
+        return None
+    return found if found.num_rows <= ROWS else None
+
+
+def framed(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """The rows for Spark. Spark Connect takes no Arrow table without rows."""
+    return spark.createDataFrame(rows) if rows.num_rows else spark.createDataFrame([], from_arrow_schema(rows.schema))
+
+
+def conformed(table: Table, rows: pa.Table) -> pa.Table:
+    """The same rows with the declared columns in their order and of their types; `run_id` as far as it is there."""
+    schema = pa.schema([field.remove_metadata() for field in table.arrow_schema() if field.name in rows.column_names])
+    return rows.select(schema.names).cast(schema)
+
+
+def keys_of(table: Table, rows: pa.Table) -> list[Key]:
+    """What tells rows apart."""
+    return list(zip(*(rows[name].to_pylist() for name in table.key), strict=True))
+
+
+def compare(table: Table, wanted: pa.Table, present: pa.Table) -> Differing:
+    """What differs between rows as they are to be and as they are, told apart by the table's key; both have the same columns."""
+    old = {key: place for place, key in enumerate(keys_of(table, present))}
+    contents_old, contents_new = _contents(present), _contents(wanted)
+    changed: list[int] = []
+    before: list[int] = []
+    stay: set[Key] = set()
+    for place, key in enumerate(keys_of(table, wanted)):
+        stay.add(key)
+        at = old.get(key)
+        if at is None:
+            changed.append(place)
+        elif contents_new[place] != contents_old[at]:
+            changed.append(place)
+            before.append(at)
+    gone = [place for key, place in old.items() if key not in stay]
+    return Differing(_taken(wanted, changed), _taken(present, gone), _taken(present, before))
+
+
+def without(table: Table, rows: pa.Table, keys: set[Key]) -> pa.Table:
+    """The rows of other keys."""
+    return _taken(rows, [place for place, key in enumerate(keys_of(table, rows)) if key not in keys])
+
+
+def distinct(tables: Iterable[pa.Table], columns: Sequence[str]) -> set[Key]:
+    """What these columns hold together."""
+    return {values for rows in tables for values in zip(*(rows[name].to_pylist() for name in columns), strict=True)}
+
+
+def _taken(rows: pa.Table, places: list[int]) -> pa.Table:
+    return rows.take(pa.array(places, pa.int64()))
+
+
+def _contents(rows: pa.Table) -> list[str]:
+    """Rows as text that is equal where they are: maps in order, and what is not a number is like itself."""
+    columns = [_comparable(rows[field.name], field.type) for field in rows.schema if field.name != "run_id"]
+    return list(map(repr, zip(*columns, strict=True)))
+
+
+def _comparable(column: pa.ChunkedArray, kind: pa.DataType) -> list[object]:
+    if pa.types.is_map(kind):
+        return [None if value is None else sorted(value) for value in column.to_pylist()]
+    if pa.types.is_timestamp(kind):
+        return list(column.cast(pa.int64()).to_pylist())
+    return list(column.to_pylist())

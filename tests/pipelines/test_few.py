@@ -1,0 +1,137 @@
+"""Few rows are compared without Spark, by the same rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from pipelines import few
+from pipelines.schemas import TABLES, without_run
+from tests.pipelines.test_tables import AT, allocation, frame, stamp, stored
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipelines.tables import Warehouse
+
+NAME = "allocation_changes"
+TABLE = TABLES[NAME]
+
+
+def arrow(*rows: dict[str, Any]) -> pa.Table:
+    told = [row | {"alternatives": list(row["alternatives"].items())} for row in rows]
+    return pa.Table.from_pylist(told, schema=without_run(NAME))
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "number": {"confidence": 0.75},
+    "map": {"alternatives": {"unknown": 0.5}},
+    "null": {"trigger": "x"},
+    "list": {"evidence": []},
+    "time": {"changed_at": AT.replace(microsecond=1)},
+}
+
+
+def test_rows_differ_by_what_they_hold() -> None:
+    before = [allocation("g", client) for client in ["same", "gone", *CHANGES]]
+    after = [allocation("g", client, **values) for client, values in ({"same": {}, "new": {}} | CHANGES).items()]
+    found = few.compare(TABLE, arrow(*after), arrow(*before))
+    assert (found.inserted, found.before.num_rows, found.gone.num_rows, found.only_new) == (1, 5, 1, False)
+    assert set(found.rows["client_id"].to_pylist()) == {"new", *CHANGES}
+    assert found.replaced(TABLE) == {(f"c/g/{client}",) for client in ["gone", *CHANGES]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"alternatives": {"unknown": 0.25, "broker_up": 0.25}}),
+        ({"confidence": math.nan}, {"confidence": math.nan}),
+        ({}, {"trigger": None}),
+    ],
+    ids=["a map has no order", "no number", "nothing"],
+)
+def test_what_is_equal_is_not_written_again(before: dict[str, Any], after: dict[str, Any]) -> None:
+    found = few.compare(TABLE, arrow(allocation("g", "1", **after)), arrow(allocation("g", "1", **before)))
+    assert not found.rows.num_rows
+    assert found.only_new
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("most", [few.ROWS, 2, 0], ids=["all are few", "those of a slice are few", "none are few"])
+def test_a_slice_is_replaced_however_many_rows_there_are(
+    spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    from pipelines.scopes import equals
+    from pipelines.tables import Watch
+
+    place = warehouse(NAME)
+    clients = ["same", "changed", "gone"]
+    place.replace(NAME, arrow(*(allocation("g" if each == "same" else "h", each) for each in clients)), stamp(1))
+    monkeypatch.setattr(few, "ROWS", most)
+    seen: set[tuple[str, ...]] = set()
+    wanted = arrow(allocation("h", "changed", queues=5), allocation("h", "new"))
+    scope = equals("cluster", "c") & equals("group", "h")
+    change = place.replace(NAME, wanted, stamp(2), scope, watch=Watch(("group", "client_id"), seen.update))
+    assert (change.inserted, change.updated, change.deleted) == (1, 1, 1)
+    assert seen == {("h", client) for client in ("changed", "gone", "new")}
+    assert stored(place) == {"c/g/same": "run-1", "c/h/changed": "run-2", "c/h/new": "run-2"}
+    assert not place.replace(NAME, wanted, stamp(3), scope)
+    assert place.versions() == {NAME: 2}
+
+
+@pytest.mark.spark
+def test_the_same_replacement_is_not_applied_twice(warehouse: Callable[..., Warehouse]) -> None:
+    """A write that is tried again has the number of the first, and Delta passes it over."""
+    place = warehouse(NAME)
+    place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
+    place.replace(NAME, arrow(allocation("g", "1", queues=5)), stamp(2))
+    place.replace(NAME, arrow(allocation("g", "1", queues=6)), stamp(2))
+    assert place.rows(NAME)["queues"].to_pylist() == [5]
+
+
+@pytest.mark.spark
+def test_a_condition_means_the_same_to_spark_and_to_arrow(spark: SparkSession) -> None:
+    from pipelines import scopes
+    from pipelines.scopes import Scope
+
+    rows = pa.table(
+        {
+            "name": pa.array(["a", "b", "c", None, "a"]),
+            "place": pa.array([1, 2, None, 4, 5]),
+            "list": pa.array([["x", "y"], [], None, ["y"], [None]], pa.list_(pa.string())),
+        }
+    )
+    conditions: list[Scope] = [
+        scopes.nothing(),
+        ~scopes.nothing(),
+        scopes.among("name", ["b", "a"]),
+        scopes.among("name", []),
+        ~scopes.among("name", ["b", "a"]) & ~scopes.is_null("name"),
+        scopes.first_among("list", ["y", "x"]),
+        scopes.equals("name", "a") & scopes.at_least("place", 2),
+        scopes.equals("name", "a") | ~scopes.at_least("place", 3),
+        scopes.is_null("name") | scopes.is_null("place"),
+        ~scopes.is_null("list") & ~scopes.is_empty("list"),
+        scopes.is_empty("list"),
+    ]
+    everything = spark.createDataFrame(rows)
+    for condition in conditions:
+        by_spark = everything.where(condition.column).toArrow().to_pylist()
+        assert rows.filter(condition.arrow).to_pylist() == by_spark, str(condition.arrow)
+
+
+@pytest.mark.spark
+def test_what_delta_rs_cannot_read_is_left_to_spark(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    place = warehouse(NAME)
+    place.replace(NAME, frame(spark, allocation("g", "1"), allocation("g", "2")), stamp(1))
+    spark.sql(f"ALTER TABLE delta.`{place.path(NAME)}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    spark.sql(f"DELETE FROM delta.`{place.path(NAME)}` WHERE client_id = '2'")
+    assert place.few(NAME) is None
+    assert place.rows(NAME, columns=("client_id",)).to_pylist() == [{"client_id": "1"}]
+    change = place.replace(NAME, arrow(allocation("g", "3")), stamp(2))
+    assert (change.inserted, change.updated, change.deleted) == (1, 0, 1)
+    assert place.rows(NAME)["client_id"].to_pylist() == ["3"]
