@@ -27,6 +27,10 @@ def page() -> str:
         "Times are UTC with microseconds, durations seconds; null means unknown. Readers should open the tables at the versions that the"
         " last published row of `runs` names.",
         "",
+        "Delta refuses rows whose columns hold another word than those listed, or lie outside their bounds (CHECK constraint `declared` of"
+        " each table), and null in columns that are not said to hold it. `runs` and `alerts`, which are also written without Spark, have no"
+        " such constraints.",
+        "",
         "| layer | table | holds |",
         "| --- | --- | --- |",
         *(f"| {t.layer} | [`{t.name}`](#{t.name}) | {cell(t.description)} |" for t in ordered()),
@@ -57,9 +61,11 @@ def section(table: Table) -> list[str]:
 
 
 def meaning(column: Column) -> str:
-    """Description, followed by the closed list of values where there is one."""
+    """Description, followed by the closed list of values and the bounds where there are such."""
     values = ", ".join(f"`{value}`" for value in column.values)
-    return cell(column.description + (f" One of {values}." if values else "")) + ("" if column.required else " May be null.")
+    bounds = [f"{word} {bound}" for word, bound in (("at least", column.least), ("at most", column.greatest)) if bound is not None]
+    told = (f" One of {values}." if values else "") + (f" {', '.join(bounds).capitalize()}." if bounds else "")
+    return cell(column.description + told) + ("" if column.required else " May be null.")
 
 
 def type_name(kind: pa.DataType) -> str:

@@ -34,13 +34,25 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. `values` is the closed list of what it may hold, where there is one."""
+    """One column. `values` is the closed list of what it may hold, `least` and `greatest` bound it, where there are such."""
 
     name: str
     type: pa.DataType
     description: str
     required: bool = False
     values: tuple[str, ...] = ()
+    least: int | None = None
+    greatest: int | None = None
+
+    @property
+    def check(self) -> str | None:
+        """What it may hold, as SQL that is true or false of every row; None where that is anything."""
+        name = f"`{self.name}`"
+        words = ", ".join(f"'{value}'" for value in self.values)
+        bounds = [(">=", self.least), ("<=", self.greatest)]
+        met = [f"{name} IN ({words})"] if words else []
+        met += [f"{name} {sign} {bound}" for sign, bound in bounds if bound is not None]
+        return " AND ".join(met if self.required or not met else [f"({name} IS NULL OR ({' AND '.join(met)}))"]) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,11 @@ class Table:
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
 
+    @property
+    def check(self) -> str | None:
+        """What every row must meet by its columns' declarations, as SQL; None where that is nothing."""
+        return " AND ".join(column.check for column in self.columns if column.check is not None) or None
+
     def arrow_schema(self) -> pa.Schema:
         """Column descriptions travel as field metadata under `comment`, as Spark and Delta expect them."""
         return pa.schema([pa.field(c.name, c.type, metadata={"comment": c.description}) for c in self.columns])
@@ -84,8 +101,16 @@ class Table:
         )
 
 
-def required(name: str, kind: pa.DataType, description: str, values: tuple[str, ...] = ()) -> Column:
-    return Column(name, kind, description, required=True, values=values)
+def required(
+    name: str,
+    kind: pa.DataType,
+    description: str,
+    values: tuple[str, ...] = (),
+    *,
+    least: int | None = None,
+    greatest: int | None = None,
+) -> Column:
+    return Column(name, kind, description, required=True, values=values, least=least, greatest=greatest)
 
 
 CLUSTER = required("cluster", TEXT, "Name of the cluster.")
@@ -95,5 +120,5 @@ GROUP = required("group", TEXT, "Consumer group.")
 EVIDENCE_LINES = required("evidence", pa.list_(EVIDENCE), "Lines that this row stands on.")
 FILE = required("file", TEXT, "Path of the file, as the user would open it.")
 FILE_ID = required("file_id", TEXT, "Identity of the file: hash of its first 4 KiB, decompressed.")
-LINE = required("line", COUNT, "Line number, from 1.")
-BYTE_OFFSET = required("byte_offset", COUNT, "Where the record begins in the decompressed file.")
+LINE = required("line", COUNT, "Line number, from 1.", least=1)
+BYTE_OFFSET = required("byte_offset", COUNT, "Where the record begins in the decompressed file.", least=0)

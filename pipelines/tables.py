@@ -8,7 +8,8 @@ in this process, and a table that is small as a whole is written anew: both cost
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -30,12 +31,15 @@ from pipelines.schemas import TABLES, Table
 from pipelines.scopes import Scope
 from pipelines.uris import is_uri, warehouse_uri
 
+_log = logging.getLogger(__name__)
 RUN_ID = "run_id"
 _ACTION, _OLD = "_action", "_old"
 _INSERT, _UPDATE, _DELETE = "insert", "update", "delete"
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 _INDEXED = "delta.dataSkippingStatsColumns"
+_CHECK_NAME = "declared"
+_CHECK = f"delta.constraints.{_CHECK_NAME}"
 KEEP_HOURS = 168
 """Files that no version names any more stay so long at least: a reader or a run under way may still need them."""
 
@@ -80,6 +84,8 @@ class _Found:
     schema: StructType
     version: int
     schema_version: int
+    check: str | None
+    """What Delta holds its rows to, without spaces."""
 
 
 class Warehouse:
@@ -122,12 +128,11 @@ class Warehouse:
             log = _log_of(self.path(name))
             if log is None:
                 return None
-            told = log.metadata().configuration.get(VERSION_PROPERTY)
-            return _Found(from_arrow_schema(pa.schema(log.schema().to_arrow())), log.version(), int(told or 1))
+            return _found(from_arrow_schema(pa.schema(log.schema().to_arrow())), log.version(), log.metadata().configuration)
         properties = delta.properties_of(self.spark, self.path(name))
         if properties is None:
             return None
-        return _Found(self.read(name).schema, self.latest(name), int(properties.get(VERSION_PROPERTY) or 1))
+        return _found(self.read(name).schema, self.latest(name), properties)
 
     def _create(self, table: Table) -> None:
         # Entries of runs and alerts are also written by delta-rs, which takes columns as its data has them.
@@ -138,6 +143,9 @@ class Warehouse:
             "delta.logRetentionDuration": f"interval {KEEP_LOG_DAYS} days",
             _INDEXED: _indexed(table),
         }
+        check = _checked(table)
+        if check is not None:
+            properties[_CHECK] = check
         try:
             delta.create(self.spark, self.path(table.name), schema, table.description, properties, table.clustering)
         except Exception:
@@ -159,7 +167,26 @@ class Warehouse:
             delta.update(self.spark, path, f"{delta.quoted(column)} IS NULL", {column: value})
         if found.schema_version < TABLES_VERSION:
             self.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{TABLES_VERSION}')")
-        return found.schema_version < TABLES_VERSION or len(found.schema) < len(wanted)
+        rechecked = self._recheck(table, found)
+        return found.schema_version < TABLES_VERSION or len(found.schema) < len(wanted) or rechecked
+
+    def _recheck(self, table: Table, found: _Found) -> bool:
+        """Hold a table to what is declared by now; says whether that was to be said."""
+        check = _checked(table)
+        if (check and _packed(check)) == found.check:
+            return False
+        at = delta.table_at(self.path(table.name))
+        if found.check is not None:
+            self.spark.sql(f"ALTER TABLE {at} DROP CONSTRAINT {_CHECK_NAME}")
+        if check is not None:
+            try:
+                self.spark.sql(f"ALTER TABLE {at} ADD CONSTRAINT {_CHECK_NAME} CHECK ({check})")
+            except Exception as error:
+                if "CHECK_CONSTRAINT_VIOLATION" not in str(error):
+                    raise
+                # Words may go with a version. A rebuild replaces such rows, and the run after it finds them gone.
+                _log.warning("%s holds rows that are not as declared by now: %s", self.path(table.name), str(error).partition("\n")[0])
+        return True
 
     def _remake(self, table: Table, wanted: StructType) -> None:
         """Empty a table and give it other columns. Delta must not be told to keep statistics of one that goes."""
@@ -398,6 +425,21 @@ def difference(table: Table, wanted: DataFrame, present: DataFrame, *, old: bool
     return (
         both.select(row, action.alias(_ACTION), *kept).where(F.col(_ACTION).isNotNull()).select("row.*", _ACTION, *([_OLD] if old else []))
     )
+
+
+def _found(schema: StructType, version: int, properties: Mapping[str, str | None]) -> _Found:
+    check = properties.get(_CHECK)
+    return _Found(schema, version, int(properties.get(VERSION_PROPERTY) or 1), check and _packed(check))
+
+
+def _packed(condition: str) -> str:
+    """SQL without its spaces, which Delta sets by its own taste."""
+    return "".join(condition.split())
+
+
+def _checked(table: Table) -> str | None:
+    """The constraint of a table; those that delta-rs writes to have none, since it has an SQL of its own."""
+    return None if table.layer == "ops" else table.check
 
 
 def _indexed(table: Table) -> str:

@@ -77,6 +77,9 @@ def _declared(table: Table) -> Iterator[Check]:
         if column.values:
             arguments = {"column": column.name, "value_set": list(column.values)}
             yield Check(f"{column.name} is one of the words for it", "ExpectColumnValuesToBeInSet", arguments, column.name)
+        if column.least is not None or column.greatest is not None:
+            bounds = {"column": column.name, "min_value": column.least, "max_value": column.greatest}
+            yield Check(f"{column.name} is within its range", "ExpectColumnValuesToBeBetween", bounds, column.name)
     yield Check(f"{', '.join(table.key)} tells rows apart", *_unique(table.key))
 
 
@@ -87,9 +90,6 @@ def _unique(key: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
 
 
 def _ruled(rules: Mapping[str, Any], limits: Mapping[str, float]) -> Iterator[Check]:
-    for column, (least, greatest) in rules.get("between", {}).items():
-        arguments = {"column": column, "min_value": least, "max_value": greatest}
-        yield Check(f"{column} is within its range", "ExpectColumnValuesToBeBetween", arguments, column)
     for first, second in rules.get("order", []):
         yield _rule(f"{first} is not after {second}", f"`{first}` > `{second}`")
     for rule in rules.get("never", []):

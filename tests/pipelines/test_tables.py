@@ -77,14 +77,59 @@ def test_the_first_rows_are_appended(spark: SparkSession, warehouse: Callable[..
 
 def test_a_table_refuses_what_is_never_null(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
     place = warehouse("allocation_changes")
-    with pytest.raises(Exception, match="NOT NULL constraint violated for column: confidence"):
-        place.replace("allocation_changes", frame(spark, allocation("g", "1", confidence=None)), stamp(1))
+    with pytest.raises(Exception, match="NOT NULL constraint violated for column: topic"):
+        place.replace("allocation_changes", frame(spark, allocation("g", "1", topic=None)), stamp(1))
     assert place.versions() == {"allocation_changes": 0}
     log = DeltaTable(place.path("allocation_changes"))
     assert [field.name for field in log.schema().fields if not field.nullable] == [
         column.name for column in TABLES["allocation_changes"].columns if column.required
     ]
     assert log.metadata().configuration["delta.deletedFileRetentionDuration"] == "interval 168 hours"
+
+
+@pytest.mark.parametrize(
+    ("values", "holds"),
+    [({"confidence": 1.5}, False), ({"cause": "weather"}, False), ({"queues": -1}, False), ({"queues": None, "confidence": 0.0}, True)],
+    ids=["out of bounds", "a strange word", "less than nothing", "unknown"],
+)
+def test_a_table_refuses_what_is_not_declared(
+    spark: SparkSession, warehouse: Callable[..., Warehouse], values: dict[str, Any], holds: bool
+) -> None:
+    place = warehouse("allocation_changes")
+    rows = frame(spark, allocation("g", "1", **values))
+    if holds:
+        assert place.replace("allocation_changes", rows, stamp(1))
+        return
+    with pytest.raises(Exception, match="CHECK constraint declared"):
+        place.replace("allocation_changes", rows, stamp(1))
+    assert place.versions() == {"allocation_changes": 0}
+
+
+def test_tables_are_held_to_what_is_declared_by_now(
+    spark: SparkSession, warehouse: Callable[..., Warehouse], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A table without the constraint, one with an older one, one with rows that it does not allow; then such rows are gone."""
+    place = warehouse("conditions", "allocation_changes")
+    path = place.path("allocation_changes")
+    spark.sql(f"ALTER TABLE delta.`{path}` DROP CONSTRAINT declared")
+    spark.sql(f"ALTER TABLE delta.`{place.path('conditions')}` DROP CONSTRAINT declared")
+    spark.sql(f"ALTER TABLE delta.`{place.path('conditions')}` ADD CONSTRAINT declared CHECK (system = 'kafka')")
+    place.replace("allocation_changes", frame(spark, allocation("g", "1", queues=-1)), stamp(1))
+    place.open()
+    assert "allocation_changes holds rows that are not as declared" in caplog.text
+    assert check_of(place, "allocation_changes") is None
+    assert "rocketmq" in str(check_of(place, "conditions"))
+    place.replace("allocation_changes", frame(spark, allocation("g", "1")), stamp(2))
+    for _ in range(2):
+        place.open()
+        version = place.versions()
+    assert "`queues`>=0" in str(check_of(place, "allocation_changes")).replace(" ", "")
+    place.open()
+    assert place.versions() == version, "what is said already is said again"
+
+
+def check_of(place: Warehouse, name: str) -> str | None:
+    return DeltaTable(place.path(name)).metadata().configuration.get("delta.constraints.declared")
 
 
 def test_equal_content_is_not_written_again(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
