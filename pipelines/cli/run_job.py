@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -64,6 +65,16 @@ AlertAt = Annotated[
     Literal["info", "warning", "critical"],
     typer.Option("--alert-at", help="Tell of incidents from this severity on.", rich_help_panel=o.HOW),
 ]
+KeepDays = Annotated[
+    int | None,
+    typer.Option(
+        "--keep-days",
+        metavar="N",
+        min=1,
+        help="Forget files that are gone, and what came of them, once their last record is so old; default: as set.",
+        rich_help_panel=o.HOW,
+    ),
+]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log to standard error, one JSON object a line.", rich_help_panel=o.HOW)]
 
 
@@ -83,6 +94,7 @@ def run(
     data_docs: DataDocs = None,
     alert: Alert = None,
     alert_at: AlertAt = "critical",
+    keep_days: KeepDays = None,
     log_json: LogJson = False,
     as_json: o.AsJson = False,
     redact: o.Redact = None,
@@ -119,6 +131,7 @@ def run(
         rebuild=rebuild,
         thresholds=asdict(loaded.quality),
         data_docs=data_docs,
+        keep=timedelta(days=keep_days or loaded.warehouse.keep_days) or None,
         again=seconds is not None,
     )
     followers = Followers(place, loaded, talk, log_json, metrics, report, *_alerts(alert, alert_at))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from parsers import places
 from parsers.reader import Discovery, ReadOptions, SourceFile
 from parsers.resume import Start
 from pipelines.errors import NeedsRebuild
@@ -37,9 +38,18 @@ def stored_files(table: pa.Table) -> dict[str, FileRow]:
 
 
 def plan_of(
-    stored: Mapping[str, FileRow], states: Mapping[str, State], found: Discovery, options: ReadOptions, *, rebuild: bool = False
+    stored: Mapping[str, FileRow],
+    states: Mapping[str, State],
+    found: Discovery,
+    options: ReadOptions,
+    *,
+    rebuild: bool = False,
+    oldest: int | None = None,
 ) -> Plan:
-    """What there is to read. Raises NeedsRebuild where records of known files would be others by now."""
+    """What there is to read, and what is to be forgotten: content that ended before `oldest` (microseconds) and is there no more.
+
+    Raises NeedsRebuild where records of known files would be others by now.
+    """
     todo = plan(
         known_files(stored.values(), states),
         found.files,
@@ -53,4 +63,14 @@ def plan_of(
             f"the catalogue or the options of reading have changed since {', '.join(todo.stale[:_STALE_NAMED])}{more} were read; "
             "nothing is mixed: run once with --rebuild"
         )
+    if oldest is not None:
+        todo.gone |= _expired(stored, todo, found, oldest)
     return todo
+
+
+def _expired(stored: Mapping[str, FileRow], todo: Plan, found: Discovery, oldest: int) -> set[str]:
+    """Content that is older, and that nobody could read again: what a rebuild would find stays."""
+    here = {source.name for source in found.files} | {skip.name for skip in found.skipped}
+    here |= {*todo.known.values(), *todo.renamed, *todo.renamed.values(), *todo.unread}
+    old = [path for path, row in stored.items() if row["file_id"] and row["last_at"] is not None and row["last_at"] < oldest]
+    return {path for path in old if path not in here and not places.exists(path)}

@@ -84,11 +84,12 @@ def ingest(
     block_bytes: int,
     rebuild: bool = False,
     forget: bool = False,
+    oldest: int | None = None,
 ) -> Ingested:
-    """Bring bronze and silver up to date with the files found; `forget` what is read no more."""
+    """Bring bronze and silver up to date with the files found; `forget` what is read no more, or what of that is older than `oldest`."""
     stored = stored_files(warehouse.rows("log_files"))
     states = parse_states(warehouse.rows("state_snapshots", scopes.equals("kind", FILE)).to_pylist(), FILE)
-    todo = plan_of(stored, states, found, options, rebuild=rebuild)
+    todo = plan_of(stored, states, found, options, rebuild=rebuild, oldest=oldest)
     if forget:
         todo.renamed.clear()
         todo.gone |= stored.keys() - {source.name for source, _ in todo.read}
@@ -194,6 +195,8 @@ class _Ingest:
         if warehouse.is_empty("events"):
             touched.whole |= {row["cluster"] for row in self.files.values()}
         touched.whole |= places.other_clusters
+        # What is known of a cluster as a whole goes with the last of its files.
+        touched.whole |= {row["cluster"] for row in self.stored.values()} - {row["cluster"] for row in self.files.values()}
         for table, frame in frames.items():
             unit, position = (self.block_bytes, "stretch") if table == "unknown_in_files" else (1, "byte_offset")
             scope = self.done.scopes[table] = places.scope(position, unit)
@@ -217,7 +220,12 @@ class _Ingest:
             self.done.touched.note(cluster, group, event)
 
     def _replace_states(self, states: Mapping[str, State]) -> None:
-        changed = {path: state for path, state in states.items() if self.states.get(path) != state}
+        clusters = {path: row["cluster"] for path, row in self.stored.items()}
+        changed = {
+            path: state
+            for path, state in states.items()
+            if self.states.get(path) != state or clusters.get(path) != self.files[path]["cluster"]
+        }
         gone = self.states.keys() - states.keys()
         if changed or gone:
             cluster_of = {path: self.files[path]["cluster"] for path in changed}

@@ -20,8 +20,8 @@ def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Cha
         name: warehouse.replace(name, rows.few.get(name, frame), stamp, rows.scopes[name], count=rows.counts[name])
         for name, frame in rows.frames.items()
     }
-    if rows.states.num_rows:
-        subjects = rows.states["subject"].to_pylist()
+    subjects = {*rows.states["subject"].to_pylist(), *rows.gone}
+    if subjects:
         scope = scopes.equals("kind", CLUSTER) & scopes.among("subject", subjects)
         changes["state_snapshots"] = warehouse.replace("state_snapshots", rows.states, stamp, scope, part="/clusters")
     return changes

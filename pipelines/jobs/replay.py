@@ -66,6 +66,8 @@ class Replayed:
     counts: Mapping[str, int]
     scopes: Mapping[str, Scope]
     states: pa.Table
+    gone: frozenset[str]
+    """Clusters of which nothing is left."""
     groups: int
     """Groups that were replayed one by one, beside those of whole clusters."""
     whole: Mapping[str, DataFrame] = field(default_factory=dict)
@@ -128,16 +130,16 @@ class _Replay:
         self._unknown_table(rows)
         after = {cluster: {"facts": told[cluster], "readers": read[cluster]} for cluster in facts}
         rows_after = state_rows(CLUSTER, after, {cluster: cluster for cluster in after})
-        return self._replayed(rows_after)
+        return self._replayed(rows_after, frozenset(self.touched.whole - facts.keys()))
 
-    def _replayed(self, states: pa.Table) -> Replayed:
+    def _replayed(self, states: pa.Table, gone: frozenset[str]) -> Replayed:
         spark = self.warehouse.spark
         frames = {table: rows.frame(spark) for table, rows in self.rows.items()}
         few = {table: rows.few for table, rows in self.rows.items() if rows.few is not None}
         counts = {table: rows.count for table, rows in self.rows.items()}
         ids = [rebalances.select("rebalance_id") for rebalances in self._rebalances()]
         whole = {"rebalances": reduce(DataFrame.unionByName, ids)} if ids else {}
-        return Replayed(frames, few, counts, self.scopes, states, self.groups, whole)
+        return Replayed(frames, few, counts, self.scopes, states, gone, self.groups, whole)
 
     def _facts(self, events: DataFrame, files: list[FileRow]) -> dict[str, ClusterFacts]:
         """The cluster stage. Few lines concern a whole cluster, so their events come to the driver."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,7 @@ SMALL_BYTES = 32 << 20
 """Where no more is to be read, a run is over before compiled code pays."""
 
 GOOD, SOME_REJECTED, OUR_BUG, INTERRUPTED = 0, 4, 70, 130
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _log = logging.getLogger(__name__)
 
 
@@ -67,6 +68,8 @@ class RunOptions:
     """Reading of a file that grows goes on at the last multiple of this."""
     stale_after: timedelta = timedelta(minutes=10)
     """A run of another host that gave no sign of life for so long is taken for dead."""
+    keep: timedelta | None = None
+    """Content that can't be read any more is forgotten once its last record is older than this; None: never."""
     again: bool = False
     """Other runs follow in this process, in the same Spark session."""
 
@@ -128,7 +131,7 @@ def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: 
     from pipelines.jobs.unchanged import nothing_new, write_down
 
     with _timed(outcome, "compare"):
-        unchanged = nothing_new(options.warehouse, found, read, entry, options.stale_after)
+        unchanged = nothing_new(options.warehouse, found, read, entry, options.stale_after, _oldest(options, entry))
     if isinstance(unchanged, int):
         return unchanged
     note_files(outcome, unchanged.files, entry.inputs, [])
@@ -136,6 +139,11 @@ def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: 
     outcome.spared = True
     write_down(options.warehouse, entry, unchanged, outcome.exit_code, outcome.counts, outcome.timings)
     return None
+
+
+def _oldest(options: RunOptions, entry: Run) -> int | None:
+    """Microseconds since 1970 of the oldest content that stays; a run has one, however long it takes."""
+    return None if options.keep is None else (entry.started_at - options.keep - _EPOCH) // timedelta(microseconds=1)
 
 
 def note_files(outcome: RunOutcome, files: list[FileRow], inputs: Sequence[str], read: Sequence[str]) -> None:
@@ -301,7 +309,16 @@ class _Job:
         # Names that are to be hidden from now on must not stay where nothing is read again.
         forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
         with _timed(self.outcome, "ingest"):
-            ingested = ingest(self.warehouse, found, self.read, stamp, block_bytes=self.options.block_bytes, rebuild=rebuild, forget=forget)
+            ingested = ingest(
+                self.warehouse,
+                found,
+                self.read,
+                stamp,
+                block_bytes=self.options.block_bytes,
+                rebuild=rebuild,
+                forget=forget,
+                oldest=_oldest(self.options, self.entry),
+            )
         if forget:
             self.register.scrub(self.entry)
         note_files(self.outcome, ingested.files, self.entry.inputs, ingested.read)

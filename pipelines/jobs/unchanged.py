@@ -38,13 +38,15 @@ class Unchanged:
     files: list[FileRow]
 
 
-def nothing_new(place: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta) -> Unchanged | int:
+def nothing_new(
+    place: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta, oldest: int | None = None
+) -> Unchanged | int:
     """The state of a warehouse that needs no work, after which the run is written down; or how many bytes Spark has to read.
 
     Raises WarehouseBusy where another run holds it, and NeedsRebuild where the tables were made otherwise.
     """
     try:
-        looked = _nothing_new(warehouse_uri(place), found, options, run, stale_after)
+        looked = _nothing_new(warehouse_uri(place), found, options, run, stale_after, oldest)
     except JobError:
         raise
     except Exception as error:  # a store that delta-rs can't reach, or a warehouse that was never made
@@ -72,7 +74,9 @@ def _of(options: Mapping[str, Any], name: str) -> str:
     return fingerprint_of(options.get(name) or {})
 
 
-def _nothing_new(uri: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta) -> Unchanged | int | None:
+def _nothing_new(
+    uri: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta, oldest: int | None
+) -> Unchanged | int | None:
     runs = open_table(f"{uri}/{TABLES[RUNS].path}")
     rows = runs.to_pyarrow_table(columns=["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
     for row in rows:
@@ -92,7 +96,7 @@ def _nothing_new(uri: str, found: Discovery, options: ReadOptions, run: Run, sta
         return None
     stored = stored_files(logs["log_files"].to_pyarrow_table())
     states = parse_states(logs["state_snapshots"].to_pyarrow_table(filters=[("kind", "=", FILE)]).to_pylist(), FILE)
-    todo = plan_of(stored, states, found, options)
+    todo = plan_of(stored, states, found, options, oldest=oldest)
     files = _files_as_stored(todo, stored, found, options)
     if files is None:
         return bytes_of(todo.read)

@@ -1,0 +1,66 @@
+"""What is old and can't be read again goes, and the tables are as if it had never been there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parsers.reader import ReadOptions, find_files
+from pipelines.jobs.files import plan_of
+from pipelines.stages import options_id
+from tests.pipelines.site import Site
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Copied = Callable[[Site], Site]
+NOW = timedelta(0)
+
+
+def row(path: Path, last_at: int | None) -> dict[str, Any]:
+    """A row of the ledger; the content of a file that is there is known."""
+    found = find_files([str(path)]).files if path.exists() else []
+    known = (
+        {"file_id": found[0].file_id, "bytes_read": found[0].size_bytes, "options_id": options_id(found[0], ReadOptions())} if found else {}
+    )
+    rest = {"path": str(path), "file_id": "gone", "size_bytes": 99, "bytes_read": 99, "options_id": "x", "last_at": last_at, "cluster": "c"}
+    return rest | known | {"size_bytes": found[0].size_bytes if found else 99}
+
+
+@pytest.mark.parametrize(
+    ("there", "last_at", "goes"),
+    [(False, 99, True), (False, 100, False), (False, None, False), (True, 99, False)],
+    ids=["old and gone", "young", "without times", "still there"],
+)
+def test_only_old_content_that_is_gone_goes(tmp_path: Path, there: bool, last_at: int | None, goes: bool) -> None:
+    here, old = tmp_path / "server.log", tmp_path / "elsewhere" / "server.log.1"
+    here.write_text("[2026-11-21 10:00:00,000] INFO something\n")
+    old.parent.mkdir()
+    if there:
+        old.write_text("[2026-11-20 10:00:00,000] INFO another thing\n")
+    stored = {str(path): row(path, at) for path, at in ((here, 1), (old, last_at))}
+    todo = plan_of(stored, {}, find_files([str(here)]), ReadOptions(), oldest=100)
+    assert todo.gone == ({str(old)} if goes else set())
+    assert todo.nothing is not goes
+    assert not plan_of(stored, {}, find_files([str(here)]), ReadOptions()).gone
+
+
+@pytest.mark.spark
+def test_after_an_expiry_the_tables_are_those_of_the_files_that_are_left(
+    spark: SparkSession, published: Site, copied: Copied, tmp_path: Path
+) -> None:
+    site, fresh = copied(published), Site(tmp_path / "fresh")
+    before = site.content()
+    shutil.rmtree(site.logs / "clients")
+    shutil.copytree(site.logs, fresh.logs)
+    assert site.run().spared  # what was read of files that are gone stays, as long as nothing else is said
+    assert not site.run(keep=timedelta(days=36500)).changed
+    assert site.run(keep=NOW).changed
+    fresh.run()
+    assert site.content() == fresh.content() != before
+    assert site.run(keep=NOW).spared
