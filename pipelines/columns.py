@@ -28,9 +28,6 @@ EVIDENCE = pa.struct([("file", TEXT), ("line", COUNT), ("byte_offset", COUNT), (
 PERSON = pa.struct([("member_id", TEXT), ("client_id", TEXT), ("instance_id", TEXT), ("host", TEXT), ("reason", TEXT), ("first", FLAG)])
 CONFORMANCE = pa.struct([("inferred_steps", COUNT), ("unexplained_lines", COUNT)])
 
-SCHEMA_VERSION = 1
-"""Version of the tables and the JSON contract; stored with each table, raised when a column changes its meaning or goes away."""
-
 
 @dataclass(frozen=True, slots=True)
 class Column:

@@ -16,8 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 from models import rows
-from pipelines.columns import SCHEMA_VERSION, Column, Table
+from pipelines.columns import Column, Table
 from pipelines.declarations import TABLES
+from pipelines.versions import SCHEMA_VERSION
 
 __all__ = [
     "CONTRACT",

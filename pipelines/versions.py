@@ -12,6 +12,9 @@ from hashlib import blake2b
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 
+SCHEMA_VERSION = 1
+"""Version of the tables and the JSON contract; stored with each table, raised when a column changes its meaning or goes away."""
+
 _SUFFIXES = (".py", ".yaml", ".toml")
 _DIGEST_BYTES = 10
 

@@ -152,10 +152,7 @@ def _name(queue: Queue) -> str:
 
 
 def _object(shown: Preview, moved: tuple[Move, ...]) -> dict[str, Any]:
-    from pipelines.schemas import SCHEMA_VERSION
-
     return {
-        "schema_version": SCHEMA_VERSION,
         "strategy": shown.strategy,
         "shares": [{"client_id": share.client_id, "queues": [_name(queue) for queue in share.queues]} for share in shown.shares],
         "unowned": [_name(queue) for queue in shown.unowned],

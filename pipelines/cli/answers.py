@@ -43,7 +43,8 @@ class Stream:
 
 def write_contract(rows: Any) -> None:
     """The object of `analyze --json`, item by item."""
-    from pipelines.schemas import CONTRACT, SCHEMA_VERSION
+    from pipelines.schemas import CONTRACT
+    from pipelines.versions import SCHEMA_VERSION
 
     stream = Stream()
     stream.write(b'{"schema_version":' + dumps(SCHEMA_VERSION) + b',\n"inputs":')
@@ -56,7 +57,7 @@ def write_contract(rows: Any) -> None:
 
 def write_list(key: str, items: Iterable[Mapping[str, Any]]) -> None:
     """An object with one list: what the commands about one table print."""
-    from pipelines.schemas import SCHEMA_VERSION
+    from pipelines.versions import SCHEMA_VERSION
 
     stream = Stream()
     stream.write(b'{"schema_version":' + dumps(SCHEMA_VERSION))
@@ -135,8 +136,11 @@ def _part(item: Any) -> str:
 
 
 def write_object(value: Mapping[str, Any]) -> None:
+    """An answer that is one object, with the version of its schema first."""
+    from pipelines.versions import SCHEMA_VERSION
+
     stream = Stream()
-    stream.write(dumps(value) + b"\n")
+    stream.write(dumps({"schema_version": SCHEMA_VERSION, **value}) + b"\n")
     stream.flush()
 
 

@@ -143,7 +143,7 @@ def _column(row: Any, name: str) -> Any:
 
 def ready(found: Comparison) -> dict[str, Any]:
     """A comparison as `groupscope schema compare` describes it."""
-    from pipelines.schemas import SCHEMA_VERSION, instant_text
+    from pipelines.schemas import instant_text
 
     sides = [
         {
@@ -158,7 +158,6 @@ def ready(found: Comparison) -> dict[str, Any]:
     ]
     offenders = {"new_offenders": found.new, "gone_offenders": found.gone}
     return {
-        "schema_version": SCHEMA_VERSION,
         "sides": sides,
         "changes": list(_changes(found)),
         **{key: [_member(one) for one in members] for key, members in offenders.items()},

@@ -53,12 +53,10 @@ def _write(row: Any, found: Found | None, source: Source) -> None:
     from dashboards.story import story
     from pipelines.cli import lines
     from pipelines.cli.answers import ready, write_object
-    from pipelines.schemas import SCHEMA_VERSION
 
     told = list(ready("rebalances", [row])) if row is not None else [None]
     write_object(
         {
-            "schema_version": SCHEMA_VERSION,
             "line": lines.ready(found) if found is not None else None,
             "rebalance": told[0],
             "story": story(rebalance(row), source.clock) if row is not None else [],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from pipelines.cli import options as o
 from pipelines.cli.console import screen
 from pipelines.cli.run_job import SparkConf, pair
 from pipelines.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipelines.jobs.maintain import Maintained
 
 
 def maintain(
@@ -43,11 +46,16 @@ def maintain(
     if as_json:
         from pipelines.cli.answers import write_object
 
-        files = {name: {"before": before, "after": after} for name, (before, after) in sorted(done.files.items())}
-        write_object({"files": files, "runs_removed": done.runs_removed})
+        write_object(summary(done))
     elif not quiet:
         _show(place, done.files, done.runs_removed)
     return 0
+
+
+def summary(done: Maintained) -> dict[str, Any]:
+    """What was done, for scripts."""
+    files = {name: {"before": before, "after": after} for name, (before, after) in sorted(done.files.items())}
+    return {"files": files, "runs_removed": done.runs_removed}
 
 
 def _show(place: str, files: dict[str, tuple[int, int]], runs_removed: int) -> None:

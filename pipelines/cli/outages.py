@@ -110,6 +110,8 @@ def _write(target: Path, move: dict[str, Any]) -> None:
 def _write_json(broker: str, found: list[tuple[Layout, list[Exposed]]], move: dict[str, Any]) -> None:
     import json
 
+    from pipelines.versions import SCHEMA_VERSION
+
     rows = [
         {
             "cluster": layout.cluster,
@@ -125,7 +127,7 @@ def _write_json(broker: str, found: list[tuple[Layout, list[Exposed]]], move: di
         for layout, exposed in found
         for each in exposed
     ]
-    answer = {"schema_version": 1, "if_down": broker, "partitions": rows, "reassignment": move}
+    answer = {"schema_version": SCHEMA_VERSION, "if_down": broker, "partitions": rows, "reassignment": move}
     Output().write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")
 
 

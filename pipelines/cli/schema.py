@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pipelines.cli.schema_upkeep import FINDINGS, MAINTENANCE, RUN
 from pipelines.cli.schema_verdicts import LINE_TOLD, WHAT_IF
 from pipelines.errors import UsageError
 
@@ -26,6 +27,9 @@ COMMANDS = (
     "sql",
     "allocate",
     "whatif",
+    "run",
+    "maintain",
+    "doctor",
 )
 
 
@@ -60,13 +64,10 @@ def command_schema(command: str) -> dict[str, Any]:
         return _listing(contract, command, contract["properties"][command]["items"])
     if command == "outages/under-replicated":
         return _listing(contract, "under_replicated_spans", contract["properties"]["under_replicated_spans"]["items"])
-    if command == "outages/if-down":
-        return _object(
-            contract, "groupscope outages --if-down --json", {"schema_version": contract["properties"]["schema_version"], **IF_DOWN}
-        )
+    version = {"schema_version": contract["properties"]["schema_version"]}
     if command == "explain":
         told = {
-            "schema_version": contract["properties"]["schema_version"],
+            **version,
             "line": {"description": "The line that was asked about, if one was.", "anyOf": [LINE_TOLD, {"type": "null"}]},
             "rebalance": {"anyOf": [{"$ref": "#/$defs/rebalances"}, {"type": "null"}]},
             "story": _TEXTS,
@@ -74,16 +75,25 @@ def command_schema(command: str) -> dict[str, Any]:
         return _object(contract, "groupscope explain --json", told)
     if command == "events":
         return _events()
-    if command == "compare":
-        return _object(contract, "groupscope compare --json", {"schema_version": contract["properties"]["schema_version"], **COMPARISON})
     if command == "sql":
         return _listing(contract, "rows", {"description": "Columns of the query, by name.", "type": "object"}, command)
-    if command == "allocate":
-        return _object(contract, "groupscope allocate --json", {"schema_version": contract["properties"]["schema_version"], **ALLOCATION})
-    if command == "whatif":
-        return _object(contract, "groupscope whatif --json", {"schema_version": contract["properties"]["schema_version"], **WHAT_IF})
+    if command in _objects():
+        return _object(contract, f"groupscope {command.replace('/', ' --')} --json", {**version, **_objects()[command]})
     near = difflib.get_close_matches(command, COMMANDS, n=1)
     raise UsageError(f"no schema {command!r}; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"))
+
+
+def _objects() -> dict[str, dict[str, Any]]:
+    """What answers hold that list no rows of a table."""
+    return {
+        "outages/if-down": IF_DOWN,
+        "compare": COMPARISON,
+        "allocate": ALLOCATION,
+        "whatif": WHAT_IF,
+        "run": RUN,
+        "maintain": MAINTENANCE,
+        "doctor": FINDINGS,
+    }
 
 
 _TEXT = {"type": "string"}

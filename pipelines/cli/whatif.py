@@ -97,11 +97,8 @@ def ready(found: Iterable[Outlook], configuration: Configuration) -> dict[str, A
     """The answer as `groupscope schema whatif` describes it."""
     import dataclasses
 
-    from pipelines.schemas import SCHEMA_VERSION
-
     outlooks = list(found)
     return {
-        "schema_version": SCHEMA_VERSION,
         "configuration": dataclasses.asdict(configuration),
         "groups": [_group(outlook) for outlook in outlooks],
         "rules": [dataclasses.asdict(rule) for rule in _rules(outlooks)],
