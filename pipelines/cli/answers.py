@@ -136,12 +136,17 @@ def _part(item: Any) -> str:
 
 
 def write_object(value: Mapping[str, Any]) -> None:
-    """An answer that is one object, with the version of its schema first."""
+    """An answer that is one object."""
+    stream = Stream()
+    stream.write(dumps(versioned(value)) + b"\n")
+    stream.flush()
+
+
+def versioned(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The object with the version of its schema first."""
     from pipelines.versions import SCHEMA_VERSION
 
-    stream = Stream()
-    stream.write(dumps({"schema_version": SCHEMA_VERSION, **value}) + b"\n")
-    stream.flush()
+    return {"schema_version": SCHEMA_VERSION, **value}
 
 
 def ready(table: str, rows: Iterable[Any]) -> Iterable[dict[str, Any]]:

@@ -14,6 +14,7 @@ from models.kafka.simulation.scenario import COOPERATIVE, MODERN, Fault, GroupPl
 from models.whatif import Outlook, outlooks
 from models.whatif_rules import RULES, Configuration
 from parsers.reader import ReadOptions
+from pipelines.cli.answers import versioned
 from pipelines.cli.schema import command_schema
 from pipelines.cli.whatif import ready
 from pipelines.local import Analysis, AnalyzeOptions, analyze
@@ -133,7 +134,7 @@ def test_an_expiry_whose_member_may_have_been_another_process_is_no_promise(tmp_
 
 def test_the_answer_names_every_rule_that_it_used(tmp_path: Path) -> None:
     configuration = Configuration(static_membership=True, cooperative=True)
-    answer = ready([foretold(history(read_scenario("crash"), "2.8.2", tmp_path), configuration)], configuration)
+    answer = versioned(ready([foretold(history(read_scenario("crash"), "2.8.2", tmp_path), configuration)], configuration))
     Draft202012Validator(command_schema("whatif")).validate(json.loads(json.dumps(answer)))
     used = {row["rule"] for group in answer["groups"] for row in group["rebalances"] if row["rule"]}
     assert used == {rule["id"] for rule in answer["rules"]} == {"moves_only_some"}

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from deltalake import DeltaTable
 
+from pipelines.cli.answers import versioned
 from pipelines.cli.maintain import summary
 from pipelines.cli.run_job import summary as summary_of_run
 from pipelines.cli.schema import command_schema
@@ -20,7 +21,6 @@ from pipelines.jobs import maintain as upkeep
 from pipelines.jobs.entries import VERSIONED
 from pipelines.jobs.maintain import MaintainOptions, maintain
 from pipelines.schemas import TABLES
-from pipelines.versions import SCHEMA_VERSION
 from tests.compare_paths import published as published_versions
 from tests.pipelines.site import Site
 
@@ -34,7 +34,7 @@ def test_upkeep_puts_files_together_removes_what_is_old_and_changes_no_row(
     site = copied(halfway)
     shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
     outcome = site.run()
-    jsonschema.validate({"schema_version": SCHEMA_VERSION, **summary_of_run(outcome)}, command_schema("run"))
+    jsonschema.validate(versioned(summary_of_run(outcome)), command_schema("run"))
     before, versions = site.content(), published_versions(site.warehouse)
     killed = site.warehouse / TABLES["events"].path / "part-of-a-run-that-was-killed.parquet"
     killed.write_bytes(b"")
@@ -48,7 +48,7 @@ def test_upkeep_puts_files_together_removes_what_is_old_and_changes_no_row(
 
     assert {name: after for name, (_, after) in done.files.items() if after > 1} == {}
     assert any(had > after for had, after in done.files.values())
-    jsonschema.validate({"schema_version": SCHEMA_VERSION, **summary(done)}, command_schema("maintain"))
+    jsonschema.validate(versioned(summary(done)), command_schema("maintain"))
     assert done.runs_removed == 1  # that of `halfway`; the last published one stays
     assert [row["status"] for row in site.table("runs")] == ["published", "published"]
     assert site.content() == before
