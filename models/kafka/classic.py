@@ -115,7 +115,7 @@ class ClassicReplay:
     _last_joined_at: int | None = None
     _last_ended_at: int | None = None
     _ordinals: dict[int | None, int] = field(default_factory=dict)
-    _loaded_members: set[str] = field(default_factory=set)
+    _loaded_members: dict[str, int | None] = field(default_factory=dict)
 
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of the classic coordinator."""
@@ -306,8 +306,9 @@ class ClassicReplay:
         self._loaded = event
         members = int_field(event, "member_count")
         if members is None and self._loaded_members:
-            members = len(self._loaded_members)
-        self._loaded_members = set()
+            # Every record of the group is read, of older generations too; the last one counts (GroupMetadataManager.loadGroup).
+            members = sum(generation in (None, event.generation) for generation in self._loaded_members.values())
+        self._loaded_members = {}
         known = self.group.generation
         is_older = event.generation is not None and known is not None and event.generation < known  # that it became empty was not written
         if event.generation is not None:
@@ -321,7 +322,7 @@ class ClassicReplay:
 
     def _member_loaded(self, event: Event) -> None:
         if event.member_id:
-            self._loaded_members.add(event.member_id)
+            self._loaded_members[event.member_id] = event.generation
 
     def _group_unloaded(self, event: Event) -> None:
         if event.node is not None and self.node is not None and event.node != self.node:
