@@ -168,8 +168,37 @@ class Case:
                 continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
             if self.draft.outcome == "coordinator_lost" and self._went_to_successor(act):
                 continue
-            if actor is not None and actor not in found and self.is_new(act) and (after is None or actor in after):
+            if actor is None or actor in found or not self.is_new(act) or self._came_after(self.draft.generation_after, act, actor):
+                continue
+            if after is None or actor in after:
                 found[actor] = act
+        return found
+
+    @property
+    def latecomers(self) -> list[Act]:
+        """Who asked to join as the last join phase ended, and came too late for it."""
+        generation, over = self.draft.generation_before, self.phase_began
+        asked = self.deeds(Deed.JOIN, Deed.REJOIN, start=over - CLOCK_TOLERANCE_US, end=over)
+        return [act for act in asked if self._came_after(generation, act, self.actor(act))]
+
+    def _came_after(self, generation: int | None, act: Act, actor: str | None) -> bool:
+        """What came of the JoinGroup is a membership in a later generation than this one, and in this one there was none.
+
+        A client logs a request when it is sent, and the arrival of one is known to some parts of a millisecond: as the join
+        phase ends, only the answer shows whether it came in time.
+        """
+        if generation is None or actor in self.known.generations.get(generation, {}) or actor in self.known.shared:
+            return False
+        outcome = next((later for later in self._outcomes_of_joins.get(actor, ()) if later.at >= act.at), None)
+        return outcome is not None and outcome.deed is Deed.JOINED and (outcome.generation or 0) > generation
+
+    @cached_property
+    def _outcomes_of_joins(self) -> dict[str | None, list[Act]]:
+        """What ends a wish to join, by actor: an answer with a generation, or that no answer is waited for any more."""
+        found: dict[str | None, list[Act]] = {}
+        for act in self.acts:
+            if act.deed in {Deed.JOINED, Deed.LEAVE, Deed.LOST_COORDINATOR}:
+                found.setdefault(self.actor(act), []).append(act)
         return found
 
     def _went_to_successor(self, act: Act) -> bool:

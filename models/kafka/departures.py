@@ -116,7 +116,10 @@ def _is_static(case: Case, act: Act) -> bool:
 
 
 def _rejoins_unasked(case: Case, actor: str | None, act: Act | None) -> bool:
-    """After a poll timeout the same process goes on: it joins again without looking for its coordinator or subscribing anew."""
+    """After a poll timeout the same process goes on: it joins again without looking for its coordinator.
+
+    It may subscribe to other topics before it does; who leaves because it unsubscribes says so.
+    """
     left_at = act.at if act else case.start
     searches = False
     for later in case.acts:
@@ -131,7 +134,7 @@ def _rejoins_unasked(case: Case, actor: str | None, act: Act | None) -> bool:
             continue  # the same process looks for a coordinator that is gone
         if later.deed is Deed.CLOSE:
             return True  # close() leaves and is done: this one came too late to be what left
-        if later.deed in {Deed.START, Deed.SUBSCRIBE, Deed.UNSUBSCRIBE}:
+        if later.deed in {Deed.START, Deed.UNSUBSCRIBE}:
             return False
         if later.deed is Deed.JOIN:
             return later.event.witness is Witness.CLIENT

@@ -66,7 +66,7 @@ def find_trigger(case: Case) -> Act | None:
         return expiry[0]
     candidates = [
         act
-        for act in case.deeds(Deed.JOIN, Deed.LEAVE, Deed.REJOIN, Deed.REPLACE, end=start + CLOCK_TOLERANCE_US)
+        for act in (*case.latecomers, *case.deeds(Deed.JOIN, Deed.LEAVE, Deed.REJOIN, Deed.REPLACE, end=start + CLOCK_TOLERANCE_US))
         if _could_trigger(case, act)
     ]
     prompt = [act for act in candidates if start - act.at <= PROMPT_US]

@@ -45,7 +45,9 @@ def by_elimination(case: Case) -> list[Opinion]:
 def _right_after_assignment(case: Case) -> bool:
     """The leader's assignment was hardly there when all was to begin anew: most often it could not be written."""
     previous = case.previous
-    return previous is not None and previous.ended_at is not None and 0 <= case.start - previous.ended_at <= AT_ONCE_US
+    if previous is None or previous.outcome != "stable" or previous.ended_at is None:
+        return False
+    return 0 <= case.start - previous.ended_at <= AT_ONCE_US
 
 
 def start_not_seen(case: Case) -> list[Opinion]:

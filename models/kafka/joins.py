@@ -19,14 +19,21 @@ def joined(case: Case, act: Act | None) -> list[Opinion]:
     if case.was_empty:
         return [Opinion(Cause.NEW_GROUP, 0.99, acts)]
     actor = case.actor(act) if act else None
-    gone = case.gone
-    if actor is not None and actor in gone and actor not in case.known.shared:
-        return [Opinion(Cause.MEMBER_RESTART, 0.97, [*acts[:1], gone[actor]]), Opinion(Cause.MEMBER_JOIN, 0.03, acts)]
+    went = case.gone.get(actor) if act and actor and actor not in case.known.shared else None
+    if act is not None and went is not None and not _went_as_it_came(case, act, went):
+        return [Opinion(Cause.MEMBER_RESTART, 0.97, [*acts[:1], went]), Opinion(Cause.MEMBER_JOIN, 0.03, acts)]
     if case.draft.state_before is None and not case.members_before:
         return _joined_in_unknown_state(case, acts)
     told = bool(case.reason_id or (act and act.at >= case.start - PROMPT_US))
     basis = 0.85 if not told else 0.985 if case.known.clients or case.known.requests else 0.98
     return [Opinion(Cause.MEMBER_JOIN, basis, acts), Opinion(Cause.MEMBER_RESTART, (1 - basis) / 2, acts)]
+
+
+def _went_as_it_came(case: Case, came: Act, went: Act) -> bool:
+    """Who went is the very member that had come, and not its former self: it was stopped before it got an assignment."""
+    if came.member_id and went.member_id:
+        return came.member_id == went.member_id
+    return came.at < went.at and case.actor(came) not in case.members_before
 
 
 def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:

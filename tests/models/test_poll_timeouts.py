@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from script import events_of, replay
@@ -51,3 +53,25 @@ def test_how_late_it_polled_counts_from_when_the_client_noticed() -> None:
 
 def test_another_clients_line_settles_nothing() -> None:
     assert left("59.500 ClientPollTimedOut client_id=c").cause == "member_leave"
+
+
+LEAVES = "59.990 ClientLeaveSent client_id=a"
+SUBSCRIBES = "70.000 ClientSubscribed client_id=a"
+SEARCHES = "74.000 ClientCoordinatorFound client_id=a"
+JOINS = "74.990 ClientJoinSent client_id=a"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        ((LEAVES, JOINS), "poll_timeout"),
+        ((LEAVES, SUBSCRIBES, JOINS), "poll_timeout"),
+        ((LEAVES, SUBSCRIBES, SEARCHES, JOINS), "member_leave"),
+        ((LEAVES, "59.995 ClientUnsubscribed client_id=a", SUBSCRIBES, JOINS), "member_leave"),
+        ((LEAVES, "65.000 ClientUnsubscribed client_id=a", SUBSCRIBES, JOINS), "member_leave"),
+    ],
+    ids=["goes on", "goes on with other topics", "another process", "unsubscribed", "unsubscribed late"],
+)
+def test_who_goes_on_without_looking_for_its_coordinator_had_polled_too_late(lines: tuple[str, ...], cause: str) -> None:
+    """Clients before 2.1 don't say why they leave; a new process has to find its coordinator first."""
+    assert left(*lines).cause == cause

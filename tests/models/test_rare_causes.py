@@ -238,3 +238,66 @@ def test_admin_removal(version: str, reason: str | None, requests: bool, tmp_pat
     assert (row.cause, row.outcome) == ("admin_removal", "stable")
     assert row.offenders[0].instance_id == "i2"
     assert row.confidence > 0.9
+
+
+@pytest.mark.parametrize("version", ["1.1.1", "2.3.1", "2.8.2", "3.9.1", "4.1.1"])
+def test_who_comes_back_too_late_was_not_restarted(version: str, tmp_path: Path) -> None:
+    """A member whose session ended asks to join as the others end the join phase: it is a member of the generation after."""
+    broker = Broker(version, tmp_path)
+    broker.settle("a")
+    broker.join("b")
+    broker.wait(500)
+    broker.join("a")
+    broker.sync("a", "b")
+    broker.keep_alive(12, "a")  # b stands still
+    broker.join("a")
+    broker.join("b", anew=True)
+    broker.wait(3)
+    broker.sync("a")
+    broker.join("a")
+    broker.sync("a", "b")
+    broker.keep_alive(9, "a", "b")
+    late, back = rows_of(broker, requests=True)[-2:]
+    assert (late.cause, names(late), late.outcome) == ("session_timeout", ["b"], "superseded")
+    assert late.confidence > 0.9
+    assert (back.cause, names(back), back.outcome) == ("member_join", ["b"], "stable")
+
+
+@pytest.mark.parametrize("stays", [True, False], ids=["one stays", "all go"])
+@WITNESSES
+@pytest.mark.parametrize("version", ["2.2.2", "2.8.2", "3.9.1", "4.1.1"])
+def test_who_comes_and_goes_at_once_was_not_restarted(version: str, requests: bool, stays: bool, tmp_path: Path) -> None:
+    """A member that is stopped while it waits for its first generation: none of its own was there before."""
+    broker = Broker(version, tmp_path)
+    broker.settle("a")
+    broker.keep_alive(9, "a")
+    broker.join("b")
+    broker.wait(500)
+    broker.leave("b")
+    broker.wait(100)
+    if stays:
+        broker.join("a")
+        broker.sync("a")
+    else:
+        broker.leave("a")
+    row = rows_of(broker, requests)[-1]
+    assert (row.cause, row.outcome) == ("member_join", "stable" if stays else "empty")
+    assert row.confidence > 0.9
+
+
+@WITNESSES
+def test_who_comes_while_its_former_self_expires_was_restarted(requests: bool, tmp_path: Path) -> None:
+    """A crashed process is back before its session ends: the new member starts the rebalance, the old one runs out in it."""
+    broker = Broker("2.8.2", tmp_path)
+    broker.settle("a", "b")
+    broker.join("a")
+    broker.sync("a", "b")
+    broker.keep_alive(9, "a", "b")
+    broker.join("b", anew=True)
+    broker.keep_alive(9, "a")
+    broker.wait(1_000)
+    broker.join("a")
+    broker.sync("a", "b")
+    row = rows_of(broker, requests)[-1]
+    assert (row.cause, names(row)[:1]) == ("member_restart", ["b"])
+    assert row.confidence > 0.9

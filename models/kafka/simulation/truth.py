@@ -271,7 +271,9 @@ class Truth:
     @staticmethod
     def _returned(row: Row) -> set[str]:
         """Clients of which one member went and another came within the rebalance."""
-        return set(row.clients(JOINED)) & set(row.clients(LEFT, EXPIRED))
+        came = {(client, member) for client, kind, member in row.acts if kind == JOINED}
+        went = {client for client, kind, member in row.acts if kind in (LEFT, EXPIRED) and (client, member) not in came}
+        return went & {client for client, _ in came}
 
     def _late(self, row: Row) -> list[str]:
         if not row.rejoined or row.join_complete_ms is None:
