@@ -39,7 +39,7 @@ def _person(case: Case, act: Act, reason: str, *, first: bool) -> Person:
 
 def _evicted(case: Case) -> list[Person]:
     """Members dropped at the rebalance timeout: logged since 2.7, before that told by who is missing afterwards."""
-    logged = list(case.by_actor(Deed.EVICT).values())
+    logged = [act for act in case.by_actor(Deed.EVICT).values() if act.at >= case.start]
     if logged:
         return [_person(case, act, "evicted", first=index == 0) for index, act in enumerate(logged)]
     start, end = case.draft.started_at, case.draft.open_until

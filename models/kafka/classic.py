@@ -116,6 +116,7 @@ class ClassicReplay:
     _last_ended_at: int | None = None
     _ordinals: dict[int | None, int] = field(default_factory=dict)
     _loaded_members: dict[str, int | None] = field(default_factory=dict)
+    _ended_again: bool = False
 
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of the classic coordinator."""
@@ -232,6 +233,8 @@ class ClassicReplay:
         if generation == 0:
             self.group.state = State.EMPTY  # generations begin anew only with a new group object
             return State.EMPTY
+        if self._ended_again and generation > known:
+            return self.group.state
         self.findings.append(Finding(f"generation {known}", f"generation {generation}", event))
         self.group.state = None
         self.group.member_count = None
@@ -343,8 +346,15 @@ class ClassicReplay:
         self.group.leader = None
 
     def _members_not_rejoined(self, event: Event) -> None:
-        if self.current is not None:
-            self.current.extra.append(event)
+        """Members were removed as a phase ended; of one that was over before, the timer was tried again.
+
+        The Java coordinator does so while replicas don't confirm its writes: the generation rises, and no line says that
+        (EventBasedCoordinatorTimer, ClassicGroup.initNextGeneration).
+        """
+        current = self.current
+        self._ended_again = event.name == "MembersNotRejoined" and (current is None or current.joined is not None)
+        if current is not None:
+            current.extra.append(event)
 
     def _member_hint(self, event: Event) -> None:
         """Lines that print the group's state tell it where nothing else did."""

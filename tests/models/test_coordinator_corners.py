@@ -15,7 +15,7 @@ from models.kafka.coordinator.errors import Fault as BrokerFault
 from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.phases import end_sync_wait
 from models.kafka.coordinator.policy import default_settings, policy_for
-from models.kafka.coordinator.requests import Commit
+from models.kafka.coordinator.requests import Commit, Join, Protocol, Sync
 from models.kafka.coordinator.responses import Response
 from models.kafka.coordinator.shard import Shard
 from models.kafka.coordinator.subscription import topics_of
@@ -62,6 +62,33 @@ def test_a_wait_for_syncs_of_another_generation_ends_without_effect() -> None:
     group.generation = 3
     end_sync_wait(shard, group, 2)
     assert (group.state, shard.changes) == (State.EMPTY, [])
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "thrown"),
+    [
+        ("2.8.0", State.STABLE, []),
+        ("2.8.2", State.STABLE, ["NoSuchElementException"]),
+        ("3.0.0", State.PREPARING_REBALANCE, [""]),
+        ("3.9.0", State.PREPARING_REBALANCE, [""]),
+        ("4.0.0", State.PREPARING_REBALANCE, [""]),
+    ],
+)
+def test_the_wait_for_the_sync_of_a_member_that_was_replaced(version: str, state: State, thrown: list[str]) -> None:
+    """A static member returns to a Stable group before its old id has synced; 2.8.1 and 2.8.2 look that id up (GroupMetadata.get)."""
+    policy = policy_for(version)
+    coordinator = ClassicCoordinator(policy, replace(default_settings(policy), initial_delay_ms=100))
+    protocols = (Protocol("range", b""),)
+    for number, instance in enumerate(("i1", "i2"), 1):
+        coordinator.handle(Join(number, "g", "", "consumer", protocols, 60_000, 20_000, instance))
+    coordinator.advance(1_000)
+    leader = coordinator.groups["g"].leader or ""
+    coordinator.handle(Sync(3, "g", leader, 1, dict.fromkeys(coordinator.groups["g"].members, b"a")))
+    late = next(instance for instance, member in coordinator.groups["g"].static.items() if member != leader)
+    coordinator.handle(Join(4, "g", "", "consumer", protocols, 60_000, 20_000, late))
+    fired = coordinator.advance(25_000).fired
+    assert [each.fault for each in fired if each.kind is TimerKind.SYNC] == thrown
+    assert coordinator.groups["g"].state is state
 
 
 def test_first_choices() -> None:

@@ -8,6 +8,7 @@ table it asks `Choices`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from models.kafka.coordinator.changes import Outcome, firings
@@ -178,27 +179,32 @@ class Coordinator:
     def _fire_until(self, target_ms: int) -> None:
         for timer, fired in firings(self.shard.timers, target_ms):
             self.shard.now_ms = timer.at_ms
-            self._fire(timer)
-            self.shard.fired.append(fired)
+            thrown = self._fire(timer)
+            self.shard.fired.append(replace(fired, fault=thrown) if thrown else fired)
 
-    def _fire(self, timer: Timer) -> None:
+    def _fire(self, timer: Timer) -> str:
+        """Do what a timer is for, and say what the broker's code throws meanwhile."""
         shard = self.shard
         if timer.kind is TimerKind.CLEANUP:
             clean_up(shard)
             self._schedule_clean_up()
-            return
+            return ""
         if timer.kind is TimerKind.WRITE:
             shard.writes.time_out(timer.detail)
-            return
+            return ""
         group = shard.groups.get(timer.group)
         if group is None:
-            return
+            return ""
+        thrown = ""
         try:
             _DONE_BY[timer.kind](shard, group, timer)
-        except Fault:  # what is done a second time may come at the wrong moment
-            retry(shard, timer)
+        except Fault as fault:  # what is done a second time may come at the wrong moment
+            thrown = fault.thrown
+            if shard.policy.is_java:
+                retry(shard, timer)
         if shard.writes.unconfirmed and shard.policy.is_java:
             defer_timer(shard, timer)
+        return thrown
 
     def _schedule_clean_up(self) -> None:
         shard = self.shard

@@ -47,3 +47,12 @@ class Error(StrEnum):
 
 class Fault(Exception):
     """The broker's code would throw here; the request handler answers UNKNOWN_SERVER_ERROR and what was done stays done."""
+
+    thrown = "IllegalStateException"
+    """What the broker's code throws."""
+
+
+class NoSuchMember(Fault):
+    """A member that is asked for is none (GroupMetadata.get)."""
+
+    thrown = "NoSuchElementException"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.errors import Error, NoSuchMember
 from models.kafka.coordinator.group import Group, Member
 from models.kafka.coordinator.responses import JoinedMember, JoinResponse, SyncResponse
 from models.kafka.coordinator.shard import Shard
@@ -158,6 +158,8 @@ def end_sync_wait(shard: Shard, group: Group, generation: int) -> None:
     if generation != group.generation or group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_sync:
         return
     missing = sorted(group.pending_sync)
+    if shard.policy.sync_needs_members and not group.members.keys() >= group.pending_sync:
+        raise NoSuchMember("the end of the wait for SyncGroup asks for a member that was replaced")
     for member_id in missing:
         shard.remove_member(group, member_id)
         shard.end_session(group, member_id)
