@@ -147,9 +147,31 @@ class ClusterFacts:
         high = bisect_right(self.takeovers, end, key=lambda load: load.at)
         return self.takeovers[low:high]
 
+    def known_until(self, at: int) -> dict[str, str]:
+        """What judging a group's rebalances may ask for, as text, of no later time than `at` (microseconds).
+
+        Where two states of facts agree in this, so do verdicts on what was over some time before. What is asked for when a
+        history is finished is not in it.
+        """
+        timed = {name: [each for each in getattr(self, name) if each.at <= at] for name in _TIMED}
+        told = {name: [event for event in getattr(self, name) if _time(event) <= at] for name in ("leaders_replaced", "kept")}
+        strays = {group: [event for event in events if event.order_us <= at] for group, events in sorted(self.strays.items())}
+        known = {
+            **timed,
+            **told,
+            "deletions": [each for each in self.deletions if each[0] <= at],
+            "strays": {group: events for group, events in strays.items() if events},
+            **{name: getattr(self, name) for name in _IN_FORCE},
+        }
+        return {name: repr(value) for name, value in known.items()}
+
     def partition_of(self, group: str) -> int | None:
         """The offsets partition that a group hashes to; None while the partition count is unknown."""
         return partition_for(clear(group), self.offsets_partitions) if self.offsets_partitions else None
+
+
+_TIMED = ("loads", "takeovers", "topic_changes", "node_changes", "goings")
+_IN_FORCE = ("initial_delay_ms", "session_timeout_ms", "rebalance_timeout_ms", "offsets_partitions")
 
 
 def java_hash(text: str) -> int:

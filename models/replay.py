@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from models import state_text
 from models.cluster import ClusterFacts
 from models.events import Event, Witness
 from models.incidents import mark_rolling_restarts
@@ -84,6 +85,27 @@ _ENDINGS = {Deed.LEAVE: "left", Deed.EXPIRE: "expired", Deed.EVICT: "evicted", D
 """How a deed ends a member's session, where the coordinator or a request log tells it."""
 
 
+_FACTS = "facts"
+
+_HELD = (
+    "roster",
+    "knowledge",
+    "classic",
+    "modern",
+    "writer",
+    "history",
+    "acts",
+    "clients",
+    "skews",
+    "impact",
+    "client_states",
+    "_skew_of_log",
+    "_settled",
+    "_now",
+)
+"""What a state holds of a stage: all but the names and the facts, which it is given."""
+
+
 @dataclass(slots=True)
 class GroupStage:
     """Holds what is open of one group; settles drafts as their surroundings become known."""
@@ -112,6 +134,37 @@ class GroupStage:
         self.modern = ModernReplay(self.roster)
         self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
         self._told_apart = _told_apart(self.group, self.facts)
+
+    @classmethod
+    def resumed(cls, cluster: str, group: str, facts: ClusterFacts, state: str) -> GroupStage:
+        """The stage as it was when `state` was taken. `facts` may tell more by now, but of what came later only.
+
+        Raises UnreadableState where the text is no state of these models.
+        """
+        stage = cls(cluster, group, facts)
+        held = state_text.read(state, {_FACTS: facts})
+        try:
+            for name in _HELD:
+                setattr(stage, name, held[name])
+        except (KeyError, TypeError) as error:
+            raise state_text.UnreadableState(f"not a state of a group: {error}") from error
+        while stage._told_apart and stage._told_apart[0].order_us <= stage._now:
+            stage._told_apart.popleft()
+        return stage
+
+    def state(self) -> str:
+        """All that later events build on; `resumed` goes on from it. To be taken between events of different times."""
+        return state_text.write({name: getattr(self, name) for name in _HELD}, {_FACTS: self.facts})
+
+    @property
+    def reached(self) -> int:
+        """Time (microseconds) of the last event that was taken."""
+        return self._now
+
+    @property
+    def row_count(self) -> int:
+        """Rows that are held by now: a state is as large as they are."""
+        return len(self.history.rebalances) + len(self.history.rebalance_members) + len(self.classic.changes)
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""

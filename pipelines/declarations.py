@@ -18,6 +18,7 @@ from pipelines.columns import (
     FILE,
     FILE_ID,
     FLAG,
+    GROUP,
     INSTANT,
     LINE,
     PARTITION,
@@ -260,6 +261,26 @@ _SILVER = [
         ),
         ("state_snapshot_id",),
         ("kind",),
+    ),
+    Table(
+        "silver",
+        "group_snapshots",
+        "States of groups with a long history, some time before the end of the logs: later runs replay from there on. Unusable after a"
+        " change of its versions.",
+        (
+            CLUSTER,
+            required("group_snapshot_id", TEXT, "Id: hash of cluster, group and time."),
+            GROUP,
+            required("upto_at", INSTANT, "Time of the last record in it."),
+            required("facts_until_at", INSTANT, "Until when facts of the cluster may count in it."),
+            required("facts", TEXT, "Fingerprint of those facts."),
+            required("state", TEXT, "State of the replay as JSON."),
+            required("catalogue_version", TEXT, "Fingerprint of the catalogue that it was made with."),
+            required("model_version", TEXT, "Fingerprint of the models that it was made with."),
+            RUN_ID,
+        ),
+        ("group_snapshot_id",),
+        ("cluster", "group"),
     ),
 ]
 

@@ -97,9 +97,15 @@ def without(table: Table, rows: pa.Table, keys: set[Key]) -> pa.Table:
     return _taken(rows, [place for place, key in enumerate(keys_of(table, rows)) if key not in keys])
 
 
-def distinct(tables: Iterable[pa.Table], columns: Sequence[str]) -> set[Key]:
-    """What these columns hold together."""
-    return {values for rows in tables for values in zip(*(rows[name].to_pylist() for name in columns), strict=True)}
+def distinct(tables: Iterable[pa.Table], columns: Sequence[str], least: str) -> list[Key]:
+    """What these columns hold together, and the least time (microseconds) in `least` beside it; None where one has none."""
+    found: dict[Key, int | None] = {}
+    for rows in tables:
+        times = rows[least].cast(pa.int64()).to_pylist()
+        for key, at in zip(zip(*(rows[name].to_pylist() for name in columns), strict=True), times, strict=True):
+            before = found.get(key, at)
+            found[key] = None if at is None or before is None else min(at, before)
+    return [(*key, at) for key, at in found.items()]
 
 
 def _taken(rows: pa.Table, places: list[int]) -> pa.Table:

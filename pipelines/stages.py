@@ -165,12 +165,18 @@ def group_histories(
             if stage is None:
                 stage = stages[cluster] = GroupStage(cluster, group, facts.get(cluster) or ClusterFacts(cluster))
             stage.feed(event)
-    histories = [stages[cluster].finish() for cluster in sorted(stages)]
+    histories = [finished(stages[cluster]) for cluster in sorted(stages)]
     for history, cluster in zip(histories, sorted(stages), strict=True):
-        point_to_outages(history.rebalances, goings_of(stages[cluster].facts), history.coordinator_moves)
         if readers is not None:
             readers.setdefault(cluster, Readers()).note_rebalances(history.rebalances)
     return histories
+
+
+def finished(stage: GroupStage) -> GroupHistory:
+    """The history of a group that was told all of its events."""
+    history = stage.finish()
+    point_to_outages(history.rebalances, goings_of(stage.facts), history.coordinator_moves)
+    return history
 
 
 def note_reader(readers: dict[str, Readers], cluster: str, event: Event) -> None:

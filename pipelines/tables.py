@@ -73,9 +73,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Whoever wants to know what a replacement changes: `told` gets what these columns hold in rows that change, before and after."""
+    """Whoever wants to know what a replacement changes: `told` gets what these columns hold in rows that change, before and after,
+    and beside it the least time (microseconds) in a column of such rows, None where one has none."""
 
     columns: Sequence[str]
+    least: str
     told: Callable[[Iterable[tuple[Any, ...]]], None]
 
 
@@ -314,7 +316,7 @@ class Warehouse:
         if not change:
             return change
         if watch is not None:
-            watch.told(few.distinct([differing.rows, differing.gone, differing.before], watch.columns))
+            watch.told(few.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
         whole = None if differing.only_new else self.few(name)
         if differing.only_new:
             self._write_few(name, differing.rows, stamp, part, "append")
@@ -347,9 +349,7 @@ class Warehouse:
         try:
             change = Change(*_counted(differing, (_INSERT, _UPDATE, _DELETE)))
             if change and watch is not None:
-                changed = differing.where(F.col(_OLD).isNotNull())
-                before = changed.select(*(F.col(f"{_OLD}.{column}").alias(column) for column in watch.columns))
-                watch.told(map(tuple, differing.select(*watch.columns).unionByName(before).distinct().toLocalIterator()))
+                watch.told(map(tuple, _changes(differing, watch).toLocalIterator()))
             if change:
                 self._apply(table, differing.drop(_OLD), change, stamp, part)
         finally:
@@ -425,6 +425,15 @@ def difference(table: Table, wanted: DataFrame, present: DataFrame, *, old: bool
     return (
         both.select(row, action.alias(_ACTION), *kept).where(F.col(_ACTION).isNotNull()).select("row.*", _ACTION, *([_OLD] if old else []))
     )
+
+
+def _changes(differing: DataFrame, watch: Watch) -> DataFrame:
+    """What a watch is told of, a row each."""
+    columns = [*watch.columns, watch.least]
+    before = differing.where(F.col(_OLD).isNotNull()).select(*(F.col(f"{_OLD}.{column}").alias(column) for column in columns))
+    at = F.unix_micros(watch.least)
+    least = F.when(F.count(at) == F.count(F.lit(1)), F.min(at)).alias(watch.least)
+    return differing.select(*columns).unionByName(before).groupBy(*watch.columns).agg(least)
 
 
 def _found(schema: StructType, version: int, properties: Mapping[str, str | None]) -> _Found:

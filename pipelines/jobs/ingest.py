@@ -35,6 +35,8 @@ from pipelines.transforms.parsed import Records, parsed, reports
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
 
+_BEFORE_ALL = -1
+
 FEW_BYTES = 8 << 20
 """Records of so many bytes are few enough to be held by the driver."""
 
@@ -47,18 +49,22 @@ class Touched:
     groups: dict[str, set[str]] = field(default_factory=dict)
     events: dict[str, set[str]] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
+    least: dict[tuple[str, str], int] = field(default_factory=dict)
+    """First time (microseconds) of a changed record, by cluster and group; before all times where one has none."""
 
     @property
     def clusters(self) -> set[str]:
         return self.whole | self.events.keys() | self.unknown
 
-    def note(self, cluster: str | None, group: str | None, event: str | None) -> None:
+    def note(self, cluster: str | None, group: str | None, event: str | None, at: int | None) -> None:
         """Take one kind of changed record."""
         if cluster is None:
             return
         self.events.setdefault(cluster, set()).add(event or "")
         if group is not None and event is not None:
             self.groups.setdefault(cluster, set()).add(group)
+            first = at if at is not None else _BEFORE_ALL
+            self.least[cluster, group] = min(first, self.least.get((cluster, group), first))
 
 
 @dataclass(slots=True)
@@ -200,7 +206,7 @@ class _Ingest:
         for table, frame in frames.items():
             unit, position = (self.block_bytes, "stretch") if table == "unknown_in_files" else (1, "byte_offset")
             scope = self.done.scopes[table] = places.scope(position, unit)
-            watch = Watch(("cluster", "group", "event"), self._note_changes) if table == "events" else None
+            watch = Watch(("cluster", "group", "event"), "order_at", self._note_changes) if table == "events" else None
             count = counts.get(table)
             rows = without_run(table).empty_table() if count == 0 else frame.toArrow() if few else frame
             self.done.changes[table] = warehouse.replace(table, rows, self.stamp, scope, count=count, watch=watch)
@@ -216,8 +222,8 @@ class _Ingest:
 
     def _note_changes(self, changed: Iterable[tuple[Any, ...]]) -> None:
         """Which groups and events the changed rows are about, before and after."""
-        for cluster, group, event in changed:
-            self.done.touched.note(cluster, group, event)
+        for cluster, group, event, at in changed:
+            self.done.touched.note(cluster, group, event, at)
 
     def _replace_states(self, states: Mapping[str, State]) -> None:
         clusters = {path: row["cluster"] for path, row in self.stored.items()}

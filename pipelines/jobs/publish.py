@@ -12,6 +12,7 @@ from pipelines.jobs.states import CLUSTER
 from pipelines.quality.gate import Result
 from pipelines.schemas import without_run
 from pipelines.tables import Change, Stamp, Warehouse
+from pipelines.transforms.snapshots import SNAPSHOTS
 
 
 def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Change]:
@@ -24,6 +25,9 @@ def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Cha
     if subjects:
         scope = scopes.equals("kind", CLUSTER) & scopes.among("subject", subjects)
         changes["state_snapshots"] = warehouse.replace("state_snapshots", rows.states, stamp, scope, part="/clusters")
+    if rows.snapshots is not None:
+        taken, scope = rows.snapshots
+        changes[SNAPSHOTS] = warehouse.replace(SNAPSHOTS, taken, stamp, scope)
     return changes
 
 

@@ -2,6 +2,7 @@
 
 A group's rows rest on its own events and on the facts of its cluster. So where the facts are as they were, only groups
 with changed records are replayed, and those whose last rebalance is open: how long that has lasted, the end of the logs says.
+A group with a long history is replayed from the last of its stored states on that still holds (`jobs/snapshots.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from parsers.redaction import Redaction
 from pipelines import few
 from pipelines.jobs.files import FileRow
 from pipelines.jobs.ingest import Touched
+from pipelines.jobs.snapshots import SnapshotRules, Snapshots, look
 from pipelines.jobs.states import CLUSTER, State, state_rows
 from pipelines.rows import events_of, to_batch
 from pipelines.scopes import Scope, among, equals, first_among, is_empty, is_null, nothing
@@ -31,7 +33,7 @@ from pipelines.stages import OUTAGE_TABLES, ROCKET_TABLES, cluster_facts, logs_e
 from pipelines.tables import Warehouse
 from pipelines.transforms.parsed import tagged_rows
 from pipelines.transforms.replay import (
-    GROUP_TABLES,
+    STAGE_TABLES,
     GroupReplay,
     note_following,
     outages_replayed,
@@ -41,6 +43,7 @@ from pipelines.transforms.replay import (
     rows_of,
 )
 from pipelines.transforms.sightings import sightings_of_all, strays_of
+from pipelines.transforms.snapshots import SNAPSHOTS, resumed_at
 from pipelines.transforms.unknown_messages import unknown_messages
 from pipelines.versions import fingerprint_of
 
@@ -54,6 +57,7 @@ class ReplayOptions:
     assume: Mapping[str, int] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     redaction: Redaction | None = None
+    snapshots: SnapshotRules = field(default_factory=SnapshotRules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +74,12 @@ class Replayed:
     """Clusters of which nothing is left."""
     groups: int
     """Groups that were replayed one by one, beside those of whole clusters."""
+    resumed: int
+    """Those of them that went on from a stored state."""
     whole: Mapping[str, DataFrame] = field(default_factory=dict)
     """Rebalances as they will be, also those that were not replayed: incidents name them."""
+    snapshots: tuple[DataFrame | pa.Table, Scope] | None = None
+    """States that were taken, and which stored ones they replace."""
 
 
 @contextmanager
@@ -102,7 +110,11 @@ class _Replay:
     scopes: dict[str, Scope] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
     """Clusters all of whose groups are replayed."""
-    groups: int = 0
+    groups: dict[str, set[str]] = field(default_factory=dict)
+    """Groups to replay of other clusters."""
+    snapshots: Snapshots = field(default_factory=Snapshots)
+    taken: Rows | None = None
+    """States that were taken."""
     few_events: bool = False
     """This process holds the events, so what comes of them can't be much more."""
 
@@ -139,7 +151,18 @@ class _Replay:
         counts = {table: rows.count for table, rows in self.rows.items()}
         ids = [rebalances.select("rebalance_id") for rebalances in self._rebalances()]
         whole = {"rebalances": reduce(DataFrame.unionByName, ids)} if ids else {}
-        return Replayed(frames, few, counts, self.scopes, states, gone, self.groups, whole)
+        replayed, resumed = sum(map(len, self.groups.values())), len(self.snapshots.chosen)
+        return Replayed(frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, self._taken())
+
+    def _taken(self) -> tuple[DataFrame | pa.Table, Scope] | None:
+        """States may be large, and are held by this process only where all events are."""
+        taken = self.taken
+        if taken is None or not (taken.count or self.snapshots.stored):
+            return None
+        if taken.few is not None:
+            return taken.few, self.snapshots.replaced(taken.few, self.groups, self.whole)
+        frame = taken.frame(self.warehouse.spark)
+        return frame, self.snapshots.replaced(frame.drop("state").toArrow(), self.groups, self.whole)
 
     def _facts(self, events: DataFrame, files: list[FileRow]) -> dict[str, ClusterFacts]:
         """The cluster stage. Few lines concern a whole cluster, so their events come to the driver."""
@@ -150,13 +173,19 @@ class _Replay:
         return cluster_facts(events_of(concerning), cluster_of.__getitem__, logs_end_of(files), self.options.assume, strays, seen)
 
     def _group_stage(self, events: DataFrame, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> None:
-        groups = self._groups()
-        self.groups = sum(map(len, groups.values()))
+        groups = self.groups = self._groups()
         if not self.whole and not groups:
             return
         wanted = _of_groups(self.whole, groups, partial(among, "group"))
-        replay = GroupReplay(facts, nodes, self.options.limits, self.options.redaction)
-        stage = self._stage(replayed(events.where(wanted.column), replay, self._partitions()), GROUP_TABLES)
+        rules, redaction = self.options.snapshots, self.options.redaction
+        if redaction is None:  # else a state would have to hold the names that are hidden
+            self.snapshots = look(self.warehouse, self.touched, facts, rules, groups, self.whole)
+        replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules.events)
+        source = events.where(wanted.column)
+        if self.snapshots.chosen:
+            source = resumed_at(source, self.snapshots.rows(self.warehouse))
+        stage = self._stage(replayed(source, replay, self._partitions()), STAGE_TABLES)
+        self.taken = stage.pop(SNAPSHOTS)
         for table, rows in stage.items():
             of_stage = wanted
             if table == "incidents":  # those of outages name no rebalance
@@ -174,9 +203,10 @@ class _Replay:
         held = tagged.persist()
         self.held.append(held)
         counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in held.groupBy("table").count().collect()}
+        wide = {name: Rows(counts[name], held=rows_of(name, held)) for name in tables if name == SNAPSHOTS}
         if sum(counts.values()) > few.ROWS:
             return {table: Rows(counts[table], held=rows_of(table, held)) for table in tables}
-        return _by_table(held.toArrow(), tables)
+        return _by_table(held.where(F.col("table") != SNAPSHOTS).toArrow(), tables) | wide
 
     def _rebalances(self) -> list[DataFrame]:
         """Rebalances of these clusters as they will be: those that were replayed, and stored ones that stay."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pipelines.jobs.ingest import Ingested, Touched
     from pipelines.jobs.replay import Replayed
     from pipelines.jobs.runs import Runs
+    from pipelines.jobs.snapshots import SnapshotRules
     from pipelines.quality.gate import Result, Validation
     from pipelines.tables import Change, Stamp, Warehouse
 
@@ -70,6 +71,8 @@ class RunOptions:
     """A run of another host that gave no sign of life for so long is taken for dead."""
     keep: timedelta | None = None
     """Content that can't be read any more is forgotten once its last record is older than this; None: never."""
+    snapshots: SnapshotRules | None = None
+    """When states of groups are taken; None: as the job sees fit."""
     again: bool = False
     """Other runs follow in this process, in the same Spark session."""
 
@@ -379,16 +382,17 @@ class _Job:
     def _replay_and_write(self, files: list[FileRow], touched: Touched, stamp: Stamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
         from pipelines.jobs.replay import ReplayOptions, replay
+        from pipelines.jobs.snapshots import SnapshotRules
         from pipelines.jobs.states import CLUSTER, parse_states
         from pipelines.scopes import equals
 
         began = time.monotonic()
         states = parse_states(self.warehouse.rows("state_snapshots", equals("kind", CLUSTER)).to_pylist(), CLUSTER)
-        options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction)
+        options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction, self.options.snapshots or SnapshotRules())
         with replay(self.warehouse, files, touched, states, options) as rows:
             self.outcome.timings["replay"] = round(time.monotonic() - began, 3)
             self.outcome.counts |= rows.counts
-            self.outcome.counts["groups_replayed"] = rows.groups
+            self.outcome.counts |= {"groups_replayed": rows.groups, "groups_resumed": rows.resumed}
             with _timed(self.outcome, "check_gold"):
                 self._check_gold(rows, results)
             with _timed(self.outcome, "write"):

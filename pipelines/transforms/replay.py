@@ -25,24 +25,30 @@ from models.incidents import Limits
 from models.kafka.outages_readers import FOLLOWING, READER_EVENTS, Following, Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
 from models.names import learn
+from models.replay import GroupStage
+from models.rocketmq.parts import ROCKET_EVENTS
 from parsers.redacted_records import opened
 from parsers.redaction import Redaction
 from parsers.schema import EVENT_SCHEMA
 from pipelines.rocket_store import RocketStore
-from pipelines.rows import to_batch
+from pipelines.rows import events_of, to_batch
 from pipelines.schemas import TABLES
-from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, cluster_outages, group_histories, incidents_of, rocket_histories
+from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, cluster_outages, finished, incidents_of, rocket_histories
 from pipelines.store import EventStore
+from pipelines.transforms.snapshots import SNAPSHOTS, STATE, Boundary, Taking, with_state
 
 GROUP_TABLES = (*HISTORY_TABLES, "incidents")
 """Tables whose rows come from replaying groups."""
+
+STAGE_TABLES = (*GROUP_TABLES, SNAPSHOTS)
+"""All that replaying groups gives."""
 
 ROWS_AT_ONCE = 500
 """Rows of an output batch: evidence makes them wide."""
 
 Rows = Mapping[str, Sequence[object]]
 Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Rows]
-"""Told cluster, group and the group's events in order, as batches; gives rows by table."""
+"""Told cluster, group, and in order, as batches, the group's events; gives rows by table. A state may stand before the events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,36 +59,52 @@ class GroupReplay:
     node_of: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     redaction: Redaction | None = None
+    boundaries: Mapping[str, Sequence[Boundary]] = field(default_factory=dict)
+    """Times up to which states of groups are to be taken, by cluster."""
+    snapshot_events: int = 0
 
     def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Rows:
-        rows: dict[str, list[object]] = {table: [] for table in GROUP_TABLES}
-        for history in group_histories(group, _opened(batches, self.redaction), self.node_of, lambda _: cluster, self.facts):
-            for table in HISTORY_TABLES:
-                rows[table] += getattr(history, table)
-            rows["incidents"] += incidents_of(history, self.limits)
-        return rows
+        facts = self.facts.get(cluster) or ClusterFacts(cluster)
+        state, events = with_state(batches)
+        stage = None if state is None else GroupStage.resumed(cluster, group, facts, state)
+        taking = Taking(cluster, group, self.boundaries.get(cluster, ()), self.snapshot_events)
+        for batch in _opened(events, self.redaction):
+            for event in events_of(batch, self.node_of):
+                if event.name not in ROCKET_EVENTS:
+                    stage = stage or GroupStage(cluster, group, facts)
+                    taking.feed(stage, event)
+        if stage is None:
+            return {}
+        taking.end(stage)
+        history = finished(stage)
+        rows = {table: getattr(history, table) for table in HISTORY_TABLES}
+        return rows | {"incidents": incidents_of(history, self.limits), SNAPSHOTS: taking.taken}
 
 
 def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
-    """Rows of all of GROUP_TABLES: the name of the table, and the row in the column of that name.
+    """Rows of all of STAGE_TABLES: the name of the table, and the row in the column of that name.
 
-    Order within a group: `order_at` (null first), file, byte offset.
+    Order within a group: a state (see `resumed_at`), `order_at` (null first), file, byte offset.
     """
-    columns = ["cluster", *EVENT_SCHEMA.names]
+    if STATE not in events.columns:
+        events = events.withColumn(STATE, F.lit(None).cast("string"))
+    columns = ["cluster", *EVENT_SCHEMA.names, STATE]
+    is_event = F.col(STATE).isNull()
     ordered = (
-        events.where(F.col("group").isNotNull() & F.col("event").isNotNull())
+        events.where(F.col("group").isNotNull() & (F.col("event").isNotNull() | ~is_event))
         .select(*columns)
         .repartition(partitions, "cluster", "group")
-        .sortWithinPartitions("cluster", "group", F.col("order_at").asc_nulls_first(), "file", "byte_offset")
+        .sortWithinPartitions("cluster", "group", is_event, F.col("order_at").asc_nulls_first(), "file", "byte_offset")
     )
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (cluster, group), parts in cut_at_keys(batches):
             for table, rows in replay(cluster, group, parts).items():
-                for start in range(0, len(rows), ROWS_AT_ONCE):
-                    yield _tagged(table, rows[start : start + ROWS_AT_ONCE], GROUP_TABLES)
+                at_once = 1 if table == SNAPSHOTS else ROWS_AT_ONCE
+                for start in range(0, len(rows), at_once):
+                    yield _tagged(table, rows[start : start + at_once], STAGE_TABLES)
 
-    return ordered.mapInArrow(run, _tagged_schema(GROUP_TABLES))
+    return ordered.mapInArrow(run, _tagged_schema(STAGE_TABLES))
 
 
 def outages_replayed(

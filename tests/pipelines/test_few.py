@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -70,14 +71,17 @@ def test_a_slice_is_replaced_however_many_rows_there_are(
 
     place = warehouse(NAME)
     clients = ["same", "changed", "gone"]
-    place.replace(NAME, arrow(*(allocation("g" if each == "same" else "h", each) for each in clients)), stamp(1))
+    earlier = AT - timedelta(microseconds=1)
+    before = [allocation("g" if each == "same" else "h", each, changed_at=earlier) for each in clients]
+    place.replace(NAME, arrow(*before), stamp(1))
     monkeypatch.setattr(few, "ROWS", most)
-    seen: set[tuple[str, ...]] = set()
-    wanted = arrow(allocation("h", "changed", queues=5), allocation("h", "new"))
+    seen: set[tuple[Any, ...]] = set()
+    wanted = arrow(allocation("h", "changed", queues=5), allocation("h", "new", changed_at=None))
     scope = equals("cluster", "c") & equals("group", "h")
-    change = place.replace(NAME, wanted, stamp(2), scope, watch=Watch(("group", "client_id"), seen.update))
+    change = place.replace(NAME, wanted, stamp(2), scope, watch=Watch(("group", "client_id"), "changed_at", seen.update))
     assert (change.inserted, change.updated, change.deleted) == (1, 1, 1)
-    assert seen == {("h", client) for client in ("changed", "gone", "new")}
+    at = int(AT.timestamp()) * 1_000_000 + AT.microsecond - 1
+    assert seen == {("h", "changed", at), ("h", "gone", at), ("h", "new", None)}
     assert stored(place) == {"c/g/same": "run-1", "c/h/changed": "run-2", "c/h/new": "run-2"}
     assert not place.replace(NAME, wanted, stamp(3), scope)
     assert place.versions() == {NAME: 2}

@@ -1,0 +1,178 @@
+"""States of models as text, and back: what is open and what was learned, so that a replay can go on from there.
+
+Only data is written: dataclasses and enumerations of `models`, containers and plain values. Objects that are shared stay
+shared, as the models compare some by identity. Reading runs no code of what is read and makes no class of any other package.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+FORMAT = 1
+"""Raised when states of older versions can't be read any more."""
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_OWN = "models."
+
+_MADE_FROM_LIST: Mapping[str, Callable[[list[Any]], object]] = {
+    "list": list,
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "deque": deque,
+}
+_MADE_FROM_PAIRS: Mapping[str, Callable[[dict[Any, Any]], object]] = {"dict": dict, "Counter": Counter, "mappingproxy": MappingProxyType}
+_CONTAINERS: Mapping[type, str] = {
+    list: "list",
+    tuple: "tuple",
+    set: "set",
+    frozenset: "frozenset",
+    deque: "deque",
+    dict: "dict",
+    Counter: "Counter",
+    MappingProxyType: "mappingproxy",
+}
+_OUTSIDE, _ENUM = "outside", "enum"
+
+
+class UnreadableState(ValueError):
+    """A text that is no state, or one of other models than these."""
+
+
+def write(root: object, outside: Mapping[str, object]) -> str:
+    """The state of an object and all that it holds. `outside` are objects, by name, that reading will be given again.
+
+    Raises TypeError for what is no data of the models, ValueError for objects that hold themselves.
+    """
+    writer = _Writer({id(each): name for name, each in outside.items()})
+    place = writer.value(root)
+    return json.dumps([FORMAT, writer.kinds, writer.objects, place], separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def read(text: str, outside: Mapping[str, object]) -> Any:
+    """The object that was written. Raises UnreadableState."""
+    try:
+        version, kinds, objects, place = json.loads(text)
+        if version != FORMAT:
+            raise UnreadableState(f"a state of format {version}: this version reads {FORMAT}")
+        return _Reader([_kind(name) for name in kinds], outside).all(objects, place)
+    except (KeyError, IndexError, TypeError, AttributeError, ImportError, ValueError) as error:
+        raise UnreadableState(f"not a state of these models: {error}") from error
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Each object gets a place in `objects`, after those that it holds; a reference is a list of that one number."""
+
+    outside: Mapping[int, str]
+    kinds: list[str] = field(default_factory=list)
+    objects: list[list[Any]] = field(default_factory=list)
+    _numbers: dict[type, int] = field(default_factory=dict)
+    _names: list[tuple[str, ...]] = field(default_factory=list)
+    _places: dict[int, list[int]] = field(default_factory=dict)
+    _under_way: set[int] = field(default_factory=set)
+
+    def value(self, value: object) -> object:
+        if type(value) in _PLAIN:
+            return value
+        key = id(value)
+        known = self._places.get(key)
+        if known is not None:
+            return known
+        if key in self._under_way:
+            raise ValueError(f"a {type(value).__name__} that holds itself")
+        self._under_way.add(key)
+        self.objects.append(self._content(value))
+        self._under_way.discard(key)
+        place = self._places[key] = [len(self.objects) - 1]
+        return place
+
+    def _content(self, value: object) -> list[Any]:
+        name = self.outside.get(id(value))
+        if name is not None:
+            return [_OUTSIDE, name]
+        kind: type[Any] = type(value)
+        container = _CONTAINERS.get(kind)
+        if container in _MADE_FROM_PAIRS:
+            pairs: Mapping[Any, Any] = value  # type: ignore[assignment]
+            return [container, *(self.value(each) for pair in pairs.items() for each in pair)]
+        if container is not None:
+            members: Iterable[Any] = value  # type: ignore[assignment]
+            ordered = sorted(members, key=repr) if container in {"set", "frozenset"} else members
+            return [container, *map(self.value, ordered)]
+        if isinstance(value, Enum):
+            return [_ENUM, self._number(kind), value.value]
+        if not is_dataclass(value):
+            raise TypeError(f"a {kind.__name__} can't be written as a state")
+        number = self._number(kind)
+        return [number, *(self.value(getattr(value, name)) for name in self._names[number])]
+
+    def _number(self, kind: type) -> int:
+        number = self._numbers.get(kind)
+        if number is None:
+            if not kind.__module__.startswith(_OWN):
+                raise TypeError(f"{kind.__module__}.{kind.__qualname__} is none of the models'")
+            number = self._numbers[kind] = len(self.kinds)
+            self.kinds.append(f"{kind.__module__}:{kind.__qualname__}")
+            self._names.append(_names(kind))
+        return number
+
+
+@dataclass(slots=True)
+class _Reader:
+    kinds: list[type]
+    outside: Mapping[str, object]
+    made: list[Any] = field(default_factory=list)
+    _names: list[tuple[str, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._names = [_names(kind) for kind in self.kinds]
+
+    def all(self, objects: list[list[Any]], place: object) -> Any:
+        for kind, *content in objects:
+            self.made.append(self._object(kind, content))
+        return self._value(place)
+
+    def _value(self, value: Any) -> Any:
+        return self.made[value[0]] if value.__class__ is list else value
+
+    def _object(self, kind: Any, content: list[Any]) -> object:
+        if kind == _OUTSIDE:
+            return self.outside[content[0]]
+        if kind == _ENUM:
+            return self.kinds[content[0]](content[1])
+        values = [self._value(each) for each in content]
+        if kind in _MADE_FROM_LIST:
+            return _MADE_FROM_LIST[kind](values)
+        if kind in _MADE_FROM_PAIRS:
+            return _MADE_FROM_PAIRS[kind](dict(zip(values[::2], values[1::2], strict=True)))
+        return _filled(self.kinds[kind], self._names[kind], values)
+
+
+def _filled(kind: type, names: tuple[str, ...], values: list[Any]) -> object:
+    """A dataclass with these fields; what it does when it is made anew it did before it was written."""
+    found: object = object.__new__(kind)
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(found, name, value)
+    return found
+
+
+def _kind(name: str) -> type:
+    module, _, path = name.partition(":")
+    if not module.startswith(_OWN):
+        raise UnreadableState(f"{name} is none of the models'")
+    kind = getattr(import_module(module), path)
+    if not isinstance(kind, type) or not (is_dataclass(kind) or issubclass(kind, Enum)):
+        raise UnreadableState(f"{name} is no data")
+    return kind
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()

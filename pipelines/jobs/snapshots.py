@@ -1,0 +1,156 @@
+"""Which stored states of groups a run may go on from, and which it keeps.
+
+A state holds while all that it was made of stays as it was: no record of its group of that time or before was changed, the
+facts of its cluster of those times are what they were, and catalogue and models are the same. Whatever else holds, the
+rows are those of a replay from the beginning; only the way to them is shorter.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from models.cluster import ClusterFacts
+from models.replay import SETTLE_US
+from pipelines import few, scopes
+from pipelines.jobs.ingest import Touched
+from pipelines.scopes import Scope
+from pipelines.tables import Warehouse
+from pipelines.transforms.snapshots import SNAPSHOTS, Boundary
+from pipelines.versions import catalogue_version, fingerprint_of, model_version
+
+_US_PER_SECOND = 1_000_000
+_KEY = "group_snapshot_id"
+_TOLD = (_KEY, "cluster", "group", "upto_at", "facts_until_at", "facts", "catalogue_version", "model_version")
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRules:
+    """When states are taken: after so many events of a group, and so long (seconds) before the end of a cluster's logs.
+
+    Files of one time come in one batch or in some that follow each other, so what is a quarter of an hour old is seldom added
+    to; what ships once a day adds to the day before.
+    """
+
+    events: int = 5_000
+    lags_seconds: tuple[float, ...] = (900.0, 86_400.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A row of the table, but for its state."""
+
+    key: str
+    cluster: str
+    group: str
+    upto: int
+    holds: bool = True
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """The stored states of the clusters that a run touches."""
+
+    boundaries: Mapping[str, list[Boundary]] = field(default_factory=dict)
+    stored: list[_Stored] = field(default_factory=list)
+    chosen: dict[tuple[str, str], _Stored] = field(default_factory=dict)
+    """The state that each group goes on from."""
+
+    def rows(self, warehouse: Warehouse) -> DataFrame:
+        """The chosen rows. They may be large, so they stay with Spark."""
+        keys = pa.table({_KEY: pa.array(sorted(each.key for each in self.chosen.values()), pa.string())})
+        return warehouse.read(SNAPSHOTS).join(F.broadcast(few.framed(warehouse.spark, keys)), _KEY, "left_semi")
+
+    def replaced(self, taken: pa.Table, groups: Mapping[str, set[str]], whole: Iterable[str]) -> Scope:
+        """Stored rows that go, or that others take the place of: `taken` are new ones, of groups that were replayed.
+
+        Of each group the last state before each boundary stays, and the first one behind it, which is the next to be the last.
+        """
+        names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), _times(taken, "upto_at"), strict=True)
+        new = [_Stored(*row) for row in names]
+        all_of = set(whole)
+        replayed = {(each.cluster, each.group) for each in [*self.stored, *new] if _is_in(each, groups, all_of)}
+        held: dict[tuple[str, str], list[_Stored]] = {}
+        for each in [*(each for each in self.stored if each.holds), *new]:
+            held.setdefault((each.cluster, each.group), []).append(each)
+        stay = {each.key for key in replayed for each in _around(self.boundaries.get(key[0], ()), held.get(key, ()))}
+        gone = {each.key for each in self.stored if (each.cluster, each.group) in replayed} - stay
+        return scopes.among(_KEY, gone | {each.key for each in new})
+
+
+def _is_in(each: _Stored, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
+    return each.cluster in whole or each.group in groups.get(each.cluster, ())
+
+
+def _around(boundaries: Iterable[Boundary], held: Iterable[_Stored]) -> Iterator[_Stored]:
+    in_order = sorted(held, key=lambda each: each.upto)
+    for boundary in boundaries:
+        place = bisect_right(in_order, boundary.upto, key=lambda each: each.upto)
+        yield from in_order[max(place - 1, 0) : place + 1]
+
+
+def look(
+    warehouse: Warehouse,
+    touched: Touched,
+    facts: Mapping[str, ClusterFacts],
+    rules: SnapshotRules,
+    groups: Mapping[str, set[str]],
+    whole: Iterable[str],
+) -> Snapshots:
+    """The stored states, and which of them the `groups`, and all of the `whole` clusters, can go on from."""
+    found = Snapshots({cluster: _boundaries(each, rules) for cluster, each in facts.items()})
+    if warehouse.is_empty(SNAPSHOTS):
+        return found
+    mine = (catalogue_version(), model_version())
+
+    @cache
+    def told(cluster: str, until: int) -> str:
+        return fingerprint_of(facts[cluster].known_until(until))
+
+    rows = warehouse.rows(SNAPSHOTS, scopes.among("cluster", touched.clusters), _TOLD)
+    times = zip(_times(rows, "upto_at"), _times(rows, "facts_until_at"), strict=True)
+    for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
+        found.stored.append(_stored(row, upto, until, touched, mine, told if row["cluster"] in facts else None))
+    all_of = set(whole)
+    for each in sorted(found.stored, key=lambda each: each.upto):
+        if each.holds and _is_in(each, groups, all_of):
+            found.chosen[each.cluster, each.group] = each
+    return found
+
+
+def _times(rows: pa.Table, name: str) -> list[int]:
+    """A column of times that is never null, as microseconds."""
+    found: list[int] = rows[name].cast(pa.int64()).to_pylist()
+    return found
+
+
+def _stored(row: Mapping[str, Any], upto: int, until: int, touched: Touched, mine: tuple[str, str], told: Any) -> _Stored:
+    cluster, group = row["cluster"], row["group"]
+    least = touched.least.get((cluster, group))
+    holds = (
+        told is not None
+        and cluster not in touched.whole
+        and (least is None or upto < least)
+        and (row["catalogue_version"], row["model_version"]) == mine
+        and told(cluster, until) == row["facts"]
+    )
+    return _Stored(row[_KEY], cluster, group, upto, holds)
+
+
+def _boundaries(facts: ClusterFacts, rules: SnapshotRules) -> list[Boundary]:
+    """A rebalance is judged when it is so long over that nothing of the cluster that came later is asked for."""
+    if facts.logs_end is None:
+        return []
+    found = []
+    for lag in rules.lags_seconds:
+        upto = facts.logs_end - int(lag * _US_PER_SECOND)
+        until = upto + SETTLE_US
+        found.append(Boundary(upto, until, fingerprint_of(facts.known_until(until))))
+    return found

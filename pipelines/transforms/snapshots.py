@@ -1,0 +1,110 @@
+"""States of groups within their history: taken while events are replayed, and put before the events that came later."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from models.events import Event
+from models.ids import make_id
+from models.replay import GroupStage
+from pipelines.versions import catalogue_version, model_version
+
+SNAPSHOTS = "group_snapshots"
+STATE = "state"
+_UPTO = "_upto_at"
+
+ROWS_MAX = 200_000
+"""A group with more rows than this is replayed from its beginning: its state would be as large as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A time (microseconds) up to which states are to be taken, and the facts that they rest on."""
+
+    upto: int
+    facts_until: int
+    facts: str
+    """Fingerprint of what was known of the cluster of times until `facts_until`."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSnapshot:
+    """A row of the table, but for its run."""
+
+    cluster: str
+    group_snapshot_id: str
+    group: str
+    upto_at: int
+    facts_until_at: int
+    facts: str
+    state: str
+    catalogue_version: str
+    model_version: str
+
+
+@dataclass(slots=True)
+class Taking:
+    """Takes states of one group at each boundary, once enough was replayed since the last one."""
+
+    cluster: str
+    group: str
+    boundaries: Sequence[Boundary]
+    events: int
+    """So many events are worth a state."""
+    taken: list[GroupSnapshot] = field(default_factory=list)
+    _fed: int = 0
+    _due: deque[Boundary] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._due = deque(sorted(self.boundaries, key=lambda each: each.upto))
+
+    def feed(self, stage: GroupStage, event: Event) -> None:
+        """Replay the next event; take a state before it where it lies behind a boundary."""
+        while self._due and event.order_us > self._due[0].upto:
+            self._take(stage, self._due.popleft())
+        stage.feed(event)
+        self._fed += 1
+
+    def end(self, stage: GroupStage) -> None:
+        """All events were replayed: those that the group has are before the boundaries that are left."""
+        while self._due:
+            self._take(stage, self._due.popleft())
+
+    def _take(self, stage: GroupStage, boundary: Boundary) -> None:
+        if not self._fed or self._fed < self.events or stage.row_count > ROWS_MAX:
+            return
+        self._fed = 0
+        key = make_id("state", self.cluster, self.group, stage.reached)
+        told = (boundary.facts_until, boundary.facts, stage.state(), catalogue_version(), model_version())
+        self.taken.append(GroupSnapshot(self.cluster, key, self.group, stage.reached, *told))
+
+
+def resumed_at(events: DataFrame, snapshots: DataFrame) -> DataFrame:
+    """Events that no state of their group holds yet, and before them, in rows that are no events, the states (`state`).
+
+    `snapshots` are rows of the table, one of a group at most; events without a time are in every state.
+    """
+    reached = snapshots.select("cluster", "group", F.col("upto_at").alias(_UPTO))
+    is_later = F.col(_UPTO).isNull() | (F.col("order_at") > F.col(_UPTO))
+    later = events.join(F.broadcast(reached), ["cluster", "group"], "left").where(is_later)
+    states = snapshots.select("cluster", "group", STATE)
+    return later.drop(_UPTO).withColumn(STATE, F.lit(None).cast("string")).unionByName(states, allowMissingColumns=True)
+
+
+def with_state(batches: Iterator[pa.RecordBatch]) -> tuple[str | None, Iterator[pa.RecordBatch]]:
+    """The state that stands before a group's events, if one does, and the events."""
+    first = next(batches)
+    state: str | None = first[STATE][0].as_py()
+    return state, _chained(first if state is None else first.slice(1), batches)
+
+
+def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    if first.num_rows:
+        yield first
+    yield from rest

@@ -1,0 +1,50 @@
+"""Which facts of a cluster a state of a group's replay rests on: those of its time, and settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.cluster import ClusterFacts, learn
+from models.events import Event, Place, Witness
+
+US = 1_000_000
+UNTIL = 100 * US
+
+
+def event(name: str, at: int, **values: object) -> Event:
+    common = {key: values.pop(key) for key in ("node", "topic", "partition") if key in values}
+    return Event(name, at * US, at * US, Place("server.log", at, at), Witness.BROKER, fields=values, **common)  # type: ignore[arg-type]
+
+
+def known(*events: Event, **strays: list[Event]) -> dict[str, str]:
+    facts = learn([event("BrokerStarting", 10, node="1"), event("PartitionLoaded", 11, node="1", partition=3), *events], "c")
+    facts.strays = strays
+    return facts.known_until(UNTIL)
+
+
+KINDS = {
+    "starts": lambda at: event("BrokerStarting", at, node="2"),
+    "loads": lambda at: event("PartitionLoaded", at, node="2", partition=3),
+    "topics": lambda at: event("PartitionsAdded", at, topic="orders"),
+    "goings": lambda at: event("BrokerFenced", at, broker="2"),
+    "deletions": lambda at: event("GroupsDeleted", at, groups=["g"]),
+    "leaders": lambda at: event("LeaderReplaced", at, partition=3),
+    "kept": lambda at: event("StaticMemberKept", at, partition=3),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_happened_before_counts_and_what_happened_later_does_not(kind: str) -> None:
+    assert known(KINDS[kind](101)) == known()
+    assert known(KINDS[kind](100)) != known()
+
+
+def test_lines_that_were_brought_to_a_group_count_by_their_time() -> None:
+    assert known(g=[event("ClientJoining", 101)]) == known(h=[]) == known()
+    assert known(g=[event("ClientJoining", 100)]) != known()
+
+
+def test_settings_count_whenever_they_were_told_and_the_end_of_the_logs_does_not() -> None:
+    assert known(event("BrokerConfigured", 500, node="1", initial_rebalance_delay_ms=0)) != known()
+    facts = ClusterFacts("c", logs_end=1)
+    assert facts.known_until(UNTIL) == ClusterFacts("c", logs_end=2).known_until(UNTIL)

@@ -1,0 +1,85 @@
+"""A replay that goes on from a state gives the rows of one that was never interrupted, wherever it is taken up again."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from models.cluster import ClusterFacts
+from models.events import Event
+from models.replay import GroupStage
+from models.state_text import UnreadableState
+from pipelines import stages
+from pipelines.local import Analysis, AnalyzeOptions, analyze
+from pipelines.simulate.run import read_scenario, simulate
+
+SAMPLES = (
+    "1.1.1/poll-timeout",
+    "1.1.1/request-log",
+    "2.8.2/coordinator-failover",
+    "2.8.2/rolling-restart",
+    "3.9.1/frozen-process",
+    "4.1.1/consumer-protocol",
+    "4.1.1/slow-member",
+)
+
+
+class Interrupted(GroupStage):
+    """Is written down and read back before some of its events."""
+
+    draw = random.Random(0)  # noqa: S311 - the same places each time
+    times = 0
+
+    def feed(self, event: Event) -> None:
+        if event.order_us > self.reached and self.draw.random() < 0.2:
+            resumed = GroupStage.resumed(self.cluster, self.group, self.facts, self.state())
+            for name in GroupStage.__slots__:
+                setattr(self, name, getattr(resumed, name))
+            Interrupted.times += 1
+        super().feed(event)
+
+
+TABLES = (
+    "rebalances",
+    "rebalance_members",
+    "timeline",
+    "members",
+    "client_states",
+    "coordinator_moves",
+    "offsets_at_risk",
+    "divergences",
+    "incidents",
+)
+
+
+def everything(analysis: Analysis) -> dict[str, list[object]]:
+    return {name: list(getattr(analysis, name)) for name in TABLES}
+
+
+def assert_same_rows_when_interrupted(logs: Path, monkeypatch: pytest.MonkeyPatch, options: AnalyzeOptions | None = None) -> None:
+    whole = everything(analyze([str(logs)], options))
+    Interrupted.times = 0
+    monkeypatch.setattr(stages, "GroupStage", Interrupted)
+    assert everything(analyze([str(logs)], options)) == whole
+    assert Interrupted.times
+
+
+@pytest.mark.parametrize("name", SAMPLES, ids=[name.rpartition("/")[2] for name in SAMPLES])
+def test_real_logs(name: str, samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_same_rows_when_interrupted(samples / "kafka" / name, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "version"), [("busy_day", "2.2.2"), ("busy_day", "3.9.1"), ("migration", "4.1.1"), ("consumer_protocol", "4.1.1")]
+)
+def test_made_up_logs(scenario: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(read_scenario(scenario, duration="30m"), version, 3, tmp_path, request_log=True)
+    assert_same_rows_when_interrupted(tmp_path, monkeypatch)
+
+
+def test_what_is_no_state_of_a_group_is_refused() -> None:
+    for text in ("", "[1,[],[],7]", '[1,[],[["dict"]],[0]]'):
+        with pytest.raises(UnreadableState):
+            GroupStage.resumed("c", "g", ClusterFacts("c"), text)
