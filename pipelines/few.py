@@ -45,10 +45,10 @@ class Differing:
         return {*keys_of(table, self.gone), *keys_of(table, self.before)}
 
 
-def read_few(path: str, columns: Sequence[str], condition: pc.Expression | None = None) -> pa.Table | None:
+def read_few(log: DeltaTable, columns: Sequence[str], condition: pc.Expression | None = None) -> pa.Table | None:
     """Rows of a table on this machine's disk that meet a condition, or None where they are not few, or Delta-rs can't read them."""
     try:
-        dataset = DeltaTable(path).to_pyarrow_dataset()
+        dataset = log.to_pyarrow_dataset()
         if sum(fragment.metadata.num_rows for fragment in dataset.get_fragments(condition)) > _LOOKED_AT:
             return None
         found = dataset.scanner(columns=list(columns), filter=condition).head(ROWS + 1)

@@ -22,8 +22,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import MapType, StructType
 
-from pipelines import delta, few
+from pipelines import commits, delta, few
 from pipelines.columns import INSTANT
+from pipelines.commits import CHECK, INDEXED, packed
 from pipelines.errors import TableMismatch
 from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
 from pipelines.points import reached
@@ -37,9 +38,8 @@ _ACTION, _OLD = "_action", "_old"
 _INSERT, _UPDATE, _DELETE = "insert", "update", "delete"
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
-_INDEXED = "delta.dataSkippingStatsColumns"
-_CHECK_NAME = "declared"
-_CHECK = f"delta.constraints.{_CHECK_NAME}"
+_CHECK_NAME = CHECK.rpartition(".")[2]
+_TRIES = 3
 KEEP_HOURS = 168
 """Files that no version names any more stay so long at least: a reader or a run under way may still need them."""
 
@@ -143,11 +143,11 @@ class Warehouse:
             VERSION_PROPERTY: str(TABLES_VERSION),
             "delta.deletedFileRetentionDuration": f"interval {KEEP_HOURS} hours",
             "delta.logRetentionDuration": f"interval {KEEP_LOG_DAYS} days",
-            _INDEXED: _indexed(table),
+            INDEXED: _indexed(table),
         }
         check = _checked(table)
         if check is not None:
-            properties[_CHECK] = check
+            properties[CHECK] = check
         try:
             delta.create(self.spark, self.path(table.name), schema, table.description, properties, table.clustering)
         except Exception:
@@ -175,7 +175,7 @@ class Warehouse:
     def _recheck(self, table: Table, found: _Found) -> bool:
         """Hold a table to what is declared by now; says whether that was to be said."""
         check = _checked(table)
-        if (check and _packed(check)) == found.check:
+        if (check and packed(check)) == found.check:
             return False
         at = delta.table_at(self.path(table.name))
         if found.check is not None:
@@ -194,10 +194,10 @@ class Warehouse:
         """Empty a table and give it other columns. Delta must not be told to keep statistics of one that goes."""
         path = self.path(table.name)
         at = delta.table_at(path)
-        self.spark.sql(f"ALTER TABLE {at} UNSET TBLPROPERTIES IF EXISTS ('{_INDEXED}')")
+        self.spark.sql(f"ALTER TABLE {at} UNSET TBLPROPERTIES IF EXISTS ('{INDEXED}')")
         empty = self.spark.createDataFrame([], wanted)
         empty.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
-        self.spark.sql(f"ALTER TABLE {at} SET TBLPROPERTIES ('{_INDEXED}' = '{_indexed(table)}')")
+        self.spark.sql(f"ALTER TABLE {at} SET TBLPROPERTIES ('{INDEXED}' = '{_indexed(table)}')")
 
     def _add_columns(self, table: Table, found: StructType, wanted: StructType) -> None:
         old = {field.name: field.dataType.simpleString() for field in found}
@@ -210,9 +210,13 @@ class Warehouse:
             empty = self.spark.createDataFrame([], StructType(missing))
             empty.write.format("delta").mode("append").option("mergeSchema", "true").save(self.path(table.name))
 
+    def log(self, name: str) -> Log | None:
+        """The log of a table as it is now, without Spark; None where it is on no disk of this machine."""
+        return _log_of(self.path(name)) if self._local else None
+
     def latest(self, name: str) -> int:
         """Latest version of a table, whoever wrote it."""
-        log = _log_of(self.path(name)) if self._local else None
+        log = self.log(name)
         if log is not None:
             return log.version()
         [row] = delta.history(self.spark, self.path(name), 1).select("version").collect()
@@ -234,11 +238,8 @@ class Warehouse:
 
     def few(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table | None:
         """Rows as they are now, read without Spark; None where they are not few, or on no disk of this machine."""
-        if not self._local:
-            return None
-        table = TABLES[name]
-        rows = few.read_few(self.path(name), columns or table.column_names, None if scope is None else scope.arrow)
-        return None if rows is None else few.conformed(table, rows)
+        log = self.log(name)
+        return None if log is None else _few_of(TABLES[name], log, scope, columns)
 
     def rows(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows as they are now, which the caller knows to fit into this process."""
@@ -255,14 +256,11 @@ class Warehouse:
 
     def append(self, name: str, rows: DataFrame, stamp: Stamp, part: str = "") -> None:
         """Append rows that have every column of the table."""
-        self._write(name, rows, stamp, part, "append")
-
-    def _write(self, name: str, rows: DataFrame, stamp: Stamp, part: str, mode: str) -> None:
         table = TABLES[name]
         (
             rows.to(table.spark_schema())
             .write.format("delta")
-            .mode(mode)
+            .mode("append")
             .option("txnAppId", f"{stamp.application}/{name}{part}")
             .option("txnVersion", stamp.run_number)
             .option("userMetadata", stamp.run_id)
@@ -302,14 +300,27 @@ class Warehouse:
 
     def _replace_few(self, name: str, rows: pa.Table, stamp: Stamp, scope: Scope | None, part: str, watch: Watch | None) -> Change | None:
         """As `replace`, in this process; None where the stored rows are too many for that."""
+        wanted = few.conformed(TABLES[name], rows)
+        for left in reversed(range(_TRIES)):
+            log = self.log(name)
+            try:
+                return self._replace_at(log, name, wanted, stamp, scope, part, watch)
+            except commits.VersionTaken:  # what was compared is not what is there by now
+                if not left:
+                    raise
+        return None
+
+    def _replace_at(
+        self, log: Log | None, name: str, wanted: pa.Table, stamp: Stamp, scope: Scope | None, part: str, watch: Watch | None
+    ) -> Change | None:
+        """As `_replace_few`, from the version of the table that `log` tells of."""
         table = TABLES[name]
-        wanted = few.conformed(table, rows)
-        if self.is_empty(name):
+        if self.is_empty(name) and (log is None or not log.version()):
             if wanted.num_rows:
-                self._write_few(name, wanted, stamp, part, "append")
+                self._write_few(log, name, wanted, stamp, part)
             return Change(inserted=wanted.num_rows)
-        present = self.few(name, scope)
-        if present is None:
+        present = None if log is None else _few_of(table, log, scope)
+        if log is None or present is None:
             return None
         differing = few.compare(table, wanted, present.drop_columns([RUN_ID]))
         change = Change(differing.inserted, differing.before.num_rows, differing.gone.num_rows)
@@ -317,23 +328,29 @@ class Warehouse:
             return change
         if watch is not None:
             watch.told(few.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
-        whole = None if differing.only_new else self.few(name)
+        here = commits.can_commit(table, log) and commits.as_declared(table, differing.rows)
+        whole = _few_of(table, log, None) if here and not differing.only_new else None
         if differing.only_new:
-            self._write_few(name, differing.rows, stamp, part, "append")
+            self._write_few(log, name, differing.rows, stamp, part)
         elif whole is not None:
-            stay = few.without(table, whole, differing.replaced(table))
-            self._write_few(name, differing.rows, stamp, part, "overwrite", stay)
-        else:
+            self._write_few(log, name, differing.rows, stamp, part, few.without(table, whole, differing.replaced(table)))
+        else:  # not an overwrite of Spark's, after which a table is clustered no more
             rows_of = {_INSERT: differing.rows, _DELETE: differing.gone}
             tagged = [part_.append_column(_ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
             self._merge(table, self.spark.createDataFrame(pa.concat_tables(tagged)), stamp, part)
         return change
 
-    def _write_few(self, name: str, rows: pa.Table, stamp: Stamp, part: str, mode: str, more: pa.Table | None = None) -> None:
-        """Write rows of this run, with others that have their `run_id`, as one file."""
-        stamped = few.conformed(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
-        whole = stamped if more is None else pa.concat_tables([more, stamped])
-        self._write(name, few.framed(self.spark, whole).coalesce(1), stamp, part, mode)
+    def _write_few(self, log: Log | None, name: str, rows: pa.Table, stamp: Stamp, part: str, stay: pa.Table | None = None) -> None:
+        """Append rows of this run; or write them as one file with `stay`, the others of the table, which have their `run_id`."""
+        table = TABLES[name]
+        stamped = few.conformed(table, rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
+        if log is None or not commits.can_commit(table, log) or not commits.as_declared(table, stamped):
+            self.append(name, few.framed(self.spark, stamped).coalesce(1), stamp, part)
+            return
+        whole, removed = (stamped, []) if stay is None else (pa.concat_tables([stay, stamped]), commits.files_of(log))
+        transaction = commits.Transaction(f"{stamp.application}/{name}{part}", stamp.run_number)
+        commits.commit(self.path(name), log, whole, stamp.run_id, removed, transaction)
+        self._written.add(name)
 
     def _replace_many(
         self, name: str, rows: DataFrame, stamp: Stamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
@@ -437,13 +454,8 @@ def _changes(differing: DataFrame, watch: Watch) -> DataFrame:
 
 
 def _found(schema: StructType, version: int, properties: Mapping[str, str | None]) -> _Found:
-    check = properties.get(_CHECK)
-    return _Found(schema, version, int(properties.get(VERSION_PROPERTY) or 1), check and _packed(check))
-
-
-def _packed(condition: str) -> str:
-    """SQL without its spaces, which Delta sets by its own taste."""
-    return "".join(condition.split())
+    check = properties.get(CHECK)
+    return _Found(schema, version, int(properties.get(VERSION_PROPERTY) or 1), check and packed(check))
 
 
 def _checked(table: Table) -> str | None:
@@ -455,6 +467,11 @@ def _indexed(table: Table) -> str:
     """The columns of which Delta keeps statistics: those that readers filter on."""
     times = [column.name for column in table.columns if column.type == INSTANT]
     return ",".join(f"`{name}`" for name in dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))
+
+
+def _few_of(table: Table, log: Log, scope: Scope | None, columns: Sequence[str] | None = None) -> pa.Table | None:
+    rows = few.read_few(log, columns or table.column_names, None if scope is None else scope.arrow)
+    return None if rows is None else few.conformed(table, rows)
 
 
 def _log_of(path: str) -> Log | None:

@@ -99,7 +99,7 @@ def ingest(
     if forget:
         todo.renamed.clear()
         todo.gone |= stored.keys() - {source.name for source, _ in todo.read}
-    records = Records(parsed(warehouse.spark, todo.read, options, block_bytes), few=bytes_of(todo.read) <= FEW_BYTES) if todo.read else None
+    records = parsed(warehouse.spark, todo.read, options, block_bytes, few=bytes_of(todo.read) <= FEW_BYTES) if todo.read else None
     try:
         work = _Ingest(warehouse, found, options, stamp, block_bytes, stored, states, todo, records)
         done = work.do()

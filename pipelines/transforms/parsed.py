@@ -12,49 +12,66 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from parsers import places
 from parsers.datasource import NAME, BrokerLogs, sources_json
 from parsers.reader import ReadOptions, SourceFile
 from parsers.resume import Start
+from parsers.schema import RECORD_SCHEMA
 from pipelines.few import framed
 from pipelines.rows import micros
 
 
-def parsed(spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int) -> DataFrame:
+def parsed(
+    spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int, *, few: bool
+) -> Records:
     """Records of all kinds: the name of the kind, and the record in the column of that name.
 
-    `sources` are files as they were found, each with the place to begin at; workers open them by absolute path, since
-    they may run elsewhere. A file reports apart on what lies behind its last multiple of `block_bytes`.
+    `sources` are files as they were found, each with the place to begin at. Where they hold little (`few`), this process reads
+    them: each of Spark's workers takes longer to start. Else workers open them by absolute path, since they may run elsewhere.
+    A file reports apart on what lies behind its last multiple of `block_bytes`.
     """
+    if not few:
+        return Records(spark, read_by_spark(spark, sources, options, block_bytes).persist())
+    reader = BrokerLogs(_told(sources, options, block_bytes)).reader(StructType())
+    return Records(spark, pa.Table.from_batches([rows for share in reader.partitions() for rows in reader.read(share)], RECORD_SCHEMA))
+
+
+def read_by_spark(
+    spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int
+) -> DataFrame:
+    """The same records, read by Spark's workers whenever they are asked for."""
     spark.dataSource.register(BrokerLogs)
+    told = _told(sources, options, block_bytes) | {"partitions": spark.conf.get("spark.sql.shuffle.partitions") or "1"}
+    return spark.read.format(NAME).options(**told).load()
+
+
+def _told(sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int) -> dict[str, str]:
+    """Options of the data source."""
     found = [dataclasses.replace(source, path=places.absolute(source.path)) for source, _ in sources]
     starts = {source.name: [start.offset, start.line] for source, start in sources if start is not None}
-    reader = spark.read.format(NAME)
-    if options.redaction is not None:
-        told = options.redaction
-        reader = reader.option("redact", json.dumps(sorted(told.kinds))).option("redact_secret", told.secret)
-    return (
-        reader.option("sources", sources_json(found))
-        .option("starts", json.dumps(starts))
-        .option("block_bytes", block_bytes)
-        .option("log_tz", json.dumps(list(options.log_tz)))
-        .option("kafka_versions", json.dumps(list(options.kafka_versions)))
-        .option("max_record_bytes", options.max_record_bytes)
-        .option("stores_secret", json.dumps(places.configured()))
-        .option("fold_runs", options.fold_runs)
-        .option("partitions", spark.conf.get("spark.sql.shuffle.partitions") or "1")
-        .load()
-    )
+    hidden = options.redaction
+    return {
+        **({} if hidden is None else {"redact": json.dumps(sorted(hidden.kinds)), "redact_secret": hidden.secret}),
+        "sources": sources_json(found),
+        "starts": json.dumps(starts),
+        "block_bytes": str(block_bytes),
+        "log_tz": json.dumps(list(options.log_tz)),
+        "kafka_versions": json.dumps(list(options.kafka_versions)),
+        "max_record_bytes": str(options.max_record_bytes),
+        "stores_secret": json.dumps(places.configured()),
+        "fold_runs": str(options.fold_runs).lower(),
+    }
 
 
 class Records:
-    """Records of all kinds, read once: held by this process where `few`, else by Spark until they are released."""
+    """Records of all kinds, read once: held by this process where they are few, else by Spark until they are released."""
 
-    def __init__(self, records: DataFrame, *, few: bool) -> None:
-        self._spark = records.sparkSession
-        self._here = records.toArrow() if few else None
-        self._there = None if few else records.persist()
+    def __init__(self, spark: SparkSession, records: pa.Table | DataFrame) -> None:
+        self._spark = spark
+        self._here = records if isinstance(records, pa.Table) else None
+        self._there = None if isinstance(records, pa.Table) else records
 
     @property
     def few(self) -> bool:

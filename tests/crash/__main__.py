@@ -4,8 +4,10 @@
     --points TEXT    only points that hold this text
     --random N       kills at random times (default 100)
     --concurrent N   pairs of runs started at once (default 20)
+    --connect        runs are clients of one server of Spark Connect, which goes on when they are killed
 
-Every line is one case; it ends with 1 where the tables of any differ. All of it takes hours: a run starts a JVM.
+Every line is one case; it ends with 1 where the tables of any differ. All of it takes hours where each run starts a JVM, and
+a fraction of that with --connect.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from tests.crash import loop
+from tests.crash.started import Starter, alone, clients
 
 Case = tuple[str, list[str]]
 
@@ -28,8 +32,8 @@ def main() -> int:
     asked = _arguments()
     failed = done = 0
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        for name, wrong in _cases(asked, Path(folder)):
+    with tempfile.TemporaryDirectory() as folder, _starter(asked, Path(folder)) as start:
+        for name, wrong in _cases(asked, Path(folder), start):
             done += 1
             failed += bool(wrong)
             sys.stdout.write(f"{name}: {'; '.join(wrong) or 'equal'}\n")
@@ -44,13 +48,18 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--points", default="")
     parser.add_argument("--random", type=int, default=100)
     parser.add_argument("--concurrent", type=int, default=20)
+    parser.add_argument("--connect", action="store_true")
     return parser.parse_args()
 
 
-def _cases(asked: argparse.Namespace, folder: Path) -> Iterator[Case]:
+def _starter(asked: argparse.Namespace, folder: Path) -> AbstractContextManager[Starter]:
+    return clients(folder) if asked.connect else nullcontext(alone)
+
+
+def _cases(asked: argparse.Namespace, folder: Path, start: Starter) -> Iterator[Case]:
     places = loop.in_place(folder)
     for seed in range(max(asked.seeds, 1)):
-        stage = loop.Stage.make(folder / f"seed-{seed}", seed)
+        stage = loop.Stage.make(folder / f"seed-{seed}", seed, start)
         began = time.monotonic()
         named = loop.points(stage, next(places))
         length = time.monotonic() - began

@@ -6,12 +6,9 @@ time. What the killed run read is a log that ends within a line; then the log is
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +17,7 @@ from pathlib import Path
 from pipelines.jobs.run import GOOD, SOME_REJECTED
 from pipelines.points import CRASH_AT, TRACE
 from tests.conftest import ROOT
+from tests.crash.started import Starter
 from tests.pipelines.site import Site
 
 SAMPLE = ROOT / "data_samples" / "kafka" / "1.1.1" / "poll-timeout"
@@ -29,45 +27,26 @@ BUSY = 6
 OF_RUNS = ("quality_results",)
 
 
-def start(site: Site, **environment: str) -> subprocess.Popen[str]:
-    """Begin a run in a process of its own."""
-    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.crash.driver"],
-        cwd=site.place,
-        env=os.environ | {"PYTHONPATH": paths} | environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
-def run(site: Site, **environment: str) -> tuple[int, str]:
-    """Exit code, and what was said of errors."""
-    process = start(site, **environment)
-    _, said = process.communicate()
-    return process.returncode, said
-
-
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A warehouse made of a log that was cut at some place, and what it must become with the whole log."""
 
     cut: Site
     whole: Site
+    start: Starter
 
     @classmethod
-    def make(cls, place: Path, seed: int) -> Stage:
+    def make(cls, place: Path, seed: int, start: Starter) -> Stage:
         cut, whole = Site(place / "cut"), Site(place / "whole")
         for site in (cut, whole):
             shutil.copytree(SAMPLE, site.logs)
         text = (SAMPLE / LOG).read_bytes()
         (cut.logs / LOG).write_bytes(text[: random.Random(seed).randrange(len(text) // 4, len(text) - 200)])  # noqa: S311
         for site in (cut, whole):
-            code, said = run(site)
+            code, said = start(site, {}).ended()
             if code not in (GOOD, SOME_REJECTED):  # the line at which the log is cut is a rejected one
                 raise SystemExit(f"the run that is to be compared with failed with {code}: {said[-4000:]}")
-        return cls(cut, whole)
+        return cls(cut, whole, start)
 
     def begin(self, place: Path) -> Site:
         """A warehouse of the cut log, with the whole log beside it."""
@@ -86,7 +65,7 @@ def points(stage: Stage, place: Path) -> list[str]:
     """The named points that a run comes to, in order."""
     site = stage.begin(place)
     trace = place / "trace"
-    code, said = run(site, **{TRACE: str(trace)})
+    code, said = stage.start(site, {TRACE: str(trace)}).ended()
     if code:
         raise SystemExit(f"the run failed with {code}: {said[-4000:]}")
     return list(dict.fromkeys(trace.read_text(encoding="utf-8").split("\n")[:-1]))
@@ -95,7 +74,7 @@ def points(stage: Stage, place: Path) -> list[str]:
 def killed_at(stage: Stage, place: Path, point: str) -> list[str]:
     """Kill a run at a point and run again; say what is wrong afterwards."""
     site = stage.begin(place)
-    code, said = run(site, **{CRASH_AT: point})
+    code, said = stage.start(site, {CRASH_AT: point}).ended()
     wrong = [] if code == -signal.SIGKILL else [f"the run was not killed: {code} {said[-500:]}"]
     return wrong + _again(stage, site)
 
@@ -103,30 +82,28 @@ def killed_at(stage: Stage, place: Path, point: str) -> list[str]:
 def killed_after(stage: Stage, place: Path, seconds: float) -> list[str]:
     """Kill a run after some time, if it lives so long."""
     site = stage.begin(place)
-    process = start(site)
-    try:
-        process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+    run = stage.start(site, {})
+    if not run.wait(seconds):
+        run.kill()
+        run.ended()
     return _again(stage, site)
 
 
 def _again(stage: Stage, site: Site) -> list[str]:
-    code, said = run(site)
+    code, said = stage.start(site, {}).ended()
     return ([] if code == 0 else [f"the run after it ended with {code}: {said[-2000:]}"]) + stage.differences(site)
 
 
 def two_at_once(stage: Stage, place: Path, pause: float) -> list[str]:
     """Start two runs, one a little later: one or both succeed, who gives way says so, and the tables are as of one."""
     site = stage.begin(place)
-    both = [start(site)]
+    both = [stage.start(site, {})]
     time.sleep(pause)
-    both.append(start(site))
-    ended = [(process.communicate()[1], process.returncode) for process in both]
-    wrong = [f"ended with {code}: {said[-2000:]}" for said, code in ended if code not in (0, BUSY)]
-    wrong += [f"gives way without a word: {said[-500:]}" for said, code in ended if code == BUSY and "another run" not in said]
-    if all(code == BUSY for _, code in ended):
+    both.append(stage.start(site, {}))
+    ended = [run.ended() for run in both]
+    wrong = [f"ended with {code}: {said[-2000:]}" for code, said in ended if code not in (0, BUSY)]
+    wrong += [f"gives way without a word: {said[-500:]}" for code, said in ended if code == BUSY and "another run" not in said]
+    if all(code == BUSY for code, _ in ended):
         wrong.append("both gave way")
     return wrong + stage.differences(site)
 

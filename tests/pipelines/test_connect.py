@@ -9,45 +9,22 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from pipelines.schemas import TABLES
-from pipelines.session import DELTA_CATALOG, DELTA_EXTENSION, delta_settings
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS
-from tests.pipelines.conftest import SETTINGS
+from tests.pipelines.remote import connect_server
 from tests.pipelines.site import Site
-from tests.servers import free_port, serving
 
 pytestmark = pytest.mark.spark
-SPARK = Path(pyspark.__file__).parent
-SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
-WAIT_SECONDS = 180.0
 
 
 @pytest.fixture(scope="module")
 def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that knows Delta, and Delta alone: no plug-in of Spark Connect."""
-    folder = tmp_path_factory.mktemp("server")
-    port = free_port()
-    conf = {
-        **SETTINGS,
-        **delta_settings({}, SPARK),
-        "spark.sql.extensions": DELTA_EXTENSION,
-        "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-    }
-    settings = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
-    command = [str(SPARK / "bin" / "spark-submit"), *settings, "--class", SERVER, "spark-internal"]
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
-    with serving(command, port, folder / "server.log", wait_seconds=WAIT_SECONDS, environment=environment):
-        yield f"sc://127.0.0.1:{port}"
+    """The address of a server."""
+    with connect_server(tmp_path_factory.mktemp("server")) as address:
+        yield address
 
 
 def run(site: Site, remote: str) -> None:

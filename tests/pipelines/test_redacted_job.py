@@ -17,7 +17,7 @@ from parsers.redaction import KINDS, PSEUDONYM, Redaction
 from pipelines.cli.main import main
 from pipelines.errors import NeedsRebuild
 from pipelines.schemas import TABLES
-from pipelines.transforms.parsed import parsed
+from pipelines.transforms.parsed import read_by_spark
 from tests.pipelines.site import Site
 
 pytestmark = pytest.mark.spark
@@ -116,7 +116,7 @@ def test_spark_shows_no_key_in_its_plans(spark: Any, poll_timeout: Path, capsys:
 
     options = ReadOptions(redaction=REDACTION)
     sources = [(source, None) for source in find_files([str(poll_timeout)], options).files]
-    parsed(spark, sources, options, 1 << 23).explain("extended")
+    read_by_spark(spark, sources, options, 1 << 23).explain("extended")
     shown = capsys.readouterr().out
     assert "brokerlogs" in shown
     assert REDACTION.secret not in shown
