@@ -31,6 +31,8 @@ class Rule:
     message: str
     scala: tuple[tuple[str, str | None], ...] = (("0.11", "INFO"),)
     java: tuple[tuple[str, str | None], ...] = (("3.7", "INFO"),)
+    java_message: str = ""
+    """Where the coordinator in Java has another message for it."""
 
     def level(self, policy: Policy) -> str | None:
         """The level in a version, None where it has no such line."""
@@ -40,6 +42,10 @@ class Rule:
             if parse_version(since) <= version:
                 level = given
         return level
+
+    def message_of(self, policy: Policy) -> str:
+        """The message in a version."""
+        return self.java_message if policy.is_java and self.java_message else self.message
 
 
 SINCE_2_2 = (("2.2", "INFO"),)
@@ -51,6 +57,7 @@ RULES: Mapping[str, Rule] = {
     "RebalanceStarted": Rule("kafka.group.rebalance_started"),
     "GenerationStarted": Rule("kafka.group.generation_started"),
     "AssignmentReceived": Rule("kafka.group.assignment_received"),
+    "EmptyAssignmentSent": Rule("kafka.group.empty_assignment_sent", (("2.5", "WARN"),), (("3.7", "WARN"),)),
     "EmptyAssignmentsSet": Rule("kafka.group.empty_assignments_set", (("2.5", "WARN"),), (("3.7", "WARN"),)),
     "GroupEmptied": Rule("kafka.group.emptied"),
     "MemberFailed": Rule("kafka.group.member_failed"),
@@ -65,7 +72,9 @@ RULES: Mapping[str, Rule] = {
     "PendingMemberExpired": Rule("kafka.group.pending_member_expired", SINCE_2_2),
     "StaticMemberReplaced": Rule("kafka.group.static_member_replaced", SINCE_2_3),
     "StaticMemberKept": Rule("kafka.group.static_member_kept", SINCE_2_3),
+    "StaticMemberFenced": Rule("kafka.group.static_member_fenced", (("2.3", "ERROR"), ("3.0", "INFO"))),
     "LeaderReplaced": Rule("kafka.group.leader_replaced", SINCE_2_3),
+    "MemberLoaded": Rule("kafka.group.member_loaded", (("2.8", "INFO"),), NOT_WRITTEN),
     "GroupLoaded": Rule("kafka.group.loaded"),
     "GroupUnloaded": Rule("kafka.group.unloaded", java=(("3.8", "INFO"),)),
     "ModernMemberJoined": Rule("kafka.modern.member_joined", NOT_WRITTEN),
@@ -81,7 +90,9 @@ RULES: Mapping[str, Rule] = {
     "GroupConverted": Rule("kafka.modern.converted", NOT_WRITTEN, (("4.0", "INFO"),)),
     "GroupConversionRefused": Rule("kafka.modern.conversion_refused", NOT_WRITTEN, (("3.8", "INFO"),)),
     "GroupDied": Rule("kafka.group.died", java=NOT_WRITTEN),
-    "OffsetsExpired": Rule("kafka.offsets.expired", java=NOT_WRITTEN),
+    "GroupsDeleted": Rule("kafka.group.deleted", (("1.1", "INFO"),)),
+    "SimpleGroupCreated": Rule("kafka.group.simple_group_created", NOT_WRITTEN, (("4.0", "INFO"),)),
+    "OffsetsExpired": Rule("kafka.offsets.expired", java_message="kafka.runtime.expired"),
 }
 
 NO_REASON: Mapping[bool, str] = {False: "", True: "not provided"}
@@ -104,7 +115,8 @@ def announce(policy: Policy, deed: Deed, node: int, partition: int) -> Announcem
         "instance_id": deed.instance,
     }
     fields.update(deed.fields)
-    if rule.message.startswith(MODERN):
+    message = rule.message_of(policy)
+    if message.startswith(MODERN):
         fields["group_type"] = "consumer"
         if deed.instance is None:
             del fields["instance_id"]  # members without one have wordings of their own
@@ -112,7 +124,11 @@ def announce(policy: Policy, deed: Deed, node: int, partition: int) -> Announcem
         fields["client_reason"] = fields["client_reason"] or NO_REASON[policy.is_java]
     if deed.event == "GroupStoreFailed":
         fields |= _store_failure(deed, is_java=policy.is_java)
-    return Announcement(rule.message, level, deed.at_ms, {**_MORE.get(deed.event, {}), **fields})
+    if "_key" in fields:
+        fields["_event"] = f"Timeout(tp=__consumer_offsets-{partition}, key={fields['_key']})"
+    if fields.get("detail") in _ERROR_TEXTS:
+        fields["detail"] = _ERROR_TEXTS[fields["detail"]]
+    return Announcement(message, level, deed.at_ms, {**_MORE.get(deed.event, {}), **fields})
 
 
 MODERN = "kafka.modern."
@@ -126,6 +142,21 @@ INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], Rule], ...]] = {
     "ModernMemberJoined": (({"rejoined": True}, Rule(f"{MODERN}static_member_rejoined", NOT_WRITTEN)),),
     "ModernMemberLeft": (({"temporarily": True}, Rule(f"{MODERN}static_member_left_for_a_while", NOT_WRITTEN)),),
     "ModernMemberRefused": (({"why": "fenced"}, Rule(f"{MODERN}static_member_fenced", NOT_WRITTEN)),),
+    "CoordinatorNote": tuple(
+        ({"_note": note}, rule)
+        for note, rule in {
+            "leader_not_replaced": Rule("kafka.group.leader_not_replaced", SINCE_2_3),
+            "late_heartbeat_timer": Rule("kafka.group.late_heartbeat_timer", SINCE_2_2, NOT_WRITTEN),
+            "late_session_timer": Rule("kafka.group.late_session_timer", NOT_WRITTEN, (("3.7", "DEBUG"),)),
+            "load_ignored": Rule("kafka.offsets.load_repeated", (("2.8.1", "INFO"),), java_message="kafka.runtime.load_ignored"),
+            "unload_ignored": Rule(
+                "kafka.offsets.unload_repeated", (("2.8.1", "INFO"),), (("3.9", "INFO"),), "kafka.runtime.unload_ignored"
+            ),
+            "write_failed": Rule("kafka.runtime.write_failed", NOT_WRITTEN, (("3.8", "ERROR"),)),
+            "timer_rescheduled": Rule("kafka.runtime.timer_rescheduled", NOT_WRITTEN),
+            "topics_scanned": Rule(f"{MODERN}topics_scanned", NOT_WRITTEN, (("4.0", "INFO"),)),
+        }.items()
+    ),
 }
 """Other messages for deeds that have these fields."""
 

@@ -13,6 +13,8 @@ from parsers.entries import Pattern
 
 JAVA_PREFIXES = frozenset({"shard", "runtime", "group", "group_id", "group_equals", "group_member"})
 SCALA_PREFIXES = frozenset({"scala", "manager"})
+OLD_PREFIXES = frozenset({"manager_old"})
+"""Of versions before the first that can be simulated."""
 
 LOGGERS = {
     "scala": "kafka.coordinator.group.GroupCoordinator",
@@ -42,6 +44,14 @@ MESSAGE_LOGGERS = {
     ),
 }
 """By message where that decides."""
+RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
+SHARD_LOGGERS = {
+    "kafka.group.deleted": "org.apache.kafka.coordinator.group.GroupCoordinatorShard",
+    "kafka.group.simple_group_created": "org.apache.kafka.coordinator.group.OffsetMetadataManager",
+    "kafka.runtime.expired": "org.apache.kafka.coordinator.group.GroupCoordinatorShard",
+    "kafka.runtime.timer_rescheduled": RUNTIME,
+}
+"""By message where it is a shard's, of a class of its own."""
 METADATA = "kafka.coordinator.group.GroupMetadata"
 COORDINATOR = f"{CLIENT}.internals.AbstractCoordinator"
 
@@ -68,7 +78,7 @@ class Wording:
         self._policy = policy
         self._catalogue: Catalogue = catalogue()
         self._patterns: dict[tuple[str, frozenset[str]], list[Pattern]] = {}
-        self._others = SCALA_PREFIXES if policy.is_java else JAVA_PREFIXES
+        self._others = OLD_PREFIXES | (SCALA_PREFIXES if policy.is_java else JAVA_PREFIXES)
 
     def line(self, said: Said) -> str | None:
         """The line, None where the version has no words for it."""
@@ -117,7 +127,8 @@ class Wording:
         return next(iter(of_level or fitting), None)
 
     def _logger(self, message: str, pattern: Pattern) -> str:
-        named = MESSAGE_LOGGERS.get(message) or LOGGERS.get(pattern.prefix)
+        of_shard = SHARD_LOGGERS.get(message) if pattern.prefix in JAVA_PREFIXES else None
+        named = of_shard or MESSAGE_LOGGERS.get(message) or LOGGERS.get(pattern.prefix)
         return named or (COORDINATOR if message.startswith("kafka.client.") else METADATA)
 
 

@@ -15,7 +15,7 @@ from models.kafka.coordinator.errors import Fault as BrokerFault
 from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.phases import end_sync_wait
 from models.kafka.coordinator.policy import default_settings, policy_for
-from models.kafka.coordinator.requests import Commit, Join, Protocol, Sync
+from models.kafka.coordinator.requests import Commit, Join, Protocol, Request, Sync
 from models.kafka.coordinator.responses import Response
 from models.kafka.coordinator.shard import Shard
 from models.kafka.coordinator.subscription import topics_of
@@ -188,13 +188,17 @@ def test_a_pattern_that_matches_what_it_matched_before_changes_nothing() -> None
 # -- the simulator -------------------------------------------------------------------------------------------
 
 
-def test_a_broker_that_is_not_the_coordinator_says_so() -> None:
+@pytest.mark.parametrize(
+    ("version", "request_"),
+    [("2.8.2", Commit(1, "orders", {})), ("4.0.0", Commit(1, "orders", {})), ("4.0.0", ConsumerHeartbeat(1, "orders", "m", 3))],
+)
+def test_a_broker_that_is_not_the_coordinator_says_so(version: str, request_: Request) -> None:
     world = World(1)
     scenario = Scenario(brokers=2)
-    cluster = Cluster(world, scenario, policy_for("2.8.2"), lambda _: None, lambda *_: None, lambda _: None, lambda *_: None)
+    cluster = Cluster(world, scenario, policy_for(version), lambda _: None, lambda *_: None, lambda _: None, lambda *_: None)
     node = cluster.coordinator_of("orders") or 0
-    got = []
-    cluster.send(3 - node, "c", Commit(1, "orders", {}), got.append, lambda: None)
+    got: list[Response] = []
+    cluster.send(3 - node, "c", request_, got.append, lambda: None)
     while world.next_ms() is not None:
         world.step()
     assert [response.error.value for response in got] == ["NOT_COORDINATOR"]

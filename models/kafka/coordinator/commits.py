@@ -52,7 +52,7 @@ def commit_error(shard: Shard, group: Group, request: Commit) -> Error:
     completing = group.state is State.COMPLETING_REBALANCE
     if completing and shard.policy.checks_state_first:
         return Error.REBALANCE_IN_PROGRESS
-    error = member_error(shard, group, request.member, request.instance)
+    error = member_error(shard, group, request.member, request.instance, "offset-commit")
     if error is Error.NONE and request.generation != group.generation:
         error = Error.ILLEGAL_GENERATION
     return Error.REBALANCE_IN_PROGRESS if error is Error.NONE and completing else error
@@ -63,7 +63,7 @@ def transactional_error(shard: Shard, group: Group, request: Commit) -> Error:
     names_member = request.generation >= 0 or bool(request.member) or request.instance is not None
     if not shard.policy.checks_transactional_member or not names_member:
         return Error.NONE
-    error = member_error(shard, group, request.member, request.instance)
+    error = member_error(shard, group, request.member, request.instance, "txn-offset-commit")
     return Error.ILLEGAL_GENERATION if error is Error.NONE and request.generation != group.generation else error
 
 
@@ -146,8 +146,9 @@ def delete(shard: Shard, request: Delete) -> None:
     elif group.state is not State.EMPTY:
         shard.refuse(request.request_id, Error.NON_EMPTY_GROUP)
     else:
-        shard.tell("GroupsDeleted", group, groups=[group.id], offsets_count=len(group.offsets.committed))
+        offsets_count = len(group.offsets.committed)
         shard.remove_group(group)
+        shard.announce("GroupsDeleted", groups=[group.id], offsets_count=offsets_count)
         shard.refuse(request.request_id, Error.NONE)
 
 
@@ -158,7 +159,8 @@ def clean_up(shard: Shard) -> None:
         dropped += len(group.offsets.drop(partial(is_expired, shard, group)))
         if group.state is State.EMPTY and not group.offsets:
             shard.remove_group(group)
-    if dropped:
+            dropped += shard.policy.is_java  # which counts what it writes, this among it
+    if dropped or shard.policy.tells_idle_clean_up:
         shard.announce("OffsetsExpired", offsets_count=dropped)
 
 

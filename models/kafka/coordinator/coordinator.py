@@ -14,7 +14,7 @@ from typing import Any
 from models.kafka.coordinator.changes import Outcome, firings
 from models.kafka.coordinator.choices import Choices, FirstChoice
 from models.kafka.coordinator.commits import clean_up, commit, delete, fetch, gone_after_ms
-from models.kafka.coordinator.deferral import defer, defer_parked, defer_timer, retry
+from models.kafka.coordinator.deferral import defer, defer_parked, defer_timer, key_of, retry
 from models.kafka.coordinator.errors import Error, Fault
 from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.joining import join
@@ -144,8 +144,12 @@ class Coordinator:
         return self.shard.outcome()
 
     def heeds(self, epoch: int | None, *, loads: bool) -> bool:
-        """Whether an order to load or to give up the partition counts, by the epoch that it names."""
-        return self._leadership.heeds(self.shard.policy.epoch_guard, epoch, loads=loads)
+        """Whether an order to load or to give up the partition counts, by the epoch that it names; one that doesn't is announced."""
+        heeded = self._leadership.heeds(self.shard.policy.epoch_guard, epoch, loads=loads)
+        if not heeded:
+            current: dict[str, Any] = {} if self._leadership.epoch is None else {"_current": self._leadership.epoch}
+            self.shard.note("load_ignored" if loads else "unload_ignored", _epoch=epoch, **current)
+        return heeded
 
     def stop(self) -> None:
         """Shut the service down; requests find no coordinator at all any more."""
@@ -194,6 +198,8 @@ class Coordinator:
             return ""
         group = shard.groups.get(timer.group)
         if group is None:
+            if timer.kind is TimerKind.HEARTBEAT:
+                shard.note("late_heartbeat_timer", timer.group, timer.member)
             return ""
         thrown = ""
         try:
@@ -201,6 +207,7 @@ class Coordinator:
         except Fault as fault:  # what is done a second time may come at the wrong moment
             thrown = fault.thrown
             if shard.policy.is_java:
+                shard.note("timer_rescheduled", timer.group, _key=key_of(timer), detail=str(fault))
                 retry(shard, timer)
         if shard.writes.unconfirmed and shard.policy.is_java:
             defer_timer(shard, timer)

@@ -9,14 +9,14 @@ JoinGroup and SyncGroup are answered by the group and not by the operation: only
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.log import JAVA_ERRORS, Writes
 from models.kafka.coordinator.requests import Fetch, Heartbeat, Join, Request, Sync
 from models.kafka.coordinator.responses import Answer, JoinResponse, Response, SyncResponse
-from models.kafka.coordinator.timers import Timer, Timers
+from models.kafka.coordinator.timers import Timer, TimerKind, Timers
 
 RETRY_MS = 500
 """How long after a failed operation of a timer the next try comes."""
@@ -35,6 +35,9 @@ class Deferring(Protocol):
 
     def answer(self, request_id: int, response: Response) -> None:
         """Answer a request now."""
+
+    def note(self, what: str, group_id: str = "", member_id: str | None = None, **fields: Any) -> None:
+        """Note something that changes nothing, and that a broker announces all the same."""
 
 
 class Parking(Deferring, Protocol):
@@ -85,11 +88,20 @@ def retry(shard: Deferring, timer: Timer) -> None:
     shard.timers.schedule(timer.kind, timer.group, timer.member, shard.now_ms + RETRY_MS, timer.detail)
 
 
+def key_of(timer: Timer) -> str:
+    """What the coordinator in Java calls a timer (classicGroupHeartbeatKey, consumerGroupSessionTimeoutKey and the like)."""
+    return "-".join(part for part in (_KEYS.get(timer.kind, timer.kind.value), timer.group, timer.member) if part)
+
+
+_KEYS = {TimerKind.SESSION: "session-timeout", TimerKind.REBALANCE: "rebalance-timeout"}
+
+
 def defer_timer(shard: Deferring, timer: Timer) -> None:
     """Let a timer that has fired fire again if replicas don't confirm in time what it waited for."""
 
     def ended(error: Error) -> None:
         if error is Error.REQUEST_TIMED_OUT:
+            shard.note("timer_rescheduled", timer.group, _key=key_of(timer), detail=error.value)
             retry(shard, timer)
 
     shard.writes.wait(shard.timers, timer.group, shard.now_ms, ended)

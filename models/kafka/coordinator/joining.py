@@ -144,7 +144,7 @@ def join_known(shard: Shard, group: Group, request: Join) -> None:
             raise Fault("JoinGroup with an instance id for a pending member")
         add_member(shard, group, request, request.member, None)
         return
-    error = member_error(shard, group, request.member, request.instance, strict=True)
+    error = member_error(shard, group, request.member, request.instance, "join-group", strict=True)
     if error is not Error.NONE:
         refuse(shard, request, error)
         return

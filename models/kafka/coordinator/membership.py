@@ -10,7 +10,7 @@ from models.kafka.coordinator.responses import LeaveResponse, MemberLeft
 from models.kafka.coordinator.shard import Shard
 
 
-def member_error(shard: Shard, group: Group, member_id: str, instance: str | None, *, strict: bool = False) -> Error:
+def member_error(shard: Shard, group: Group, member_id: str, instance: str | None, operation: str, *, strict: bool = False) -> Error:
     """Check that a request comes from a member (isStaticMemberFenced and has; since 3.0 validateCurrentMember, validateMember).
 
     An instance id must belong to the member. Until 2.8 one that nobody has is ignored, except by JoinGroup (`strict`).
@@ -18,7 +18,7 @@ def member_error(shard: Shard, group: Group, member_id: str, instance: str | Non
     if instance is not None and shard.policy.knows_static_members:
         mapped = group.static.get(instance)
         if mapped is not None and mapped != member_id:
-            shard.tell("StaticMemberFenced", group, member_id=member_id, instance_id=instance, old_member_id=mapped)
+            shard.tell("StaticMemberFenced", group, member_id=member_id, instance_id=instance, old_member_id=mapped, operation=operation)
             return Error.FENCED_INSTANCE_ID
         if mapped is None and (strict or shard.policy.refuses_unmapped_instance):
             return Error.UNKNOWN_MEMBER_ID
@@ -95,5 +95,5 @@ def who_leaves(shard: Shard, group: Group, leaver: Leaver) -> Member | Error:
     mapped = group.static.get(leaver.instance) if leaver.instance is not None else None
     if not leaver.member:
         return Error.UNKNOWN_MEMBER_ID if mapped is None else group.members[mapped]
-    error = member_error(shard, group, leaver.member, leaver.instance)
+    error = member_error(shard, group, leaver.member, leaver.instance, "leave-group")
     return group.members[leaver.member] if error is Error.NONE else error

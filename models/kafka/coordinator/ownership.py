@@ -86,14 +86,32 @@ def unload(shard: Shard) -> None:
 
 def load(shard: Shard) -> None:
     """Take all groups over that the log holds; groups with members are Stable, whatever they were in when they were lost."""
-    for group_id in sorted({*shard.log.groups, *(name for name, offsets in shard.log.offsets.items() if offsets)}):
-        group = shard.groups[group_id] = restored(shard, group_id, shard.log.groups.get(group_id))
-        group.offsets = shard.log.offsets.get(group_id, Offsets()).written()
+    names = sorted({*shard.log.groups, *(name for name, offsets in shard.log.offsets.items() if offsets)})
+    for group in [restored(shard, name, shard.log.groups.get(name)) for name in names]:
+        shard.groups[group.id] = group
+        for member in group.members.values():
+            tell_loaded(shard, group, member)
+    for group in [shard.groups[name] for name in names]:
+        group.offsets = shard.log.offsets.get(group.id, Offsets()).written()
         shard.tell("GroupLoaded", group, member_count=len(group.members))
         if shard.policy.size_limit is not SizeLimit.NONE and len(group.members) > shard.settings.max_size:
             rebalance(shard, group, "over_capacity_on_load")
         for member in group.members.values():
             shard.renew(group, member)
+
+
+def tell_loaded(shard: Shard, group: Group, member: Member) -> None:
+    """Announce that a member was read back (GroupMetadata.loadGroup)."""
+    shard.tell(
+        "MemberLoaded",
+        group,
+        member,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        session_timeout_ms=member.session_ms,
+        rebalance_timeout_ms=member.rebalance_ms,
+        protocols=list(member.preferences),
+    )
 
 
 def restored(shard: Shard, group_id: str, record: StoredGroup | None) -> Group:

@@ -110,6 +110,7 @@ def lead_by_joined(shard: Shard, group: Group) -> bool:
         return True
     joined = {member.id: member for member in group.members.values() if member.join is not None}
     if not joined:
+        shard.note("leader_not_replaced", group.id, leader.id, instance_id=leader.instance)
         return False
     group.leader = shard.choose_leader(group, joined)
     shard.tell("LeaderReplaced", group, leader, new_leader=group.leader)
@@ -149,6 +150,8 @@ def propagate(shard: Shard, group: Group, assignments: dict[str, bytes], error: 
     told = (group.protocol_type, group.protocol) if error is Error.NONE else (None, None)
     for member in group.members.values():
         member.assignment = assignments.get(member.id, b"")
+        if error is Error.NONE and not member.assignment:
+            shard.tell("EmptyAssignmentSent", group, member)
         if shard.answer_sync(member, SyncResponse(error, *told, member.assignment)):
             shard.renew(group, member)
 
@@ -181,7 +184,10 @@ def expire_session(shard: Shard, group: Group, member_id: str) -> None:
     if member_id in group.pending_join:
         group.pending_join.discard(member_id)
         shard.tell("PendingMemberExpired", group, member_id=member_id)
-    elif member is None or member.is_excused:
+    elif member is None:
+        shard.note("late_session_timer", group.id, member_id)
+        return
+    elif member.is_excused:
         return
     else:
         shard.tell("MemberFailed", group, member)

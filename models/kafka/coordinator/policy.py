@@ -138,6 +138,8 @@ class Policy:
     """Whether OffsetFetch can ask for stable offsets (KIP-447)."""
     transactions_hold_expiry: bool = False
     """Whether an offset that a transaction may replace can't expire meanwhile (cleanupExpiredOffsets)."""
+    tells_idle_clean_up: bool = True
+    """Whether a clean-up is announced that found nothing (cleanupGroupMetadata)."""
     retention: Retention = Retention.PER_OFFSET
     retention_ms: int = 86_400_000
     """Default of offsets.retention.minutes."""
@@ -185,6 +187,7 @@ _SINCE: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
     ("2.6", {"size_limit": SizeLimit.BY_WAITING}),
     ("2.6.1", {"swap_in_stable": Swap.VOTE, "accepts_heartbeat_while_completing": True, "stores_static_swap": True}),
+    ("2.7", {"tells_idle_clean_up": False}),
     ("2.8", {"retention": Retention.PER_STABLE_SUBSCRIPTION}),
     ("2.8.1", {"limits_sync": True, "sync_needs_members": True, "epoch_guard": EpochGuard.NOT_OLDER}),
     (
@@ -218,6 +221,7 @@ _JAVA: dict[str, Any] = {
     "excused_have_no_timer": False,
     "transaction_makes_group": False,
     "transactions_hold_expiry": True,
+    "tells_idle_clean_up": True,
     "write_errors": JAVA_ERRORS,
     "stores_new_groups": True,
     "epoch_guard": EpochGuard.NEWER,

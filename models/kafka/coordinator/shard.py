@@ -87,6 +87,10 @@ class Shard:
         """Note a deed that is no single group's."""
         self.changes.append(Deed(event, self.now_ms, "", 0, fields=fields))
 
+    def note(self, what: str, group_id: str = "", member_id: str | None = None, **fields: Any) -> None:
+        """Note something that changes nothing, and that a broker announces all the same."""
+        self.changes.append(Deed("CoordinatorNote", self.now_ms, group_id, 0, member_id, fields={"_note": what, **fields}))
+
     def move(self, group: Group, after: State) -> None:
         """Set a group's state."""
         before = group.move(after, self.now_ms)
@@ -117,7 +121,13 @@ class Shard:
 
     def write(self, group: Group, written: Written) -> None:
         """Write something of a group, and say how it went (appendForGroup)."""
-        self.writes.append(self.timers, group.id, self.now_ms, written)
+
+        def ended(error: Error) -> None:
+            if self.policy.is_java and error not in STANDS_IN_LOG:
+                self.note("write_failed", group.id, detail=error.value)
+            written(error)
+
+        self.writes.append(self.timers, group.id, self.now_ms, ended)
 
     def remove_group(self, group: Group) -> None:
         """Let a group die. Its timers stay queued and will find nothing (KIP-211; removeGroup)."""

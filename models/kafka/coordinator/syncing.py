@@ -34,7 +34,7 @@ def sync(shard: Shard, request: Sync) -> None:
 
 def sync_error(shard: Shard, group: Group, request: Sync) -> Error:
     """Check a SyncGroup (validateSyncGroup)."""
-    error = member_error(shard, group, request.member, request.instance)
+    error = member_error(shard, group, request.member, request.instance, "sync-group")
     if error is not Error.NONE:
         return error
     if request.generation != group.generation:
@@ -95,7 +95,7 @@ def heartbeat(shard: Shard, request: Heartbeat) -> None:
 def heartbeat_error(shard: Shard, group: Group, request: Heartbeat) -> Error:
     """Check a heartbeat. Until 2.6.0 one that comes between join and sync is told of a rebalance and renews nothing."""
     completing = group.state is State.COMPLETING_REBALANCE and not shard.policy.accepts_heartbeat_while_completing
-    error = member_error(shard, group, request.member, request.instance)
+    error = member_error(shard, group, request.member, request.instance, "heartbeat")
     if error is Error.NONE and request.generation != group.generation and not (completing and shard.policy.checks_state_first):
         error = Error.ILLEGAL_GENERATION
     return Error.REBALANCE_IN_PROGRESS if error is Error.NONE and completing else error

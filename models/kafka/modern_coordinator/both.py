@@ -143,7 +143,7 @@ class BothCoordinator:
     def load(self, epoch: int | None = None) -> Outcome:
         """Take over the groups of the log; members' sessions begin anew (onLoaded)."""
         if not self.classic.heeds(epoch, loads=True):
-            return Outcome()
+            return self._merged()
         loaded = self.classic.load()
         shard = self.modern.shard
         for group in self.log.consumer.values():
@@ -159,7 +159,7 @@ class BothCoordinator:
     def unload(self, epoch: int | None = None) -> Outcome:
         """Give the groups up; nothing of consumer groups is parked."""
         if not self.classic.heeds(epoch, loads=False):
-            return Outcome()
+            return self._merged()
         shard = self.modern.shard
         self.log.consumer.update((group.id, group) for group in shard.groups.values() if isinstance(group, ConsumerGroup))
         shard.groups.clear()
@@ -167,7 +167,7 @@ class BothCoordinator:
         return self._merged(self.classic.unload())
 
     def _advance_to(self, at_ms: int) -> Outcome:
-        return self._merged(self.classic.advance(at_ms - self.classic.now_ms), self.modern.advance(at_ms - self.modern.now_ms))
+        return _summed(self._merged(self.classic.advance(at_ms - self.classic.now_ms), self.modern.advance(at_ms - self.modern.now_ms)))
 
     def _merged(self, *outcomes: Outcome) -> Outcome:
         """What was done, and what came of it at the other one."""
@@ -309,6 +309,16 @@ def _downgraded_member(group: ConsumerGroup, member: Member) -> ClassicMember:
     made = ClassicMember(member.id, member.instance, member.client_id, member.client_host, *timeouts, CONSUMER, side.protocols)
     made.assignment = assignment(sorted(group.target(member.id)))
     return made
+
+
+def _summed(outcome: Outcome) -> Outcome:
+    """Groups of both kinds are cleaned up at once, and one line tells how much there was."""
+    told = [change for change in outcome.changes if isinstance(change, Deed) and change.event == "OffsetsExpired"]
+    if not told:
+        return outcome
+    total = replace(told[0], fields={"offsets_count": sum(deed.fields["offsets_count"] for deed in told)})
+    rest = (change for change in outcome.changes if all(change is not deed for deed in told))
+    return replace(outcome, changes=(*rest, total))
 
 
 def _joined(*outcomes: Outcome) -> Outcome:

@@ -15,6 +15,10 @@ FIRST_VERSION_WITH_EPOCHS = 9
 """OffsetCommit requests of members carry their epoch since then."""
 
 
+RECORDS_OF_A_GROUP = 3
+"""Its epoch, its topics' partitions and the epoch of its targets, all of which end with it (createGroupTombstoneRecords)."""
+
+
 def commit(shard: Shard, request: Commit) -> None:
     """Keep offsets. A commit without generation makes a group that is nothing but its offsets. No session is renewed."""
     group = shard.groups.get(request.group)
@@ -57,11 +61,13 @@ def delete(shard: Shard, request: Delete) -> None:
     if isinstance(group, ConsumerGroup) and group.members:
         raise Refusal(Error.NON_EMPTY_GROUP)
     del shard.groups[request.group]
+    shard.announce("GroupsDeleted", groups=[request.group], offsets_count=len(group.offsets.committed))
     shard.answer(request.request_id, Response())
 
 
 def clean_up(shard: Shard) -> None:
     """Drop offsets whose retention is over, counted from their commit, save those of subscribed topics; then groups that are left bare."""
+    written = 0
     oldest_kept_ms = shard.now_ms - shard.settings.retention_ms
     for group in list(shard.groups.values()):
         topics = group.subscribed() if isinstance(group, ConsumerGroup) else ()
@@ -69,7 +75,9 @@ def clean_up(shard: Shard) -> None:
         def is_over(place: TopicPartition, committed: Committed, topics: object = topics) -> bool:
             return committed.at_ms <= oldest_kept_ms and place[0] not in topics  # type: ignore[operator]
 
-        group.offsets.drop(is_over)
+        written += len(group.offsets.drop(is_over))
         has_members = isinstance(group, ConsumerGroup) and group.members
         if not group.offsets.committed and not has_members:
             del shard.groups[group.id]
+            written += RECORDS_OF_A_GROUP if isinstance(group, ConsumerGroup) else 1
+    shard.announce("OffsetsExpired", offsets_count=written)

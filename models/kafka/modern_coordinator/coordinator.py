@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from models.kafka.coordinator.changes import Outcome, firings
-from models.kafka.coordinator.deferral import defer, defer_timer, retry
+from models.kafka.coordinator.deferral import defer, defer_timer, key_of, retry
 from models.kafka.coordinator.errors import Error, Fault
 from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
 from models.kafka.coordinator.responses import Answer, FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
@@ -133,6 +133,7 @@ class Coordinator:
             group = shard.unresolved.pop()
             operation = begin(shard, [group.id])
             changed = resolve(group, shard.topics, shard.now_ms, shard.topics_created)
+            shard.note("topics_scanned", group.id, _count=len(shard.topics), _millis=0, detail=f"[{', '.join(group.regexes)}]")
             if shard.look_at_topics(group) or changed:
                 shard.raise_epoch(group)
             operation.fails()
@@ -165,6 +166,7 @@ class Coordinator:
         shard.tell("ModernMemberFenced", group, member, why=why)
         shard.remove_members(group, [member])
         if operation.fails():
+            shard.note("timer_rescheduled", timer.group, _key=key_of(timer), detail=operation.told.value)
             retry(shard, timer)
         if shard.writes.unconfirmed:
             defer_timer(shard, timer)

@@ -79,6 +79,14 @@ class Shard:
         member_id, instance = (None, None) if member is None else (member.id, member.instance)
         self.deeds.append(Deed(event, self.now_ms, group.id, group.epoch, member_id, instance, fields))
 
+    def announce(self, event: str, **fields: object) -> None:
+        """Note a deed that is no single group's."""
+        self.deeds.append(Deed(event, self.now_ms, "", 0, fields=fields))
+
+    def note(self, what: str, group_id: str = "", member_id: str | None = None, **fields: object) -> None:
+        """Note something that changes nothing, and that a broker announces all the same."""
+        self.deeds.append(Deed("CoordinatorNote", self.now_ms, group_id, 0, member_id, fields={"_note": what, **fields}))
+
     def consumer_group(self, group_id: str) -> ConsumerGroup:
         """The group; refuses if there is none, or if it is a classic one."""
         group = self.groups.get(group_id)

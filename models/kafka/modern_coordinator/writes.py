@@ -47,6 +47,7 @@ class Operation:
         for take_back in self.take_back:
             take_back()
         shard.deeds[self.said :] = [replace(deed, undone=True) for deed in shard.deeds[self.said :]]
+        shard.note("write_failed", next(iter(self.before), ""), detail=self.error.value)
         return True
 
     @property

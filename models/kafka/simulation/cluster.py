@@ -181,7 +181,7 @@ class Cluster:
 
     def _refuse(self, node: int, client_id: str, request: Request, receive: Receive) -> None:
         """A broker that is not the coordinator says so: as one does that has no groups at all."""
-        stranger = Coordinator(self.policy)
+        stranger = BothCoordinator(self.policy) if self.policy.is_java else Coordinator(self.policy)
         stranger.unload()
         response = stranger.handle(request).answers[0].response
         self.world.happened.append(Served(self.world.now_ms, self.world.now_ms, node, client_id, request, response))
@@ -221,7 +221,7 @@ class Cluster:
         for seat in self._seats_of(node):
             self._catch_up(seat, self.world.now_ms)
             self.lost(seat.group)
-            self.settle(seat, seat.coordinator.unload())
+            self._resign(seat)
             seat.node = NOBODY
         self.up.discard(node)
         self.world.say(node, "kafka.broker.stopped", node=str(node))
@@ -254,12 +254,25 @@ class Cluster:
             if seat.node == NOBODY:
                 self._take_over(seat, min(self.up, key=lambda node: ((node - seat.partition - 1) % self.scenario.brokers, node)))
 
+    def _resign(self, seat: Seat) -> None:
+        """Give a partition up, with what a broker says of it."""
+        group, where = seat.coordinator.groups.get(seat.group), {"node": str(seat.node), "partition": seat.partition}
+        counts = {"groups_count": int(group is not None), "offsets_count": 0 if group is None else len(group.offsets.committed)}
+        told = GIVEN_UP_IN[self.policy.is_java].format(seat.epoch)
+        epochs = {"coordinator_epoch": told, "_epoch": told}
+        for message in RESIGNING[self.policy.is_java]:
+            self.world.say(seat.node, message, **where, **epochs)
+        self.settle(seat, seat.coordinator.unload())
+        self.world.say(seat.node, UNLOADED[self.policy.is_java], **where, **epochs, **counts)
+
     def _take_over(self, seat: Seat, node: int) -> None:
         seat.node = node
         seat.epoch += 1
         seat.coordinator = self._coordinator(seat.coordinator)
         loading_ms, coordinator = self.world.between(*LOADING_MS), seat.coordinator
         where = {"node": str(node), "partition": seat.partition, "coordinator_epoch": seat.epoch}
+        if not self.policy.is_java:
+            self.world.say(node, "kafka.group.coordinator_elected", **where)
         self.world.say(node, LOAD_STARTED[self.policy.is_java], **where)
         self.world.plan(loading_ms, lambda: self._loaded(seat, coordinator, where, loading_ms))
 
@@ -274,3 +287,11 @@ class Cluster:
 LOAD_STARTED = {False: "kafka.offsets.load_scheduled", True: "kafka.runtime.load_scheduled"}
 LOADED = {False: "kafka.offsets.loaded", True: "kafka.runtime.loaded"}
 """What Scala's and Java's brokers write when they take a partition of __consumer_offsets over."""
+RESIGNING = {
+    False: ("kafka.group.coordinator_resigned", "kafka.offsets.unload_scheduled"),
+    True: ("kafka.runtime.unload_scheduled", "kafka.runtime.unload_started"),
+}
+UNLOADED = {False: "kafka.offsets.unloaded", True: "kafka.runtime.unloaded"}
+"""The same as they give one up, before its groups and after them."""
+GIVEN_UP_IN = {False: "Some({})", True: "OptionalInt[{}]"}
+"""How they print the epoch of an order to give one up, which may lack it."""
