@@ -183,9 +183,9 @@ _REQUESTS: dict[str, Callable[[Json], Request]] = {
         o["session_ms"],
         o["rebalance_ms"],
         o["instance"],
-        o["client"],
-        require_known_member_id=o["require_known_member_id"],
-        supports_skip_assignment=o["supports_skip_assignment"],
+        o.get("client", ""),
+        require_known_member_id=o.get("require_known_member_id", False),
+        supports_skip_assignment=o.get("supports_skip_assignment", False),
     ),
     "sync": lambda o: Sync(
         o["req"],
