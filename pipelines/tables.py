@@ -22,10 +22,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import MapType, StructType
 
-from pipelines import commits, delta, few
+from pipelines import delta, few
 from pipelines.columns import INSTANT
-from pipelines.commits import CHECK, INDEXED, packed
-from pipelines.errors import TableMismatch
+from pipelines.errors import TableMismatch, WarehouseBusy
 from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
 from pipelines.points import reached
 from pipelines.schemas import TABLES, Table
@@ -38,7 +37,9 @@ _ACTION, _OLD = "_action", "_old"
 _INSERT, _UPDATE, _DELETE = "insert", "update", "delete"
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
-_CHECK_NAME = CHECK.rpartition(".")[2]
+_INDEXED = "delta.dataSkippingStatsColumns"
+_CHECK_NAME = "declared"
+_CHECK = f"delta.constraints.{_CHECK_NAME}"
 _TRIES = 3
 KEEP_HOURS = 168
 """Files that no version names any more stay so long at least: a reader or a run under way may still need them."""
@@ -143,11 +144,11 @@ class Warehouse:
             VERSION_PROPERTY: str(TABLES_VERSION),
             "delta.deletedFileRetentionDuration": f"interval {KEEP_HOURS} hours",
             "delta.logRetentionDuration": f"interval {KEEP_LOG_DAYS} days",
-            INDEXED: _indexed(table),
+            _INDEXED: _indexed(table),
         }
         check = _checked(table)
         if check is not None:
-            properties[CHECK] = check
+            properties[_CHECK] = check
         try:
             delta.create(self.spark, self.path(table.name), schema, table.description, properties, table.clustering)
         except Exception:
@@ -175,7 +176,7 @@ class Warehouse:
     def _recheck(self, table: Table, found: _Found) -> bool:
         """Hold a table to what is declared by now; says whether that was to be said."""
         check = _checked(table)
-        if (check and packed(check)) == found.check:
+        if (check and _packed(check)) == found.check:
             return False
         at = delta.table_at(self.path(table.name))
         if found.check is not None:
@@ -194,10 +195,10 @@ class Warehouse:
         """Empty a table and give it other columns. Delta must not be told to keep statistics of one that goes."""
         path = self.path(table.name)
         at = delta.table_at(path)
-        self.spark.sql(f"ALTER TABLE {at} UNSET TBLPROPERTIES IF EXISTS ('{INDEXED}')")
+        self.spark.sql(f"ALTER TABLE {at} UNSET TBLPROPERTIES IF EXISTS ('{_INDEXED}')")
         empty = self.spark.createDataFrame([], wanted)
         empty.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
-        self.spark.sql(f"ALTER TABLE {at} SET TBLPROPERTIES ('{INDEXED}' = '{_indexed(table)}')")
+        self.spark.sql(f"ALTER TABLE {at} SET TBLPROPERTIES ('{_INDEXED}' = '{_indexed(table)}')")
 
     def _add_columns(self, table: Table, found: StructType, wanted: StructType) -> None:
         old = {field.name: field.dataType.simpleString() for field in found}
@@ -256,14 +257,18 @@ class Warehouse:
 
     def append(self, name: str, rows: DataFrame, stamp: Stamp, part: str = "") -> None:
         """Append rows that have every column of the table."""
+        self._write(name, rows, stamp, part, {})
+
+    def _write(self, name: str, rows: DataFrame, stamp: Stamp, part: str, how: Mapping[str, str]) -> None:
         table = TABLES[name]
         (
             rows.to(table.spark_schema())
             .write.format("delta")
-            .mode("append")
+            .mode("overwrite" if how else "append")
             .option("txnAppId", f"{stamp.application}/{name}{part}")
             .option("txnVersion", stamp.run_number)
             .option("userMetadata", stamp.run_id)
+            .options(**how)
             .save(self.path(name))
         )
         self._written.add(name)
@@ -302,10 +307,9 @@ class Warehouse:
         """As `replace`, in this process; None where the stored rows are too many for that."""
         wanted = few.conformed(TABLES[name], rows)
         for left in reversed(range(_TRIES)):
-            log = self.log(name)
             try:
-                return self._replace_at(log, name, wanted, stamp, scope, part, watch)
-            except commits.VersionTaken:  # what was compared is not what is there by now
+                return self._replace_at(self.log(name), name, wanted, stamp, scope, part, watch)
+            except WarehouseBusy:  # such as a writer that outlived its run: what was compared is not what is there
                 if not left:
                     raise
         return None
@@ -328,13 +332,12 @@ class Warehouse:
             return change
         if watch is not None:
             watch.told(few.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
-        here = commits.can_commit(table, log) and commits.as_declared(table, differing.rows)
-        whole = _few_of(table, log, None) if here and not differing.only_new else None
+        whole = None if differing.only_new else _few_of(table, log, None)
         if differing.only_new:
             self._write_few(log, name, differing.rows, stamp, part)
         elif whole is not None:
             self._write_few(log, name, differing.rows, stamp, part, few.without(table, whole, differing.replaced(table)))
-        else:  # not an overwrite of Spark's, after which a table is clustered no more
+        else:
             rows_of = {_INSERT: differing.rows, _DELETE: differing.gone}
             tagged = [part_.append_column(_ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
             self._merge(table, self.spark.createDataFrame(pa.concat_tables(tagged)), stamp, part)
@@ -342,15 +345,13 @@ class Warehouse:
 
     def _write_few(self, log: Log | None, name: str, rows: pa.Table, stamp: Stamp, part: str, stay: pa.Table | None = None) -> None:
         """Append rows of this run; or write them as one file with `stay`, the others of the table, which have their `run_id`."""
-        table = TABLES[name]
-        stamped = few.conformed(table, rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
-        if log is None or not commits.can_commit(table, log) or not commits.as_declared(table, stamped):
-            self.append(name, few.framed(self.spark, stamped).coalesce(1), stamp, part)
-            return
-        whole, removed = (stamped, []) if stay is None else (pa.concat_tables([stay, stamped]), commits.files_of(log))
-        transaction = commits.Transaction(f"{stamp.application}/{name}{part}", stamp.run_number)
-        commits.commit(self.path(name), log, whole, stamp.run_id, removed, transaction)
-        self._written.add(name)
+        stamped = few.conformed(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
+        whole = stamped if stay is None else pa.concat_tables([stay, stamped])
+        if log is not None and self.latest(name) != log.version():
+            raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too")
+        # A plain overwrite would leave the table without its clustering.
+        how = {} if stay is None else {"replaceWhere": "true"}
+        self._write(name, few.framed(self.spark, whole).coalesce(1), stamp, part, how)
 
     def _replace_many(
         self, name: str, rows: DataFrame, stamp: Stamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
@@ -454,8 +455,13 @@ def _changes(differing: DataFrame, watch: Watch) -> DataFrame:
 
 
 def _found(schema: StructType, version: int, properties: Mapping[str, str | None]) -> _Found:
-    check = properties.get(CHECK)
-    return _Found(schema, version, int(properties.get(VERSION_PROPERTY) or 1), check and packed(check))
+    check = properties.get(_CHECK)
+    return _Found(schema, version, int(properties.get(VERSION_PROPERTY) or 1), check and _packed(check))
+
+
+def _packed(condition: str) -> str:
+    """SQL without its spaces, which Delta sets by its own taste."""
+    return "".join(condition.split())
 
 
 def _checked(table: Table) -> str | None:

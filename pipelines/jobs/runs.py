@@ -11,21 +11,19 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from deltalake import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
-from pipelines import commits, delta, few, scopes
+from pipelines import delta, scopes
 from pipelines.errors import WarehouseBusy
 from pipelines.jobs.entries import FAILED, PUBLISHED, RUNNING, RUNS, Published, Run, held, holds, published_from
 from pipelines.jobs.owner import Owner
@@ -203,25 +201,9 @@ class Runs:
             "seen_at": run.started_at,
             "owner": Owner.here(run.host).text(),
         }
-        rows = few.conformed(TABLES[RUNS], pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema()))
-        if not self._commit(lambda _: (rows, ()), run.run_id):
-            frame = self._warehouse.spark.createDataFrame(rows)
-            frame.coalesce(1).write.format("delta").mode("append").option("userMetadata", run.run_id).save(self._path)
-
-    def _commit(self, change: Callable[[DeltaTable], tuple[pa.Table, Sequence[tuple[str, int]]] | None], told: str) -> bool:
-        """Write rows in place of files without Spark, as `change` wants at the latest version; False where that is Spark's to do."""
-        while True:
-            log = self._warehouse.log(RUNS)
-            if log is None or not commits.can_commit(TABLES[RUNS], log):
-                return False
-            wanted = change(log)
-            if wanted is None:
-                return True
-            try:
-                commits.commit(self._path, log, wanted[0], told, wanted[1])
-            except commits.VersionTaken:
-                continue  # one of the others has written its own entry meanwhile
-            return True
+        table = pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema())
+        frame = self._warehouse.spark.createDataFrame(table)
+        frame.coalesce(1).write.format("delta").mode("append").option("userMetadata", run.run_id).save(self._path)
 
     def _first_of(self, run_ids: list[str]) -> str:
         """Which of these runs was written down first."""
@@ -237,22 +219,9 @@ class Runs:
 
     def _update(self, run_id: str, values: Mapping[str, object], status: str | None = None, session: SparkSession | None = None) -> None:
         """Change the entry of a run, if it has that status."""
-        told = {"seen_at": datetime.now(UTC), **values}
-
-        def change(log: DeltaTable) -> tuple[pa.Table, list[tuple[str, int]]] | None:
-            files, stored = commits.files_with(log, pc.field("run_id") == run_id)
-            rows = stored.to_pylist()
-            mine = [row for row in rows if row["run_id"] == run_id and status in (None, row["status"])]
-            for row in mine:
-                row |= {name: sorted(value.items()) if isinstance(value, Mapping) else value for name, value in told.items()}
-            changed = pa.Table.from_pylist(rows, schema=TABLES[RUNS].arrow_schema())
-            return (few.conformed(TABLES[RUNS], changed), files) if mine else None
-
-        if self._commit(change, run_id):
-            return
         condition = f"run_id = {delta.literal(run_id)}" + (f" AND status = {delta.literal(status)}" if status else "")
-        changed = {name: delta.literal(value) for name, value in told.items()}
-        _again(lambda: delta.update((session or self._warehouse.spark), self._path, condition, changed))
+        changed = {name: delta.literal(value) for name, value in {"seen_at": datetime.now(UTC), **values}.items()}
+        _again(lambda: delta.update(session or self._warehouse.spark, self._path, condition, changed))
 
 
 def _again(write: Callable[[], object]) -> None:

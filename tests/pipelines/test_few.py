@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,28 @@ def test_a_slice_is_replaced_however_many_rows_there_are(
     assert stored(place) == {"c/g/same": "run-1", "c/h/changed": "run-2", "c/h/new": "run-2"}
     assert not place.replace(NAME, wanted, stamp(3), scope)
     assert place.versions() == {NAME: 2}
+    [detail] = spark.sql(f"DESCRIBE DETAIL delta.`{place.path(NAME)}`").select("clusteringColumns").collect()
+    assert tuple(detail[0]) == TABLE.clustering
+
+
+@pytest.mark.spark
+def test_who_comes_between_is_seen(spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that was taken for dead may write once more: what was compared with is not what is there."""
+    place, other = warehouse(NAME), warehouse(NAME)
+    rows = arrow(allocation("g", "1"), allocation("g", "2"))
+    place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
+    compare, late = few.compare, [arrow(allocation("g", "2"), allocation("g", "3"))]
+
+    def meanwhile(*tables: Any) -> few.Differing:
+        if late:
+            other.append(
+                NAME, few.framed(spark, late.pop().append_column("run_id", pa.array(["run-0"] * 2))), replace(stamp(0), application="other")
+            )
+        return compare(*tables)
+
+    monkeypatch.setattr(few, "compare", meanwhile)
+    assert place.replace(NAME, rows, stamp(2)).deleted == 1
+    assert stored(place) == {"c/g/1": "run-1", "c/g/2": "run-0"}
 
 
 @pytest.mark.spark
