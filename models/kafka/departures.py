@@ -118,7 +118,8 @@ def _is_static(case: Case, act: Act) -> bool:
 def _rejoins_unasked(case: Case, actor: str | None, act: Act | None) -> bool:
     """After a poll timeout the same process goes on: it joins again without looking for its coordinator.
 
-    It may subscribe to other topics before it does; who leaves because it unsubscribes says so.
+    It may subscribe to other topics before it does; who leaves because it unsubscribes says so. Where another process follows,
+    and the log tells of closes but of none that belongs to this leave, the one before polled too late and then died.
     """
     left_at = act.at if act else case.start
     searches = False
@@ -134,7 +135,9 @@ def _rejoins_unasked(case: Case, actor: str | None, act: Act | None) -> bool:
             continue  # the same process looks for a coordinator that is gone
         if later.deed is Deed.CLOSE:
             return True  # close() leaves and is done: this one came too late to be what left
-        if later.deed in {Deed.START, Deed.UNSUBSCRIBE}:
+        if later.deed is Deed.START:
+            return any(each.deed is Deed.CLOSE and case.actor(each) == actor for each in case.acts)
+        if later.deed is Deed.UNSUBSCRIBE:
             return False
         if later.deed is Deed.JOIN:
             return later.event.witness is Witness.CLIENT

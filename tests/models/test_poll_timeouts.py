@@ -67,10 +67,20 @@ JOINS = "74.990 ClientJoinSent client_id=a"
         ((LEAVES, JOINS), "poll_timeout"),
         ((LEAVES, SUBSCRIBES, JOINS), "poll_timeout"),
         ((LEAVES, SUBSCRIBES, SEARCHES, JOINS), "member_leave"),
+        ((LEAVES, SUBSCRIBES, SEARCHES, JOINS, "90.000 ClientClosed client_id=a"), "poll_timeout"),
+        ((LEAVES, "59.995 ClientClosed client_id=a", SUBSCRIBES, SEARCHES, JOINS), "member_leave"),
         ((LEAVES, "59.995 ClientUnsubscribed client_id=a", SUBSCRIBES, JOINS), "member_leave"),
         ((LEAVES, "65.000 ClientUnsubscribed client_id=a", SUBSCRIBES, JOINS), "member_leave"),
     ],
-    ids=["goes on", "goes on with other topics", "another process", "unsubscribed", "unsubscribed late"],
+    ids=[
+        "goes on",
+        "goes on with other topics",
+        "another process",
+        "another process after a death",
+        "another process after a close",
+        "unsubscribed",
+        "unsubscribed late",
+    ],
 )
 def test_who_goes_on_without_looking_for_its_coordinator_had_polled_too_late(lines: tuple[str, ...], cause: str) -> None:
     """Clients before 2.1 don't say why they leave; a new process has to find its coordinator first."""
