@@ -174,7 +174,7 @@ def shown_steps(truth: dict[str, Any], version: str) -> list[tuple[Any, ...]]:
 
 def steps_of(analysis: Analysis) -> list[tuple[Any, ...]]:
     """The steps that the replay tells of; that a new coordinator finds a group as it was before is none of the group's own."""
-    rows = [row for row in analysis.timeline if row.to_state != "Dead" and is_legal(row)]
+    rows = [row for row in analysis.timeline if row.to_state != "Dead" and row.trigger != "GroupLoaded" and is_legal(row)]
     return [(row.group, (row.changed_at or 0) // 1000, row.from_state, row.to_state) for row in rows]
 
 
