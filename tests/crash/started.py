@@ -118,6 +118,7 @@ _SERVER = {
     "spark.driver.memory": "2g",
     "spark.connect.session.manager.defaultSessionTimeout": "3m",
     "spark.connect.execute.manager.detachedTimeout": "1m",
+    "spark.network.timeout": "1h",  # a machine may be paused for longer than executors may be silent by default
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",  # it lives long enough to be optimised
 }
 

@@ -1,0 +1,138 @@
+"""Logs that come in pieces and orders of all kinds, and the tables that they make: `python -m tests.batches [--count 50]`.
+
+Each case draws how many batches there are, how far each file has grown by each (files may come late, or all but one do),
+how many shuffle partitions Spark has, whether Spark's workers or the driver read, and how large the parts are that are read.
+Rows of gold must be those of one run over the whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+from parsers.folding import FOLD_BLOCK_BYTES
+from pipelines import few
+from pipelines.jobs.run import GOOD, SOME_REJECTED
+from pipelines.schemas import TABLES
+from tests.conftest import ROOT
+from tests.crash.loop import OF_RUNS
+from tests.pipelines.site import Site
+
+SAMPLES = [ROOT / "data_samples" / "kafka" / name for name in ("1.1.1/poll-timeout", "4.1.1/slow-member", "2.8.2/rolling-restart")]
+SMALL_BLOCK_BYTES = 4096
+"""In place of 8 MiB, so that samples have many."""
+
+BATCHES_MAX, PARTITIONS_MAX, PART_BLOCKS_MAX = 4, 7, 8
+COMPARED = [name for name, table in TABLES.items() if table.layer == "gold" and name not in OF_RUNS] + ["events"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What was drawn. `until` holds the length of each file at each batch; 0: it is not there yet."""
+
+    sample: Path
+    until: list[dict[str, int]]
+    shuffle_partitions: int
+    by_spark: bool
+    part_blocks: int
+
+    @classmethod
+    def draw(cls, seed: int) -> Case:
+        draw = random.Random(seed)  # noqa: S311 - the same cases each time
+        sample = draw.choice(SAMPLES)
+        sizes = {str(path.relative_to(sample)): path.stat().st_size for path in sorted(sample.rglob("*.log*"))}
+        count = draw.randint(1, BATCHES_MAX)
+        early = draw.choice(sorted(sizes))
+        until: list[dict[str, int]] = [{} for _ in range(count)]
+        for name, size in sizes.items():
+            first = 0 if name == early else draw.randrange(count)
+            cuts = sorted(draw.randint(1, size) for _ in range(count - first - 1))
+            for batch, length in enumerate([0] * first + [*cuts, size]):
+                until[batch][name] = length
+        return cls(sample, until, draw.randint(1, PARTITIONS_MAX), draw.random() < 0.3, draw.randint(1, PART_BLOCKS_MAX))
+
+    def told(self) -> str:
+        last = [name for name, length in self.until[-1].items() if len(self.until) > 1 and not self.until[-2][name] and length]
+        return (
+            f"{self.sample.name}, {len(self.until)} batches, {', '.join(last) or 'no file'} only in the last, "
+            f"{self.shuffle_partitions} partitions, {'Spark' if self.by_spark else f'parts of {self.part_blocks} blocks'}"
+        )
+
+
+@contextmanager
+def reading(*, by_spark: bool, part_blocks: int) -> Iterator[int]:
+    """Read in small blocks, and in parts of so many; or by Spark's workers, which know nothing of that. The size of blocks."""
+    with ExitStack() as changed:
+        if by_spark:
+            changed.enter_context(mock.patch("pipelines.jobs.ingest.FEW_BYTES", 0))
+            changed.enter_context(mock.patch.object(few, "ROWS", 0))
+            yield FOLD_BLOCK_BYTES
+            return
+        for module in ("folding", "kernel", "ranges"):
+            changed.enter_context(mock.patch(f"parsers.{module}.FOLD_BLOCK_BYTES", SMALL_BLOCK_BYTES))
+        changed.enter_context(mock.patch("parsers.datasource.PARTITION_BYTES", part_blocks * SMALL_BLOCK_BYTES))
+        yield SMALL_BLOCK_BYTES
+
+
+def rows(site: Site) -> dict[str, list[str]]:
+    """What is compared."""
+    found = site.content()
+    return {name: found[name] for name in COMPARED}
+
+
+def ran(case: Case, place: Path) -> dict[str, list[str]]:
+    """The rows after the last batch."""
+    site = Site(place)
+    with reading(by_spark=case.by_spark, part_blocks=case.part_blocks) as block_bytes:
+        for lengths in case.until:
+            for name, length in lengths.items():
+                if length:
+                    (site.logs / name).parent.mkdir(parents=True, exist_ok=True)
+                    (site.logs / name).write_bytes((case.sample / name).read_bytes()[:length])
+            code = site.run(block_bytes=block_bytes).exit_code
+            if code not in (GOOD, SOME_REJECTED):
+                raise SystemExit(f"a run ended with {code}")
+    return rows(site)
+
+
+def main() -> int:
+    """Run the cases and say how many differ."""
+    from pipelines.session import get_session
+    from tests.pipelines.conftest import SETTINGS
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--first", type=int, default=0)
+    asked = parser.parse_args()
+    spark = get_session(SETTINGS)
+    wanted: dict[Path, dict[str, list[str]]] = {}
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(asked.first, asked.first + asked.count):
+            case = Case.draw(seed)
+            if case.sample not in wanted:
+                spark.conf.set("spark.sql.shuffle.partitions", 2)
+                whole = Case(case.sample, [case.until[-1]], 2, by_spark=False, part_blocks=1 << 20)
+                wanted[case.sample] = ran(whole, Path(folder) / f"whole-{seed}")
+            spark.conf.set("spark.sql.shuffle.partitions", case.shuffle_partitions)
+            place = Path(folder) / f"case-{seed}"
+            found = ran(case, place)
+            wrong = [name for name in COMPARED if found[name] != wanted[case.sample][name]]
+            failed += bool(wrong)
+            sys.stdout.write(f"{seed}: {case.told()}: {'; '.join(wrong) or 'equal'}\n")
+            sys.stdout.flush()
+            shutil.rmtree(place)
+    sys.stdout.write(f"{asked.count} cases, {failed} differ\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
