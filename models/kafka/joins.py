@@ -31,9 +31,8 @@ def joined(case: Case, act: Act | None) -> list[Opinion]:
 
 def _went_as_it_came(case: Case, came: Act, went: Act) -> bool:
     """Who went is the very member that had come, and not its former self: it was stopped before it got an assignment."""
-    if came.member_id and went.member_id:
-        return came.member_id == went.member_id
-    return came.at < went.at and case.actor(came) not in case.members_before
+    are_named = bool(came.member_id and went.member_id)
+    return came.member_id == went.member_id if are_named else came.at < went.at and case.actor(came) not in case.members_before
 
 
 def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:
