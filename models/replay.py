@@ -99,6 +99,7 @@ _HELD = (
     "skews",
     "impact",
     "client_states",
+    "event_count",
     "_skew_of_log",
     "_settled",
     "_now",
@@ -126,6 +127,8 @@ class GroupStage:
     client_states: ClientStates = field(default_factory=ClientStates)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
     _told_apart: deque[Event] = field(init=False)
+    event_count: int = 0
+    """Events that were taken."""
     _settled: int = 0
     _now: int = 0
 
@@ -174,6 +177,7 @@ class GroupStage:
 
     def _take(self, event: Event) -> None:
         self._now = max(self._now, event.order_us)
+        self.event_count += 1
         self._meet(event)
         self._learn(event)
         if event.name == "GroupConverted" and text_field(event, "to_type") != "classic":

@@ -265,7 +265,7 @@ _SILVER = [
     Table(
         "silver",
         "group_snapshots",
-        "States of groups with a long history, some time before the end of the logs: later runs replay from there on. Unusable after a"
+        "States of groups with many events, some time before the end of the logs: later runs replay from there on. Unusable after a"
         " change of its versions.",
         (
             CLUSTER,

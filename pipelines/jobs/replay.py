@@ -2,7 +2,7 @@
 
 A group's rows rest on its own events and on the facts of its cluster. So where the facts are as they were, only groups
 with changed records are replayed, and those whose last rebalance is open: how long that has lasted, the end of the logs says.
-A group with a long history is replayed from the last of its stored states on that still holds (`jobs/snapshots.py`).
+A group with many events is replayed from the last of its stored states on that still holds (`jobs/snapshots.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from parsers.redaction import Redaction
 from pipelines import few
 from pipelines.jobs.files import FileRow
 from pipelines.jobs.ingest import Touched
-from pipelines.jobs.snapshots import SnapshotRules, Snapshots, look
+from pipelines.jobs.snapshots import Snapshots, look
 from pipelines.jobs.states import CLUSTER, State, state_rows
 from pipelines.rows import events_of, to_batch
 from pipelines.scopes import Scope, among, equals, first_among, is_empty, is_null, nothing
@@ -43,7 +43,7 @@ from pipelines.transforms.replay import (
     rows_of,
 )
 from pipelines.transforms.sightings import sightings_of_all, strays_of
-from pipelines.transforms.snapshots import SNAPSHOTS, resumed_at
+from pipelines.transforms.snapshots import SNAPSHOTS, SnapshotRules, resumed_at
 from pipelines.transforms.unknown_messages import unknown_messages
 from pipelines.versions import fingerprint_of
 
@@ -180,7 +180,7 @@ class _Replay:
         rules, redaction = self.options.snapshots, self.options.redaction
         if redaction is None:  # else a state would have to hold the names that are hidden
             self.snapshots = look(self.warehouse, self.touched, facts, rules, groups, self.whole)
-        replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules.events)
+        replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
         source = events.where(wanted.column)
         if self.snapshots.chosen:
             source = resumed_at(source, self.snapshots.rows(self.warehouse))

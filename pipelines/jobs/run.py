@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pipelines.jobs.ingest import Ingested, Touched
     from pipelines.jobs.replay import Replayed
     from pipelines.jobs.runs import Runs
-    from pipelines.jobs.snapshots import SnapshotRules
     from pipelines.quality.gate import Result, Validation
     from pipelines.tables import Change, Stamp, Warehouse
+    from pipelines.transforms.snapshots import SnapshotRules
 
 SMALL_BYTES = 32 << 20
 """Where no more is to be read, a run is over before compiled code pays."""
@@ -382,9 +382,9 @@ class _Job:
     def _replay_and_write(self, files: list[FileRow], touched: Touched, stamp: Stamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
         from pipelines.jobs.replay import ReplayOptions, replay
-        from pipelines.jobs.snapshots import SnapshotRules
         from pipelines.jobs.states import CLUSTER, parse_states
         from pipelines.scopes import equals
+        from pipelines.transforms.snapshots import SnapshotRules
 
         began = time.monotonic()
         states = parse_states(self.warehouse.rows("state_snapshots", equals("kind", CLUSTER)).to_pylist(), CLUSTER)

@@ -23,7 +23,7 @@ from pipelines import few, scopes
 from pipelines.jobs.ingest import Touched
 from pipelines.scopes import Scope
 from pipelines.tables import Warehouse
-from pipelines.transforms.snapshots import SNAPSHOTS, Boundary
+from pipelines.transforms.snapshots import SNAPSHOTS, Boundary, SnapshotRules
 from pipelines.versions import catalogue_version, fingerprint_of, model_version
 
 _US_PER_SECOND = 1_000_000
@@ -32,19 +32,7 @@ _TOLD = (_KEY, "cluster", "group", "upto_at", "facts_until_at", "facts", "catalo
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotRules:
-    """When states are taken: after so many events of a group, and so long (seconds) before the end of a cluster's logs.
-
-    Files of one time come in one batch or in some that follow each other, so what is a quarter of an hour old is seldom added
-    to; what ships once a day adds to the day before.
-    """
-
-    events: int = 5_000
-    lags_seconds: tuple[float, ...] = (900.0, 86_400.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class Stored:
     """A row of the table, but for its state."""
 
     key: str
@@ -59,8 +47,8 @@ class Snapshots:
     """The stored states of the clusters that a run touches."""
 
     boundaries: Mapping[str, list[Boundary]] = field(default_factory=dict)
-    stored: list[_Stored] = field(default_factory=list)
-    chosen: dict[tuple[str, str], _Stored] = field(default_factory=dict)
+    stored: list[Stored] = field(default_factory=list)
+    chosen: dict[tuple[str, str], Stored] = field(default_factory=dict)
     """The state that each group goes on from."""
 
     def rows(self, warehouse: Warehouse) -> DataFrame:
@@ -74,10 +62,10 @@ class Snapshots:
         Of each group the last state before each boundary stays, and the first one behind it, which is the next to be the last.
         """
         names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), _times(taken, "upto_at"), strict=True)
-        new = [_Stored(*row) for row in names]
+        new = [Stored(*row) for row in names]
         all_of = set(whole)
         replayed = {(each.cluster, each.group) for each in [*self.stored, *new] if _is_in(each, groups, all_of)}
-        held: dict[tuple[str, str], list[_Stored]] = {}
+        held: dict[tuple[str, str], list[Stored]] = {}
         for each in [*(each for each in self.stored if each.holds), *new]:
             held.setdefault((each.cluster, each.group), []).append(each)
         stay = {each.key for key in replayed for each in _around(self.boundaries.get(key[0], ()), held.get(key, ()))}
@@ -85,11 +73,11 @@ class Snapshots:
         return scopes.among(_KEY, gone | {each.key for each in new})
 
 
-def _is_in(each: _Stored, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
+def _is_in(each: Stored, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
     return each.cluster in whole or each.group in groups.get(each.cluster, ())
 
 
-def _around(boundaries: Iterable[Boundary], held: Iterable[_Stored]) -> Iterator[_Stored]:
+def _around(boundaries: Iterable[Boundary], held: Iterable[Stored]) -> Iterator[Stored]:
     in_order = sorted(held, key=lambda each: each.upto)
     for boundary in boundaries:
         place = bisect_right(in_order, boundary.upto, key=lambda each: each.upto)
@@ -131,7 +119,7 @@ def _times(rows: pa.Table, name: str) -> list[int]:
     return found
 
 
-def _stored(row: Mapping[str, Any], upto: int, until: int, touched: Touched, mine: tuple[str, str], told: Any) -> _Stored:
+def _stored(row: Mapping[str, Any], upto: int, until: int, touched: Touched, mine: tuple[str, str], told: Any) -> Stored:
     cluster, group = row["cluster"], row["group"]
     least = touched.least.get((cluster, group))
     holds = (
@@ -141,7 +129,7 @@ def _stored(row: Mapping[str, Any], upto: int, until: int, touched: Touched, min
         and (row["catalogue_version"], row["model_version"]) == mine
         and told(cluster, until) == row["facts"]
     )
-    return _Stored(row[_KEY], cluster, group, upto, holds)
+    return Stored(row[_KEY], cluster, group, upto, holds)
 
 
 def _boundaries(facts: ClusterFacts, rules: SnapshotRules) -> list[Boundary]:
@@ -152,5 +140,5 @@ def _boundaries(facts: ClusterFacts, rules: SnapshotRules) -> list[Boundary]:
     for lag in rules.lags_seconds:
         upto = facts.logs_end - int(lag * _US_PER_SECOND)
         until = upto + SETTLE_US
-        found.append(Boundary(upto, until, fingerprint_of(facts.known_until(until))))
+        found.append(Boundary(upto, until, fingerprint_of(facts.known_until(until)), catalogue_version(), model_version()))
     return found

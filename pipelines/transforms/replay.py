@@ -35,7 +35,7 @@ from pipelines.rows import events_of, to_batch
 from pipelines.schemas import TABLES
 from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, cluster_outages, finished, incidents_of, rocket_histories
 from pipelines.store import EventStore
-from pipelines.transforms.snapshots import SNAPSHOTS, STATE, Boundary, Taking, with_state
+from pipelines.transforms.snapshots import SNAPSHOTS, STATE, Boundary, SnapshotRules, Taking, with_state
 
 GROUP_TABLES = (*HISTORY_TABLES, "incidents")
 """Tables whose rows come from replaying groups."""
@@ -61,13 +61,13 @@ class GroupReplay:
     redaction: Redaction | None = None
     boundaries: Mapping[str, Sequence[Boundary]] = field(default_factory=dict)
     """Times up to which states of groups are to be taken, by cluster."""
-    snapshot_events: int = 0
+    rules: SnapshotRules = field(default_factory=SnapshotRules)
 
     def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Rows:
         facts = self.facts.get(cluster) or ClusterFacts(cluster)
         state, events = with_state(batches)
         stage = None if state is None else GroupStage.resumed(cluster, group, facts, state)
-        taking = Taking(cluster, group, self.boundaries.get(cluster, ()), self.snapshot_events)
+        taking = Taking(cluster, group, self.boundaries.get(cluster, ()), self.rules)
         for batch in _opened(events, self.redaction):
             for event in events_of(batch, self.node_of):
                 if event.name not in ROCKET_EVENTS:

@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from models.events import Event
 from models.ids import make_id
 from models.replay import GroupStage
-from pipelines.versions import catalogue_version, model_version
 
 SNAPSHOTS = "group_snapshots"
 STATE = "state"
@@ -24,6 +23,21 @@ ROWS_MAX = 200_000
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotRules:
+    """When states are taken: after so many events of a group, where they are so many times its rows, and so long (seconds)
+    before the end of a cluster's logs.
+
+    A state holds the rows, so where each event makes one it is neither smaller nor quicker to read than the events. Files of
+    one time come in one batch or in some that follow each other, so what is a quarter of an hour old is seldom added to; what
+    ships once a day adds to the day before.
+    """
+
+    events: int = 5_000
+    events_per_row: float = 4.0
+    lags_seconds: tuple[float, ...] = (900.0, 86_400.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Boundary:
     """A time (microseconds) up to which states are to be taken, and the facts that they rest on."""
 
@@ -31,6 +45,8 @@ class Boundary:
     facts_until: int
     facts: str
     """Fingerprint of what was known of the cluster of times until `facts_until`."""
+    catalogue_version: str
+    model_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +71,7 @@ class Taking:
     cluster: str
     group: str
     boundaries: Sequence[Boundary]
-    events: int
-    """So many events are worth a state."""
+    rules: SnapshotRules
     taken: list[GroupSnapshot] = field(default_factory=list)
     _fed: int = 0
     _due: deque[Boundary] = field(init=False)
@@ -77,11 +92,12 @@ class Taking:
             self._take(stage, self._due.popleft())
 
     def _take(self, stage: GroupStage, boundary: Boundary) -> None:
-        if not self._fed or self._fed < self.events or stage.row_count > ROWS_MAX:
+        rules, rows = self.rules, stage.row_count
+        if not self._fed or self._fed < rules.events or rows > ROWS_MAX or stage.event_count < rules.events_per_row * rows:
             return
         self._fed = 0
         key = make_id("state", self.cluster, self.group, stage.reached)
-        told = (boundary.facts_until, boundary.facts, stage.state(), catalogue_version(), model_version())
+        told = (boundary.facts_until, boundary.facts, stage.state(), boundary.catalogue_version, boundary.model_version)
         self.taken.append(GroupSnapshot(self.cluster, key, self.group, stage.reached, *told))
 
 

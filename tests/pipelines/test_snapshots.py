@@ -6,17 +6,21 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from models.cluster import ClusterFacts
+from models.events import Event, Place, Witness
+from models.replay import GroupStage
 from parsers.reader import ReadOptions
 from pipelines.jobs.run import RunOutcome
-from pipelines.jobs.snapshots import SnapshotRules
+from pipelines.jobs.snapshots import Snapshots, Stored
 from pipelines.simulate.run import read_scenario, simulate
+from pipelines.transforms.snapshots import Boundary, SnapshotRules, Taking
 from tests.pipelines.site import Site
 
-pytestmark = pytest.mark.spark
-
-RULES = SnapshotRules(events=10, lags_seconds=(660.0, 1500.0))
+RULES = SnapshotRules(events=10, events_per_row=0.0, lags_seconds=(660.0, 1500.0))
+US = 1_000_000
 READ = ReadOptions(clusters=[(None, "c")])
 LATE = "clients/orders-1.log"
 """A file that comes last, though most of it is old."""
@@ -64,6 +68,7 @@ def reached(site: Site) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.spark
 def test_groups_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(spark: object, site: Site, day: Path) -> None:
     def run(until: str, **options: object) -> RunOutcome:
         bring(site, day, until, without=LATE)
@@ -92,3 +97,66 @@ def test_groups_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(spar
     whole.run(read=READ, snapshots=SnapshotRules(events=1 << 40))
     assert whole.table("group_snapshots") == []
     assert rows(site) == rows(whole)
+
+
+def line(name: str, second: int, **values: object) -> Event:
+    at = second * US
+    return Event(name, at, at, Place("server.log", second, second), Witness.COORDINATOR, node="1", group="g", **values)  # type: ignore[arg-type]
+
+
+def rebalances(seconds: range) -> list[Event]:
+    names = ("RebalanceStarted", "GenerationStarted", "AssignmentReceived")
+    return [line(names[at % 3], at, generation=at // 3 + (at % 3 > 0)) for at in seconds]
+
+
+def taken(events: list[Event], *boundaries: int, rules: SnapshotRules) -> list[int]:
+    """Seconds that states reach which are taken of a group with these events."""
+    stage = GroupStage("c", "g", ClusterFacts("c"))
+    taking = Taking("c", "g", [Boundary(at * US, at * US, "facts", "catalogue", "models") for at in boundaries], rules)
+    for event in events:
+        taking.feed(stage, event)
+    taking.end(stage)
+    told = {(state.cluster, state.group, state.facts, state.catalogue_version, state.model_version) for state in taking.taken}
+    assert told <= {("c", "g", "facts", "catalogue", "models")}
+    return [state.upto_at // US for state in taking.taken]
+
+
+def test_states_are_taken_before_each_boundary_once_there_is_enough_in_them() -> None:
+    heartbeats = [line("HeartbeatCompleted", at, client_id="c-1") for at in range(100, 200)]
+    few = SnapshotRules(events=20)
+    assert taken(heartbeats, 150, 180, rules=few) == [150, 180]
+    assert taken(heartbeats, 180, 150, 99, rules=few) == [150, 180]
+    assert taken(heartbeats, 150, 160, rules=few) == [150]
+    assert taken(heartbeats, 150, 900, rules=few) == [150, 199]  # none of its events is behind the last boundary
+    assert taken(heartbeats, 150, rules=SnapshotRules(events=60)) == []
+    assert taken([], 150, rules=SnapshotRules(events=0)) == []
+
+
+def test_where_each_event_makes_rows_a_state_is_not_worth_it() -> None:
+    assert taken(rebalances(range(3, 90)), 60, rules=SnapshotRules(events=20)) == []
+    assert taken(rebalances(range(3, 90)), 60, rules=SnapshotRules(events=20, events_per_row=0.0)) == [60]
+    heartbeats = [line("HeartbeatCompleted", at, client_id="c-1") for at in range(90, 900)]
+    assert taken(rebalances(range(3, 90)) + heartbeats, 800, rules=SnapshotRules(events=20)) == [800]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("stored", "new", "gone"),
+    [
+        ({10: True, 50: True, 90: True}, [], set()),
+        ({10: True, 20: True, 50: True, 70: True, 90: True}, [], {10, 70}),  # before 40 and 100 the last one, behind 40 the next to be it
+        ({10: True, 50: False, 90: True}, [], {50}),
+        ({50: True, 90: True}, [95], {90, 95}),
+        ({50: False, 90: False}, [95], {50, 90, 95}),
+    ],
+    ids=["all stay", "between", "holds no more", "a new one", "only a new one"],
+)
+def test_of_each_group_those_around_the_boundaries_stay(spark: object, stored: dict[int, bool], new: list[int], gone: set[int]) -> None:
+    held = [Stored(str(at), "c", "g", at, holds) for at, holds in stored.items()]
+    snapshots = Snapshots({"c": [Boundary(at, at, "", "", "") for at in (100, 40)]}, [*held, Stored("another's", "d", "g", 1)])
+    columns = {"group_snapshot_id": list(map(str, new)), "cluster": ["c"] * len(new), "group": ["g"] * len(new)}
+    rows = pa.table({**{name: pa.array(values, pa.string()) for name, values in columns.items()}, "upto_at": pa.array(new, pa.int64())})
+    keys = pa.table({"group_snapshot_id": sorted({*map(str, stored), *columns["group_snapshot_id"]})})
+    for groups, whole in (({"c": {"g"}}, ()), ({}, ("c",))):
+        replaced = keys.filter(snapshots.replaced(rows, groups, whole).arrow)
+        assert set(replaced["group_snapshot_id"].to_pylist()) == set(map(str, gone))
