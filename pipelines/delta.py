@@ -90,6 +90,13 @@ def properties_of(spark: SparkSession, path: str) -> dict[str, str] | None:
     return dict(detail[0] or {})
 
 
+def cluster(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
+    """Let a table be clustered by these columns from now on; none where there are none. A plain overwrite takes that away."""
+    [detail] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("clusteringColumns").collect()
+    if list(detail[0] or ()) != list(columns):
+        spark.sql(f"ALTER TABLE {table_at(path)} CLUSTER BY {'(' + ', '.join(map(quoted, columns)) + ')' if columns else 'NONE'}")
+
+
 def history(spark: SparkSession, path: str, limit: int | None = None) -> DataFrame:
     """Commits, the latest first."""
     return spark.sql(f"DESCRIBE HISTORY {table_at(path)}" + (f" LIMIT {limit}" if limit else ""))

@@ -53,11 +53,12 @@ class Maintained:
 
 
 def maintain(options: MaintainOptions) -> Maintained:
-    """OPTIMIZE, expiry of old runs, VACUUM. Raises NothingReadable where there is no published run."""
+    """Clustering as declared, OPTIMIZE, expiry of old runs, VACUUM. Raises NothingReadable where there is no published run."""
     if options.keep_hours < VACUUM_HOURS_MIN:
         raise UsageError(
             f"--keep-hours {options.keep_hours}: less than {VACUUM_HOURS_MIN} could take files from readers and runs under way"
         )
+    from pipelines import delta
     from pipelines.jobs.runs import Runs
     from pipelines.session import get_session
     from pipelines.tables import Warehouse
@@ -81,7 +82,8 @@ def maintain(options: MaintainOptions) -> Maintained:
             raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
         done = Maintained()
         with register.alive(entry):
-            for name in TABLES:
+            for name, table in TABLES.items():
+                delta.cluster(warehouse.spark, warehouse.path(name), table.clustering)
                 held = _held(warehouse, name)
                 done.files[name] = (held.named, held.named) if held is not None and held.named < 2 else _optimize(warehouse, name)
             done.runs_removed = register.expire(datetime.now(UTC) - options.runs_for)

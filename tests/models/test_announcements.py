@@ -80,6 +80,13 @@ def not_written(coordinator: Driven) -> Iterable[Outcome]:
     yield assigned(coordinator)
 
 
+def never_begun(coordinator: Driven) -> Iterable[Outcome]:
+    """A group that could not be written is gone before the first step of its join phase is over."""
+    coordinator.fail_writes(Error.NOT_ENOUGH_REPLICAS)
+    yield coordinator.handle(join(1))
+    yield coordinator.advance(4_000)
+
+
 def not_confirmed(coordinator: Driven) -> Iterable[Outcome]:
     yield from begun(coordinator, None)
     yield assigned(coordinator)
@@ -166,6 +173,8 @@ def said(version: str, happened: Callable[[Driven], Iterable[Outcome]]) -> list[
         (not_written, "3.9.1", "kafka.runtime.write_failed", []),
         (not_written, "4.1.1", "kafka.runtime.write_failed", ["ERROR"]),
         (not_confirmed, "4.1.1", "kafka.runtime.timer_rescheduled", ["INFO"]),
+        (never_begun, "3.9.1", "kafka.group.generation_started", ["INFO"]),
+        (never_begun, "4.1.1", "kafka.group.generation_started", []),
         (cleaned_up, "2.6.3", "kafka.offsets.expired", ["INFO"]),
         (cleaned_up, "2.7.2", "kafka.offsets.expired", []),
         (cleaned_up, "4.1.1", "kafka.runtime.expired", ["INFO"]),

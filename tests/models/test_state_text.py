@@ -49,7 +49,7 @@ def test_what_is_read_is_what_was_written(value: object) -> None:
 
 def test_what_is_one_object_stays_one_and_what_is_outside_is_given_again() -> None:
     facts, member = ClusterFacts("c"), Member("m-1")
-    held = {"members": {"m-1": member}, "current": member, "facts": [facts, facts], "events": (EVENT, EVENT)}
+    held = {"members": {"m-1": member, "m-2": Member("m-2")}, "current": member, "facts": [facts, facts], "events": (EVENT, EVENT)}
     other = ClusterFacts("other")
     found = read(write(held, {"facts": facts}), {"facts": other})
 

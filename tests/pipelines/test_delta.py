@@ -46,6 +46,22 @@ def test_a_table_is_made_as_it_is_declared_and_changed_where_it_is_meant(spark: 
     assert [row["operation"] for row in delta.history(spark, path, 2).collect()] == ["DELETE", "UPDATE"]
 
 
+@pytest.mark.spark
+def test_clustering_that_an_overwrite_took_away_comes_back_once(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    rows = spark.createDataFrame([("a", 1)], "`group` string, n long")
+    delta.create(spark, path, rows.schema, "", {"groupscope.x": "1"}, ["group", "n"])
+    rows.write.format("delta").mode("overwrite").save(path)
+    for _ in range(2):
+        delta.cluster(spark, path, ["group", "n"])
+    [detail] = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("clusteringColumns").collect()
+    assert list(detail[0]) == ["group", "n"]
+    assert [row["operation"] for row in delta.history(spark, path).collect()] == ["CLUSTER BY", "WRITE", "CREATE TABLE"]
+    delta.cluster(spark, path, [])
+    [detail] = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("clusteringColumns").collect()
+    assert not detail[0]
+
+
 @pytest.mark.parametrize(
     "said",
     [
