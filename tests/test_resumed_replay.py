@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from models.cluster import ClusterFacts
-from models.events import Event
+from models.events import Event, Place, Witness
 from models.replay import GroupStage
 from models.state_text import UnreadableState
 from pipelines import stages
@@ -83,3 +83,22 @@ def test_what_is_no_state_of_a_group_is_refused() -> None:
     for text in ("", "[1,[],[],7]", '[1,[],[["dict"]],[0]]'):
         with pytest.raises(UnreadableState):
             GroupStage.resumed("c", "g", ClusterFacts("c"), text)
+
+
+def test_lines_that_name_no_group_are_taken_once() -> None:
+    """They come with the facts of the cluster, also to a stage that has taken them before."""
+
+    def told(name: str, second: int, **values: object) -> Event:
+        at = second * 1_000_000
+        place = Place("c.log", second, second)
+        return Event(name, at, at, place, Witness.CLIENT, group="g", client_id="c-1", fields=values)
+
+    before, after = (told("ClientCoordinatorLost", at, why="disconnected") for at in (5, 15))
+    facts = ClusterFacts("c", strays={"g": [before, after]})
+    stage = GroupStage("c", "g", facts)
+    stage.feed(told("ClientJoining", 10))
+    resumed = GroupStage.resumed("c", "g", facts, stage.state())
+    for each in (stage, resumed):
+        each.feed(told("ClientJoining", 20))
+        assert (each.event_count, each.reached, each.row_count) == (4, 20_000_000, 0)
+    assert resumed.finish() == stage.finish()
