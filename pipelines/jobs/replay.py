@@ -178,8 +178,9 @@ class _Replay:
             return
         wanted = _of_groups(self.whole, groups, partial(among, "group"))
         rules, redaction = self.options.snapshots, self.options.redaction
-        if redaction is None:  # else a state would have to hold the names that are hidden
-            self.snapshots = look(self.warehouse, self.touched, facts, rules, groups, self.whole)
+        self.snapshots = look(self.warehouse, self.touched, facts, rules, groups, self.whole)
+        if redaction is not None:  # a state would have to hold the names that are hidden, and those of before go
+            self.snapshots = Snapshots(stored=self.snapshots.stored)
         replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
         source = events.where(wanted.column)
         if self.snapshots.chosen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
 from models.replay import GroupStage
 from parsers.reader import ReadOptions
+from parsers.redaction import KINDS, Redaction
 from pipelines.jobs.run import RunOutcome
 from pipelines.jobs.snapshots import Snapshots, Stored
 from pipelines.simulate.run import read_scenario, simulate
@@ -97,6 +99,16 @@ def test_groups_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(spar
     whole.run(read=READ, snapshots=SnapshotRules(events=1 << 40))
     assert whole.table("group_snapshots") == []
     assert rows(site) == rows(whole)
+
+
+@pytest.mark.spark
+def test_states_that_hold_names_go_when_names_are_to_be_hidden(spark: object, site: Site, day: Path) -> None:
+    bring(site, day, "00:20:00")
+    site.run(read=READ, snapshots=RULES)
+    assert site.table("group_snapshots")
+    hidden = dataclasses.replace(READ, redaction=Redaction(KINDS, b"a key that is long enough"))
+    site.run(read=hidden, snapshots=RULES, rebuild=True)
+    assert site.table("group_snapshots") == []
 
 
 def line(name: str, second: int, **values: object) -> Event:
