@@ -62,6 +62,7 @@ class Report:
 @dataclass(frozen=True, slots=True)
 class Warehouse:
     uri: str
+    catalog: str
     keep_days: int
 
 

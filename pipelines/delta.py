@@ -79,6 +79,11 @@ def create(
     )
 
 
+def name_table(spark: SparkSession, name: str, path: str) -> None:
+    """Let a name (in SQL) stand for the table below a path, unless it stands for one already."""
+    spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {_plain(path)}")
+
+
 def properties_of(spark: SparkSession, path: str) -> dict[str, str] | None:
     """The properties of a table, or None where there is none."""
     try:

@@ -1,9 +1,11 @@
-"""Where warehouses are. URIs are opaque: they are only added to."""
+"""Where warehouses are, and what names their tables have. URIs are opaque: they are only added to."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+
+from pipelines.errors import UsageError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
@@ -16,3 +18,11 @@ def is_uri(place: str) -> bool:
 def warehouse_uri(place: str) -> str:
     """A warehouse as a URI or an absolute path, without a slash at its end."""
     return place.rstrip("/") if is_uri(place) else str(Path(place).absolute())
+
+
+def catalog_parts(catalog: str) -> list[str]:
+    """`SCHEMA`, or `CATALOG.SCHEMA`, in its parts. Raises UsageError."""
+    parts = catalog.split(".")
+    if len(parts) > 2 or not all(part and part == part.strip() and not set(part) & set("`/\\") for part in parts):
+        raise UsageError(f"--catalog {catalog!r}: expected SCHEMA or CATALOG.SCHEMA")
+    return parts

@@ -28,6 +28,15 @@ Place = Annotated[
     str | None,
     typer.Option("--warehouse", metavar="URI", help="Folder or URI of the Delta tables; default: as set.", rich_help_panel=o.READ),
 ]
+Catalog = Annotated[
+    str | None,
+    typer.Option(
+        "--catalog",
+        metavar="NAME",
+        help="Also name the tables in this schema (SCHEMA or CATALOG.SCHEMA), as in SCHEMA.gold_rebalances; default: as set.",
+        rich_help_panel=o.READ,
+    ),
+]
 SparkConf = Annotated[
     list[str] | None,
     typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark, passed on unchanged. Repeatable.", rich_help_panel=o.HOW),
@@ -81,6 +90,7 @@ LogJson = Annotated[bool, typer.Option("--log-json", help="Log to standard error
 def run(
     inputs: Inputs,
     warehouse: Place = None,
+    catalog: Catalog = None,
     log_tz: o.LogZones = None,
     cluster: o.Clusters = None,
     kafka_version: o.KafkaVersions = None,
@@ -132,6 +142,7 @@ def run(
         thresholds=asdict(loaded.quality),
         data_docs=data_docs,
         keep=timedelta(days=keep_days or loaded.warehouse.keep_days) or None,
+        catalog=catalog or loaded.warehouse.catalog,
         again=seconds is not None,
     )
     followers = Followers(place, loaded, talk, log_json, metrics, report, *_alerts(alert, alert_at))

@@ -28,7 +28,7 @@ from pipelines.errors import CannotWrite, GateFailed, JobError, NothingReadable
 from pipelines.jobs.entries import VERSIONED, Published, Run
 from pipelines.jobs.files import FileRow, bytes_of
 from pipelines.packages import check_packages
-from pipelines.uris import is_uri
+from pipelines.uris import catalog_parts, is_uri
 from pipelines.versions import catalogue_version, model_version, product_version
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class RunOptions:
     """Content that can't be read any more is forgotten once its last record is older than this; None: never."""
     snapshots: SnapshotRules | None = None
     """When states of groups are taken; None: as the job sees fit."""
+    catalog: str = ""
+    """Schema, or catalog and schema, in which the tables have names; none: they have none."""
     again: bool = False
     """Other runs follow in this process, in the same Spark session."""
 
@@ -101,6 +103,8 @@ def run(options: RunOptions) -> RunOutcome:
     """Run the job. Errors that the user can mend are JobErrors, each with its exit code; the run's entry names them too."""
     check_packages()
     read = dataclasses.replace(options.read, fold_runs=True)
+    if options.catalog:
+        catalog_parts(options.catalog)
     began = time.monotonic()
     if any(map(is_uri, [*options.inputs, options.warehouse])):
         stores.use(options.spark)
@@ -202,6 +206,7 @@ def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> Run:
         "assume": dict(options.assume),
         "limits": dataclasses.asdict(options.limits),
         "thresholds": dict(options.thresholds),
+        "catalog": options.catalog,
     }
     inputs = list(options.inputs)
     if redaction is None:
@@ -305,6 +310,10 @@ class _Job:
         stamp = self._stamp()
         with _timed(self.outcome, "open"):
             self.warehouse.open()
+            if self.options.catalog:
+                from pipelines.names import register
+
+                self.outcome.warnings += register(self.warehouse, self.options.catalog)
         before, rebuild = self.register.before, self.options.rebuild
         if before is not None and not rebuild:
             check_versions(before, self.entry)

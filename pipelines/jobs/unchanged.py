@@ -91,6 +91,8 @@ def _nothing_new(
     [full] = runs.to_pyarrow_table(filters=[("run_id", "=", last["run_id"])]).to_pylist()
     before = published_from(full)
     check_versions(before, run)
+    if run.options.get("catalog") and run.options["catalog"] != before.options.get("catalog"):
+        return None  # names are to be given
     logs = {name: open_table(f"{uri}/{TABLES[name].path}") for name in VERSIONED}
     if {name: log.version() for name, log in logs.items()} != dict(before.table_versions):
         return None

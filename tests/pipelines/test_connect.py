@@ -29,7 +29,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def run(site: Site, remote: str) -> None:
     """The job in a process that finds no Java."""
-    command = [sys.executable, "-m", "pipelines.cli.job", "--input", "logs", "--warehouse", "warehouse"]
+    command = [sys.executable, "-m", "pipelines.cli.job", "--input", "logs", "--warehouse", "warehouse", "--catalog", "by_name"]
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     environment |= {"SPARK_REMOTE": remote, "PYTHONPATH": str(ROOT), "PATH": str(site.place / "nothing")}
     done = subprocess.run(command, cwd=site.place, env=environment, text=True, capture_output=True, check=False)
