@@ -201,7 +201,7 @@ class _Reader(DataSourceReader):
 
     def _rows(self, kind: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if rows.num_rows and self._kind in {None, kind}:
-            yield rows if self._kind else _tagged(kind, rows)
+            yield rows if self._kind else tagged(kind, rows)
 
 
 def _from(start: Sequence[int]) -> tuple[int, None, int]:
@@ -215,7 +215,7 @@ def _spread(ranges: Sequence[Range], count: int) -> list[list[Range]]:
     return [ordered[number::count] for number in range(min(count, len(ordered)))]
 
 
-def _tagged(kind: str, rows: pa.RecordBatch) -> pa.RecordBatch:
+def tagged(kind: str, rows: pa.RecordBatch) -> pa.RecordBatch:
     """Rows of one kind as rows that could be of any."""
     count = rows.num_rows
     columns = [pa.repeat(pa.scalar(kind, pa.string()), count)]

@@ -2,7 +2,7 @@
 
 Paths of this machine are opened as ever. What a scheme stands for is opened by Arrow's own file systems, which come with it.
 `configure` tells them of endpoints and keys; where it says nothing, they look where their vendors' tools look (environment,
-profiles, roles of the machine).
+profiles, roles of the machine). A scheme that none of these knows may be served by somebody else (`serve`), in this process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import glob
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ _S3 = ("s3", "s3a", "s3n")
 _AZURE = ("abfs", "abfss")
 _MAGIC = re.compile(r"[*?\[]")
 _settings: dict[str, dict[str, Any]] = {}
+_served: dict[str, Any] = {}
 
 
 def configure(settings: Mapping[str, Mapping[str, Any]]) -> None:
@@ -35,6 +36,38 @@ def configure(settings: Mapping[str, Mapping[str, Any]]) -> None:
 def configured() -> dict[str, dict[str, Any]]:
     """What `configure` was told, to be told to the workers."""
     return {kind: dict(values) for kind, values in _settings.items()}
+
+
+def serve(scheme: str, store: Any) -> None:
+    """Let a store open the places of a scheme from now on: an object with `get_file_info`, `open_input_file` and `ahead`."""
+    _served[scheme] = store
+
+
+def served(scheme: str) -> Any:
+    """The store that serves a scheme by `serve`; None where there is none."""
+    return _served.get(scheme)
+
+
+def server_of(place: str) -> Any:
+    """The store that serves a place, where it is none of Arrow's; else None."""
+    return served(scheme_of(place) or "")
+
+
+def has_driver(place: str) -> bool:
+    """This machine, or a file system of Arrow, opens a place."""
+    if local_path(place) is not None:
+        return True
+    try:
+        _arrow_opened(place)
+    except OSError:
+        return False
+    return True
+
+
+def ahead(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+    """Say which parts of files are about to be read, as [begin, end): a store for which each read is a query asks for all at once."""
+    for store in set(_served.values()):
+        store.ahead(wanted)
 
 
 def scheme_of(place: str) -> str | None:
@@ -69,6 +102,12 @@ def _store(scheme: str, authority: str) -> Any:
 
 
 def _opened(place: str) -> tuple[Any, str]:
+    """The file system of a place, and what the place is called there."""
+    server = server_of(place)
+    return _arrow_opened(place) if server is None else (server, place.rstrip("/"))
+
+
+def _arrow_opened(place: str) -> tuple[Any, str]:
     parts = _SCHEME.match(place)
     if parts is None:
         raise ValueError(f"{place} is no URI")
@@ -86,8 +125,7 @@ def open_file(place: str, buffering: int = -1) -> BinaryIO:
     if path is not None:
         return open(path, "rb", buffering=buffering)
     store, inner = _opened(place)
-    raw = store.open_input_file(inner)
-    return cast("BinaryIO", io.BufferedReader(raw, 1 << 20))
+    return cast("BinaryIO", io.BufferedReader(store.open_input_file(inner), 1 << 20))
 
 
 def read_at(file: BinaryIO, size: int, offset: int) -> bytes:

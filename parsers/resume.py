@@ -63,16 +63,28 @@ def _lines_between(path: str, begin: int, end: int) -> int | None:
 
 def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = ()) -> list[Checkpoint]:
     """Checkpoints of a plain file at powers of two and at `length`; of other files none, since they don't grow."""
-    if not source.plain or length < IDENTITY_BYTES:
+    places = _checkpoint_places(source, length)
+    if not places:
         return []
-    places = {length}
-    place = IDENTITY_BYTES
-    while place < length:
-        places.add(place)
-        place *= 2
     told = dict(known)
     with open_file(source.path) as file:
-        return [(at, told[at] if at in told and at != length else _hash(_before(file, at))) for at in sorted(places)]
+        return [(at, told[at] if at in told and at != length else _hash(_before(file, at))) for at in places]
+
+
+def checkpoint_parts(source: SourceFile, length: int) -> list[tuple[int, int]]:
+    """What of a file its checkpoints are made of, as [begin, end)."""
+    return [(max(0, at - IDENTITY_BYTES), at) for at in _checkpoint_places(source, length)]
+
+
+def _checkpoint_places(source: SourceFile, length: int) -> list[int]:
+    if not source.plain or length < IDENTITY_BYTES:
+        return []
+    places = []
+    place = IDENTITY_BYTES
+    while place < length:
+        places.append(place)
+        place *= 2
+    return [*places, length]
 
 
 def begins_as(source: SourceFile, length: int, known: Sequence[Checkpoint]) -> bool:

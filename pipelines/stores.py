@@ -5,7 +5,7 @@ What is not translated is found as the vendors' own tools find it: environment, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parsers import places
@@ -29,11 +29,21 @@ _DELTA_S3 = {
 }
 
 
-def use(conf: Mapping[str, str]) -> None:
-    """Tell this process, and the workers of its jobs, what Spark is told of object stores."""
-    from pipelines.session import known_settings
+def use(conf: Mapping[str, str], inputs: Sequence[str] = ()) -> None:
+    """Tell this process, and the workers of its jobs, what Spark is told of object stores. Inputs for which there is no other
+    driver are seen through Spark, which is started for that.
+    """
+    from pipelines.session import get_session, known_settings
 
     places.configure(arrow_settings(known_settings(conf) | running_settings()))
+    for scheme in {places.scheme_of(place) or "" for place in inputs if not places.has_driver(place)}:
+        from pipelines.spark_files import SparkFiles
+
+        spark, before = get_session(conf), places.served(scheme)
+        if isinstance(before, SparkFiles) and before.spark is spark:
+            before.look_again()
+        else:
+            places.serve(scheme, SparkFiles(spark))
 
 
 def open_table(uri: str, version: int | None = None) -> DeltaTable:

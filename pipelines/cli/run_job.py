@@ -127,7 +127,7 @@ def run(
     place = warehouse or loaded.warehouse.uri
     if not place:
         raise UsageError("--warehouse is missing: name the folder or URI below which the tables are to be")
-    check_paths(inputs)
+    check_paths(inputs, by_spark=True)
     given = analyze_options(loaded, Given(log_tz, cluster, kafka_version, assume, redact, redact_key))
     talk = Talk(quiet=quiet, verbose=verbose)
     spark = dict(map(pair, conf or ()))

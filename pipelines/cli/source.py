@@ -85,9 +85,14 @@ def clock_of(zone: str | None, settings: Settings) -> Clock:
     return Clock(zone)
 
 
-def check_paths(paths: Sequence[str]) -> None:
-    """Paths that are not there end the command before any work is done."""
+def check_paths(paths: Sequence[str], *, by_spark: bool = False) -> None:
+    """Paths that are not there end the command before any work is done; so do URIs that only Spark may open, unless it is started."""
     for path in paths:
+        if is_uri(path) and not by_spark:
+            from parsers.places import has_driver
+
+            if not has_driver(path):
+                raise NothingReadable(f"{path}: no driver is here for such URIs; groupscope run reads them, through Spark")
         if path != "-" and not is_uri(path) and not os.path.lexists(path) and not glob.has_magic(path):
             near = difflib.get_close_matches(os.path.basename(path), _siblings(path), n=1)
             hint = f"; did you mean {os.path.join(os.path.dirname(path), near[0])}?" if near else ""

@@ -16,9 +16,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from parsers.places import ahead
 from parsers.reader import Discovery, ReadOptions, SourceFile
 from parsers.reports import whole_report
-from parsers.resume import Start
+from parsers.resume import Start, checkpoint_parts
 from pipelines import scopes
 from pipelines.clusters import ClusterNames
 from pipelines.jobs.files import FileRow, bytes_of, plan_of, stored_files
@@ -153,14 +154,16 @@ class _Ingest:
         former = {new: old for old, new in todo.renamed.items()}
         before = {source.name: self.states.get(former.get(source.name, source.name)) for source, _ in todo.read}
         parts = reports(self.records) if self.records is not None else {}
-        rows = {}
+        rows: dict[str, FileRow] = {}
         for source, start in todo.read:
             own = parts[source.name]
             row = log_file_row(whole_report(file_report(before[source.name], start, own)), source, self.options)
             if source.plain and row["status"] == "ok":  # it may have grown since it was found
                 row["size_bytes"] = max(row["size_bytes"], row["bytes_read"])
             rows[source.name] = row
-            state = file_state(source, before[source.name], start, own, row["bytes_read"])
+        ahead({source.path: checkpoint_parts(source, rows[source.name]["bytes_read"]) for source, _ in todo.read})
+        for source, start in todo.read:
+            state = file_state(source, before[source.name], start, parts[source.name], rows[source.name]["bytes_read"])
             states.pop(source.name, None)
             if state is not None:
                 states[source.name] = state

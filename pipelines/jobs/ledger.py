@@ -17,6 +17,7 @@ from parsers.reader import SourceFile
 from parsers.resume import Checkpoint, Start, begins_as, head_hashes
 
 _COPY = "the same content stands in"
+_LITTLE_BYTES = 16 << 20
 _UNREADABLE = "cannot be read"
 
 
@@ -143,6 +144,7 @@ class _Matching:
         self._by_id: dict[str, list[KnownFile]] = {}
         for file in known:
             self._by_id.setdefault(file.file_id, []).append(file)
+        self._look_ahead(found)
         self._short = sorted({file.bytes_read for file in known if file.bytes_read < IDENTITY_BYTES})
         # Each path keeps its own content before others may look for theirs.
         for source in found:
@@ -152,6 +154,19 @@ class _Matching:
         for source in found:
             if source.name not in self.of:
                 self._try(source, self._candidates(source))
+
+    def _look_ahead(self, found: Sequence[SourceFile]) -> None:
+        """Ask for what will be compared of files that have changed, and for what little is new in them."""
+        wanted: dict[str, list[tuple[int, int]]] = {}
+        for source in found:
+            file = self.by_path.get(source.name)
+            if file is None or not source.plain or file.size_bytes == source.size_bytes:
+                continue
+            at = max((at for at, _ in file.checkpoints if at <= source.size_bytes), default=0)
+            wanted[source.path] = [(max(0, at - IDENTITY_BYTES), at)] if at else []
+            if file.start is not None and 0 < source.size_bytes - file.start.offset <= _LITTLE_BYTES:
+                wanted[source.path].append((file.start.offset - 1, source.size_bytes))
+        places.ahead(wanted)
 
     def still_there(self, file: KnownFile) -> bool:
         """The content can still be met under its path, as far as this input doesn't say otherwise."""

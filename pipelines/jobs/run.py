@@ -107,7 +107,7 @@ def run(options: RunOptions) -> RunOutcome:
         catalog_parts(options.catalog)
     began = time.monotonic()
     if any(map(is_uri, [*options.inputs, options.warehouse])):
-        stores.use(options.spark)
+        stores.use(options.spark, options.inputs)
     found = find_files(list(options.inputs), read)
     if found.missing:
         raise NothingReadable(f"{found.missing[0]}: no such file or folder")

@@ -6,12 +6,14 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from parsers import places
@@ -21,6 +23,7 @@ from parsers.resume import Start
 from parsers.schema import RECORD_SCHEMA
 from pipelines.few import framed
 from pipelines.rows import micros
+from pipelines.transforms.pieces import LARGE_BYTES, lines, parse, whole
 
 
 def parsed(
@@ -33,7 +36,11 @@ def parsed(
     A file reports apart on what lies behind its last multiple of `block_bytes`.
     """
     if not few:
-        return Records(spark, read_by_spark(spark, sources, options, block_bytes).persist())
+        direct = [each for each in sources if places.server_of(each[0].path) is None]
+        held = [read_by_spark(spark, direct, options, block_bytes).persist()] if direct else []
+        others = [each for each in sources if each not in direct]
+        return Records(spark, reduce(DataFrame.unionAll, held + _read_through_spark(spark, others, options, block_bytes)))
+    places.ahead({source.path: [(max(0, start.offset - 1) if start else 0, source.size_bytes)] for source, start in sources})
     reader = BrokerLogs(_told(sources, options, block_bytes)).reader(StructType())
     return Records(spark, pa.Table.from_batches([rows for share in reader.partitions() for rows in reader.read(share)], RECORD_SCHEMA))
 
@@ -45,6 +52,26 @@ def read_by_spark(
     spark.dataSource.register(BrokerLogs)
     told = _told(sources, options, block_bytes) | {"partitions": spark.conf.get("spark.sql.shuffle.partitions") or "1"}
     return spark.read.format(NAME).options(**told).load()
+
+
+def _read_through_spark(
+    spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int
+) -> list[DataFrame]:
+    """The same records of files that nothing but Spark can open, read and kept: small files, and large ones."""
+    told = {name: value for name, value in _told(sources, options, block_bytes).items() if name != "sources"}
+    files: dict[bool, dict[str, list[SourceFile]]] = {False: {}, True: {}}
+    for source, _ in sources:
+        size = places.state_of(source.path)[1]
+        files[size > LARGE_BYTES].setdefault(source.path, []).append(source)
+    held = []
+    for inside in files.values():
+        if inside:
+            urls = {places.server_of(path).url_of(path): found for path, found in inside.items()}
+            with whole(spark, max(places.state_of(path)[1] for path in inside)):
+                records = lines(spark, list(inside)).mapInArrow(parse(urls, told, options), from_arrow_schema(RECORD_SCHEMA)).persist()
+                records.count()
+            held.append(records)
+    return held
 
 
 def _told(sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int) -> dict[str, str]:

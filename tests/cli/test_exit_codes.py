@@ -184,3 +184,9 @@ def test_which_code_applies_of_several() -> None:
     assert codes.decisive([]) == 0
     assert [codes.decisive([code, 0]) for code in order] == order
     assert all(codes.decisive(reversed(pair)) == pair[0] for pair in combinations(order, 2))
+
+
+def test_a_scheme_that_only_spark_may_know_is_named(cli: Cli) -> None:
+    done = cli("analyze", "dbfs:/logs")
+    assert (done.code, done.out) == (codes.NOTHING_READABLE, "")
+    assert done.err == "error: dbfs:/logs: no driver is here for such URIs; groupscope run reads them, through Spark\n"

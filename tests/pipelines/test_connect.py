@@ -21,15 +21,26 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def mounted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the server alone knows as `viewfs://elsewhere/mounted`."""
+    return tmp_path_factory.mktemp("mounted")
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory, mounted: Path) -> Iterator[str]:
     """The address of a server."""
-    with connect_server(tmp_path_factory.mktemp("server")) as address:
+    more = {"spark.hadoop.fs.viewfs.mounttable.elsewhere.link./mounted": mounted.as_uri()}
+    with connect_server(tmp_path_factory.mktemp("server"), more) as address:
         yield address
 
 
-def run(site: Site, remote: str) -> None:
+AS_IF_MUCH = "from pipelines.jobs import ingest; ingest.FEW_BYTES = 0; from pipelines.cli.job import main; main()"
+"""The job, whose workers read what is little, too."""
+
+
+def run(site: Site, remote: str, *how: str, source: str = "logs") -> None:
     """The job in a process that finds no Java."""
-    command = [sys.executable, "-m", "pipelines.cli.job", "--input", "logs", "--warehouse", "warehouse", "--catalog", "by_name"]
+    command = [sys.executable, *(how or ("-m", "pipelines.cli.job")), "--input", source, "--warehouse", "warehouse"]
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     environment |= {"SPARK_REMOTE": remote, "PYTHONPATH": str(ROOT), "PATH": str(site.place / "nothing")}
     done = subprocess.run(command, cwd=site.place, env=environment, text=True, capture_output=True, check=False)
@@ -42,8 +53,18 @@ def test_the_rows_are_those_of_a_classic_session(remote: str, published: Site, h
     log = Path("broker-1") / "server.log"
     shutil.copy(published.logs / log, site.logs / log)
     shutil.rmtree(site.warehouse / TABLES["conditions"].path)
-    run(site, remote)
+    run(site, remote, "-m", "pipelines.cli.job", "--catalog", "by_name")
 
     assert {table: lines for table, lines in site.content().items() if table not in OF_RUNS} == {
         table: lines for table, lines in published.content().items() if table not in OF_RUNS
     }
+
+
+def test_what_only_the_server_can_open_is_read_there(remote: str, mounted: Path, published: Site, tmp_path: Path) -> None:
+    shutil.copytree(published.logs, mounted, dirs_exist_ok=True)
+    site = Site(tmp_path)
+    run(site, remote, "-c", AS_IF_MUCH, source="viewfs://elsewhere/mounted")
+    assert site.content()["rebalances"]
+    for table in ("rebalances", "events", "log_files"):
+        told = [line.replace("viewfs://elsewhere/mounted/", "logs/") for line in site.content()[table]]
+        assert sorted(told) == published.content()[table]

@@ -1,0 +1,183 @@
+"""Files that only Spark's own Hadoop file systems can open, byte by byte, through Spark's reader of text.
+
+Nothing in Spark gives a file's bytes in pieces of bounded size but the lines of a text. Cut at line feeds alone they are the
+content, whatever it is, once what Hadoop does to it is undone: by a file's name it would unpack it, it drops a byte order
+mark, and it does not tell whether the last line had an end. A file is read as a whole by one task, which keeps a copy on its
+disk while the kernel reads that, so that the kernel may look wherever it likes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from itertools import groupby
+from operator import itemgetter
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from parsers.datasource import BrokerLogs, sources_json, tagged
+from parsers.files import SourceFile
+from parsers.reader import FileReader, ReadOptions
+from parsers.reports import report_row
+from parsers.schema import FILE_REPORT_SCHEMA
+
+LARGE_BYTES = 32 << 20
+"""Larger files have a task of their own."""
+
+PIECE_SCHEMA = pa.schema([("file", pa.string()), ("offset", pa.int64()), ("data", pa.binary())])
+
+_GLOB = re.compile(r"([\\*?\[\]{}])")
+# Hadoop and Spark unpack files of these names. A codec that passes all through can stand for one name at a time.
+_UNPACKED = (".gz", ".gzip", ".bz2", ".zst", ".zstd", ".snappy", ".deflate", ".lz4", ".lzo", ".lzo_deflate")
+_PASSES = "org.apache.hadoop.io.compress.PassthroughCodec"
+# The second is what the first has become in the jar that Spark ships, where all that looks like a package was renamed.
+_PASSED = ("io.compress.passthrough.extension", "org.apache.hadoop.shaded.io.compress.passthrough.extension")
+_PACKED_BYTES = 2 * LARGE_BYTES
+_OPEN_BYTES = 1 << 20
+_MARK = b"\xef\xbb\xbf"
+
+
+def escaped(place: str) -> str:
+    """A path for Spark's readers, which take it for a pattern."""
+    return _GLOB.sub(r"\\\1", place)
+
+
+def lines(spark: SparkSession, places: Sequence[str]) -> DataFrame:
+    """The lines of files: `file` as Spark writes it, its `size`, and the bytes of a line without its end as `value`."""
+    groups: dict[str, list[str]] = {}
+    for place in sorted(places):
+        ending = next((ending for ending in _UNPACKED if place.lower().endswith(ending)), "")
+        groups.setdefault(ending, []).append(escaped(place))
+    return reduce(DataFrame.unionAll, (_lines(spark, ending, group) for ending, group in groups.items()))
+
+
+def _lines(spark: SparkSession, ending: str, places: list[str]) -> DataFrame:
+    reader = spark.read.format("text").option("lineSep", "\n").option("recursiveFileLookup", "true")
+    if ending:
+        reader = reader.option("io.compression.codecs", _PASSES).options(**dict.fromkeys(_PASSED, ending))
+    return reader.load(places).selectExpr("_metadata.file_path AS file", "_metadata.file_size AS size", "CAST(value AS BINARY) AS value")
+
+
+@contextmanager
+def whole(spark: SparkSession, largest: int) -> Iterator[None]:
+    """Queries that are run meanwhile cut no file of up to this size: small ones share tasks, large ones have one each."""
+    # Room for a file that grows while it is listed.
+    most = max(_PACKED_BYTES, 2 * largest)
+    told = {
+        "spark.sql.files.maxPartitionBytes": most,
+        "spark.sql.files.openCostInBytes": most if largest > LARGE_BYTES else _OPEN_BYTES,
+        "spark.sql.files.minPartitionNum": 1,
+    }
+    before = {name: spark.conf.get(name, None) for name in told}
+    try:
+        for name, value in told.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, former in before.items():
+            if former is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, former)
+
+
+def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.Buffer]]:
+    """Rows of `lines` as bytes: file, size, and what comes next of it, each line with an end."""
+    for batch in batches:
+        runs = pc.run_end_encode(batch.column("file"))
+        begin = 0
+        for file, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            part = batch.slice(begin, end - begin)
+            ended = pc.binary_join_element_wise(part.column("value"), pa.scalar(b"", pa.binary()), pa.scalar(b"\n", pa.binary()))
+            yield file, part.column("size")[0].as_py(), _data(ended)
+            begin = end
+
+
+def _data(values: pa.BinaryArray) -> pa.Buffer:
+    """All values, one behind the other, as they lie in memory."""
+    offsets = pa.Array.from_buffers(pa.int32(), len(values) + 1, [None, values.buffers()[1]], offset=values.offset)
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    return values.buffers()[2].slice(first, last - first)
+
+
+def cut_out(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For tasks that have one file each: rows of `lines` to those bytes of it that are wanted, as [begin, end)."""
+
+    def cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        at = 0
+        for file, _, data in pieces(batches):
+            end = at + data.size
+            for first, last in wanted[file]:
+                if first < end and at < last:
+                    begin = max(first, at)
+                    part = data.slice(begin - at, min(last, end) - begin).to_pybytes()
+                    yield pa.RecordBatch.from_pydict({"file": [file], "offset": [begin], "data": [part]}, schema=PIECE_SCHEMA)
+            at = end
+            if at >= max(last for _, last in wanted[file]):
+                return
+
+    return cut
+
+
+def parse(
+    sources: Mapping[str, Sequence[SourceFile]], told: Mapping[str, str], options: ReadOptions
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Rows of `lines` to records of all kinds. `sources` by file as Spark writes it, `told` what the data source is told."""
+
+    def records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for file, parts in groupby(pieces(batches), itemgetter(0)):
+            inside = sources[file]
+            with tempfile.NamedTemporaryFile(prefix="groupscope-", dir=_scratch()) as copy:
+                marked = any(source.plain and source.format.bom_bytes == len(_MARK) for source in inside)
+                problem = _write(copy, ((size, data) for _, size, data in parts), marked=marked)
+                yield from _refused(inside, options, problem) if problem else _read(copy.name, inside, told)
+
+    return records
+
+
+def _scratch() -> str | None:
+    """Where Spark lets its workers write."""
+    folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
+    return folders[0] if folders[0] and os.access(folders[0], os.W_OK) else None
+
+
+def _write(copy: IO[bytes], parts: Iterable[tuple[int, pa.Buffer]], *, marked: bool) -> str | None:
+    """Make a copy of a file; what is wrong with it, if something is. `marked`: it begins with a byte order mark."""
+    expected = 0
+    if marked:
+        copy.write(_MARK)
+    for size, data in parts:
+        expected = size
+        copy.write(data)
+    got = copy.tell()
+    if got == expected + 1:  # the last line has no end
+        copy.truncate(expected)
+    copy.flush()
+    if got - expected in (-len(_MARK), 1 - len(_MARK)):
+        return "begins with a byte order mark, which Spark's reader drops"
+    return None if got in (expected, expected + 1) else f"Spark's reader gives {got} bytes of {expected}"
+
+
+def _refused(sources: Iterable[SourceFile], options: ReadOptions, problem: str) -> Iterator[pa.RecordBatch]:
+    """Reports on files that can't be read as they are."""
+    reports = [FileReader(source, options).report for source in sources]
+    for report in reports:
+        report.status, report.reason = "rejected", f"cannot be read: {problem}"
+    yield tagged("files", pa.RecordBatch.from_pylist([report_row(report) for report in reports], schema=FILE_REPORT_SCHEMA))
+
+
+def _read(path: str, sources: Iterable[SourceFile], told: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """Records of the files that a copy holds."""
+    here = sources_json([replace(source, path=path) for source in sources])
+    reader = BrokerLogs({**told, "sources": here, "partitions": "1", "partition_bytes": str(1 << 62)}).reader(StructType())
+    for share in reader.partitions():
+        yield from reader.read(share)
