@@ -135,9 +135,11 @@ def read_at(file: BinaryIO, size: int, offset: int) -> bytes:
 
 
 def exists(place: str) -> bool:
-    """There is a file or a folder."""
+    """There is a file or a folder, as far as can be told: what nobody can open here may be there."""
     path = local_path(place)
-    return os.path.lexists(path) if path is not None else _kind(place) is not None
+    if path is not None:
+        return os.path.lexists(path)
+    return (server_of(place) is None and not has_driver(place)) or _kind(place) is not None
 
 
 def is_folder(place: str) -> bool:

@@ -183,6 +183,17 @@ def test_the_job_reads_through_spark(mounted: Path, published: Site, halfway: Si
     assert site.run(f"{MOUNT}/").spared
 
 
+def test_what_was_read_elsewhere_before_may_still_be_there(mounted: Path, poll_timeout: Path, tmp_path: Path) -> None:
+    """Logs are read from another place than before, which nobody sees any more: they go on there, and nothing is read twice."""
+    shutil.copytree(poll_timeout, mounted, dirs_exist_ok=True)
+    site = Site(tmp_path)
+    site.run(MOUNT)
+    places._served.clear()
+    outcome = site.run(str(mounted))
+    assert outcome.spared
+    assert outcome.counts["files_read"] == 0
+
+
 def test_what_is_not_there_is_said(mounted: Path, published: Site) -> None:
     with pytest.raises(NothingReadable, match="no such file or folder"):
         published.run(f"{MOUNT}/nothing")
