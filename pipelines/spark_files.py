@@ -193,7 +193,7 @@ class SparkFiles:
 
     def _of_large(self, files: Sequence[_File], wanted: Mapping[str, Sequence[tuple[int, int]]]) -> list[pa.Table]:
         """Parts of files that are brought line by line. The first lines need no worker, which would have to be started for each file."""
-        heads = [file for file in files if max(end for _, end in wanted[file.place]) <= HEAD_BYTES]
+        heads = [file for file in files if not file.held and max(end for _, end in wanted[file.place]) <= HEAD_BYTES]
         told = {file.url: list(wanted[file.place]) for file in files if file not in heads}
         with ThreadPoolExecutor(_THREADS) as pool:
             parts = list(pool.map(self._first_lines, heads))
@@ -205,7 +205,7 @@ class SparkFiles:
     def _first_lines(self, file: _File) -> pa.Table:
         rows = lines(self.spark, [file.place]).limit(_HEAD_LINES).collect()
         data = b"".join(bytes(row["value"]) + b"\n" for row in rows)
-        return pa.Table.from_pylist([{"file": file.url, "offset": 0, "data": data[:SMALL_BYTES]}], schema=PIECE_SCHEMA)
+        return pa.Table.from_pylist([{"file": file.url, "offset": 0, "data": data[:_WINDOW_BYTES]}], schema=PIECE_SCHEMA)
 
     def _beginnings(self, places: list[str], size: int) -> pa.Table:
         files = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(map(escaped, places)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -23,7 +23,9 @@ from parsers.resume import Start
 from parsers.schema import RECORD_SCHEMA
 from pipelines.few import framed
 from pipelines.rows import micros
-from pipelines.transforms.pieces import LARGE_BYTES, lines, parse, whole
+from pipelines.transforms import parts as parts_of_files
+from pipelines.transforms.parts import is_cut, measured, parse_parts
+from pipelines.transforms.pieces import LARGE_BYTES, cut_at, lines, parse, whole
 
 
 def parsed(
@@ -59,11 +61,12 @@ def _read_through_spark(
 ) -> list[DataFrame]:
     """The same records of files that nothing but Spark can open, read and kept: small files, and large ones."""
     told = {name: value for name, value in _told(sources, options, block_bytes).items() if name != "sources"}
+    cut = [source for source, start in sources if start is None and is_cut(source)]
+    held, in_parts = _read_parts(spark, cut, told)
     files: dict[bool, dict[str, list[SourceFile]]] = {False: {}, True: {}}
-    for source, _ in sources:
+    for source in (source for source, _ in sources if source.path not in in_parts):
         size = places.state_of(source.path)[1]
         files[size > LARGE_BYTES].setdefault(source.path, []).append(source)
-    held = []
     for inside in files.values():
         if inside:
             urls = {places.server_of(path).url_of(path): found for path, found in inside.items()}
@@ -72,6 +75,20 @@ def _read_through_spark(
                 records.count()
             held.append(records)
     return held
+
+
+def _read_parts(spark: SparkSession, sources: Sequence[SourceFile], told: Mapping[str, str]) -> tuple[list[DataFrame], set[str]]:
+    """The same of large files, of which each task reads a part, and the paths of those that could be cut."""
+    if not sources:
+        return [], set()
+    with cut_at(spark, parts_of_files.STEP_BYTES):
+        parts = measured(spark, {places.server_of(source.path).url_of(source.path): source for source in sources})
+        paths = {found[0].reading.source.path for found in parts.values()}
+        if not paths:
+            return [], paths
+        records = lines(spark, list(paths)).mapInArrow(parse_parts(parts, told), from_arrow_schema(RECORD_SCHEMA)).persist()
+        records.count()
+    return [records], paths
 
 
 def _told(sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int) -> dict[str, str]:

@@ -52,7 +52,7 @@ def escaped(place: str) -> str:
 
 
 def lines(spark: SparkSession, places: Sequence[str]) -> DataFrame:
-    """The lines of files: `file` as Spark writes it, its `size`, and the bytes of a line without its end as `value`."""
+    """The lines of files: `file` as Spark writes it, its `size`, the `start` of a part of it, and as `value` a line without its end."""
     groups: dict[str, list[str]] = {}
     for place in sorted(places):
         ending = next((ending for ending in _UNPACKED if place.lower().endswith(ending)), "")
@@ -64,7 +64,12 @@ def _lines(spark: SparkSession, ending: str, places: list[str]) -> DataFrame:
     reader = spark.read.format("text").option("lineSep", "\n").option("recursiveFileLookup", "true")
     if ending:
         reader = reader.option("io.compression.codecs", _PASSES).options(**dict.fromkeys(_PASSED, ending))
-    return reader.load(places).selectExpr("_metadata.file_path AS file", "_metadata.file_size AS size", "CAST(value AS BINARY) AS value")
+    return reader.load(places).selectExpr(
+        "_metadata.file_path AS file",
+        "_metadata.file_size AS size",
+        "_metadata.file_block_start AS start",
+        "CAST(value AS BINARY) AS value",
+    )
 
 
 @contextmanager
@@ -72,9 +77,22 @@ def whole(spark: SparkSession, largest: int) -> Iterator[None]:
     """Queries that are run meanwhile cut no file of up to this size: small ones share tasks, large ones have one each."""
     # Room for a file that grows while it is listed.
     most = max(_PACKED_BYTES, 2 * largest)
+    with _cutting(spark, most, most if largest > LARGE_BYTES else _OPEN_BYTES):
+        yield
+
+
+@contextmanager
+def cut_at(spark: SparkSession, step: int) -> Iterator[None]:
+    """Queries that are run meanwhile cut files at multiples of this, and have a task for each part."""
+    with _cutting(spark, step, step):
+        yield
+
+
+@contextmanager
+def _cutting(spark: SparkSession, most: int, opening: int) -> Iterator[None]:
     told = {
         "spark.sql.files.maxPartitionBytes": most,
-        "spark.sql.files.openCostInBytes": most if largest > LARGE_BYTES else _OPEN_BYTES,
+        "spark.sql.files.openCostInBytes": opening,
         "spark.sql.files.minPartitionNum": 1,
     }
     before = {name: spark.conf.get(name, None) for name in told}
@@ -97,13 +115,13 @@ def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.Buf
         begin = 0
         for file, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
             part = batch.slice(begin, end - begin)
-            ended = pc.binary_join_element_wise(part.column("value"), pa.scalar(b"", pa.binary()), pa.scalar(b"\n", pa.binary()))
-            yield file, part.column("size")[0].as_py(), _data(ended)
+            yield file, part.column("size")[0].as_py(), ended(part.column("value"))
             begin = end
 
 
-def _data(values: pa.BinaryArray) -> pa.Buffer:
-    """All values, one behind the other, as they lie in memory."""
+def ended(lines: pa.BinaryArray) -> pa.Buffer:
+    """Lines with their ends, one behind the other."""
+    values = pc.binary_join_element_wise(lines, pa.scalar(b"", pa.binary()), pa.scalar(b"\n", pa.binary()))
     offsets = pa.Array.from_buffers(pa.int32(), len(values) + 1, [None, values.buffers()[1]], offset=values.offset)
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     return values.buffers()[2].slice(first, last - first)
@@ -136,7 +154,7 @@ def parse(
     def records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for file, parts in groupby(pieces(batches), itemgetter(0)):
             inside = sources[file]
-            with tempfile.NamedTemporaryFile(prefix="groupscope-", dir=_scratch()) as copy:
+            with tempfile.NamedTemporaryFile(prefix="groupscope-", dir=scratch()) as copy:
                 marked = any(source.plain and source.format.bom_bytes == len(_MARK) for source in inside)
                 problem = _write(copy, ((size, data) for _, size, data in parts), marked=marked)
                 yield from _refused(inside, options, problem) if problem else _read(copy.name, inside, told)
@@ -144,7 +162,7 @@ def parse(
     return records
 
 
-def _scratch() -> str | None:
+def scratch() -> str | None:
     """Where Spark lets its workers write."""
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     return folders[0] if folders[0] and os.access(folders[0], os.W_OK) else None

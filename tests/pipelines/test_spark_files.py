@@ -10,6 +10,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import shutil
 import tarfile
 import zipfile
@@ -21,14 +22,14 @@ import pytest
 import zstandard
 from pyarrow import fs
 
-from parsers import places
+from parsers import places, ranges
 from parsers.reader import ReadOptions, find_files
 from parsers.resume import checkpoint_parts, checkpoints
 from parsers.schema import RECORD_KINDS
 from pipelines import spark_files, stores
 from pipelines.errors import NothingReadable
 from pipelines.transforms import parsed as parsed_module
-from pipelines.transforms import pieces
+from pipelines.transforms import parts, pieces
 from pipelines.transforms.parsed import parsed
 from tests.pipelines.site import Site
 
@@ -39,6 +40,7 @@ pytestmark = pytest.mark.spark
 MOUNT = "viewfs://elsewhere/mounted"
 BLOCK = 1 << 23
 UNHEARD = b"[2024-05-01 13:00:00,000] INFO [GroupCoordinator 1]: Never said before (kafka.coordinator.group.GroupCoordinator)\n"
+ORDER = re.compile(r"'order_at': [^)]*\)[^)]*\)")
 BY_PATH = ("learned_facts", "rejected_records", "state_snapshots")
 """Tables whose ids are made of paths."""
 
@@ -156,6 +158,39 @@ def test_the_records_are_those_of_arrow(spark: SparkSession, mounted: Path, samp
     through_spark(spark)
     assert records(spark, few=False) == expected
     assert spark.conf.get("spark.sql.files.maxPartitionBytes") == before
+
+
+@pytest.mark.parametrize("ending", [b"", b"\n"])
+def test_large_files_are_read_in_parts(
+    spark: SparkSession, mounted: Path, samples: Path, monkeypatch: pytest.MonkeyPatch, ending: bytes
+) -> None:
+    """Parts begin within lines, where lines begin, and within stack traces; each record is read once, where it is."""
+    sample = samples / "kafka" / "2.8.2" / "coordinator-failover"
+    text = b"".join((sample / f"broker-{number}" / "server.log").read_bytes() for number in (1, 2, 3))
+    trace = b"".join(b"\tat some.where.Else.call(Else.java:%d)\n" % number for number in range(1800))
+    lines = text.splitlines(keepends=True)
+    text = b"".join([*lines[:20], UNHEARD, trace, *lines[20:]])
+    step = 1 << 16
+    edge = text.rindex(b"\n", 0, 3 * step) + 1  # a line begins just where the fourth part does
+    text = text[:edge] + b"\t" + b"x" * (3 * step - edge - 2) + b"\n" + text[edge:]
+    (mounted / "server.log").write_bytes(text.rstrip(b"\n") + ending)
+    places.serve("viewfs", Direct(mounted))
+    monkeypatch.setattr(ranges, "FOLD_BLOCK_BYTES", step)
+    [file] = find_files([MOUNT]).files
+    lines_before = [part.line for part in ranges.cut(file, step)]
+    expected = records(spark, few=True)
+    through_spark(spark)
+    [file] = find_files([MOUNT]).files
+    monkeypatch.setattr(parts, "STEP_BYTES", step)
+    with pieces.cut_at(spark, step):
+        [found] = parts.measured(spark, {places.server_of(file.path).url_of(file.path): file}).values()
+    assert [part.reading.line for part in found] == lines_before
+    assert len(found) == 6
+    told = records(spark, few=False)
+    # Of the times of other parts each knows nothing, which the job mends.
+    told["events"], expected["events"] = ([ORDER.sub("", row) for row in rows["events"]] for rows in (told, expected))
+    for kind in ("events", "unknown", "rejected", "checkpoints"):
+        assert told[kind] == expected[kind], kind
 
 
 def test_a_byte_order_mark_that_is_lost_is_told(spark: SparkSession, mounted: Path, samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
