@@ -79,10 +79,10 @@ def mounted(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
     conf = spark._jsc.hadoopConfiguration()
     name = "fs.viewfs.mounttable.elsewhere.link./mounted"
     conf.set(name, folder.as_uri())
+    conf.set("fs.viewfs.impl.disable.cache", "true")
     yield folder
     conf.unset(name)
     places._served.clear()
-    spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()
 
 
 def all_forms(logs: Path, folder: Path) -> None:
