@@ -44,12 +44,30 @@ class Opinion:
     told_by: list[Act] = field(default_factory=list)
 
 
+SUREST = 0.99
+RIVAL_MIN = 0.01
+"""Rivals less likely than this are not named."""
+
+_PARTS = 10_000
+"""Confidence is told in so many parts."""
+
+
 @dataclass(slots=True)
 class Judgement:
     """The opinions on one rebalance, best first; probabilities add up to at most one."""
 
     opinions: list[Opinion]
     trigger: Act | None = None
+
+    def shares(self) -> tuple[float, dict[str, float]]:
+        """How sure the best opinion is, and its rivals by cause. Rounded, they are together no surer than certain."""
+        sure = round(min(self.best.probability, SUREST) * _PARTS)
+        left, rivals = _PARTS - sure, {}
+        for opinion in self.opinions[1:]:
+            if opinion.probability >= RIVAL_MIN:
+                share = min(round(opinion.probability * _PARTS), left)
+                left, rivals[opinion.cause.value] = left - share, share / _PARTS
+        return sure / _PARTS, rivals
 
     @property
     def best(self) -> Opinion:
