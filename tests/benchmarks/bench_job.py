@@ -38,10 +38,10 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - began, result
 
 
-def make(folder: Path, size: int, share: float, *, packed: bool) -> Maker:
+def make(folder: Path, size: int, share: float, *, packed: bool, restless: bool = False) -> Maker:
     """Write files of at most FILE_BYTES; the maker can write what follows."""
     folder.mkdir()
-    maker = Maker(share)
+    maker = Maker(share, restless=restless)
     for number in range(-(-size // FILE_BYTES)):
         left = min(FILE_BYTES, size - number * FILE_BYTES)
         path = folder / f"server.log.{number}"
@@ -75,12 +75,13 @@ def main() -> None:
     options.add_argument("--megabytes", type=int, default=1024)
     options.add_argument("--share", type=float, default=RELEVANT_SHARE, help="share of lines about groups (default 0.05)")
     options.add_argument("--gzip", action="store_true")
+    options.add_argument("--restless", action="store_true", help="all groups rebalance all the time")
     options.add_argument("--folder", help="where to write the input (default: the system's temporary folder)")
     given = options.parse_args()
     size = given.megabytes * 1_000_000
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder = Path(name)
-        maker = make(folder / "logs", size, given.share, packed=given.gzip)
+        maker = make(folder / "logs", size, given.share, packed=given.gzip, restless=given.restless)
         make(folder / "few", 1, given.share, packed=False)
         session = get_session({"spark.master": "local[2]", "spark.driver.memory": "3g"})
         lines = session.read.text(str(folder / "logs")).count()  # from here on the files are in the page cache

@@ -96,21 +96,28 @@ ROUND = (
 )
 COORDINATOR = "kafka.coordinator.group.GroupCoordinator"
 FETCHERS = "[ReplicaFetcherManager on broker 1] Removed fetcher for partitions Set({topic}-{p}) (kafka.server.ReplicaFetcherManager)\n"
-FETCHERS_SHARE = 0.1  # of the relevant lines
+FETCHERS_SHARE = 0.1  # of the lines about groups
+RESTLESS_ONE_IN = 10
+SPELL_MS = 600_000
 BODIES = 50_000
 START = datetime(2026, 11, 1)  # logs carry no zone
 
 
 class Maker:
-    """Writes log lines in the order of time, each but for chance another one."""
+    """Writes log lines in the order of time, each but for chance another one.
 
-    def __init__(self, relevant_share: float) -> None:
+    One group in ten is restless at a time, for ten minutes or until it has settled; with `restless` all are, all the time.
+    """
+
+    def __init__(self, relevant_share: float, *, restless: bool = False) -> None:
         self._chance = random.Random(20261121)  # noqa: S311 - the same input each time
         self._share = relevant_share
         self._bodies = [self._other() for _ in range(BODIES if relevant_share < 1 else 0)]
         names = [f"{name}-{number}" for number in range(60) for name in ("orders", "billing", "email-sender", "fraud-score")]
-        self._groups = [self._relevant(name, self._member(name)) for name in names]
-        self._groups += [self._fetchers() for _ in range(round(len(names) * FETCHERS_SHARE))]
+        self._groups = [self._rounds(name, self._member(name)) for name in names]
+        self._to_say: list[list[str]] = [[] for _ in names]
+        self._at_once = len(names) if restless else len(names) // RESTLESS_ONE_IN
+        self._spell, self._restless = -1, list[int]()
         self._ms = 0
 
     def _member(self, group: str) -> str:
@@ -122,32 +129,54 @@ class Maker:
         topic, partition = f"topic-{chance.randrange(300)}", chance.randrange(50)
         return f"{text.format(topic=topic, p=partition, n=chance.randrange(10**8), ms=chance.randrange(1, 250))} ({logger})\n"
 
-    def _relevant(self, group: str, leader: str) -> Iterator[str]:
-        """What the coordinator says of one group."""
+    def _rounds(self, group: str, leader: str) -> Iterator[list[str]]:
+        """What the coordinator says of one group, from one time that it is settled to the next."""
         partition, generation = self._chance.randrange(50), 1
         while True:
-            member = self._member(group)
+            member, said = self._member(group), []
             for turn, text in ROUND:
                 before = generation + turn
                 values = {"group": group, "member": member, "leader": leader, "p": partition, "size": 4 - turn}
-                yield f"[GroupCoordinator 1]: {text.format(before=before, after=before + 1, **values)} ({COORDINATOR})\n"
+                said.append(f"[GroupCoordinator 1]: {text.format(before=before, after=before + 1, **values)} ({COORDINATOR})\n")
+            yield said[::-1]
             generation += 2
 
-    def _fetchers(self) -> Iterator[str]:
+    def _fetchers(self) -> str:
         """What a follower says when leaders change."""
-        while True:
-            yield FETCHERS.format(topic=f"topic-{self._chance.randrange(300)}", p=self._chance.randrange(50))
+        return FETCHERS.format(topic=f"topic-{self._chance.randrange(300)}", p=self._chance.randrange(50))
+
+    def _relevant(self, chance: float) -> str:
+        """The next line of a group that is restless now, or has still to settle; or one of a follower."""
+        speaking = self._speaking()
+        place = int(chance * len(speaking) * (1 + FETCHERS_SHARE))
+        if place >= len(speaking):
+            return self._fetchers()
+        group = speaking[place]
+        if not self._to_say[group]:
+            self._to_say[group] = next(self._groups[group])
+        return self._to_say[group].pop()
+
+    def _speaking(self) -> list[int]:
+        spell = self._ms // SPELL_MS
+        if spell != self._spell:
+            first = spell * self._at_once % len(self._groups)
+            settling = [group for group, said in enumerate(self._to_say) if said]
+            self._spell, self._restless = spell, sorted({*settling, *range(first, first + self._at_once)})
+        elif len(self._restless) > self._at_once:
+            first = spell * self._at_once % len(self._groups)
+            self._restless = [group for group in self._restless if self._to_say[group] or first <= group < first + self._at_once]
+        return self._restless
 
     def blocks(self, size: int) -> Iterator[bytes]:
         """Lines up to about `size` bytes."""
-        draw, groups, bodies, share = self._chance.random, self._groups, self._bodies, self._share
+        draw, relevant, bodies, share = self._chance.random, self._relevant, self._bodies, self._share
         made = 0
         while made < size:
             lines = []
             while len(lines) < BLOCK_LINES:
                 second = f"[{START + timedelta(seconds=self._ms // 1000):%Y-%m-%d %H:%M:%S},"
                 for ms in range(0, 1000, 4):
-                    body = next(groups[int(draw() * len(groups))]) if draw() < share else bodies[int(draw() * len(bodies))]
+                    body = relevant(draw()) if draw() < share else bodies[int(draw() * len(bodies))]
                     lines.append(f"{second}{ms:03d}] INFO {body}")
                 self._ms += 1000
             block = "".join(lines).encode()
