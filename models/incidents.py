@@ -19,11 +19,14 @@ from models.whatif_rules import Configuration
 US_PER_SECOND = 1_000_000
 
 
+EPISODE_GAP_SECONDS = 120.0
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Where an incident begins to matter. Seconds."""
 
-    episode_gap_seconds: float = 120.0
+    episode_gap_seconds: float = EPISODE_GAP_SECONDS
     storm_count: int = 6
     flapping_count: int = 3
     slow_join_seconds: float = 5.0
@@ -61,10 +64,10 @@ def find_incidents(
     }
     found = []
     for key in sorted(by_group):
-        for episode in _episodes(by_group[key], limits.episode_gap_seconds):
+        for episode in episodes(by_group[key], limits.episode_gap_seconds):
             found.append(_incident(episode, limits))
             _without_restarts(found[-1], episode, static)
-    return sorted(found, key=_badness)
+    return sorted(found, key=badness)
 
 
 def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Mapping[str, Change]) -> None:
@@ -78,25 +81,27 @@ def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Map
         }
 
 
-def _began(row: Rebalance) -> int:
+def began(row: Rebalance) -> int:
+    """When a rebalance began, or the first time that is known of it; microseconds."""
     return next((at for at in (row.started_at, row.joined_at, row.ended_at) if at is not None), 0)
 
 
-def _over(row: Rebalance) -> int:
+def over(row: Rebalance) -> int:
+    """When a rebalance was over, or the last time that is known of it; microseconds."""
     return next((at for at in (row.ended_at, row.joined_at, row.started_at) if at is not None), 0)
 
 
-def _episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalance]]:
-    """Cut a group's rebalances where it was quiet for longer than the gap."""
-    rows.sort(key=lambda row: (_began(row), row.generation_before or 0))
+def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalance]]:
+    """Put a group's rebalances in order, and cut them where it was quiet for longer than the gap."""
+    rows.sort(key=lambda row: (began(row), row.generation_before or 0))
     episode: list[Rebalance] = []
-    over = 0
+    quiet_from = 0
     for row in rows:
-        if episode and _began(row) - over > gap_seconds * US_PER_SECOND:
+        if episode and began(row) - quiet_from > gap_seconds * US_PER_SECOND:
             yield episode
             episode = []
         episode.append(row)
-        over = max(over, _over(row))
+        quiet_from = max(quiet_from, over(row))
     if episode:
         yield episode
 
@@ -137,8 +142,8 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
         kind=kind,
         severity=_severity(rows, kind, stopped, limits),
         groups=[first.group],
-        started_at=_began(first) or None,
-        ended_at=None if is_open else max(_over(row) for row in rows) or None,
+        started_at=began(first) or None,
+        ended_at=None if is_open else max(over(row) for row in rows) or None,
         rebalance_count=len(rows),
         stopped_seconds=stopped,
         root_cause=_most_common([row.root_cause for row in rows if row.root_cause]),
@@ -239,7 +244,7 @@ _LEFT = frozenset({"member_leave", "session_timeout", "poll_timeout"})
 
 def mark_rolling_restarts(rows: list[Rebalance], limits: Limits | None = None) -> None:
     """Say of the rebalances of a rolling restart that it stands behind them: each instance goes and comes back in turn."""
-    for episode in _episodes(rows, (limits or Limits()).episode_gap_seconds):
+    for episode in episodes(rows, (limits or Limits()).episode_gap_seconds):
         if len(episode) > 1 and _restarted_in_turn(episode):
             for row in episode:
                 if row.root_cause is None and row.cause in _RESTART_CAUSES and row.outcome != "empty":
@@ -250,7 +255,7 @@ _RESTART_CAUSES = frozenset({"member_leave", "member_join", "member_restart"})
 
 
 def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limits) -> str:
-    span = max(1.0, (_over(rows[-1]) - _began(rows[0])) / US_PER_SECOND)
+    span = max(1.0, (over(rows[-1]) - began(rows[0])) / US_PER_SECOND)
     per_hour = stopped / max(span, 3600.0)
     if stopped >= limits.critical_stopped_seconds or per_hour > limits.critical_share_of_hour or kind in {"stuck", "never_settles"}:
         return "critical"
@@ -278,7 +283,7 @@ _DEED_TOLD = {
 
 def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> str:
     """One sentence: how many rebalances in what time, how long the group stood, and what happened through whom."""
-    span = (_over(rows[-1]) - _began(rows[0])) / US_PER_SECOND
+    span = (over(rows[-1]) - began(rows[0])) / US_PER_SECOND
     count = f"{len(rows)} rebalances in {spell(span)}" if len(rows) > 1 else "1 rebalance"
     told = f"{rows[0].group}: {count}, {spell(stopped)} stopped"
     if goes_on(rows[-1]) and stopped < SHORTEST_SECONDS:
@@ -338,6 +343,6 @@ def spell(value: float) -> str:
 _SEVERITIES = {"critical": 0, "warning": 1, "info": 2}
 
 
-def _badness(incident: Incident) -> tuple[int, float, int, str]:
-    """Worst first: by severity, then by the time that the group stood."""
+def badness(incident: Incident) -> tuple[int, float, int, str]:
+    """Puts the worst first: by severity, then by the time that the group stood."""
     return _SEVERITIES[incident.severity], -incident.stopped_seconds, incident.started_at or 0, incident.incident_id

@@ -1,6 +1,8 @@
 """The group stage: the events of one group in, its history out.
 
-Both runners call `replay_group`, with the events of one (cluster, group) in order and the facts of its cluster.
+Both runners feed a `GroupStage` with the events of one (cluster, group) in order. Time passes with them: what was quiet
+for long enough when the next one comes is judged before it is taken. Once an episode of rebalances is over, its rows are
+final: they leave the stage, with the time from which on they are (`final_at`), and what is open stays.
 """
 
 from __future__ import annotations
@@ -9,31 +11,36 @@ from bisect import insort
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from models import state_text
-from models.cluster import ClusterFacts
+from models.cluster import ClusterFacts, Going
 from models.events import Event, Witness
-from models.incidents import mark_rolling_restarts
+from models.incidents import (
+    EPISODE_GAP_SECONDS,
+    US_PER_SECOND,
+    Limits,
+    badness,
+    began,
+    episodes,
+    find_incidents,
+    mark_rolling_restarts,
+    over,
+)
 from models.kafka.acts import Act, Deed, acts_of, assigned_members, int_field, names_field, text_field
 from models.kafka.case import Case, GroupKnowledge
+from models.kafka.chronicle import Chronicle
 from models.kafka.classic import ClassicReplay, Draft, when
 from models.kafka.client_states import ClientStates
 from models.kafka.clients import Clients, log_of
+from models.kafka.history import GroupHistory
 from models.kafka.impact import Impact
-from models.kafka.members import Roster
+from models.kafka.members import Member, Roster
 from models.kafka.modern import ModernReplay
+from models.kafka.offsets_at_risk import empty_at_the_end
+from models.kafka.outages_incidents import CLOCKS_US, goings_of, point_to_outages
 from models.kafka.skew import Skews
 from models.kafka.verdicts import SYSTEM, HistoryWriter
-from models.rows import (
-    ClientState,
-    CoordinatorMove,
-    Divergence,
-    GroupTransition,
-    MemberSession,
-    OffsetExpiration,
-    Rebalance,
-    RebalanceMember,
-)
 
 SETTLE_US = 600_000_000
 """A rebalance is judged once the group's history reaches this far beyond it: a member that polled too late is back by then."""
@@ -44,19 +51,11 @@ SETTLE_DRAFTS = 64
 ACTS_HELD_MAX = 20_000
 """Deeds of one group held at once; beyond it the oldest drafts are judged with what is known."""
 
+_FOREVER = 1 << 62
+"""What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach."""
 
-@dataclass(slots=True)
-class GroupHistory:
-    """The rows of one group, by table."""
-
-    rebalances: list[Rebalance] = field(default_factory=list)
-    rebalance_members: list[RebalanceMember] = field(default_factory=list)
-    group_transitions: list[GroupTransition] = field(default_factory=list)
-    member_sessions: list[MemberSession] = field(default_factory=list)
-    client_states: list[ClientState] = field(default_factory=list)
-    coordinator_moves: list[CoordinatorMove] = field(default_factory=list)
-    offset_expirations: list[OffsetExpiration] = field(default_factory=list)
-    divergences: list[Divergence] = field(default_factory=list)
+IDLE_US = 86_400_000_000
+"""A member that nothing has named for so long, and that is in no generation that counts, is not told of any more."""
 
 
 def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts) -> GroupHistory:
@@ -93,7 +92,8 @@ _HELD = (
     "classic",
     "modern",
     "writer",
-    "history",
+    "chronicle",
+    "open",
     "acts",
     "clients",
     "skews",
@@ -102,9 +102,10 @@ _HELD = (
     "event_count",
     "_skew_of_log",
     "_settled",
+    "_over",
     "_now",
 )
-"""What a state holds of a stage: all but the names and the facts, which it is given."""
+"""What a state holds of a stage: all but the names, the facts and the limits, which it is given, and rows that are final."""
 
 
 @dataclass(slots=True)
@@ -114,12 +115,17 @@ class GroupStage:
     cluster: str
     group: str
     facts: ClusterFacts
+    limits: Limits = field(default_factory=Limits)
     roster: Roster = field(default_factory=Roster)
     knowledge: GroupKnowledge = field(default_factory=GroupKnowledge)
     classic: ClassicReplay = field(init=False)
     modern: ModernReplay = field(init=False)
     writer: HistoryWriter = field(init=False)
-    history: GroupHistory = field(default_factory=GroupHistory)
+    chronicle: Chronicle = field(init=False)
+    open: GroupHistory = field(default_factory=GroupHistory)
+    """Rebalances that were judged, of an episode that is not known to be over."""
+    final: GroupHistory = field(default_factory=GroupHistory)
+    """Rows that nothing later changes."""
     acts: list[Act] = field(default_factory=list)
     clients: Clients = field(default_factory=Clients)
     skews: Skews = field(default_factory=Skews)
@@ -130,21 +136,28 @@ class GroupStage:
     event_count: int = 0
     """Events that were taken."""
     _settled: int = 0
+    _over: int = 0
+    """When the rebalances of `open` were over."""
     _now: int = 0
+    _goings: list[Going] = field(init=False)
 
     def __post_init__(self) -> None:
         self.classic = ClassicReplay(self.roster)
         self.modern = ModernReplay(self.roster)
         self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
+        self.chronicle = Chronicle(self.cluster, self.group, self.facts)
         self._told_apart = _told_apart(self.group, self.facts)
+        self._goings = goings_of(self.facts)
 
     @classmethod
-    def resumed(cls, cluster: str, group: str, facts: ClusterFacts, state: str) -> GroupStage:
-        """The stage as it was when `state` was taken. `facts` may tell more by now, but of what came later only.
+    def resumed(cls, cluster: str, group: str, facts: ClusterFacts, state: str, limits: Limits | None = None) -> GroupStage:
+        """The stage as it was when `state` was taken, without the rows that were final by then.
+
+        `facts` may tell more by now, but of what came later only; `limits` are those that it was taken with.
 
         Raises UnreadableState where the text is no state of these models.
         """
-        stage = cls(cluster, group, facts)
+        stage = cls(cluster, group, facts, limits or Limits())
         held = state_text.read(state, {_FACTS: facts})
         try:
             for name in _HELD:
@@ -156,7 +169,7 @@ class GroupStage:
         return stage
 
     def state(self) -> str:
-        """All that later events build on; `resumed` goes on from it. To be taken between events of different times."""
+        """All that later events build on; `resumed` goes on from it. To be taken between events of different times, after `catch_up`."""
         return state_text.write({name: getattr(self, name) for name in _HELD}, {_FACTS: self.facts})
 
     @property
@@ -166,8 +179,8 @@ class GroupStage:
 
     @property
     def row_count(self) -> int:
-        """Rows that are held by now: a state is as large as they are."""
-        return len(self.history.rebalances) + len(self.history.rebalance_members) + len(self.classic.changes)
+        """Rows that are not final yet: a state is as large as they are."""
+        return len(self.open.rebalances) + len(self.open.rebalance_members) + len(self.classic.changes) + len(self.modern.drafts)
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
@@ -175,7 +188,14 @@ class GroupStage:
             self._take(self._told_apart.popleft())
         self._take(event)
 
+    def catch_up(self, until: int) -> None:
+        """Take what the facts tell of the group until a time (microseconds); its next event is later."""
+        while self._told_apart and self._told_apart[0].order_us <= until:
+            self._take(self._told_apart.popleft())
+        self._pass(until)
+
     def _take(self, event: Event) -> None:
+        self._pass(event.order_us)
         self._now = max(self._now, event.order_us)
         self.event_count += 1
         self._meet(event)
@@ -192,7 +212,7 @@ class GroupStage:
         for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared)):
             insort(self.acts, self._on_coordinators_clock(act), key=lambda a: a.at)
             self._end_session(act)
-        self._settle()
+        self._relieve()
 
     def _on_coordinators_clock(self, act: Act) -> Act:
         skew = self._skew_of(act.event)
@@ -226,17 +246,38 @@ class GroupStage:
             self.roster.members[old].ended_how = "replaced"
 
     def finish(self) -> GroupHistory:
-        """Judge what is still open and return all rows."""
+        """Judge what is still open and return all rows; of a stage that was resumed, those that were not final then."""
         for event in self._told_apart:
             self._take(event)
-        while self._settled < len(self.classic.drafts):
-            self._judge_next()
+        self._pass(_FOREVER)
         self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
-        history = self.writer.write(self.history, self.classic, self.modern, self.knowledge)
-        history.divergences.extend(self.writer.clocks(self.skews))
-        history.client_states.extend(self.client_states.rows(self.cluster, self.group, SYSTEM, self._skew_of_log))
-        mark_rolling_restarts(history.rebalances)
-        return history
+        while self._waiting is not None:
+            self._judge_next()
+        rows, self.open = self.open, GroupHistory()
+        self.writer.still_open(rows.rebalances)
+        rows.rebalances.extend(self.writer.epochs(self.modern, self.knowledge))
+        rows.rebalances.sort(key=lambda row: (began(row), row.generation_before or 0))
+        last = empty_at_the_end(self.classic, self.modern)
+        rows.group_transitions.extend(self.chronicle.transitions(self.classic.changes))
+        rows.member_sessions.extend(self.writer.sessions(self.roster.members.values()))
+        rows.coordinator_moves.extend(self.chronicle.moves(self.classic.moves))
+        rows.offset_expirations.extend(self.chronicle.expirations([*self.classic.deaths, *([(last, None)] if last else [])]))
+        rows.divergences.extend(self.chronicle.findings(self.classic.findings))
+        rows.divergences.extend(self.chronicle.clocks(self.skews))
+        rows.client_states.extend(self.client_states.rows(self.cluster, self.group, SYSTEM, self._skew_of_log))
+        self._conclude(rows)
+        self.final.take(rows)
+        self.final.member_sessions.sort(key=lambda row: (row.first_seen_at or 0, row.member_id))
+        self.final.client_states.sort(key=lambda row: (row.client_id, row.started_at or 0))
+        self.final.incidents.sort(key=badness)
+        return self.final
+
+    def _conclude(self, rows: GroupHistory) -> None:
+        """Say what stands behind rebalances, and which belong together."""
+        mark_rolling_restarts(rows.rebalances)
+        point_to_outages(rows.rebalances, self._goings, rows.coordinator_moves)
+        for episode in episodes(rows.rebalances, self._gap / US_PER_SECOND):
+            rows.incidents.extend(find_incidents(episode, self.limits, rows.rebalance_members))
 
     # -- learning --------------------------------------------------------------------------------------------
 
@@ -317,16 +358,31 @@ class GroupStage:
 
     # -- settling --------------------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
-        drafts = self.classic.drafts
-        while self._settled < len(drafts):
-            draft = drafts[self._settled]
-            old = draft.outcome != "open" and draft.ended_at is not None and self._now - draft.ended_at > SETTLE_US
-            if not old and len(drafts) - self._settled <= SETTLE_DRAFTS and len(self.acts) <= ACTS_HELD_MAX:
-                return
-            if draft.outcome == "open":
+    @property
+    def _waiting(self) -> Draft | None:
+        """The first rebalance that is not judged yet."""
+        return self.classic.drafts[self._settled] if self._settled < len(self.classic.drafts) else None
+
+    def _pass(self, until: int) -> None:
+        """Let time pass: judge what was over for long enough by then, and let go of what is final."""
+        while (draft := self._waiting) is not None and draft.outcome != "open":
+            judged_at = (draft.ended_at or 0) + SETTLE_US + 1
+            if judged_at > until:
                 return
             self._judge_next()
+            self._let_go(max(self._now, judged_at))
+        if draft is None and self.open.rebalances:
+            quiet_at = self._over + max(self._gap, SETTLE_US) + 1
+            if quiet_at <= until:
+                self._let_go(max(self._now, quiet_at))
+
+    def _relieve(self) -> None:
+        """Judge the oldest rebalances with what is known where too much is held."""
+        while (draft := self._waiting) is not None and draft.outcome != "open":
+            if len(self.classic.drafts) - self._settled <= SETTLE_DRAFTS and len(self.acts) <= ACTS_HELD_MAX:
+                return
+            self._judge_next()
+            self._let_go(self._now)
 
     def _judge_next(self) -> None:
         index = self._settled
@@ -334,7 +390,8 @@ class GroupStage:
         draft = drafts[index]
         previous = drafts[index - 1] if index else None
         following = drafts[index + 1] if index + 1 < len(drafts) else None
-        self.writer.rebalance(Case(draft, previous, following, self.acts, self.roster, self.facts, self.knowledge), self.history)
+        self.writer.rebalance(Case(draft, previous, following, self.acts, self.roster, self.facts, self.knowledge), self.open)
+        self._over = max(self._over, over(self.open.rebalances[-1]))
         self._settled += 1
         self._forget(draft)
 
@@ -348,5 +405,64 @@ class GroupStage:
             stale = [generation for generation in self.knowledge.generations if generation < draft.generation_before - 1]
             for generation in stale:
                 del self.knowledge.generations[generation]
+                self.knowledge.assignors.pop(generation, None)
         if draft.started_at is not None:
             self.impact.forget(draft.started_at)
+
+    # -- letting go ------------------------------------------------------------------------------------------
+
+    @property
+    def _gap(self) -> int:
+        """Rebalances further apart than this (microseconds) are of two episodes, whatever the limits of incidents are."""
+        return int(max(self.limits.episode_gap_seconds, EPISODE_GAP_SECONDS) * US_PER_SECOND)
+
+    def _let_go(self, at: int) -> None:
+        """If an episode of rebalances is over at a time, its rows and what came before it are final.
+
+        Epochs of the newer protocols are told at the end, so a group that has some holds on to all.
+        """
+        if not self.open.rebalances or self.modern.drafts:
+            return
+        waiting = self._waiting
+        if (at - self._over > max(self._gap, SETTLE_US)) if waiting is None else (_began(waiting) - self._over > self._gap):
+            self._close(at, before=(at if waiting is None else min(_began(waiting), at)) - SETTLE_US)
+
+    def _close(self, at: int, before: int) -> None:
+        """Let go of the episode. Nothing asks any more for members and lines from `before` a time, unless something still names them."""
+        rows, classic = self.open, self.classic
+        rows.group_transitions.extend(self.chronicle.transitions(classic.changes[:-1]))  # the last one may be taken back
+        del classic.changes[:-1]
+        moved = list(takewhile(lambda move: when(move.arrived) <= self._over + CLOCKS_US, classic.moves))  # others may concern what comes
+        rows.coordinator_moves.extend(self.chronicle.moves(moved))
+        classic.moves = classic.moves[len(moved) :]
+        rows.offset_expirations.extend(self.chronicle.expirations(classic.deaths))
+        found = list(takewhile(lambda finding: when(finding.event) <= self._over, classic.findings))
+        rows.divergences.extend(self.chronicle.findings(found))
+        classic.findings = classic.findings[len(found) :]
+        classic.deaths = []
+        rows.client_states.extend(self.client_states.rows(self.cluster, self.group, SYSTEM, self._skew_of_log, before))
+        past = self._past_members(before)
+        rows.member_sessions.extend(self.writer.sessions(past))
+        self._conclude(rows)
+        self.final.take(rows, final_at=at)
+        self.open, self._over = GroupHistory(), 0
+        del classic.drafts[: self._settled - 1]
+        self._settled = 1
+        self.roster.forget(past)
+        self.writer.forget(past)
+        self.knowledge.forget(past, before)
+        self.skews.forget(before)
+
+    def _past_members(self, before: int) -> list[Member]:
+        """Members whose session is over, or that nothing has named for long, and that no open question is about."""
+        named = {member_id for members in self.knowledge.generations.values() for member_id in members.values()}
+        named |= {act.member_id for act in self.acts} | self.roster.latest
+        return [
+            member
+            for member in self.roster.members.values()
+            if member.member_id not in named and (member.last_seen_at or 0) < (before if member.ended_how != "open" else before - IDLE_US)
+        ]
+
+
+def _began(draft: Draft) -> int:
+    return next((at for at in (draft.started_at, draft.joined_at, draft.ended_at) if at is not None), 0)

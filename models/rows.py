@@ -56,6 +56,7 @@ class GroupTransition:
     leader: str | None
     inferred: bool
     evidence: list[Evidence] = field(default_factory=list)
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -100,6 +101,7 @@ class Rebalance:
     pause_seconds: float | None = None
     spike_seconds: float | None = None
     numbers: dict[str, float] = field(default_factory=dict)
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -118,6 +120,7 @@ class RebalanceMember:
     join_delay_seconds: float | None
     session_before: str | None
     session_after: str | None
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -135,6 +138,7 @@ class ClientState:
     started_at: int | None
     ended_at: int | None
     evidence: list[Evidence] = field(default_factory=list)
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -152,6 +156,7 @@ class MemberSession:
     ended_how: str  # left, expired, evicted, replaced, fenced, removed, open
     rebalances_caused: int
     member_seconds_stopped_caused: float
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -173,6 +178,7 @@ class Incident:
     outage_ids: list[str]
     instances: list[str] = field(default_factory=list)
     numbers: dict[str, float] = field(default_factory=dict)
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -290,6 +296,7 @@ class CoordinatorMove:
     loaded_at: int | None
     gap_seconds: float | None
     evidence: list[Evidence]
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -303,6 +310,7 @@ class OffsetExpiration:
     retention_seconds: float | None
     lost: bool
     evidence: list[Evidence]
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -317,6 +325,7 @@ class Divergence:
     expected: str
     observed: str
     evidence: list[Evidence]
+    final_at: int | None = None
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ def _gold(name: str, identifier: str, description: str, *columns: Column, owner:
     return Table("gold", name, description, (*head, *columns, RUN_ID), (identifier,), owner, owner)
 
 
+_FINAL = Column("final_at", INSTANT, "What comes later than this time of the logs can't change the row; null while what it tells is open.")
 _CAUSE = required("cause", TEXT, "What made the coordinator start it.", words.REBALANCE_CAUSES)
 _CONFIDENCE = required("confidence", SHARE, "How sure the cause is.", least=0, greatest=1)
 _ALTERNATIVES = required("alternatives", pa.map_(TEXT, SHARE), "Other causes that the model accepts, with their confidence.")
@@ -53,6 +54,7 @@ GOLD = [
         Column("leader", TEXT, "Member id of the leader."),
         required("inferred", FLAG, "No line states the change; it follows from others."),
         EVIDENCE_LINES,
+        _FINAL,
     ),
     _gold(
         "rebalances",
@@ -100,6 +102,7 @@ GOLD = [
         Column("pause_seconds", SECONDS, "RocketMQ: longest time for which one queue had no owner.", least=0),
         Column("spike_seconds", SECONDS, "RocketMQ: how many seconds' worth of messages may come at once afterwards.", least=0),
         Column("numbers", pa.map_(TEXT, SECONDS), "Timeouts in force and what was measured against them, by name; milliseconds."),
+        _FINAL,
     ),
     _gold(
         "rebalance_members",
@@ -116,6 +119,7 @@ GOLD = [
         Column("join_delay_seconds", SECONDS, "From the start of the rebalance to its JoinGroup.", least=0),
         Column("session_before", TEXT, "Member session that ended or went on."),
         Column("session_after", TEXT, "Member session that began or went on."),
+        _FINAL,
     ),
     _gold(
         "member_sessions",
@@ -131,6 +135,7 @@ GOLD = [
         required("ended_how", TEXT, "How it ended.", words.SESSION_ENDS),
         required("rebalances_caused", COUNT, "Rebalances that it caused.", least=0),
         required("member_seconds_stopped_caused", SECONDS, "Member-seconds of stopped consumption that it caused.", least=0),
+        _FINAL,
     ),
     _gold(
         "client_states",
@@ -144,6 +149,7 @@ GOLD = [
         Column("started_at", INSTANT, "When it began, on the coordinator's clock."),
         Column("ended_at", INSTANT, "When it ended; null while it lasts."),
         EVIDENCE_LINES,
+        _FINAL,
     ),
     _gold(
         "incidents",
@@ -163,6 +169,7 @@ GOLD = [
         required("outage_ids", TEXTS, "Its partition outages; its broker outages, where they left no partition without leader."),
         Column("instances", TEXTS, "Members that went and came back in it."),
         Column("numbers", pa.map_(TEXT, SECONDS), "What static membership would have avoided and saved, by name."),
+        _FINAL,
         owner=("cluster",),
     ),
     _gold(
@@ -265,6 +272,7 @@ GOLD = [
         Column("loaded_at", INSTANT, "When the new one had loaded it."),
         Column("gap_seconds", SECONDS, "Time without a coordinator.", least=0),
         EVIDENCE_LINES,
+        _FINAL,
     ),
     _gold(
         "offset_expirations",
@@ -276,6 +284,7 @@ GOLD = [
         Column("retention_seconds", SECONDS, "offsets.retention.minutes, in seconds.", least=0),
         required("lost", FLAG, "They are gone already."),
         EVIDENCE_LINES,
+        _FINAL,
     ),
     _gold(
         "allocation_changes",
@@ -333,6 +342,7 @@ GOLD = [
         required("expected", TEXT, "What the model expected."),
         required("observed", TEXT, "What the logs show."),
         EVIDENCE_LINES,
+        _FINAL,
     ),
     Table(
         "gold",

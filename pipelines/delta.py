@@ -118,10 +118,13 @@ def delete(spark: SparkSession, path: str, condition: str) -> None:
     spark.sql(f"DELETE FROM {table_at(path)} WHERE {condition}")  # noqa: S608 - made of literals
 
 
-def merge(changes: DataFrame, path: str, key: Sequence[str], columns: Sequence[str], action: str, delete: str) -> None:
-    """Insert, update or delete rows by key, as the column `action` says."""
+def merge(changes: DataFrame, path: str, key: Sequence[str], columns: Sequence[str], action: str, delete: str, where: str = "") -> None:
+    """Insert, update or delete rows by key, as the column `action` says.
+
+    `where` is what all stored rows with these keys meet, as SQL on the table `old`: Delta looks for them nowhere else.
+    """
     spark, view = changes.sparkSession, "groupscope_changes"
-    same = " AND ".join(f"old.{quoted(name)} = new.{quoted(name)}" for name in key)
+    same = " AND ".join([*(f"old.{quoted(name)} = new.{quoted(name)}" for name in key), *([where] if where else [])])
     sets = ", ".join(f"old.{quoted(name)} = new.{quoted(name)}" for name in columns)
     names, values = ", ".join(map(quoted, columns)), ", ".join(f"new.{quoted(name)}" for name in columns)
     changes.createOrReplaceTempView(view)

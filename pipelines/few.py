@@ -40,6 +40,10 @@ class Differing:
     def only_new(self) -> bool:
         return not self.gone.num_rows and not self.before.num_rows
 
+    def keys(self, table: Table) -> set[Key]:
+        """Keys of all rows that something is done to."""
+        return {*keys_of(table, self.rows), *keys_of(table, self.gone)}
+
     def replaced(self, table: Table) -> set[Key]:
         """Keys of stored rows that don't stay as they are."""
         return {*keys_of(table, self.gone), *keys_of(table, self.before)}

@@ -41,7 +41,6 @@ from pipelines.stages import (
     cluster_facts,
     cluster_outages,
     group_histories,
-    incidents_of,
     log_file_row,
     logs_end_of,
     name_files,
@@ -277,10 +276,9 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
     facts = cluster_facts(reading.cluster_events, cluster_of, ends, options.assume, reading.strays, sightings)
     readers: dict[str, Readers] = {}
     for group, batches in reading.store.groups():
-        for history in group_histories(group, batches, nodes, cluster_of, facts, readers):
+        for history in group_histories(group, batches, nodes, cluster_of, facts, options.limits, readers):
             for table in HISTORY_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
-            analysis.incidents.extend(incidents_of(history, options.limits))
     for told in rocket_histories(reading.rocket, cluster_of, rocket_ends_of(analysis.log_files), options.limits):
         for table in ROCKET_TABLES:
             getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(told, table))

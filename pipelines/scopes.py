@@ -1,4 +1,4 @@
-"""Which rows of a table are meant, said once: to Spark, and to Arrow where a table is read without Spark."""
+"""Which rows of a table are meant, said once: to Spark in SQL, and to Arrow where a table is read without Spark."""
 
 from __future__ import annotations
 
@@ -10,58 +10,88 @@ import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from pipelines.columns import INSTANT
+from pipelines.delta import quoted, text
+
+_OF = "\0"
+"""Stands before the name of a column, where the name of its table may come."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A condition on the columns of a table."""
+    """A condition on the columns of a table. `condition` is made by the functions below; ask for `sql`."""
 
-    column: Column
+    condition: str
     arrow: pc.Expression
 
+    def sql(self, table: str = "") -> str:
+        """The condition on a table of this name in the query, or on the only one there is."""
+        return self.condition.replace(_OF, f"{quoted(table)}." if table else "")
+
+    @property
+    def column(self) -> Column:
+        """The condition for data frames."""
+        return F.expr(self.sql())
+
     def __and__(self, other: Scope) -> Scope:
-        return Scope(self.column & other.column, self.arrow & other.arrow)
+        return Scope(f"({self.condition} AND {other.condition})", self.arrow & other.arrow)
 
     def __or__(self, other: Scope) -> Scope:
-        return Scope(self.column | other.column, self.arrow | other.arrow)
+        return Scope(f"({self.condition} OR {other.condition})", self.arrow | other.arrow)
 
     def __invert__(self) -> Scope:
         """All others. A row without a word is among others to Arrow, and neither to SQL: ask for null beside it."""
-        return Scope(~self.column, ~self.arrow)
+        return Scope(f"(NOT {self.condition})", ~self.arrow)
+
+
+def _named(name: str) -> str:
+    return _OF + quoted(name)
+
+
+def _is_in(value: str, words: list[str]) -> str:
+    return f"({value} IN ({', '.join(map(text, words))}))" if words else "FALSE"
 
 
 def nothing() -> Scope:
     """No row."""
-    return Scope(F.lit(False), pc.scalar(False))
+    return Scope("FALSE", pc.scalar(False))
 
 
 def among(name: str, values: Iterable[str]) -> Scope:
     """The column holds one of these words."""
     wanted = sorted(values)
-    return Scope(F.col(name).isin(wanted), pc.field(name).isin(pa.array(wanted, pa.string())))
+    return Scope(_is_in(_named(name), wanted), pc.field(name).isin(pa.array(wanted, pa.string())))
 
 
 def first_among(name: str, values: Iterable[str]) -> Scope:
     """The first word of a list is one of these."""
     wanted = sorted(values)
     padded = pc.list_slice(pc.field(name), 0, 1, return_fixed_size_list=True)  # an empty list has no first element to ask for
-    return Scope(F.get(name, F.lit(0)).isin(wanted), pc.list_element(padded, 0).isin(pa.array(wanted, pa.string())))
+    return Scope(_is_in(f"get({_named(name)}, 0)", wanted), pc.list_element(padded, 0).isin(pa.array(wanted, pa.string())))
 
 
 def equals(name: str, value: str) -> Scope:
     """The column holds this word."""
-    return Scope(F.col(name) == value, pc.field(name) == value)
+    return Scope(f"({_named(name)} = {text(value)})", pc.field(name) == value)
 
 
 def at_least(name: str, value: int) -> Scope:
     """The column is not smaller."""
-    return Scope(F.col(name) >= value, pc.field(name) >= value)
+    return Scope(f"({_named(name)} >= {value})", pc.field(name) >= value)
+
+
+def is_later(name: str, at: int) -> Scope:
+    """The column holds no time, or one after this one (microseconds)."""
+    moment = pc.scalar(pa.scalar(at, INSTANT))
+    later = f"({_named(name)} IS NULL OR {_named(name)} > timestamp_micros({at}))"
+    return Scope(later, pc.field(name).is_null() | (pc.field(name) > moment))
 
 
 def is_null(name: str) -> Scope:
     """The column holds nothing."""
-    return Scope(F.col(name).isNull(), pc.field(name).is_null())
+    return Scope(f"({_named(name)} IS NULL)", pc.field(name).is_null())
 
 
 def is_empty(name: str) -> Scope:
     """The column is a list without elements."""
-    return Scope(F.size(name) == 0, pc.list_value_length(pc.field(name)) == 0)
+    return Scope(f"(size({_named(name)}) = 0)", pc.list_value_length(pc.field(name)) == 0)

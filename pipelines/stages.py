@@ -13,16 +13,15 @@ import pyarrow as pa
 
 from models.cluster import ClusterFacts, learn
 from models.events import Event, Witness
-from models.incidents import Limits, find_incidents
+from models.incidents import Limits
+from models.kafka.history import GroupHistory
 from models.kafka.outages import Outages, outages_of
-from models.kafka.outages_incidents import goings_of, point_to_outages
 from models.kafka.outages_readers import READER_EVENTS, Readers
 from models.kafka.partitions_replay import PartitionStage, begin, finish
 from models.kafka.strays import Sighting, Sightings
-from models.replay import GroupHistory, GroupStage
+from models.replay import GroupStage
 from models.rocketmq.history import RocketHistory, history_of
 from models.rocketmq.parts import ROCKET_EVENTS
-from models.rows import Incident
 from parsers.files import Skipped, SourceFile
 from parsers.reader import ReadOptions
 from parsers.reports import report_row, skipped_report
@@ -41,6 +40,7 @@ HISTORY_TABLES = (
     "coordinator_moves",
     "offset_expirations",
     "divergences",
+    "incidents",
 )
 """Tables that the group stage fills; attributes of `GroupHistory` have the same names."""
 
@@ -147,6 +147,7 @@ def group_histories(
     node_of: Mapping[str, str],
     cluster_of: Callable[[str], str],
     facts: Mapping[str, ClusterFacts],
+    limits: Limits,
     readers: dict[str, Readers] | None = None,
 ) -> list[GroupHistory]:
     """Replay one group name, once for each cluster that has it. Batches hold its events in order.
@@ -163,20 +164,13 @@ def group_histories(
                 note_reader(readers, cluster, event)
             stage = stages.get(cluster)
             if stage is None:
-                stage = stages[cluster] = GroupStage(cluster, group, facts.get(cluster) or ClusterFacts(cluster))
+                stage = stages[cluster] = GroupStage(cluster, group, facts.get(cluster) or ClusterFacts(cluster), limits)
             stage.feed(event)
-    histories = [finished(stages[cluster]) for cluster in sorted(stages)]
+    histories = [stages[cluster].finish() for cluster in sorted(stages)]
     for history, cluster in zip(histories, sorted(stages), strict=True):
         if readers is not None:
             readers.setdefault(cluster, Readers()).note_rebalances(history.rebalances)
     return histories
-
-
-def finished(stage: GroupStage) -> GroupHistory:
-    """The history of a group that was told all of its events."""
-    history = stage.finish()
-    point_to_outages(history.rebalances, goings_of(stage.facts), history.coordinator_moves)
-    return history
 
 
 def note_reader(readers: dict[str, Readers], cluster: str, event: Event) -> None:
@@ -237,8 +231,3 @@ def rocket_histories(
     """RocketMQ's stage for every cluster among its events: the rows of one topic after the other."""
     for cluster, parts in store.clusters(cluster_of):
         yield from history_of(cluster, parts, logs_end.get(cluster, 0), limits)
-
-
-def incidents_of(history: GroupHistory, limits: Limits) -> list[Incident]:
-    """The incident stage for one group."""
-    return find_incidents(history.rebalances, limits, history.rebalance_members)

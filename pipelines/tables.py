@@ -9,38 +9,38 @@ in this process, and a table that is small as a whole is written anew: both cost
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable as Log
 from deltalake.exceptions import TableNotFoundError
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import MapType, StructType
+from pyspark.sql.types import StructType
 
 from pipelines import delta, few
 from pipelines.columns import INSTANT
+from pipelines.differences import ACTION, DELETE, INSERT, OLD, RUN_ID, UPDATE, Watch, changes_of, counted, difference, unstamped
 from pipelines.errors import TableMismatch, WarehouseBusy
 from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
 from pipelines.points import reached
 from pipelines.schemas import TABLES, Table
-from pipelines.scopes import Scope
+from pipelines.scopes import Scope, among
 from pipelines.uris import is_uri, warehouse_uri
 
 _log = logging.getLogger(__name__)
-RUN_ID = "run_id"
-_ACTION, _OLD = "_action", "_old"
-_INSERT, _UPDATE, _DELETE = "insert", "update", "delete"
+
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 _INDEXED = "delta.dataSkippingStatsColumns"
 _CHECK_NAME = "declared"
 _CHECK = f"delta.constraints.{_CHECK_NAME}"
+_FINAL = "final_at"
 _TRIES = 3
+_NAMED_MAX = 2_000
 KEEP_HOURS = 168
 """Files that no version names any more stay so long at least: a reader or a run under way may still need them."""
 
@@ -70,16 +70,6 @@ class Change:
 
     def __bool__(self) -> bool:
         return bool(self.inserted or self.updated or self.deleted)
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Whoever wants to know what a replacement changes: `told` gets what these columns hold in rows that change, before and after,
-    and beside it the least time (microseconds) in a column of such rows, None where one has none."""
-
-    columns: Sequence[str]
-    least: str
-    told: Callable[[Iterable[tuple[Any, ...]]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,27 +327,40 @@ class Warehouse:
             self._write_few(log, name, differing.rows, stamp, part)
         elif whole is not None:
             self._write_few(log, name, differing.rows, stamp, part, few.without(table, whole, differing.replaced(table)))
+        elif (named := _named(table, differing.keys(table), scope)) is not None:
+            self._write_few(log, name, differing.rows, stamp, part, instead=named)
         else:
-            rows_of = {_INSERT: differing.rows, _DELETE: differing.gone}
-            tagged = [part_.append_column(_ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
-            self._merge(table, self.spark.createDataFrame(pa.concat_tables(tagged)), stamp, part)
+            rows_of = {INSERT: differing.rows, DELETE: differing.gone}
+            tagged = [part_.append_column(ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
+            self._merge(table, self.spark.createDataFrame(pa.concat_tables(tagged)), stamp, part, scope)
         return change
 
-    def _write_few(self, log: Log | None, name: str, rows: pa.Table, stamp: Stamp, part: str, stay: pa.Table | None = None) -> None:
-        """Append rows of this run; or write them as one file with `stay`, the others of the table, which have their `run_id`."""
+    def _write_few(
+        self,
+        log: Log | None,
+        name: str,
+        rows: pa.Table,
+        stamp: Stamp,
+        part: str,
+        stay: pa.Table | None = None,
+        instead: Scope | None = None,
+    ) -> None:
+        """Append rows of this run; or write them as one file with `stay`, the others of the table, which have their `run_id`; or
+        `instead` of some that are there."""
         stamped = few.conformed(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
         whole = stamped if stay is None else pa.concat_tables([stay, stamped])
         if log is not None and self.latest(name) != log.version():
             raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too")
         # A plain overwrite would leave the table without its clustering.
-        how = {} if stay is None else {"replaceWhere": "true"}
+        where = "true" if stay is not None else instead.sql() if instead is not None else None
+        how = {} if where is None else {"replaceWhere": where}
         self._write(name, few.framed(self.spark, whole).coalesce(1), stamp, part, how)
 
     def _replace_many(
         self, name: str, rows: DataFrame, stamp: Stamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
     ) -> Change:
         table = TABLES[name]
-        wanted = rows.to(_without_run(table))
+        wanted = rows.to(unstamped(table))
         if self.is_empty(name):
             return Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
         present = self._within(name, scope)
@@ -365,11 +368,11 @@ class Warehouse:
             return Change()
         differing = difference(table, wanted, present, old=watch is not None).persist()
         try:
-            change = Change(*_counted(differing, (_INSERT, _UPDATE, _DELETE)))
+            change = Change(*counted(differing, (INSERT, UPDATE, DELETE)))
             if change and watch is not None:
-                watch.told(map(tuple, _changes(differing, watch).toLocalIterator()))
+                watch.told(map(tuple, changes_of(differing, watch).toLocalIterator()))
             if change:
-                self._apply(table, differing.drop(_OLD), change, stamp, part)
+                self._apply(table, differing.drop(OLD), change, stamp, part, scope)
         finally:
             differing.unpersist()
         return change
@@ -378,7 +381,7 @@ class Warehouse:
         """Append to an empty table; say how many rows."""
         if count is not None:
             if count:
-                self.append(name, rows, stamp, part)
+                self.append(name, _in_order_of_time(TABLES[name], rows) if count > few.ROWS else rows, stamp, part)
             return count
         held = rows.persist()
         try:
@@ -386,19 +389,20 @@ class Warehouse:
         finally:
             held.unpersist()
 
-    def _apply(self, table: Table, differing: DataFrame, change: Change, stamp: Stamp, part: str) -> None:
+    def _apply(self, table: Table, differing: DataFrame, change: Change, stamp: Stamp, part: str, scope: Scope | None) -> None:
         if not change.updated and not change.deleted:
-            self.append(table.name, differing.drop(_ACTION).withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part)
+            self.append(table.name, differing.drop(ACTION).withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part)
         else:
-            self._merge(table, differing, stamp, part)
+            self._merge(table, differing, stamp, part, scope)
 
-    def _merge(self, table: Table, differing: DataFrame, stamp: Stamp, part: str) -> None:
+    def _merge(self, table: Table, differing: DataFrame, stamp: Stamp, part: str, scope: Scope | None) -> None:
         changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
         path = self.path(table.name)
+        where = scope.sql("old") if scope is not None and _keys_hold(table) else ""
         self._in_transaction(
             f"{stamp.application}/{table.name}{part}",
             stamp.run_number,
-            lambda: delta.merge(changes, path, table.key, table.column_names, _ACTION, _DELETE),
+            lambda: delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where),
         )
         self._written.add(table.name)
 
@@ -413,45 +417,25 @@ class Warehouse:
             self.spark.conf.unset(_TXN_VERSION)
 
 
-def difference(table: Table, wanted: DataFrame, present: DataFrame, *, old: bool = False) -> DataFrame:
-    """What to do to `present` so that it equals `wanted`: columns of the table but `run_id`, and the action.
-
-    Rows are told apart by the table's key and compared by content, `run_id` left out. With `old` a column `_old` holds
-    the row as it was.
-    """
-    keys = [f"_key{index}" for index in range(len(table.key))]
-    columns = [name for name in table.column_names if name != RUN_ID]
-
-    def side(frame: DataFrame, name: str) -> DataFrame:
-        named = [F.col(key).alias(alias) for key, alias in zip(table.key, keys, strict=True)]
-        return frame.select(*named, F.struct(*map(F.col, columns)).alias(name))
-
-    both = side(wanted, "new").join(side(present, "old"), keys, "full_outer")
-    maps = {field.name for field in _without_run(table) if isinstance(field.dataType, MapType)}
-
-    def content(name: str) -> Column:
-        """Maps can't be compared, but their sorted entries can."""
-        return F.struct(*(F.array_sort(F.map_entries(f"{name}.{c}")) if c in maps else F.col(f"{name}.{c}") for c in columns))
-
-    action = (
-        F.when(F.col("old").isNull(), _INSERT)
-        .when(F.col("new").isNull(), _DELETE)
-        .when(~content("new").eqNullSafe(content("old")), _UPDATE)
-    )
-    row = F.coalesce("new", "old").alias("row")
-    kept = [F.col("old").alias(_OLD)] if old else []
-    return (
-        both.select(row, action.alias(_ACTION), *kept).where(F.col(_ACTION).isNotNull()).select("row.*", _ACTION, *([_OLD] if old else []))
-    )
+def _keys_hold(table: Table) -> bool:
+    """Keys are made of all that a scope of this table is about, so a row outside of one has none of the keys within it."""
+    return _FINAL in table.column_names
 
 
-def _changes(differing: DataFrame, watch: Watch) -> DataFrame:
-    """What a watch is told of, a row each."""
-    columns = [*watch.columns, watch.least]
-    before = differing.where(F.col(_OLD).isNotNull()).select(*(F.col(f"{_OLD}.{column}").alias(column) for column in columns))
-    at = F.unix_micros(watch.least)
-    least = F.when(F.count(at) == F.count(F.lit(1)), F.min(at)).alias(watch.least)
-    return differing.select(*columns).unionByName(before).groupBy(*watch.columns).agg(least)
+def _named(table: Table, keys: set[few.Key], scope: Scope | None) -> Scope | None:
+    """The rows of these keys, by their names; None where these are too many to be named. MERGE takes any number, and twice the time."""
+    if len(table.key) > 1 or len(keys) > _NAMED_MAX:
+        return None
+    named = among(table.key[0], {str(key) for (key,) in keys})
+    return named & scope if scope is not None and _keys_hold(table) else named
+
+
+def _in_order_of_time(table: Table, rows: DataFrame) -> DataFrame:
+    """Rows that are still to change, and the latest ones, in files of their own: runs that come write only those anew."""
+    if _FINAL not in table.column_names:
+        return rows
+    partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    return rows.repartitionByRange(partitions, F.col(_FINAL).asc_nulls_last())
 
 
 def _found(schema: StructType, version: int, properties: Mapping[str, str | None]) -> _Found:
@@ -486,12 +470,3 @@ def _log_of(path: str) -> Log | None:
         return Log(path)
     except TableNotFoundError:
         return None
-
-
-def _without_run(table: Table) -> StructType:
-    return StructType([field for field in table.spark_schema() if field.name != RUN_ID])
-
-
-def _counted(differing: DataFrame, actions: tuple[str, ...]) -> list[int]:
-    found = {row[_ACTION]: row["count"] for row in differing.groupBy(_ACTION).count().collect()}
-    return [found.get(action, 0) for action in actions]

@@ -34,9 +34,10 @@ class Interrupted(GroupStage):
 
     def feed(self, event: Event) -> None:
         if event.order_us > self.reached and self.draw.random() < 0.2:
-            resumed = GroupStage.resumed(self.cluster, self.group, self.facts, self.state())
+            resumed = GroupStage.resumed(self.cluster, self.group, self.facts, self.state(), self.limits)
             for name in GroupStage.__slots__:
-                setattr(self, name, getattr(resumed, name))
+                if name != "final":  # those rows are written by then
+                    setattr(self, name, getattr(resumed, name))
             Interrupted.times += 1
         super().feed(event)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from models.events import Event
 from models.kafka.acts import Act, Deed, int_field, names_field, text_field
 from models.kafka.classic import Draft, when
 from models.kafka.group import State
-from models.kafka.members import Roster
+from models.kafka.members import Member, Roster
 
 CLOCK_TOLERANCE_US = 60_000
 """How much later than the coordinator's line a client may log the request that caused it: two threads, two files."""
@@ -46,6 +46,13 @@ class GroupKnowledge:
     shared: set[str] = field(default_factory=set)  # client ids that several members of one generation have
     stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
     settings: dict[str, dict[str, int]] = field(default_factory=dict)  # actor -> its timeouts, as its log printed them
+
+    def forget(self, members: Iterable[Member], before: int) -> None:
+        """Drop what was learned of these members, and polls that were late before a time (microseconds)."""
+        for member in members:
+            self.first_generation.pop(member.member_id, None)
+        kept = {actor: [at for at in times if at >= before] for actor, times in self.stale_at.items()}
+        self.stale_at = {actor: times for actor, times in kept.items() if times}
 
 
 @dataclass

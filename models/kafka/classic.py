@@ -79,6 +79,16 @@ class Finding:
     event: Event
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The group's coordinator is another node. `left` is the line that sees it off, where there is one."""
+
+    from_node: str | None
+    to_node: str | None
+    left: Event | None
+    arrived: Event
+
+
 @overload
 def when(event: Event) -> int:
     """Of an event that is there it is always known."""
@@ -106,7 +116,7 @@ class ClassicReplay:
     drafts: list[Draft] = field(default_factory=list)
     changes: list[StateChange] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    moves: list[tuple[str | None, str | None, Event | None, Event]] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
     empty_since: Event | None = None
     deaths: list[tuple[Event | None, Event]] = field(default_factory=list)
     """Ends of the group: since when it was empty, where the logs show it, and the line that says that it is gone."""
@@ -189,7 +199,7 @@ class ClassicReplay:
             current = self.current
             if current is not None:
                 self._close(current, "coordinator_lost", self._unloaded or event)
-            self.moves.append((self.node, event.node, self._unloaded, event))
+            self.moves.append(Move(self.node, event.node, self._unloaded, event))
         self.node = event.node
         self._unloaded = None
 
@@ -303,7 +313,7 @@ class ClassicReplay:
         if current is not None:
             self._close(current, "coordinator_lost", self._unloaded or event)
         if self.node is not None and event.node is not None and event.node != self.node:
-            self.moves.append((self.node, event.node, self._unloaded, event))
+            self.moves.append(Move(self.node, event.node, self._unloaded, event))
         self.node = event.node or self.node
         self._unloaded = None
         self._loaded = event

@@ -6,7 +6,6 @@ membership manager are brought under the same three names.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -47,17 +46,28 @@ class _Stretch:
 
 
 @dataclass(slots=True)
+class _Lane:
+    """One client as one log shows it."""
+
+    number: int
+    """Logs of the client, in the order in which they name it first."""
+    stretches: list[_Stretch] = field(default_factory=list)
+    told: int = 0
+    """Stretches before these, whose rows are written."""
+
+
+@dataclass(slots=True)
 class ClientStates:
     """Follows the clients of one group, told apart by log and client id."""
 
-    _lanes: dict[tuple[str, str], list[_Stretch]] = field(default_factory=dict)
+    _lanes: dict[tuple[str, str], _Lane] = field(default_factory=dict)
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
         if event.client_id is None or not event.name.startswith("Client"):
             return
         at = when(event)
-        lane = self._lanes.setdefault((log_of(event.place.file), event.client_id), [])
+        lane = self._lane(log_of(event.place.file), event.client_id).stretches
         last = lane[-1] if lane else None
         if event.name == "ClientClosed":
             if last is not None and last.ended_at is None:
@@ -73,17 +83,27 @@ class ClientStates:
             last.ended_at = at = max(at, last.started_at)
         lane.append(_Stretch(state, at, event, event.member_id))
 
-    def rows(self, cluster: str, group: str, system: str, skews: Mapping[str, int]) -> Iterator[ClientState]:
-        """All stretches, on the coordinator's clock as far as the difference of each log's clock is known."""
-        logs: Counter[str] = Counter()
+    def _lane(self, log: str, client: str) -> _Lane:
+        found = self._lanes.get((log, client))
+        if found is None:
+            number = 1 + sum(other == client for _, other in self._lanes)
+            found = self._lanes[log, client] = _Lane(number)
+        return found
+
+    def rows(self, cluster: str, group: str, system: str, skews: Mapping[str, int], before: int | None = None) -> Iterator[ClientState]:
+        """Stretches, on the coordinator's clock as far as the difference of each log's clock is known.
+
+        All of them; or, once, those that a later one follows and that ended before a time.
+        """
         for (log, client), lane in sorted(self._lanes.items()):
             skew = skews.get(log, 0)
-            logs[client] += 1
-            for index, each in enumerate(lane):
+            index = 0
+            while index < len(lane.stretches) and (before is None or _is_past(lane.stretches, index, before + skew)):
+                each = lane.stretches[index]
                 yield ClientState(
                     cluster,
                     system,
-                    make_id("client state", cluster, group, client, logs[client], index),
+                    make_id("client state", cluster, group, client, lane.number, lane.told + index),
                     group,
                     client,
                     each.member_id,
@@ -93,3 +113,12 @@ class ClientStates:
                     each.ended_at - skew if each.ended_at is not None else None,
                     evidence([each.event]),
                 )
+                index += 1
+            if before is not None:
+                del lane.stretches[:index]
+                lane.told += index
+
+
+def _is_past(stretches: list[_Stretch], index: int, before: int) -> bool:
+    ended = stretches[index].ended_at
+    return index + 1 < len(stretches) and ended is not None and ended < before

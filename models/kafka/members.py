@@ -7,6 +7,7 @@ members, since 2.3) and a random UUID, so an id tells its owner even where no ot
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -73,6 +74,16 @@ class Roster:
             if member.instance_id:
                 self._instances[member.instance_id] = client_id
         return member
+
+    def forget(self, members: Iterable[Member]) -> None:
+        """Nothing will ask for these again. Lines that name them nevertheless make new ones."""
+        for member in members:
+            del self.members[member.member_id]
+
+    @property
+    def latest(self) -> frozenset[str]:
+        """The last member id of each client."""
+        return frozenset(self._current.values())
 
     def client_of(self, member_id: str | None, instance_id: str | None = None) -> str | None:
         """Client id of a member: as a line said it, else by its static instance, else as its id says."""

@@ -104,6 +104,12 @@ class Skews:
         while len(self._clients) > GENERATIONS_HELD_MAX:
             self._clients.pop(next(iter(self._clients)))
 
+    def forget(self, before: int) -> None:
+        """Drop lines that are too far from all that comes to be of one generation with it."""
+        self._coordinators = {key: event for key, event in self._coordinators.items() if when(event) >= before - FAR_US}
+        kept = {generation: [each for each in events if when(each) >= before - FAR_US] for generation, events in self._clients.items()}
+        self._clients = {generation: events for generation, events in kept.items() if events}
+
     def _bound(self, client: Event, coordinator: Event) -> None:
         key = (log_of(client.place.file), coordinator.node)
         bounds = self.bounds.setdefault(key, Bounds())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from models.causes import Cause
 from models.cluster import ClusterFacts
@@ -13,38 +12,28 @@ from models.ids import make_id
 from models.kafka.acts import Act, Deed
 from models.kafka.blockers import blockers
 from models.kafka.case import Case, GroupKnowledge, evidence_events
-from models.kafka.classic import ClassicReplay, when
+from models.kafka.classic import when
 from models.kafka.diagnosis import judge, trigger_text
+from models.kafka.history import GroupHistory
 from models.kafka.impact import Impact
-from models.kafka.members import Roster
+from models.kafka.members import Member, Roster
 from models.kafka.modern import EpochDraft, ModernReplay, settle_epochs
 from models.kafka.modern_diagnosis import judge_epoch
 from models.kafka.numbers import numbers_of
-from models.kafka.offsets_at_risk import expirations
 from models.kafka.opinions import Judgement, Settles
 from models.kafka.roots import root_cause
 from models.kafka.settling import settled_by
-from models.kafka.skew import Skews
 from models.rows import (
     Conformance,
-    CoordinatorMove,
-    Divergence,
-    GroupTransition,
     MemberSession,
     Person,
     Rebalance,
     RebalanceMember,
 )
 
-if TYPE_CHECKING:
-    from models.replay import GroupHistory
-
 US_PER_SECOND = 1_000_000
 
 SYSTEM = "kafka"
-
-RIVAL_MIN = 0.01
-"""Rivals less likely than this are not named."""
 
 SURE = 0.9
 """From this confidence on nothing needs to be settled."""
@@ -126,7 +115,7 @@ class HistoryWriter:
             acts.append(judgement.trigger)
         members_after = draft.members_after if draft.members_after is not None else (len(case.members_after) or None)
         members_before = draft.members_before if draft.members_before is not None else (len(case.members_before) or None)
-        alternatives = {o.cause.value: round(o.probability, 4) for o in judgement.opinions[1:] if o.probability >= RIVAL_MIN}
+        confidence, alternatives = judgement.shares()
         stopped = self.impact.of(case, _stopped(members_before, members_after, duration, delay))
         return Rebalance(
             cluster=self.cluster,
@@ -151,7 +140,7 @@ class HistoryWriter:
             outcome=draft.outcome,
             cause=best.cause.value,
             root_cause=root_cause(case, best.cause, best.acts),
-            confidence=round(min(best.probability, 0.99), 4),
+            confidence=confidence,
             alternatives=alternatives,
             settled_by=self._settled_by(case, judgement) if best.probability < SURE else None,
             offenders=offenders,
@@ -240,48 +229,42 @@ class HistoryWriter:
 
     # -- everything else ---------------------------------------------------------------------------------------
 
-    def write(self, history: GroupHistory, classic: ClassicReplay, modern: ModernReplay, known: GroupKnowledge) -> GroupHistory:
-        """Add the rows that need the whole history."""
-        for row in history.rebalances:
+    def still_open(self, rebalances: Iterable[Rebalance]) -> None:
+        """Say of rebalances that lasted when the logs ended how long that was at least."""
+        for row in rebalances:
             if row.outcome == "open":
                 row.at_least_seconds = seconds(row.started_at, self.logs_end)
+
+    def epochs(self, modern: ModernReplay, known: GroupKnowledge) -> Iterable[Rebalance]:
+        """Rebalances of the newer protocols. They are told when all is known that the logs say of them."""
         settle_epochs(modern)
         for ordinal, draft in enumerate(modern.drafts):
-            history.rebalances.append(self._epoch_row(modern, draft, ordinal, known))
-        history.rebalances.sort(key=lambda row: (row.started_at or row.joined_at or row.ended_at or 0, row.generation_before or 0))
-        history.group_transitions.extend(self._transitions(classic))
-        history.member_sessions.extend(self._sessions())
-        history.coordinator_moves.extend(self._moves(classic))
-        history.offset_expirations.extend(expirations(self.cluster, self.group, SYSTEM, self.facts, classic, modern))
-        history.divergences.extend(
-            Divergence(
-                self.cluster,
-                SYSTEM,
-                make_id("divergence", self.cluster, self.group, index),
-                self.group,
-                when(finding.event),
-                finding.expected,
-                finding.observed,
-                evidence([finding.event]),
-            )
-            for index, finding in enumerate(classic.findings)
-        )
-        return history
+            yield self._epoch_row(modern, draft, ordinal, known)
 
-    def clocks(self, skews: Skews) -> Iterable[Divergence]:
-        """Clients whose clock is not the coordinator's; what they say was put onto its clock."""
-        for (log, node), bounds in skews.proven():
-            lines = [event for pair in (bounds.lower_lines, bounds.upper_lines) if pair for event in pair]
-            yield Divergence(
+    def sessions(self, members: Iterable[Member]) -> Iterable[MemberSession]:
+        """What is known of these members from their first line to their last."""
+        for member in sorted(members, key=lambda m: (m.first_seen_at or 0, m.member_id)):
+            caused = self._caused.get(member.member_id, [])
+            yield MemberSession(
                 self.cluster,
                 SYSTEM,
-                make_id("skew", self.cluster, self.group, log, node),
+                make_id("session", self.cluster, self.group, member.member_id, member.first_seen_at),
                 self.group,
-                when(lines[0]),
-                f"the clock of node {node}",
-                f"{log} is {abs(bounds.skew) / US_PER_SECOND:.3f} s {'ahead' if bounds.skew > 0 else 'behind'}; its times were corrected",
-                evidence(lines),
+                member.member_id,
+                self.roster.person(member.member_id, None, None, "").client_id,
+                member.host,
+                member.instance_id,
+                member.first_seen_at,
+                member.last_seen_at,
+                member.ended_how,
+                len(caused),
+                sum(caused),
             )
+
+    def forget(self, members: Iterable[Member]) -> None:
+        """These members will not be told of again."""
+        for member in members:
+            self._caused.pop(member.member_id, None)
 
     def _epoch_row(self, modern: ModernReplay, draft: EpochDraft, ordinal: int, known: GroupKnowledge) -> Rebalance:
         verdict = judge_epoch(modern, draft, known, self.facts)
@@ -327,61 +310,6 @@ class HistoryWriter:
             evidence=evidence(draft.events),
             advice_id=verdict.cause.value,
         )
-
-    def _transitions(self, classic: ClassicReplay) -> Iterable[GroupTransition]:
-        for index, change in enumerate(classic.changes):
-            at = when(change.event)
-            yield GroupTransition(
-                self.cluster,
-                SYSTEM,
-                make_id("transition", self.cluster, self.group, index),
-                self.group,
-                change.before.value if change.before else None,
-                change.after.value,
-                None if change.inferred else at,
-                change.event.name,
-                change.generation,
-                change.member_count,
-                change.leader,
-                change.inferred,
-                evidence([change.event], inferred=change.inferred),
-            )
-
-    def _sessions(self) -> Iterable[MemberSession]:
-        for member in sorted(self.roster.members.values(), key=lambda m: (m.first_seen_at or 0, m.member_id)):
-            caused = self._caused.get(member.member_id, [])
-            yield MemberSession(
-                self.cluster,
-                SYSTEM,
-                make_id("session", self.cluster, self.group, member.member_id),
-                self.group,
-                member.member_id,
-                self.roster.person(member.member_id, None, None, "").client_id,
-                member.host,
-                member.instance_id,
-                member.first_seen_at,
-                member.last_seen_at,
-                member.ended_how,
-                len(caused),
-                sum(caused),
-            )
-
-    def _moves(self, classic: ClassicReplay) -> Iterable[CoordinatorMove]:
-        for index, (old, new, left, arrived) in enumerate(classic.moves):
-            partition = arrived.partition if arrived.partition is not None else self.facts.partition_of(self.group)
-            yield CoordinatorMove(
-                self.cluster,
-                SYSTEM,
-                make_id("move", self.cluster, self.group, index),
-                self.group,
-                partition,
-                old,
-                new,
-                when(left),
-                when(arrived),
-                seconds(when(left), when(arrived)),
-                evidence([event for event in (left, arrived) if event is not None]),
-            )
 
 
 def _unique(case: Case, acts: Iterable[Act]) -> list[Act]:

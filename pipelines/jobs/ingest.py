@@ -22,13 +22,14 @@ from parsers.reports import whole_report
 from parsers.resume import Start, checkpoint_parts
 from pipelines import scopes
 from pipelines.clusters import ClusterNames
+from pipelines.differences import Watch
 from pipelines.jobs.files import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ledger import Plan
 from pipelines.jobs.states import FILE, State, file_report, file_state, parse_states, state_rows
 from pipelines.schemas import without_run
 from pipelines.scopes import Scope
 from pipelines.stages import log_file_row, name_files, refused_row
-from pipelines.tables import Change, Stamp, Warehouse, Watch
+from pipelines.tables import Change, Stamp, Warehouse
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
 from pipelines.transforms.kept import Kept, kept_rows

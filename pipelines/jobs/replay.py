@@ -2,12 +2,13 @@
 
 A group's rows rest on its own events and on the facts of its cluster. So where the facts are as they were, only groups
 with changed records are replayed, and those whose last rebalance is open: how long that has lasted, the end of the logs says.
-A group with many events is replayed from the last of its stored states on that still holds (`jobs/snapshots.py`).
+A group with many events is replayed from the last of its stored states on that still holds (`jobs/snapshots.py`); its rows
+that were final by then stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -176,25 +177,25 @@ class _Replay:
         groups = self.groups = self._groups()
         if not self.whole and not groups:
             return
-        wanted = _of_groups(self.whole, groups, partial(among, "group"))
         rules, redaction = self.options.snapshots, self.options.redaction
         self.snapshots = look(self.warehouse, self.touched, facts, rules, groups, self.whole)
         if redaction is not None:  # a state would have to hold the names that are hidden, and those of before go
             self.snapshots = Snapshots(stored=self.snapshots.stored)
         replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
-        source = events.where(wanted.column)
+        source = events.where(self.snapshots.later("order_at", groups, self.whole, partial(among, "group")).column)
         if self.snapshots.chosen:
             source = resumed_at(source, self.snapshots.rows(self.warehouse))
         stage = self._stage(replayed(source, replay, self._partitions()), STAGE_TABLES)
         self.taken = stage.pop(SNAPSHOTS)
         for table, rows in stage.items():
-            of_stage = wanted
+            names = partial(first_among, "groups") if table == "incidents" else partial(among, "group")
+            of_stage = self.snapshots.later("final_at", groups, self.whole, names)
             if table == "incidents":  # those of outages name no rebalance
-                of_stage = _of_groups(self.whole, groups, partial(first_among, "groups")) & is_empty("outage_ids") & equals("system", KAFKA)
+                of_stage = of_stage & is_empty("outage_ids") & equals("system", KAFKA)
             elif table == "rebalances":
-                of_stage = wanted & equals("system", KAFKA)
+                of_stage = of_stage & equals("system", KAFKA)
             elif table == "divergences":  # those of brokers' clocks are of no group
-                of_stage = wanted & ~is_null("group")
+                of_stage = of_stage & ~is_null("group")
             self._take(table, rows, of_stage)
 
     def _stage(self, tagged: DataFrame, tables: tuple[str, ...]) -> dict[str, Rows]:
@@ -323,14 +324,6 @@ class Rows:
 def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, Rows]:
     rows = {table: tagged_rows(tagged, table, "table") for table in tables}
     return {table: Rows(own.num_rows, few=own) for table, own in rows.items()}
-
-
-def _of_groups(whole: set[str], groups: Mapping[str, set[str]], names: Callable[[set[str]], Scope]) -> Scope:
-    """Rows of whole clusters, and of some groups of others."""
-    wanted = among("cluster", whole)
-    for cluster, some in sorted(groups.items()):
-        wanted = wanted | (equals("cluster", cluster) & names(some))
-    return wanted
 
 
 def _without_end(facts: ClusterFacts) -> dict[str, Any]:

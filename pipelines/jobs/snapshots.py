@@ -8,7 +8,7 @@ rows are those of a replay from the beginning; only the way to them is shorter.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -27,6 +27,9 @@ from pipelines.transforms.snapshots import SNAPSHOTS, Boundary, SnapshotRules
 from pipelines.versions import catalogue_version, fingerprint_of, model_version
 
 _US_PER_SECOND = 1_000_000
+_STEPS = 4
+"""Boundaries move by this part of their lag."""
+
 _KEY = "group_snapshot_id"
 _TOLD = (_KEY, "cluster", "group", "upto_at", "facts_until_at", "facts", "catalogue_version", "model_version")
 
@@ -55,6 +58,24 @@ class Snapshots:
         """The chosen rows. They may be large, so they stay with Spark."""
         keys = pa.table({_KEY: pa.array(sorted(each.key for each in self.chosen.values()), pa.string())})
         return warehouse.read(SNAPSHOTS).join(F.broadcast(few.framed(warehouse.spark, keys)), _KEY, "left_semi")
+
+    def later(self, time: str, groups: Mapping[str, set[str]], whole: Iterable[str], names: Callable[[set[str]], Scope]) -> Scope:
+        """Rows of these groups, and of all groups of `whole` clusters; where a group goes on from a state, only those whose `time`
+        is later than it, or not known. `names` are the rows of some groups."""
+        found, resumed = scopes.nothing(), dict[tuple[str, int], set[str]]()
+        for each in self.chosen.values():
+            resumed.setdefault((each.cluster, each.upto), set()).add(each.group)
+        for (cluster, upto), some in sorted(resumed.items()):
+            found = found | (scopes.equals("cluster", cluster) & names(some) & scopes.is_later(time, upto))
+        for cluster in sorted(set(whole)):
+            own = scopes.equals("cluster", cluster)
+            found = found | (own & ~names(self._resumed(cluster)) if self._resumed(cluster) else own)
+        for cluster in sorted(groups.keys() - set(whole)):
+            found = found | (scopes.equals("cluster", cluster) & names(groups[cluster] - self._resumed(cluster)))
+        return found
+
+    def _resumed(self, cluster: str) -> set[str]:
+        return {group for name, group in self.chosen if name == cluster}
 
     def replaced(self, taken: pa.Table, groups: Mapping[str, set[str]], whole: Iterable[str]) -> Scope:
         """Stored rows that go, or that others take the place of: `taken` are new ones, of groups that were replayed.
@@ -133,12 +154,16 @@ def _stored(row: Mapping[str, Any], upto: int, until: int, touched: Touched, min
 
 
 def _boundaries(facts: ClusterFacts, rules: SnapshotRules) -> list[Boundary]:
-    """A rebalance is judged when it is so long over that nothing of the cluster that came later is asked for."""
+    """Times that many runs have in common, so that a state is not taken anew by each of them.
+
+    A rebalance is judged when it is so long over that nothing of the cluster that came later is asked for.
+    """
     if facts.logs_end is None:
         return []
     found = []
     for lag in rules.lags_seconds:
-        upto = facts.logs_end - int(lag * _US_PER_SECOND)
+        step = max(int(lag * _US_PER_SECOND) // _STEPS, 1)
+        upto = facts.logs_end // step * step - _STEPS * step
         until = upto + SETTLE_US
         found.append(Boundary(upto, until, fingerprint_of(facts.known_until(until)), catalogue_version(), model_version()))
     return found

@@ -33,14 +33,11 @@ from parsers.schema import EVENT_SCHEMA
 from pipelines.rocket_store import RocketStore
 from pipelines.rows import events_of, to_batch
 from pipelines.schemas import TABLES
-from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, cluster_outages, finished, incidents_of, rocket_histories
+from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, cluster_outages, rocket_histories
 from pipelines.store import EventStore
 from pipelines.transforms.snapshots import SNAPSHOTS, STATE, Boundary, SnapshotRules, Taking, with_state
 
-GROUP_TABLES = (*HISTORY_TABLES, "incidents")
-"""Tables whose rows come from replaying groups."""
-
-STAGE_TABLES = (*GROUP_TABLES, SNAPSHOTS)
+STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
 """All that replaying groups gives."""
 
 ROWS_AT_ONCE = 500
@@ -66,19 +63,18 @@ class GroupReplay:
     def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Rows:
         facts = self.facts.get(cluster) or ClusterFacts(cluster)
         state, events = with_state(batches)
-        stage = None if state is None else GroupStage.resumed(cluster, group, facts, state)
+        stage = None if state is None else GroupStage.resumed(cluster, group, facts, state, self.limits)
         taking = Taking(cluster, group, self.boundaries.get(cluster, ()), self.rules)
         for batch in _opened(events, self.redaction):
             for event in events_of(batch, self.node_of):
                 if event.name not in ROCKET_EVENTS:
-                    stage = stage or GroupStage(cluster, group, facts)
+                    stage = stage or GroupStage(cluster, group, facts, self.limits)
                     taking.feed(stage, event)
         if stage is None:
             return {}
         taking.end(stage)
-        history = finished(stage)
-        rows = {table: getattr(history, table) for table in HISTORY_TABLES}
-        return rows | {"incidents": incidents_of(history, self.limits), SNAPSHOTS: taking.taken}
+        history = stage.finish()
+        return {table: getattr(history, table) for table in HISTORY_TABLES} | {SNAPSHOTS: taking.taken}
 
 
 def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:

@@ -18,21 +18,21 @@ SNAPSHOTS = "group_snapshots"
 STATE = "state"
 _UPTO = "_upto_at"
 
-ROWS_MAX = 200_000
-"""A group with more rows than this is replayed from its beginning: its state would be as large as they are."""
+ROWS_MAX = 20_000
+"""A group with more rows that are not final is replayed from an earlier state: this one would be as large as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRules:
-    """When states are taken: after so many events of a group, where they are so many times its rows, and so long (seconds)
-    before the end of a cluster's logs.
+    """When states are taken: after so many events of a group, where they are so many times its rows that are not final, and
+    so long (seconds) before the end of a cluster's logs.
 
-    A state holds the rows, so where each event makes one it is neither smaller nor quicker to read than the events. Files of
-    one time come in one batch or in some that follow each other, so what is a quarter of an hour old is seldom added to; what
-    ships once a day adds to the day before.
+    A state holds rows that are not final, so while each event makes one it is neither smaller nor quicker to read than the
+    events. Files of one time come in one batch or in some that follow each other, so what is a quarter of an hour old is seldom
+    added to; what ships once a day adds to the day before.
     """
 
-    events: int = 5_000
+    events: int = 500
     events_per_row: float = 4.0
     lags_seconds: tuple[float, ...] = (900.0, 86_400.0)
 
@@ -92,13 +92,14 @@ class Taking:
             self._take(stage, self._due.popleft())
 
     def _take(self, stage: GroupStage, boundary: Boundary) -> None:
+        stage.catch_up(boundary.upto)  # as if the next event came now
         rules, rows = self.rules, stage.row_count
         if not self._fed or self._fed < rules.events or rows > ROWS_MAX or stage.event_count < rules.events_per_row * rows:
             return
         self._fed = 0
-        key = make_id("state", self.cluster, self.group, stage.reached)
+        key = make_id("state", self.cluster, self.group, boundary.upto)
         told = (boundary.facts_until, boundary.facts, stage.state(), boundary.catalogue_version, boundary.model_version)
-        self.taken.append(GroupSnapshot(self.cluster, key, self.group, stage.reached, *told))
+        self.taken.append(GroupSnapshot(self.cluster, key, self.group, boundary.upto, *told))
 
 
 def resumed_at(events: DataFrame, snapshots: DataFrame) -> DataFrame:

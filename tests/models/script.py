@@ -13,7 +13,8 @@ from pathlib import Path
 
 from models.cluster import CLUSTER_EVENTS, learn
 from models.events import COMMON_FIELDS, EVENTS, Event, Place
-from models.replay import GroupHistory, replay_group
+from models.kafka.history import GroupHistory
+from models.replay import replay_group
 from models.rows import Person
 
 GROUP = "orders"

@@ -13,7 +13,8 @@ from models.cluster import learn, partition_for
 from models.events import EVENTS, Event, Place, Witness
 from models.incidents import find_incidents
 from models.kafka.group import VALID_PREVIOUS, Group, State, move
-from models.replay import GroupHistory, replay_group
+from models.kafka.history import GroupHistory
+from models.replay import replay_group
 
 GROUP = "g"
 MEMBERS = [

@@ -67,8 +67,8 @@ def test_what_is_equal_is_not_written_again(before: dict[str, Any], after: dict[
 def test_a_slice_is_replaced_however_many_rows_there_are(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
+    from pipelines.differences import Watch
     from pipelines.scopes import equals
-    from pipelines.tables import Watch
 
     place = warehouse(NAME)
     clients = ["same", "changed", "gone"]
@@ -130,6 +130,7 @@ def test_a_condition_means_the_same_to_spark_and_to_arrow(spark: SparkSession) -
             "name": pa.array(["a", "b", "c", None, "a"]),
             "place": pa.array([1, 2, None, 4, 5]),
             "list": pa.array([["x", "y"], [], None, ["y"], [None]], pa.list_(pa.string())),
+            "final_at": pa.array([10, None, 11, 9, None], pa.timestamp("us", tz="UTC")),
         }
     )
     conditions: list[Scope] = [
@@ -144,11 +145,15 @@ def test_a_condition_means_the_same_to_spark_and_to_arrow(spark: SparkSession) -
         scopes.is_null("name") | scopes.is_null("place"),
         ~scopes.is_null("list") & ~scopes.is_empty("list"),
         scopes.is_empty("list"),
+        scopes.is_later("final_at", 10),
+        scopes.equals("name", "a") & scopes.is_later("final_at", 10),
+        scopes.equals("name", "it's a\\b, $${c}"),
     ]
     everything = spark.createDataFrame(rows)
     for condition in conditions:
         by_spark = everything.where(condition.column).toArrow().to_pylist()
         assert rows.filter(condition.arrow).to_pylist() == by_spark, str(condition.arrow)
+        assert everything.alias("old").where(condition.sql("old")).toArrow().to_pylist() == by_spark
 
 
 @pytest.mark.spark

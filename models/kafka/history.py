@@ -1,0 +1,40 @@
+"""What a replay says of one group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+from models.rows import (
+    ClientState,
+    CoordinatorMove,
+    Divergence,
+    GroupTransition,
+    Incident,
+    MemberSession,
+    OffsetExpiration,
+    Rebalance,
+    RebalanceMember,
+)
+
+
+@dataclass(slots=True)
+class GroupHistory:
+    """The rows of one group, by table."""
+
+    rebalances: list[Rebalance] = field(default_factory=list)
+    rebalance_members: list[RebalanceMember] = field(default_factory=list)
+    group_transitions: list[GroupTransition] = field(default_factory=list)
+    member_sessions: list[MemberSession] = field(default_factory=list)
+    client_states: list[ClientState] = field(default_factory=list)
+    coordinator_moves: list[CoordinatorMove] = field(default_factory=list)
+    offset_expirations: list[OffsetExpiration] = field(default_factory=list)
+    divergences: list[Divergence] = field(default_factory=list)
+    incidents: list[Incident] = field(default_factory=list)
+
+    def take(self, other: GroupHistory, final_at: int | None = None) -> None:
+        """Add the rows of another one, and say of them when they were final, if they are."""
+        for table in fields(other):
+            rows = getattr(other, table.name)
+            for row in rows:
+                row.final_at = final_at
+            getattr(self, table.name).extend(rows)

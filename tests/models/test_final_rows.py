@@ -1,0 +1,112 @@
+"""Rows that are final leave the replay, and nothing that is later than they say changes them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.cluster import ClusterFacts
+from models.events import Event, Place, Witness
+from models.kafka.history import GroupHistory
+from models.replay import GroupStage, replay_group
+from models.rows import Rebalance
+
+US = 1_000_000
+FACTS = ClusterFacts("c")
+
+
+def line(name: str, second: int, **values: object) -> Event:
+    at = second * US
+    fixed = {name: values.pop(name) for name in ("generation", "member_id", "node") if name in values}
+    place = Place("server.log", second + 1, second)
+    return Event(name, at, at, place, Witness.COORDINATOR, group="g", fields=values, **{"node": "1", **fixed})  # type: ignore[arg-type]
+
+
+def rebalance(second: int, generation: int, member: str, node: str) -> list[Event]:
+    """A member joins, or one that was there is gone, turn by turn."""
+    goes = generation % 2 == 1
+    told = {"reason_id": "heartbeat_expiration" if goes else "new_member", "reason_member_id": member}
+    return [
+        *([line("MemberExpired", second, member_id=member, node=node)] if goes else []),
+        line("RebalanceStarted", second, generation=generation, node=node, **told),
+        line("GenerationStarted", second + 1, generation=generation + 1, member_count=2, node=node),
+        line("AssignmentReceived", second + 2, generation=generation + 1, member_id=f"leader-{generation // 2}", member_count=2, node=node),
+    ]
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> list[Event]:
+    """Rebalances, some close to each other and some not, with members that stay or change, and coordinators that move."""
+    events, second = [], 10
+    for generation, gap in enumerate(draw(st.lists(st.sampled_from([5, 90, 125, 400, 700, 5_000, 100_000]), min_size=1, max_size=9)), 1):
+        member = f"m-{draw(st.integers(0, 2))}"
+        events += rebalance(second, generation, member, draw(st.sampled_from("112")))
+        second += 2 + gap
+    return events
+
+
+def all_rows(history: GroupHistory) -> list[tuple[str, object]]:
+    return [(table.name, row) for table in fields(history) for row in getattr(history, table.name)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(stories())
+def test_what_comes_later_than_a_row_says_does_not_change_it(events: list[Event]) -> None:
+    whole = all_rows(replay_group("c", "g", events, FACTS))
+    for count in range(1, len(events)):
+        following = events[count].order_us
+        for table, row in all_rows(replay_group("c", "g", events[:count], FACTS)):
+            if row.final_at is not None and row.final_at < following:  # type: ignore[attr-defined]
+                assert (table, row) in whole
+
+
+@settings(max_examples=60, deadline=None)
+@given(stories())
+def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_taken(events: list[Event]) -> None:
+    whole = all_rows(replay_group("c", "g", events, FACTS))
+    for count in range(1, len(events)):
+        upto = events[count].order_us - 1
+        if upto < events[count - 1].order_us:
+            continue
+        stage = GroupStage("c", "g", FACTS)
+        for event in events[:count]:
+            stage.feed(event)
+        stage.catch_up(upto)
+        resumed = GroupStage.resumed("c", "g", FACTS, stage.state())
+        for event in events[count:]:
+            resumed.feed(event)
+        told = all_rows(resumed.finish())
+        later = [(table, row) for table, row in whole if row.final_at is None or row.final_at > upto]  # type: ignore[attr-defined]
+        assert sorted(map(repr, told)) == sorted(map(repr, later))
+
+
+def test_a_state_is_as_large_as_what_is_open() -> None:
+    stage = GroupStage("c", "g", FACTS)
+    sizes = []
+    for generation in range(1, 200):
+        for event in rebalance(generation * 2_000, generation, f"m-{generation}", "1"):
+            stage.feed(event)
+        stage.catch_up((generation + 1) * 2_000 * US - 1)
+        sizes.append(len(stage.state()))
+    assert sizes[-1] < 3 * sizes[10]
+    assert stage.row_count < 5
+    rows = stage.finish()
+    assert len(rows.rebalances) == len(rows.incidents) == 199
+    assert len(rows.member_sessions) == 299  # of two rebalances one has a new leader
+
+
+def final_of(row: Rebalance) -> int:
+    assert row.final_at is not None
+    return row.final_at // US
+
+
+def test_the_rebalances_of_an_episode_are_final_together_ten_minutes_after_the_last() -> None:
+    events = [*rebalance(100, 1, "m-1", "1"), *rebalance(160, 2, "m-2", "1"), *rebalance(2_000, 3, "m-1", "1")]
+    assert [final_of(row) for row in replay_group("c", "g", events, FACTS).rebalances] == [762, 762, 2602]
+
+
+def test_while_a_rebalance_is_open_its_row_is_not_final() -> None:
+    *_, last = replay_group("c", "g", [*rebalance(100, 1, "m-1", "1"), *rebalance(2_000, 2, "m-2", "1")[:-1]], FACTS).rebalances
+    assert (last.outcome, last.final_at) == ("open", None)
