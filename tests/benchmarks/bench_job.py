@@ -22,12 +22,14 @@ from typing import Any
 
 from pipelines.jobs.run import RunOptions, RunOutcome, run
 from pipelines.session import get_session
+from tests.benchmarks.bench_cli import tell
 from tests.benchmarks.bench_parse import RELEVANT_SHARE, Maker
 
 FILE_BYTES = 256 << 20
 MORE_BYTES = 1 << 20
 TO_SILVER = ("open", "ingest", "check_silver")
 TO_GOLD = (*TO_SILVER, "replay", "check_gold", "write", "record")
+QUESTIONS = (["offenders"], ["rebalances", "--group", "orders-7"], ["timeline", "--group", "orders-7"])
 TARGETS = {"silver": 2.5, "gold": 4.0, "nothing new": 3.0}
 
 
@@ -95,11 +97,15 @@ def main() -> None:
             file.write(next(maker.blocks(MORE_BYTES))[:MORE_BYTES])
         taken, more = timed(lambda: job(folder / "logs", folder / "warehouse"))
         shutil.copy(folder / "logs" / "server.log.more", folder / "few" / "server.log.more")
-        small, _ = timed(lambda: job(folder / "few", folder / "empty"))
-        print(f"1 MB more: {taken:.1f} s, {taken / small:.2f} times as on an empty warehouse {json.dumps(more.timings)}")
+        small, other = timed(lambda: job(folder / "few", folder / "empty"))
+        counts = f"{more.counts['groups_replayed']} groups, {more.counts['groups_resumed']} from states"
+        print(f"1 MB more: {taken:.1f} s ({counts}), {taken / small:.2f} times as on an empty warehouse (target 1.3)")
+        print(f"  {json.dumps(more.timings)}\n  {json.dumps(other.timings)}", flush=True)
         nothing, unchanged = timed(lambda: job(folder / "logs", folder / "warehouse"))
         print(f"nothing new: {nothing:.2f} s, without Spark: {unchanged.spared} (target {TARGETS['nothing new']})")
         session.stop()
+        for question in QUESTIONS:
+            tell(f"{' '.join(question)} --warehouse", [*question, "--warehouse", str(folder / "warehouse")], 3)
         usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         print(f"peak memory: driver's Python {usage[0] / 1000:.0f} MB, largest of its children (JVM, workers) {usage[1] / 1000:.0f} MB")
 

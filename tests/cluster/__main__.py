@@ -1,4 +1,4 @@
-"""`python -m tests.cluster`: the tests that start a cluster of several JVMs, which takes a few minutes."""
+"""`python -m tests.cluster`: the tests that start a cluster of several JVMs, and others that take a minute of Spark each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+OTHERS = ("pipelines/test_connect.py", "pipelines/test_spark_files.py")
+
 if __name__ == "__main__":
     os.environ["GROUPSCOPE_CLUSTER"] = "1"
-    raise SystemExit(pytest.main(["-q", "-rs", str(Path(__file__).parent)]))
+    here = Path(__file__).parent
+    raise SystemExit(pytest.main(["-q", "-rs", str(here), *(str(here.parent / other) for other in OTHERS)]))

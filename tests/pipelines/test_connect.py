@@ -60,6 +60,7 @@ def test_the_rows_are_those_of_a_classic_session(remote: str, published: Site, h
     }
 
 
+@pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="a minute of Spark for one more way in: python -m tests.cluster")
 def test_what_only_the_server_can_open_is_read_there(remote: str, mounted: Path, published: Site, tmp_path: Path) -> None:
     shutil.copytree(published.logs, mounted, dirs_exist_ok=True)
     site = Site(tmp_path)
