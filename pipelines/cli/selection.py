@@ -52,6 +52,8 @@ class Selected:
         for key in CONTRACT:
             rows: Iterable[Any] = getattr(analysis, key)
             if (wanted or since is not None or until is not None) and key not in _OF_FILES:
+                narrowed = getattr(rows, "about", None)  # tables pass over most of the others before they become rows
+                rows = rows if narrowed is None else narrowed(wanted, *_TIMES.get(key, ((), ())), since, until)
                 rows = Filtered(rows, _test(key, wanted, since, until))
             setattr(self, key, rows)
         # Told apart by the rebalances that they belong to, which are selected.
@@ -81,7 +83,11 @@ def last_record_at(analysis: Any) -> int | None:
 
 
 def known_groups(analysis: Any) -> set[str]:
+    """The groups that an analysis, or a warehouse, tells of."""
     keys = ("rebalances", "timeline", "members", "offsets_at_risk", "allocation_changes")
+    asked = getattr(analysis, "known_groups", None)
+    if asked is not None:
+        return set(asked(keys))
     return {group for key in keys for row in getattr(analysis, key) if (group := column(row, "group"))}
 
 

@@ -5,7 +5,7 @@ Tables are opened at the versions that the last published run wrote down, so a r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +25,28 @@ _WITH_ROWS = frozenset(ROW_TABLES.values())
 class Stored:
     """Rows of one table; can be gone through more than once, and are read batch by batch."""
 
-    def __init__(self, warehouse: Warehouse, table: str) -> None:
+    def __init__(self, warehouse: Warehouse, table: str, where: str = "") -> None:
         self._warehouse = warehouse
         self._table = table
+        self._where = where
 
     def __iter__(self) -> Iterator[Any]:
-        for batch in self._warehouse.batches(self._table):
+        for batch in self._warehouse.batches(self._table, self._where):
             yield from rows_of(self._table, batch)
+
+    def about(self, groups: Iterable[str], starts: Sequence[str], ends: Sequence[str], since: int | None, until: int | None) -> Stored:
+        """At least the rows of these groups, or of none, that reach into a stretch of time (microseconds, both ends belong to it).
+
+        `starts` and `ends` are the columns of which the first that is known says when a row begins and ends.
+        """
+        named = TABLES[self._table].column_names
+        words = ", ".join(map(_text, sorted(groups)))
+        met = [f'("group" is null or "group" in ({words}))'] if words and "group" in named else []
+        if until is not None and starts:
+            met.append(f"{_first([*starts, *ends])} <= {_moment(until)}")
+        if since is not None and ends:
+            met.append(f"({_first(ends)} is null or {_first(ends)} >= {_moment(since)})")
+        return Stored(self._warehouse, self._table, " and ".join(met))
 
 
 class Warehouse:
@@ -60,8 +75,15 @@ class Warehouse:
 
         return layouts_of(Stored(self, "partition_placements"), Stored(self, "brokers"))
 
-    def batches(self, table: str) -> Iterator[pa.RecordBatch]:
-        """A table as it was published, in its declared types, in the order of its key."""
+    def known_groups(self, keys: Iterable[str]) -> set[str]:
+        """The groups that the tables of these keys name."""
+        found: set[str] = set()
+        for table in (CONTRACT.get(key, key) for key in keys):
+            found.update(self._texts(table, f'select distinct "group" from {table}'))  # noqa: S608 - declared names
+        return found
+
+    def batches(self, table: str, where: str = "") -> Iterator[pa.RecordBatch]:
+        """A table as it was published, in its declared types, in the order of its key; those rows of it that meet an SQL condition."""
         import pyarrow as pa
         from deltalake import QueryBuilder
 
@@ -73,19 +95,27 @@ class Warehouse:
         wanted = declared.arrow_schema()
         columns = ", ".join(f'"{name}"' for name in wanted.names if name in present)
         order = ", ".join(f'"{name}"' for name in _order(table) if name in present)
-        query = QueryBuilder().register("stored", stored).execute(f"select {columns} from stored order by {order}")  # noqa: S608 - declared names
-        for found in query:
-            yield _as_declared(pa.record_batch(found), wanted)
+        query = (
+            QueryBuilder()
+            .register("stored", stored)
+            .execute(
+                f"select {columns} from stored {'where ' + where if where else ''} order by {order}"  # noqa: S608 - declared names
+            )
+        )
+        for found in pa.RecordBatchReader.from_stream(query):
+            yield _as_declared(found, wanted)
 
     def names(self, sql: str) -> list[str]:
         """The texts that a query over `rebalances`, as published, gives in its only column."""
+        return self._texts("rebalances", sql)
+
+    def _texts(self, table: str, sql: str) -> list[str]:
         from deltalake import QueryBuilder
 
-        table = TABLES["rebalances"]
-        if table.name not in self.versions:
+        if table not in self.versions:
             return []
-        stored = open_table(f"{self.uri}/{table.path}", version=self.versions[table.name])
-        found = _plain_table(QueryBuilder().register(table.name, stored).execute(sql).read_all())
+        stored = open_table(f"{self.uri}/{TABLES[table].path}", version=self.versions[table])
+        found = _plain_table(QueryBuilder().register(table, stored).execute(sql).read_all())
         return [name for name in found.column(0).to_pylist() if name]
 
     def record_at(self, file: str, line: int) -> pa.RecordBatch | None:
@@ -99,7 +129,7 @@ class Warehouse:
         stored = open_table(f"{self.uri}/{declared.path}", version=self.versions["events"])
         quoted = file.replace("'", "''")
         query = f"select * from stored where file = '{quoted}' and line <= {line} order by line desc limit 1"  # noqa: S608 - quoted
-        found = [pa.record_batch(each) for each in QueryBuilder().register("stored", stored).execute(query)]
+        found = list(pa.RecordBatchReader.from_stream(QueryBuilder().register("stored", stored).execute(query)))
         rows = [batch for batch in found if batch.num_rows]
         return _as_declared(rows[0], declared.arrow_schema()) if rows else None
 
@@ -123,20 +153,40 @@ class Warehouse:
         return dict(rows[0]["table_versions"] or ())
 
 
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _moment(micros: int) -> str:
+    return f"""arrow_cast({micros}, 'Timestamp(Microsecond, Some("UTC"))')"""
+
+
+def _first(columns: Iterable[str]) -> str:
+    """The first of these that is known, in SQL."""
+    named = ", ".join(f'"{column}"' for column in dict.fromkeys(columns))
+    return f"coalesce({named}, null)"
+
+
 def rows_of(table: str, batch: pa.RecordBatch) -> list[Any]:
     """Rows as dataclasses where a table has them, else as mappings; times are microseconds since 1970."""
     import pyarrow as pa
 
-    from pipelines.rows import from_batch, micros
+    from pipelines.rows import from_batch
 
     if table in _WITH_ROWS:
         return from_batch(table, batch)
-    times = {name: micros(batch[name]) for name in batch.schema.names if pa.types.is_timestamp(batch.schema.field(name).type)}
-    rows: list[dict[str, Any]] = batch.drop_columns(["run_id"]).to_pylist() if "run_id" in batch.schema.names else batch.to_pylist()
-    for position, row in enumerate(rows):
-        row.update((name, values[position]) for name, values in times.items())
+    # Arrow makes objects of times with the help of pandas, whose import takes a third of a second.
+    whole = {name: _in_micros(batch[name]) for name in batch.schema.names if name != "run_id"}
+    rows: list[dict[str, Any]] = pa.RecordBatch.from_pydict(whole).to_pylist()
+    for row in rows:
         row.update((name, dict(row[name] or ())) for name in _maps(table) if name in row)
     return rows
+
+
+def _in_micros(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    return column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def _maps(table: str) -> list[str]:
@@ -167,4 +217,4 @@ def _as_declared(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
 def _plain_table(found: Any) -> pa.Table:
     import pyarrow as pa
 
-    return pa.table(found)
+    return pa.RecordBatchReader.from_stream(found).read_all()  # `pa.table` imports pandas, to ask whether it is given a frame

@@ -18,6 +18,9 @@ QUESTIONS = [
     ("rebalances",),
     ("rebalances", "--limit", "2"),
     ("rebalances", "--since", "09:08:40", "--until", "09:08:50"),
+    ("rebalances", "--group", "shipping-e"),
+    ("timeline", "--group", "shipping-e", "--since", "09:08:40"),
+    ("offenders", "--group", "shipping-e", "--until", "09:08:50"),
     ("offenders",),
     ("timeline",),
     ("timeline", "--tz", "Asia/Kolkata"),
@@ -35,6 +38,14 @@ def test_screens(cli: Cli, sample_warehouse: Path, question: tuple[str, ...], wi
     tables = cli(*question, "--warehouse", sample_warehouse, columns=width)
     assert logs.code == tables.code == 0
     assert logs.out == tables.out
+
+
+def test_a_group_that_is_not_there(cli: Cli, sample_warehouse: Path) -> None:
+    question = ("rebalances", "--group", "shipping-e", "--group", "it's none")
+    logs, tables = cli(*question, POLL_TIMEOUT), cli(*question, "--warehouse", sample_warehouse)
+    assert logs.code == tables.code == 2
+    assert logs.err == tables.err
+    assert "it's none" in logs.err
 
 
 @pytest.mark.parametrize("question", LISTS, ids=" ".join)
