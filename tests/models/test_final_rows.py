@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
 from models.kafka.history import GroupHistory
-from models.replay import GroupStage, replay_group
+from models.replay import SETTLE_DRAFTS, GroupStage, replay_group
 from models.rows import Rebalance
 
 US = 1_000_000
@@ -110,3 +110,28 @@ def test_the_rebalances_of_an_episode_are_final_together_ten_minutes_after_the_l
 def test_while_a_rebalance_is_open_its_row_is_not_final() -> None:
     *_, last = replay_group("c", "g", [*rebalance(100, 1, "m-1", "1"), *rebalance(2_000, 2, "m-2", "1")[:-1]], FACTS).rebalances
     assert (last.outcome, last.final_at) == ("open", None)
+
+
+def test_what_is_held_is_bounded_in_a_storm_without_end() -> None:
+    """No rebalance is ten minutes over, yet the first ones are judged: too many wait behind them."""
+    stage = GroupStage("c", "g", FACTS)
+    for generation in range(1, 81):
+        for event in rebalance(generation * 5, generation, f"m-{generation % 3}", "1"):
+            stage.feed(event)
+    assert len(stage.open.rebalances) == 80 - SETTLE_DRAFTS
+    assert len(stage.finish().rebalances) == 80
+
+
+def test_a_state_holds_what_the_cluster_tells_of_the_group_until_then() -> None:
+    place = Place("c.log", 1, 1)
+    stray = Event("ClientCoordinatorLost", 8 * US, 8 * US, place, Witness.CLIENT, group="g", client_id="c-1", fields={"why": "gone"})
+    facts = ClusterFacts("c", strays={"g": [stray]})
+    stage = GroupStage("c", "g", facts)
+    stage.feed(line("HeartbeatCompleted", 5))
+    stage.catch_up(7 * US)
+    assert stage.event_count == 1
+    stage.catch_up(9 * US)
+    assert (stage.event_count, stage.reached) == (2, 8 * US)
+    resumed = GroupStage.resumed("c", "g", facts, stage.state())
+    resumed.feed(line("HeartbeatCompleted", 20))
+    assert resumed.event_count == 3
