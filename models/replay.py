@@ -41,6 +41,7 @@ from models.kafka.offsets_at_risk import empty_at_the_end
 from models.kafka.outages_incidents import CLOCKS_US, goings_of, point_to_outages
 from models.kafka.skew import Skews
 from models.kafka.verdicts import SYSTEM, HistoryWriter
+from models.rows import RebalanceMember
 
 SETTLE_US = 600_000_000
 """A rebalance is judged once the group's history reaches this far beyond it: a member that polled too late is back by then."""
@@ -173,11 +174,6 @@ class GroupStage:
         return state_text.write({name: getattr(self, name) for name in _HELD}, {_FACTS: self.facts})
 
     @property
-    def reached(self) -> int:
-        """Time (microseconds) of the last event that was taken."""
-        return self._now
-
-    @property
     def row_count(self) -> int:
         """Rows that are not final yet: a state is as large as they are."""
         return len(self.open.rebalances) + len(self.open.rebalance_members) + len(self.classic.changes) + len(self.modern.drafts)
@@ -276,8 +272,12 @@ class GroupStage:
         """Say what stands behind rebalances, and which belong together."""
         mark_rolling_restarts(rows.rebalances)
         point_to_outages(rows.rebalances, self._goings, rows.coordinator_moves)
+        parts: dict[str, list[RebalanceMember]] = {}
+        for member in rows.rebalance_members:
+            parts.setdefault(member.rebalance_id, []).append(member)
         for episode in episodes(rows.rebalances, self._gap / US_PER_SECOND):
-            rows.incidents.extend(find_incidents(episode, self.limits, rows.rebalance_members))
+            members = [member for row in episode for member in parts.get(row.rebalance_id, ())]
+            rows.incidents.extend(find_incidents(episode, self.limits, members))
 
     # -- learning --------------------------------------------------------------------------------------------
 

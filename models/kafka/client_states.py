@@ -6,6 +6,7 @@ membership manager are brought under the same three names.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -61,6 +62,8 @@ class ClientStates:
     """Follows the clients of one group, told apart by log and client id."""
 
     _lanes: dict[tuple[str, str], _Lane] = field(default_factory=dict)
+    _logs: Counter[str] = field(default_factory=Counter)
+    """How many logs name each client."""
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
@@ -86,8 +89,8 @@ class ClientStates:
     def _lane(self, log: str, client: str) -> _Lane:
         found = self._lanes.get((log, client))
         if found is None:
-            number = 1 + sum(other == client for _, other in self._lanes)
-            found = self._lanes[log, client] = _Lane(number)
+            self._logs[client] += 1
+            found = self._lanes[log, client] = _Lane(self._logs[client])
         return found
 
     def rows(self, cluster: str, group: str, system: str, skews: Mapping[str, int], before: int | None = None) -> Iterator[ClientState]:
