@@ -33,7 +33,12 @@ def _gold(name: str, identifier: str, description: str, *columns: Column, owner:
     return Table("gold", name, description, (*head, *columns, RUN_ID), (identifier,), owner, owner)
 
 
-_FINAL = Column("final_at", INSTANT, "What comes later than this time of the logs can't change the row; null while what it tells is open.")
+_FINAL = Column(
+    "final_at",
+    INSTANT,
+    "What comes later than this time of the logs can't change the row; null while it may: what it tells is open, or is told as a "
+    "whole each time (RocketMQ, outages, groups of KIP-848).",
+)
 _CAUSE = required("cause", TEXT, "What made the coordinator start it.", words.REBALANCE_CAUSES)
 _CONFIDENCE = required("confidence", SHARE, "How sure the cause is.", least=0, greatest=1)
 _ALTERNATIVES = required("alternatives", pa.map_(TEXT, SHARE), "Other causes that the model accepts, with their confidence.")

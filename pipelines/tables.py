@@ -91,6 +91,11 @@ class Warehouse:
         self._written: set[str] = set()
         self._local = not is_uri(place)
 
+    @property
+    def partitions(self) -> int:
+        """Into how many parts this session cuts what it sorts or groups."""
+        return int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
     def path(self, name: str) -> str:
         return f"{self.uri}/{TABLES[name].path}"
 
@@ -381,13 +386,17 @@ class Warehouse:
         """Append to an empty table; say how many rows."""
         if count is not None:
             if count:
-                self.append(name, _in_order_of_time(TABLES[name], rows) if count > few.ROWS else rows, stamp, part)
+                self.append(name, self._in_order_of_time(name, rows) if count > few.ROWS else rows, stamp, part)
             return count
         held = rows.persist()
         try:
             return self._fill(name, held, stamp, part, held.count())
         finally:
             held.unpersist()
+
+    def _in_order_of_time(self, name: str, rows: DataFrame) -> DataFrame:
+        """Rows that are still to change, and the latest ones, in files of their own: runs that come write only those anew."""
+        return rows.repartitionByRange(self.partitions, F.col(_FINAL).asc_nulls_last()) if _FINAL in TABLES[name].column_names else rows
 
     def _apply(self, table: Table, differing: DataFrame, change: Change, stamp: Stamp, part: str, scope: Scope | None) -> None:
         if not change.updated and not change.deleted:
@@ -428,14 +437,6 @@ def _named(table: Table, keys: set[few.Key], scope: Scope | None) -> Scope | Non
         return None
     named = among(table.key[0], {str(key) for (key,) in keys})
     return named & scope if scope is not None and _keys_hold(table) else named
-
-
-def _in_order_of_time(table: Table, rows: DataFrame) -> DataFrame:
-    """Rows that are still to change, and the latest ones, in files of their own: runs that come write only those anew."""
-    if _FINAL not in table.column_names:
-        return rows
-    partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    return rows.repartitionByRange(partitions, F.col(_FINAL).asc_nulls_last())
 
 
 def _found(schema: StructType, version: int, properties: Mapping[str, str | None]) -> _Found:

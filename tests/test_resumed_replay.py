@@ -33,7 +33,7 @@ class Interrupted(GroupStage):
     times = 0
 
     def feed(self, event: Event) -> None:
-        if event.order_us > self.reached and self.draw.random() < 0.2:
+        if event.order_us > self._now and self.draw.random() < 0.2:
             resumed = GroupStage.resumed(self.cluster, self.group, self.facts, self.state(), self.limits)
             for name in GroupStage.__slots__:
                 if name != "final":  # those rows are written by then
@@ -101,5 +101,5 @@ def test_lines_that_name_no_group_are_taken_once() -> None:
     resumed = GroupStage.resumed("c", "g", facts, stage.state())
     for each in (stage, resumed):
         each.feed(told("ClientJoining", 20))
-        assert (each.event_count, each.reached, each.row_count) == (4, 20_000_000, 0)
+        assert (each.event_count, each.row_count) == (4, 0)
     assert resumed.finish() == stage.finish()

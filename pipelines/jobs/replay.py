@@ -185,7 +185,7 @@ class _Replay:
         source = events.where(self.snapshots.later("order_at", groups, self.whole, partial(among, "group")).column)
         if self.snapshots.chosen:
             source = resumed_at(source, self.snapshots.rows(self.warehouse))
-        stage = self._stage(replayed(source, replay, self._partitions()), STAGE_TABLES)
+        stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES)
         self.taken = stage.pop(SNAPSHOTS)
         for table, rows in stage.items():
             names = partial(first_among, "groups") if table == "incidents" else partial(among, "group")
@@ -241,7 +241,7 @@ class _Replay:
         if not clusters:
             return
         wanted = among("cluster", clusters)
-        broken = outages_replayed(events.where(wanted.column), facts, nodes, readers, self.options.limits, self._partitions())
+        broken = outages_replayed(events.where(wanted.column), facts, nodes, readers, self.options.limits, self.warehouse.partitions)
         for table, rows in self._stage(broken, OUTAGE_TABLES).items():
             of_stage = wanted
             if table == "incidents":
@@ -258,7 +258,7 @@ class _Replay:
             return
         wanted = among("cluster", clusters)
         ends, options = rocket_ends_of(files), self.options
-        rocket = rocket_replayed(events.where(wanted.column), self._partitions(), ends, options.limits, options.redaction)
+        rocket = rocket_replayed(events.where(wanted.column), self.warehouse.partitions, ends, options.limits, options.redaction)
         for table, rows in self._stage(rocket, ROCKET_TABLES).items():
             self._take(table, rows, wanted & equals("system", ROCKETMQ))
 
@@ -296,9 +296,6 @@ class _Replay:
         count = unknown.count()
         summed = Rows(count, few=unknown.toArrow()) if count <= few.ROWS else Rows(count, held=unknown)
         self._take("unknown_messages", summed, among("cluster", clusters))
-
-    def _partitions(self) -> int:
-        return int(self.warehouse.spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 @dataclass(frozen=True, slots=True)

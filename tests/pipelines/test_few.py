@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from models.rows import Incident
 from pipelines import few
+from pipelines.rows import to_batch
 from pipelines.schemas import TABLES, without_run
 from tests.pipelines.test_tables import AT, allocation, frame, stamp, stored
 
@@ -88,6 +90,57 @@ def test_a_slice_is_replaced_however_many_rows_there_are(
     assert place.versions() == {NAME: 2}
     [detail] = spark.sql(f"DESCRIBE DETAIL delta.`{place.path(NAME)}`").select("clusteringColumns").collect()
     assert tuple(detail[0]) == TABLE.clustering
+
+
+def incident(group: str, number: int, final_at: int | None, **values: Any) -> Incident:
+    return Incident(
+        **{
+            "cluster": "c",
+            "system": "kafka",
+            "incident_id": f"{group}/{number}",
+            "kind": "single",
+            "severity": "info",
+            "groups": [group],
+            "started_at": number,
+            "ended_at": number,
+            "rebalance_count": 1,
+            "stopped_seconds": 0.0,
+            "root_cause": None,
+            "worst_offender": None,
+            "headline": "-",
+            "rebalance_ids": ["r"],
+            "outage_ids": [],
+            "final_at": final_at,
+            **values,
+        }
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("most", [few.ROWS, 3, 0], ids=["all are few", "those of a slice are few", "none are few"])
+def test_rows_that_were_final_are_not_looked_for(
+    spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """The condition on what is replaced holds in each way to write: a list and a word of it, a time that may be missing."""
+    from pipelines import scopes
+
+    def rows(*incidents: Incident) -> pa.Table:
+        return pa.Table.from_batches([to_batch("incidents", incidents)])
+
+    place = warehouse("incidents")
+    outage = incident("g", 9, None, outage_ids=["o"], rebalance_ids=[])
+    place.replace(
+        "incidents", rows(incident("g", 1, 10), incident("g", 2, 30), incident("g", 3, None), incident("h", 1, 30), outage), stamp(1)
+    )
+    monkeypatch.setattr(few, "ROWS", most)
+    of_group = scopes.equals("cluster", "c") & scopes.first_among("groups", ["g"]) & scopes.is_later("final_at", 20)
+    scope = (scopes.nothing() | of_group) & scopes.is_empty("outage_ids") & scopes.equals("system", "kafka")
+    change = place.replace("incidents", rows(incident("g", 2, 40), incident("g", 4, None)), stamp(2), scope)
+    assert (change.inserted, change.updated, change.deleted) == (1, 1, 1)
+    assert {row["incident_id"]: row["run_id"] for row in place.rows("incidents").to_pylist()} == {
+        **dict.fromkeys(("g/1", "g/9", "h/1"), "run-1"),
+        **dict.fromkeys(("g/2", "g/4"), "run-2"),
+    }
 
 
 @pytest.mark.spark
