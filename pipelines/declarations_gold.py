@@ -30,7 +30,9 @@ from pipelines.columns import (
 def _gold(name: str, identifier: str, description: str, *columns: Column, owner: tuple[str, ...] = ("cluster", "group")) -> Table:
     """A gold table: cluster, system, its id, its own columns, the run. `owner` is the slice that is replaced as a whole."""
     head = (CLUSTER, SYSTEM, required(identifier, TEXT, "Id: hash of the row's natural key."))
-    return Table("gold", name, description, (*head, *columns, RUN_ID), (identifier,), owner, owner)
+    # What comes changes rows that are not final, so these are kept together.
+    clustering = (*owner, _FINAL.name) if _FINAL in columns else owner
+    return Table("gold", name, description, (*head, *columns, RUN_ID), (identifier,), owner, clustering)
 
 
 _FINAL = Column(

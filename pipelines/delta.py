@@ -20,6 +20,7 @@ _MISSING = ("DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DO
 _CONFLICT = re.compile(
     r"\bConcurrent\w*Exception|\b(?:Metadata|Protocol)ChangedException|\bDELTA_(?:CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)"
 )
+_FILE_BYTES = "spark.databricks.delta.optimize.maxFileSize"
 _TELLING = re.compile(r"['\\\\$]")
 
 
@@ -100,6 +101,22 @@ def cluster(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
     [detail] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("clusteringColumns").collect()
     if list(detail[0] or ()) != list(columns):
         spark.sql(f"ALTER TABLE {table_at(path)} CLUSTER BY {'(' + ', '.join(map(quoted, columns)) + ')' if columns else 'NONE'}")
+
+
+def optimize(spark: SparkSession, path: str, file_bytes: int | None = None) -> tuple[int, int]:
+    """Put small files together, of about so many bytes each; files of the table before and after. None: as large as the session wants."""
+    before = spark.conf.get(_FILE_BYTES, None)
+    if file_bytes is not None:
+        spark.conf.set(_FILE_BYTES, file_bytes)
+    try:
+        [[metrics]] = spark.sql(f"OPTIMIZE {table_at(path)}").select("metrics").collect()
+    finally:
+        if before is None:
+            spark.conf.unset(_FILE_BYTES)
+        else:
+            spark.conf.set(_FILE_BYTES, before)
+    considered = int(metrics["totalConsideredFiles"] or 0)
+    return considered, considered + int(metrics["numFilesAdded"] or 0) - int(metrics["numFilesRemoved"] or 0)
 
 
 def history(spark: SparkSession, path: str, limit: int | None = None) -> DataFrame:

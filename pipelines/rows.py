@@ -6,13 +6,14 @@ import dataclasses
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import orjson
 import pyarrow as pa
 
 from models.events import Event, Place, Witness
-from pipelines.schemas import ROW_TABLES, TABLES
+from pipelines.schemas import ROW_TABLES, without_run
 
 _EVENT_COLUMNS = (
     "event", "at", "order_at", "file", "line", "byte_offset", "witness", "message", "text",
@@ -104,10 +105,28 @@ def _plain(value: Any) -> Any:
 
 def to_batch(table: str, rows: Iterable[object]) -> pa.RecordBatch:
     """Rows of one gold table as Arrow, without the `run_id` that publishing adds."""
-    schema = TABLES[table].arrow_schema()
-    if "run_id" in schema.names:
-        schema = schema.remove(schema.get_field_index("run_id"))
-    return pa.RecordBatch.from_pylist([row_values(row) for row in rows], schema=schema)
+    schema, rows = without_run(table), list(rows)
+    return pa.RecordBatch.from_arrays([_array([getattr(row, field.name) for row in rows], field.type) for field in schema], schema=schema)
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Values of a column as Arrow. What is nested goes down part by part: a mapping for each of them would cost several times more."""
+    if pa.types.is_struct(kind):
+        return _structs_array(values, kind)
+    if pa.types.is_map(kind):
+        return pa.array([None if value is None else sorted(value.items()) for value in values], kind)
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+        ends = accumulate((len(value or ()) for value in values), initial=0)
+        missing = pa.array([value is None for value in values], pa.bool_())
+        items = _structs_array([item for value in values for item in value or ()], kind.value_type)
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items, type=kind, mask=missing)
+    return pa.array(values, kind)
+
+
+def _structs_array(values: list[Any], kind: pa.StructType) -> pa.Array:
+    missing = pa.array([value is None for value in values], pa.bool_())
+    parts = [_array([None if value is None else getattr(value, each.name) for value in values], each.type) for each in kind]
+    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=missing)
 
 
 _ROW_TYPES: Mapping[str, type] = {table: row_type for row_type, table in ROW_TABLES.items()}

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,24 +59,39 @@ _LOCAL = {
     "spark.databricks.delta.snapshotPartitions": "1",
     # VACUUM lists a table's files in as many tasks: 10,000 for a handful.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
-    # A run is hundreds of small queries, and the records are read in Python. Optimising each query's code to the last
-    # costs more than all of them take; what is hot after minutes is still optimised.
-    "spark.driver.extraJavaOptions": " ".join(
-        [
-            "-XX:Tier4InvocationThreshold=500000",
-            "-XX:Tier4MinInvocationThreshold=60000",
-            "-XX:Tier4CompileThreshold=1500000",
-            "-XX:Tier4BackEdgeThreshold=4000000",
-        ]
-    ),
-    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
 }
 
-# A run over little input is made of small queries alone, each of another form: compiling them costs a third of it.
-_SMALL = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+
+class Work(Enum):
+    """How much a session that is started here will have to do."""
+
+    SMALL = "small"
+    USUAL = "usual"
+    LARGE = "large"
+
+
+# A run is hundreds of queries, each of another form, and the records are read in Python. Where there is little to do,
+# compiling the queries costs a third of it; optimising their code to the last costs more than they take, until there are
+# many rows to go through. What is hot after minutes is still optimised.
+_COMPILING: Mapping[Work, Mapping[str, str]] = {
+    Work.SMALL: {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    },
+    Work.USUAL: {
+        "spark.driver.extraJavaOptions": " ".join(
+            [
+                "-XX:Tier4InvocationThreshold=500000",
+                "-XX:Tier4MinInvocationThreshold=60000",
+                "-XX:Tier4CompileThreshold=1500000",
+                "-XX:Tier4BackEdgeThreshold=4000000",
+            ]
+        ),
+        "spark.sql.codegen.wholeStage": "false",
+    },
+    Work.LARGE: {},
 }
 
 _MAX_LOCAL_SHUFFLE_PARTITIONS = 8
@@ -152,13 +168,13 @@ def known_settings(conf: Mapping[str, str]) -> dict[str, str]:
     return _configured(conf, _spark_home())
 
 
-def session_settings(conf: Mapping[str, str], configured: Mapping[str, str], spark_home: Path, *, small: bool = False) -> dict[str, str]:
-    """Settings for a new session: `conf` unchanged, and ours where the user has set nothing. `small`: there is little to do."""
+def session_settings(conf: Mapping[str, str], configured: Mapping[str, str], spark_home: Path, work: Work = Work.USUAL) -> dict[str, str]:
+    """Settings for a new session: `conf` unchanged, and ours where the user has set nothing."""
     master = configured.get("spark.master", "local[*]")
     ours = {"spark.master": master, "spark.app.name": "groupscope", **_ALWAYS}
     if master.startswith("local"):
         partitions = max(2, min(os.cpu_count() or 2, _MAX_LOCAL_SHUFFLE_PARTITIONS))
-        ours |= {**_LOCAL, **(_SMALL if small else {}), "spark.sql.shuffle.partitions": str(partitions)}
+        ours |= {**_LOCAL, **_COMPILING[work], "spark.sql.shuffle.partitions": str(partitions)}
     extensions = configured.get("spark.sql.extensions", "")
     if DELTA_EXTENSION not in extensions:
         extensions = ",".join(filter(None, [extensions, DELTA_EXTENSION]))
@@ -187,8 +203,8 @@ def has_session() -> bool:
     return SparkSession.getActiveSession() is not None
 
 
-def get_session(conf: Mapping[str, str] | None = None, *, small: bool = False) -> SparkSession:
-    """The session of this process. A running one is respected: nothing of it is changed. `small`: there is little to do with it.
+def get_session(conf: Mapping[str, str] | None = None, work: Work = Work.USUAL) -> SparkSession:
+    """The session of this process. A running one is respected: nothing of it is changed.
 
     Raises NoDelta where a running session lacks Delta's extension.
     """
@@ -203,7 +219,7 @@ def get_session(conf: Mapping[str, str] | None = None, *, small: bool = False) -
         return SparkSession.builder.getOrCreate()
     spark_home = _spark_home()
     configured = _configured(conf or {}, spark_home)
-    settings = session_settings(conf or {}, configured, spark_home, small=small)
+    settings = session_settings(conf or {}, configured, spark_home, work)
     if settings.get("spark.master", configured.get("spark.master", "")).startswith("local"):
         _prepare_workers()
     builder = SparkSession.builder

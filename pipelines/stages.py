@@ -58,6 +58,9 @@ OUTAGE_TABLES = (
 )
 """Tables that the partition stage fills; attributes of `Outages` have the same names."""
 
+READER_TABLES = ("partition_outages", "broker_outages")
+"""Those of them without whose rows nothing rests on who reads what: groups are named by outages, and by incidents made of these."""
+
 ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions", "incidents")
 """Tables that RocketMQ's stage fills; attributes of `RocketHistory` have the same names."""
 

@@ -41,6 +41,10 @@ _CHECK = f"delta.constraints.{_CHECK_NAME}"
 _FINAL = "final_at"
 _TRIES = 3
 _NAMED_MAX = 2_000
+
+_FILE_ROWS, _FILE_BYTES = 25_000, 16 << 20
+"""Files of a table some of whose rows change until they are final: a run that changes one of a file's rows writes all of them."""
+
 KEEP_HOURS = 168
 """Files that no version names any more stay so long at least: a reader or a run under way may still need them."""
 
@@ -386,7 +390,7 @@ class Warehouse:
         """Append to an empty table; say how many rows."""
         if count is not None:
             if count:
-                self.append(name, self._in_order_of_time(name, rows) if count > few.ROWS else rows, stamp, part)
+                self.append(name, self._in_order_of_time(name, rows, count), stamp, part)
             return count
         held = rows.persist()
         try:
@@ -394,9 +398,15 @@ class Warehouse:
         finally:
             held.unpersist()
 
-    def _in_order_of_time(self, name: str, rows: DataFrame) -> DataFrame:
+    def _in_order_of_time(self, name: str, rows: DataFrame, count: int) -> DataFrame:
         """Rows that are still to change, and the latest ones, in files of their own: runs that come write only those anew."""
-        return rows.repartitionByRange(self.partitions, F.col(_FINAL).asc_nulls_last()) if _FINAL in TABLES[name].column_names else rows
+        if _FINAL not in TABLES[name].column_names or count <= few.ROWS:
+            return rows
+        return rows.repartitionByRange(max(self.partitions, -(-count // _FILE_ROWS)), F.col(_FINAL).asc_nulls_last())
+
+    def optimize(self, name: str) -> tuple[int, int]:
+        """Put small files of a table together; how many it had before and has after."""
+        return delta.optimize(self.spark, self.path(name), _FILE_BYTES if _FINAL in TABLES[name].column_names else None)
 
     def _apply(self, table: Table, differing: DataFrame, change: Change, stamp: Stamp, part: str, scope: Scope | None) -> None:
         if not change.updated and not change.deleted:

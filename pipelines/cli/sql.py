@@ -28,6 +28,7 @@ from pipelines.errors import UsageError
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+    import pyarrow.dataset as pads
 
 Query = Annotated[str, typer.Argument(metavar="SELECT", help="The query; the command schema lists columns.", show_default=False)]
 
@@ -110,16 +111,16 @@ def _told(error: duckdb.Error) -> str:
     return "; ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
-def _table(source: Source, name: str) -> pa.Table:
-    """All rows of a table, in its declared types."""
+def _table(source: Source, name: str) -> pa.Table | pads.Dataset:
+    """All rows of a table, in its declared types; DuckDB takes from a dataset only what the query asks for."""
     import pyarrow as pa
 
     from pipelines.cli.warehouse import Warehouse
     from pipelines.rows import row_values
-    from pipelines.schemas import CONTRACT, TABLES
+    from pipelines.schemas import CONTRACT
 
     if isinstance(source.rows, Warehouse):
-        return _without_run(pa.Table.from_batches(source.rows.batches(name), schema=TABLES[name].arrow_schema()))
+        return source.rows.dataset(name)
     if name in WAREHOUSE_ONLY:
         raise UsageError(f"{name} is kept in a warehouse only; groupscope run makes one")
     keys = {table: key for key, table in CONTRACT.items()}
@@ -138,13 +139,9 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _empty(name: str) -> pa.Table:
-    from pipelines.schemas import TABLES
+    from pipelines.schemas import without_run
 
-    return _without_run(TABLES[name].arrow_schema().empty_table())
-
-
-def _without_run(table: pa.Table) -> pa.Table:
-    return table.drop_columns(["run_id"]) if "run_id" in table.schema.names else table
+    return without_run(name).empty_table()
 
 
 def _rows(found: pa.Table) -> Iterator[dict[str, Any]]:

@@ -10,11 +10,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import NothingReadable
-from pipelines.schemas import CONTRACT, ROW_TABLES, TABLES, TOTALS
+from pipelines.schemas import CONTRACT, ROW_TABLES, TABLES, TOTALS, without_run
 from pipelines.stores import open_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.dataset as pads
+    from deltalake import DeltaTable
 
     from models.kafka.outages_whatif import Layout
 
@@ -90,7 +92,7 @@ class Warehouse:
         declared = TABLES[table]
         if table not in self.versions:
             return
-        stored = open_table(f"{self.uri}/{declared.path}", version=self.versions[table])
+        stored = self._open(table)
         present = {field.name for field in stored.schema().fields}
         wanted = declared.arrow_schema()
         columns = ", ".join(f'"{name}"' for name in wanted.names if name in present)
@@ -105,6 +107,15 @@ class Warehouse:
         for found in pa.RecordBatchReader.from_stream(query):
             yield _as_declared(found, wanted)
 
+    def dataset(self, table: str) -> pads.Dataset:
+        """A table as it was published, from which a reader takes the columns and rows that it needs; without `run_id`."""
+        import pyarrow.dataset as pads
+
+        wanted = without_run(table)
+        if table not in self.versions:
+            return pads.dataset(wanted.empty_table())
+        return self._open(table).to_pyarrow_dataset(schema=wanted)
+
     def names(self, sql: str) -> list[str]:
         """The texts that a query over `rebalances`, as published, gives in its only column."""
         return self._texts("rebalances", sql)
@@ -114,8 +125,7 @@ class Warehouse:
 
         if table not in self.versions:
             return []
-        stored = open_table(f"{self.uri}/{TABLES[table].path}", version=self.versions[table])
-        found = _plain_table(QueryBuilder().register(table, stored).execute(sql).read_all())
+        found = _plain_table(QueryBuilder().register(table, self._open(table)).execute(sql).read_all())
         return [name for name in found.column(0).to_pylist() if name]
 
     def record_at(self, file: str, line: int) -> pa.RecordBatch | None:
@@ -123,15 +133,17 @@ class Warehouse:
         import pyarrow as pa
         from deltalake import QueryBuilder
 
-        declared = TABLES["events"]
         if "events" not in self.versions:
             return None
-        stored = open_table(f"{self.uri}/{declared.path}", version=self.versions["events"])
         quoted = file.replace("'", "''")
         query = f"select * from stored where file = '{quoted}' and line <= {line} order by line desc limit 1"  # noqa: S608 - quoted
-        found = list(pa.RecordBatchReader.from_stream(QueryBuilder().register("stored", stored).execute(query)))
+        found = list(pa.RecordBatchReader.from_stream(QueryBuilder().register("stored", self._open("events")).execute(query)))
         rows = [batch for batch in found if batch.num_rows]
-        return _as_declared(rows[0], declared.arrow_schema()) if rows else None
+        return _as_declared(rows[0], TABLES["events"].arrow_schema()) if rows else None
+
+    def _open(self, table: str) -> DeltaTable:
+        """A table at the version of the last published run, which must have had it."""
+        return open_table(f"{self.uri}/{TABLES[table].path}", version=self.versions[table])
 
     def _published(self) -> dict[str, int]:
         """Version of each table in the last run that was published."""

@@ -85,7 +85,7 @@ def maintain(options: MaintainOptions) -> Maintained:
             for name, table in TABLES.items():
                 delta.cluster(warehouse.spark, warehouse.path(name), table.clustering)
                 held = _held(warehouse, name)
-                done.files[name] = (held.named, held.named) if held is not None and held.named < 2 else _optimize(warehouse, name)
+                done.files[name] = (held.named, held.named) if held is not None and held.named < 2 else warehouse.optimize(name)
             done.runs_removed = register.expire(datetime.now(UTC) - options.runs_for)
             _vacuum(warehouse, options.keep_hours)
     except BaseException as error:
@@ -130,10 +130,3 @@ def _must_exist(place: str) -> None:
 
     if not DeltaTable.is_deltatable(f"{warehouse_uri(place)}/{TABLES[RUNS].path}"):
         raise NothingReadable(f"{place} is no warehouse: it has no table of runs; make one with groupscope run")
-
-
-def _optimize(warehouse: Warehouse, name: str) -> tuple[int, int]:
-    """Put small files together; files of the table before and after."""
-    metrics = warehouse.spark.sql(f"OPTIMIZE delta.`{warehouse.path(name)}`").select("metrics").collect()[0][0]
-    before = int(metrics["totalConsideredFiles"] or 0)
-    return before, before + int(metrics["numFilesAdded"] or 0) - int(metrics["numFilesRemoved"] or 0)

@@ -30,7 +30,7 @@ from pipelines.jobs.snapshots import Snapshots, look
 from pipelines.jobs.states import CLUSTER, State, state_rows
 from pipelines.rows import events_of, to_batch
 from pipelines.scopes import Scope, among, equals, first_among, is_empty, is_null, nothing
-from pipelines.stages import OUTAGE_TABLES, ROCKET_TABLES, cluster_facts, logs_end_of, rocket_ends_of
+from pipelines.stages import OUTAGE_TABLES, READER_TABLES, ROCKET_TABLES, cluster_facts, logs_end_of, rocket_ends_of
 from pipelines.tables import Warehouse
 from pipelines.transforms.parsed import tagged_rows
 from pipelines.transforms.replay import (
@@ -237,7 +237,7 @@ class _Replay:
         read: Mapping[str, str],
     ) -> None:
         clusters = self.whole | {cluster for cluster, names in self.touched.events.items() if names & PARTITION_EVENTS}
-        clusters |= {cluster for cluster in facts if self.states.get(cluster, {}).get("readers") != read[cluster]}
+        clusters |= self._with_outages({name for name in facts if self.states.get(name, {}).get("readers") != read[name]} - clusters)
         if not clusters:
             return
         wanted = among("cluster", clusters)
@@ -249,6 +249,12 @@ class _Replay:
             elif table == "divergences":
                 of_stage = wanted & is_null("group")
             self._take(table, rows, of_stage)
+
+    def _with_outages(self, clusters: set[str]) -> set[str]:
+        """Those of the clusters that have rows which name who reads."""
+        tables = [name for name in READER_TABLES if not self.warehouse.is_empty(name)] if clusters else []
+        found = (self.warehouse.rows(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
+        return {cluster for column in found for cluster in column.unique().to_pylist()}
 
     def _rocket_stage(self, events: DataFrame, files: list[FileRow]) -> None:
         """Few clusters have RocketMQ: those without are spared its stage. What is open depends on how far files reach, too."""

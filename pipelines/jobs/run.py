@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pipelines.tables import Change, Stamp, Warehouse
     from pipelines.transforms.snapshots import SnapshotRules
 
-SMALL_BYTES = 32 << 20
-"""Where no more is to be read, a run is over before compiled code pays."""
+SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
+"""Where no more than the first is to be read, a run is over before compiled code pays; from the second on, the best code does."""
 
 GOOD, SOME_REJECTED, OUR_BUG, INTERRUPTED = 0, 4, 70, 130
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -123,7 +123,7 @@ def run(options: RunOptions) -> RunOutcome:
     with ThreadPoolExecutor(1) as beside:
         checker = beside.submit(_load_gates)
         with _timed(outcome, "session"), _disk_named(options.warehouse):
-            warehouse, register = _open(options, small=new <= SMALL_BYTES and not options.again)
+            warehouse, register = _open(options, new)
             register.start(entry)
         with _closed_on_error(register, entry, outcome, options):
             job = _Job(options, read, warehouse, register, entry, outcome, checker)
@@ -189,12 +189,14 @@ def _writable(place: str) -> None:
         raise CannotWrite(f"{place}: the warehouse can't be written")
 
 
-def _open(options: RunOptions, *, small: bool) -> tuple[Warehouse, Runs]:
+def _open(options: RunOptions, new: int) -> tuple[Warehouse, Runs]:
+    """The warehouse, in a session that is made for so many bytes to read, and its register of runs."""
     from pipelines.jobs.runs import Runs
-    from pipelines.session import get_session
+    from pipelines.session import Work, get_session
     from pipelines.tables import Warehouse
 
-    warehouse = Warehouse(get_session(options.spark, small=small), options.warehouse)
+    work = Work.LARGE if new >= LARGE_BYTES else Work.SMALL if new <= SMALL_BYTES and not options.again else Work.USUAL
+    warehouse = Warehouse(get_session(options.spark, work), options.warehouse)
     warehouse.open_one("runs")
     return warehouse, Runs(warehouse, options.stale_after)
 

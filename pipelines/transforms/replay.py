@@ -6,7 +6,7 @@ whole: `applyInArrow` would promise no order, and would hold it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -42,6 +42,10 @@ STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
 
 ROWS_AT_ONCE = 500
 """Rows of an output batch: evidence makes them wide."""
+
+ROWS_IN_A_RUN = 5_000
+"""Rows of one table that come one after the other. Spark keeps rows in blocks of about so many, and knows of each block the
+first and last name of a table in it: where rows of many tables are mixed, it reads all of them for one."""
 
 Rows = Mapping[str, Sequence[object]]
 Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Rows]
@@ -94,11 +98,8 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
     )
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for (cluster, group), parts in cut_at_keys(batches):
-            for table, rows in replay(cluster, group, parts).items():
-                at_once = 1 if table == SNAPSHOTS else ROWS_AT_ONCE
-                for start in range(0, len(rows), at_once):
-                    yield _tagged(table, rows[start : start + at_once], STAGE_TABLES)
+        found = (replay(cluster, group, parts) for (cluster, group), parts in cut_at_keys(batches))
+        return _tagged_runs(found, STAGE_TABLES)
 
     return ordered.mapInArrow(run, _tagged_schema(STAGE_TABLES))
 
@@ -123,17 +124,17 @@ def outages_replayed(
         .sortWithinPartitions("cluster", F.col("order_at").asc_nulls_first(), "file", "byte_offset")
     )
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def found(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
             with EventStore() as store:
                 for part in parts:
                     store.add(part)
-                found = cluster_outages(partial(_ordered, store), node_of, partial(_named, cluster), facts, readers, limits)
-            for outages in found.values():
-                for table in OUTAGE_TABLES:
-                    rows = getattr(outages, table)
-                    for start in range(0, len(rows), ROWS_AT_ONCE):
-                        yield _tagged(table, rows[start : start + ROWS_AT_ONCE], OUTAGE_TABLES)
+                broken = cluster_outages(partial(_ordered, store), node_of, partial(_named, cluster), facts, readers, limits)
+            for outages in broken.values():
+                yield {table: getattr(outages, table) for table in OUTAGE_TABLES}
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _tagged_runs(found(batches), OUTAGE_TABLES)
 
     return ordered.mapInArrow(run, _tagged_schema(OUTAGE_TABLES))
 
@@ -165,16 +166,16 @@ def rocket_replayed(
     clustered = events.where(F.col("event").startswith("Rocket")).select("cluster", *EVENT_SCHEMA.names).repartition(partitions, "cluster")
     ordered = clustered.sortWithinPartitions("cluster", "file", "byte_offset")
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def found(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
             with RocketStore() as store:
                 for part in _opened(parts, redaction):
                     store.add(part)
                 for history in rocket_histories(store, partial(_named, cluster), logs_end or {}, limits or Limits()):
-                    for table in ROCKET_TABLES:
-                        rows = getattr(history, table)
-                        for start in range(0, len(rows), ROWS_AT_ONCE):
-                            yield _tagged(table, rows[start : start + ROWS_AT_ONCE], ROCKET_TABLES)
+                    yield {table: getattr(history, table) for table in ROCKET_TABLES}
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _tagged_runs(found(batches), ROCKET_TABLES)
 
     return ordered.mapInArrow(run, _tagged_schema(ROCKET_TABLES))
 
@@ -227,6 +228,25 @@ def _uniform(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterato
 
 def _struct(table: str) -> pa.StructType:
     return pa.struct([each.remove_metadata() for each in TABLES[table].arrow_schema() if each.name != "run_id"])
+
+
+def _tagged_runs(found: Iterable[Rows], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Rows by table, as they come, in batches of one table each. States are large, and are not held back."""
+    held: dict[str, list[object]] = {}
+    for history in found:
+        for table, rows in history.items():
+            own = held.setdefault(table, [])
+            own.extend(rows)
+            if len(own) >= ROWS_IN_A_RUN or table == SNAPSHOTS:
+                yield from _tagged_batches(table, held.pop(table), tables)
+    for table, own in held.items():
+        yield from _tagged_batches(table, own, tables)
+
+
+def _tagged_batches(table: str, rows: Sequence[object], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    at_once = 1 if table == SNAPSHOTS else ROWS_AT_ONCE
+    for start in range(0, len(rows), at_once):
+        yield _tagged(table, rows[start : start + at_once], tables)
 
 
 def _tagged(table: str, rows: Sequence[object], tables: Sequence[str]) -> pa.RecordBatch:

@@ -21,13 +21,19 @@ from tests.benchmarks.bench_parse import RELEVANT_SHARE, make
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLES = ROOT / "data_samples"
+COMMAND = str(Path(sys.executable).with_name("groupscope"))
+
+
+def asked(arguments: Sequence[str]) -> bytes:
+    """What a command answers on standard output."""
+    return subprocess.run([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, check=True).stdout
 
 
 def measure(arguments: Sequence[str], times: int) -> tuple[float, float]:
     """Median wall and processor seconds of a command."""
     walls, busy = [], []
     for _ in range(times):
-        command = [str(Path(sys.executable).with_name("groupscope")), *arguments]
+        command = [COMMAND, *arguments]
         begin = time.perf_counter()
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
             _, status, usage = os.wait4(process.pid, 0)

@@ -43,6 +43,27 @@ def test_logs_and_tables_give_one_answer(cli: Cli, sample_warehouse: Path, form:
         assert logs.out == tables.out
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "cause = 'poll_timeout'",
+        "cause in ('poll_timeout', 'member_leave') and system <> 'rocketmq'",
+        "cause like 'poll%' or cause is null",
+        "duration_seconds > 20.5",
+        "duration_seconds is null",
+        "started_at >= timestamptz '2020-01-01 00:00:00+02' and started_at < now()",
+        "generation_before between 2 and 4",
+        "evidence[1].line > 1",
+        "len(offenders) > 0 and confidence >= 0.5",
+    ],
+)
+def test_conditions_that_reach_the_files_choose_the_same_rows(cli: Cli, sample_warehouse: Path, condition: str) -> None:
+    query = f"select rebalance_id, cause, duration_seconds, started_at from rebalances where {condition} order by all"
+    logs, tables = cli("sql", query, POLL_TIMEOUT, "--json"), cli("sql", query, "--warehouse", sample_warehouse, "--json")
+    assert (logs.code, logs.err) == (tables.code, tables.err) == (0, "")
+    assert logs.out == tables.out
+
+
 def test_the_forms_hold_the_same(cli: Cli, story_warehouse: Path) -> None:
     asked = ("sql", BY_CAUSE, "--warehouse", story_warehouse)
     found = rows(cli(*asked, "--json").out)
