@@ -12,6 +12,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from pipelines.arrow_files import files_of
 from pipelines.columns import Table
 
 ROWS = 20_000
@@ -52,7 +53,7 @@ class Differing:
 def read_few(log: DeltaTable, columns: Sequence[str], condition: pc.Expression | None = None) -> pa.Table | None:
     """Rows of a table on this machine's disk that meet a condition, or None where they are not few, or Delta-rs can't read them."""
     try:
-        dataset = log.to_pyarrow_dataset()
+        dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
         if sum(fragment.metadata.num_rows for fragment in dataset.get_fragments(condition)) > _LOOKED_AT:
             return None
         found = dataset.scanner(columns=list(columns), filter=condition).head(ROWS + 1)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pipelines.arrow_files import files_of
 from pipelines.errors import NothingReadable
 from pipelines.schemas import CONTRACT, ROW_TABLES, TABLES, TOTALS, without_run
 from pipelines.stores import open_table
@@ -109,12 +110,15 @@ class Warehouse:
 
     def dataset(self, table: str) -> pads.Dataset:
         """A table as it was published, from which a reader takes the columns and rows that it needs; without `run_id`."""
+        import pyarrow as pa
         import pyarrow.dataset as pads
 
         wanted = without_run(table)
-        if table not in self.versions:
-            return pads.dataset(wanted.empty_table())
-        return self._open(table).to_pyarrow_dataset(schema=wanted)
+        stored = self._open(table) if table in self.versions else None
+        files = None if stored is None else files_of(stored)
+        if stored is None or files is None:
+            return pads.dataset(pa.Table.from_batches(self.batches(table), TABLES[table].arrow_schema()).select(wanted.names))
+        return stored.to_pyarrow_dataset(filesystem=files, schema=wanted)
 
     def names(self, sql: str) -> list[str]:
         """The texts that a query over `rebalances`, as published, gives in its only column."""

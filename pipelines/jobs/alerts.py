@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.arrow_files import table_of
 from pipelines.errors import UsageError
 from pipelines.schemas import TABLES, json_ready
 from pipelines.stores import delta_options, open_table
@@ -77,11 +78,9 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
 
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
-    told = {
-        row["incident_id"] for row in open_table(f"{uri}/{TABLES['alerts'].path}").to_pyarrow_table(columns=["incident_id"]).to_pylist()
-    }
+    told = {row["incident_id"] for row in table_of(open_table(f"{uri}/{TABLES['alerts'].path}"), ["incident_id"]).to_pylist()}
     incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
-    rows = incidents.to_pyarrow_table(filters=[("severity", "in", options.severities())]).to_pylist()
+    rows = table_of(incidents, filters=[("severity", "in", options.severities())]).to_pylist()
     new = [row for row in rows if row["incident_id"] not in told and _is_news(row, now - options.news_for)]
     sent = list(_sent(new, send))
     if sent:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipelines.arrow_files import table_of
 from pipelines.schemas import TABLES
 from pipelines.stores import open_table
 from pipelines.uris import warehouse_uri
@@ -59,7 +60,7 @@ def table_samples(place: str, versions: Mapping[str, int]) -> dict[str, list[Sam
 
     def rows(table: str, *columns: str) -> list[dict[str, Any]]:
         stored = open_table(f"{warehouse_uri(place)}/{TABLES[table].path}", version=versions[table])
-        found: list[dict[str, Any]] = stored.to_pyarrow_table(columns=list(columns)).to_pylist()
+        found: list[dict[str, Any]] = table_of(stored, list(columns)).to_pylist()
         return found
 
     incidents = rows("incidents", "cluster", "severity", "ended_at", "stopped_seconds")

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from parsers.reader import Discovery, ReadOptions
+from pipelines.arrow_files import table_of
 from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
 from pipelines.jobs.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, VERSIONED, Published, Run, held, holds, published_from
 from pipelines.jobs.files import FileRow, bytes_of, plan_of, stored_files
@@ -78,7 +79,7 @@ def _nothing_new(
     uri: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta, oldest: int | None
 ) -> Unchanged | int | None:
     runs = open_table(f"{uri}/{TABLES[RUNS].path}")
-    rows = runs.to_pyarrow_table(columns=["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
+    rows = table_of(runs, ["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
     for row in rows:
         if row["status"] == RUNNING:
             if holds(row, stale_after, run.host):
@@ -88,7 +89,7 @@ def _nothing_new(
     if not published:
         return None
     last = max(published, key=lambda row: row["run_number"])
-    [full] = runs.to_pyarrow_table(filters=[("run_id", "=", last["run_id"])]).to_pylist()
+    [full] = table_of(runs, filters=[("run_id", "=", last["run_id"])]).to_pylist()
     before = published_from(full)
     check_versions(before, run)
     if run.options.get("catalog") and run.options["catalog"] != before.options.get("catalog"):
@@ -96,8 +97,8 @@ def _nothing_new(
     logs = {name: open_table(f"{uri}/{TABLES[name].path}") for name in VERSIONED}
     if {name: log.version() for name, log in logs.items()} != dict(before.table_versions):
         return None
-    stored = stored_files(logs["log_files"].to_pyarrow_table())
-    states = parse_states(logs["state_snapshots"].to_pyarrow_table(filters=[("kind", "=", FILE)]).to_pylist(), FILE)
+    stored = stored_files(table_of(logs["log_files"]))
+    states = parse_states(table_of(logs["state_snapshots"], filters=[("kind", "=", FILE)]).to_pylist(), FILE)
     todo = plan_of(stored, states, found, options, oldest=oldest)
     files = _files_as_stored(todo, stored, found, options)
     if files is None:
