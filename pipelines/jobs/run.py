@@ -38,16 +38,12 @@ if TYPE_CHECKING:
     from pipelines.jobs.ingest import Ingested, Touched
     from pipelines.jobs.replay import Replayed
     from pipelines.jobs.runs import Runs
-    from pipelines.jobs.unchanged import Ahead
     from pipelines.quality.gate import Result, Validation
     from pipelines.tables import Change, Stamp, Warehouse
     from pipelines.transforms.snapshots import SnapshotRules
 
-SMALL_BYTES, SMALL_EVENTS = 32 << 20, 100_000
-"""Where no more is to be read, and the tables hold no more, a run is over before compiled code pays."""
-
-LARGE_BYTES = 256 << 20
-"""From here on the best code pays."""
+SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
+"""Where no more than the first is to be read, a run is over before compiled code pays; from the second on, the best code does."""
 
 GOOD, SOME_REJECTED, OUR_BUG, INTERRUPTED = 0, 4, 70, 130
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -121,13 +117,13 @@ def run(options: RunOptions) -> RunOutcome:
     outcome = RunOutcome(run_id=uuid.uuid4().hex, warnings=[f"no file matches {glob}" for glob in unmatched_globs(found, read)])
     outcome.timings["look"] = round(time.monotonic() - began, 3)
     entry = _entry(options, read, outcome.run_id)
-    ahead = _ahead(options, found, read, entry, outcome)
-    if ahead is None:
+    new = bytes_of((source, None) for source in found.files) if options.rebuild else _new_bytes(options, found, read, entry, outcome)
+    if new is None:
         return outcome
     with ThreadPoolExecutor(1) as beside:
         checker = beside.submit(_load_gates)
         with _timed(outcome, "session"), _disk_named(options.warehouse):
-            warehouse, register = _open(options, ahead)
+            warehouse, register = _open(options, new)
             register.start(entry)
         with _closed_on_error(register, entry, outcome, options):
             job = _Job(options, read, warehouse, register, entry, outcome, checker)
@@ -137,15 +133,13 @@ def run(options: RunOptions) -> RunOutcome:
     return outcome
 
 
-def _ahead(options: RunOptions, found: Discovery, read: ReadOptions, entry: Run, outcome: RunOutcome) -> Ahead | None:
-    """How much there is to do; None where nothing is new, which is then written down."""
-    from pipelines.jobs.unchanged import Ahead, nothing_new, write_down
+def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: Run, outcome: RunOutcome) -> int | None:
+    """How much there is to read; None where nothing is new, which is then written down."""
+    from pipelines.jobs.unchanged import nothing_new, write_down
 
-    if options.rebuild:
-        return Ahead(bytes_of((source, None) for source in found.files))
     with _timed(outcome, "compare"):
         unchanged = nothing_new(options.warehouse, found, read, entry, options.stale_after, _oldest(options, entry))
-    if isinstance(unchanged, Ahead):
+    if isinstance(unchanged, int):
         return unchanged
     note_files(outcome, unchanged.files, entry.inputs, [])
     outcome.table_versions = dict(unchanged.before.table_versions)
@@ -195,14 +189,13 @@ def _writable(place: str) -> None:
         raise CannotWrite(f"{place}: the warehouse can't be written")
 
 
-def _open(options: RunOptions, ahead: Ahead) -> tuple[Warehouse, Runs]:
-    """The warehouse, in a session that is made for so much work, and its register of runs."""
+def _open(options: RunOptions, new: int) -> tuple[Warehouse, Runs]:
+    """The warehouse, in a session that is made for so many bytes to read, and its register of runs."""
     from pipelines.jobs.runs import Runs
     from pipelines.session import Work, get_session
     from pipelines.tables import Warehouse
 
-    small = ahead.bytes <= SMALL_BYTES and ahead.events <= SMALL_EVENTS and not options.again
-    work = Work.LARGE if ahead.bytes >= LARGE_BYTES else Work.SMALL if small else Work.USUAL
+    work = Work.LARGE if new >= LARGE_BYTES else Work.SMALL if new <= SMALL_BYTES and not options.again else Work.USUAL
     warehouse = Warehouse(get_session(options.spark, work), options.warehouse)
     warehouse.open_one("runs")
     return warehouse, Runs(warehouse, options.stale_after)

@@ -39,18 +39,10 @@ class Unchanged:
     files: list[FileRow]
 
 
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """What Spark will have to do with: bytes to read, and events that the tables hold already, as far as that is known."""
-
-    bytes: int
-    events: int = 0
-
-
 def nothing_new(
     place: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta, oldest: int | None = None
-) -> Unchanged | Ahead:
-    """The state of a warehouse that needs no work, after which the run is written down; or the work that lies ahead.
+) -> Unchanged | int:
+    """The state of a warehouse that needs no work, after which the run is written down; or how many bytes Spark has to read.
 
     Raises WarehouseBusy where another run holds it, and NeedsRebuild where the tables were made otherwise.
     """
@@ -61,7 +53,7 @@ def nothing_new(
     except Exception as error:  # a store that delta-rs can't reach, or a warehouse that was never made
         _log.debug("the tables' logs can't be read without Spark: %s", error)
         looked = None
-    return Ahead(bytes_of((source, None) for source in found.files)) if looked is None else looked
+    return bytes_of((source, None) for source in found.files) if looked is None else looked
 
 
 def check_versions(before: Published, run: Run) -> None:
@@ -85,7 +77,7 @@ def _of(options: Mapping[str, Any], name: str) -> str:
 
 def _nothing_new(
     uri: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta, oldest: int | None
-) -> Unchanged | Ahead | None:
+) -> Unchanged | int | None:
     runs = open_table(f"{uri}/{TABLES[RUNS].path}")
     rows = table_of(runs, ["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
     for row in rows:
@@ -110,7 +102,7 @@ def _nothing_new(
     todo = plan_of(stored, states, found, options, oldest=oldest)
     files = _files_as_stored(todo, stored, found, options)
     if files is None:
-        return Ahead(bytes_of(todo.read), sum(row["recognised"] for row in stored.values()))
+        return bytes_of(todo.read)
     run.run_number = 1 + max(row["run_number"] for row in rows)
     return Unchanged(before, files)
 
@@ -157,4 +149,4 @@ def write_down(place: str, run: Run, found: Unchanged, exit_code: int, counts: M
         raise CannotWrite(f"{place}: the entry of the run can't be written: {error}") from error
 
 
-__all__ = ["Ahead", "NeedsRebuild", "Unchanged", "check_versions", "nothing_new", "write_down"]
+__all__ = ["NeedsRebuild", "Unchanged", "check_versions", "nothing_new", "write_down"]
