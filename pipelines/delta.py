@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 
+from pipelines.meanwhile import set_to
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
@@ -105,16 +107,8 @@ def cluster(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
 
 def optimize(spark: SparkSession, path: str, file_bytes: int | None = None) -> tuple[int, int]:
     """Put small files together, of about so many bytes each; files of the table before and after. None: as large as the session wants."""
-    before = spark.conf.get(_FILE_BYTES, None)
-    if file_bytes is not None:
-        spark.conf.set(_FILE_BYTES, file_bytes)
-    try:
+    with set_to(spark, {} if file_bytes is None else {_FILE_BYTES: file_bytes}):
         [[metrics]] = spark.sql(f"OPTIMIZE {table_at(path)}").select("metrics").collect()
-    finally:
-        if before is None:
-            spark.conf.unset(_FILE_BYTES)
-        else:
-            spark.conf.set(_FILE_BYTES, before)
     considered = int(metrics["totalConsideredFiles"] or 0)
     return considered, considered + int(metrics["numFilesAdded"] or 0) - int(metrics["numFilesRemoved"] or 0)
 

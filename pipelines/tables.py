@@ -9,7 +9,7 @@ in this process, and a table that is small as a whole is written anew: both cost
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -25,6 +25,7 @@ from pipelines import delta, few
 from pipelines.columns import INSTANT
 from pipelines.differences import ACTION, DELETE, INSERT, OLD, RUN_ID, UPDATE, Watch, changes_of, counted, difference, unstamped
 from pipelines.errors import TableMismatch, WarehouseBusy
+from pipelines.meanwhile import set_to
 from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
 from pipelines.points import reached
 from pipelines.schemas import TABLES, Table
@@ -418,22 +419,10 @@ class Warehouse:
         changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
         path = self.path(table.name)
         where = scope.sql("old") if scope is not None and _keys_hold(table) else ""
-        self._in_transaction(
-            f"{stamp.application}/{table.name}{part}",
-            stamp.run_number,
-            lambda: delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where),
-        )
+        # MERGE takes its transaction from the session, which must not hold it for the next write.
+        with set_to(self.spark, {_TXN_APP: f"{stamp.application}/{table.name}{part}", _TXN_VERSION: stamp.run_number}):
+            delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where)
         self._written.add(table.name)
-
-    def _in_transaction(self, application: str, number: int, write: Callable[[], object]) -> None:
-        """MERGE takes its transaction from the session, and must not leave it there for the next write."""
-        self.spark.conf.set(_TXN_APP, application)
-        self.spark.conf.set(_TXN_VERSION, number)
-        try:
-            write()
-        finally:
-            self.spark.conf.unset(_TXN_APP)
-            self.spark.conf.unset(_TXN_VERSION)
 
 
 def _keys_hold(table: Table) -> bool:

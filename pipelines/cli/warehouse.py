@@ -6,6 +6,7 @@ Tables are opened at the versions that the last published run wrote down, so a r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -112,13 +113,16 @@ class Warehouse:
         """A table as it was published, from which a reader takes the columns and rows that it needs; without `run_id`."""
         import pyarrow as pa
         import pyarrow.dataset as pads
+        from deltalake.exceptions import DeltaError
 
         wanted = without_run(table)
-        stored = self._open(table) if table in self.versions else None
-        files = None if stored is None else files_of(stored)
-        if stored is None or files is None:
-            return pads.dataset(pa.Table.from_batches(self.batches(table), TABLES[table].arrow_schema()).select(wanted.names))
-        return stored.to_pyarrow_dataset(filesystem=files, schema=wanted)
+        if table in self.versions:
+            stored = self._open(table)
+            files = files_of(stored)
+            with suppress(DeltaError):  # what Arrow can't read by itself, such as deletion vectors
+                if files is not None:
+                    return stored.to_pyarrow_dataset(filesystem=files, schema=wanted)
+        return pads.dataset(pa.Table.from_batches(self.batches(table), TABLES[table].arrow_schema()).select(wanted.names))
 
     def names(self, sql: str) -> list[str]:
         """The texts that a query over `rebalances`, as published, gives in its only column."""

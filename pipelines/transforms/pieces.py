@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import reduce
 from itertools import groupby
@@ -29,6 +29,7 @@ from parsers.files import SourceFile
 from parsers.reader import FileReader, ReadOptions
 from parsers.reports import report_row
 from parsers.schema import FILE_REPORT_SCHEMA
+from pipelines.meanwhile import set_to
 
 LARGE_BYTES = 32 << 20
 """Larger files have a task of their own."""
@@ -72,40 +73,24 @@ def _lines(spark: SparkSession, ending: str, places: list[str]) -> DataFrame:
     )
 
 
-@contextmanager
-def whole(spark: SparkSession, largest: int) -> Iterator[None]:
+def whole(spark: SparkSession, largest: int) -> AbstractContextManager[None]:
     """Queries that are run meanwhile cut no file of up to this size: small ones share tasks, large ones have one each."""
     # Room for a file that grows while it is listed.
     most = max(_PACKED_BYTES, 2 * largest)
-    with _cutting(spark, most, most if largest > LARGE_BYTES else _OPEN_BYTES):
-        yield
+    return set_to(spark, _cutting(most, most if largest > LARGE_BYTES else _OPEN_BYTES))
 
 
-@contextmanager
-def cut_at(spark: SparkSession, step: int) -> Iterator[None]:
+def cut_at(spark: SparkSession, step: int) -> AbstractContextManager[None]:
     """Queries that are run meanwhile cut files at multiples of this, and have a task for each part."""
-    with _cutting(spark, step, step):
-        yield
+    return set_to(spark, _cutting(step, step))
 
 
-@contextmanager
-def _cutting(spark: SparkSession, most: int, opening: int) -> Iterator[None]:
-    told = {
+def _cutting(most: int, opening: int) -> dict[str, int]:
+    return {
         "spark.sql.files.maxPartitionBytes": most,
         "spark.sql.files.openCostInBytes": opening,
         "spark.sql.files.minPartitionNum": 1,
     }
-    before = {name: spark.conf.get(name, None) for name in told}
-    try:
-        for name, value in told.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, former in before.items():
-            if former is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, former)
 
 
 def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.Buffer]]:

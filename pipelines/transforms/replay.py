@@ -44,8 +44,8 @@ ROWS_AT_ONCE = 500
 """Rows of an output batch: evidence makes them wide."""
 
 ROWS_IN_A_RUN = 5_000
-"""Rows of one table that come one after the other. Spark keeps rows in blocks of about so many, and knows of each block the
-first and last name of a table in it: where rows of many tables are mixed, it reads all of them for one."""
+"""Rows of one table that wait for each other: a batch has the columns of all tables, and costs two milliseconds however few rows
+it has. Thousands of small groups would pay that for each of theirs."""
 
 Rows = Mapping[str, Sequence[object]]
 Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Rows]
@@ -231,7 +231,7 @@ def _struct(table: str) -> pa.StructType:
 
 
 def _tagged_runs(found: Iterable[Rows], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Rows by table, as they come, in batches of one table each. States are large, and are not held back."""
+    """Rows by table in batches of one table each, whichever groups they are of. States are large, and are not held back."""
     held: dict[str, list[object]] = {}
     for history in found:
         for table, rows in history.items():

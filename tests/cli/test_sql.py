@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaProtocolError
 
 from tests.cli.conftest import POLL_TIMEOUT, Cli
 from tests.cli.test_screens import OBEYED
@@ -62,6 +64,18 @@ def test_conditions_that_reach_the_files_choose_the_same_rows(cli: Cli, sample_w
     logs, tables = cli("sql", query, POLL_TIMEOUT, "--json"), cli("sql", query, "--warehouse", sample_warehouse, "--json")
     assert (logs.code, logs.err) == (tables.code, tables.err) == (0, "")
     assert logs.out == tables.out
+
+
+def test_tables_that_arrow_cannot_read_are_read_by_delta_rs(cli: Cli, story_warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those whose owner has turned on deletion vectors."""
+    asked = ("sql", BY_CAUSE, "--warehouse", story_warehouse)
+    before = cli(*asked).out
+
+    def refuse(*_: object, **__: object) -> None:
+        raise DeltaProtocolError("deletionVectors are not supported")
+
+    monkeypatch.setattr(DeltaTable, "to_pyarrow_dataset", refuse)
+    assert cli(*asked).out == before
 
 
 def test_the_forms_hold_the_same(cli: Cli, story_warehouse: Path) -> None:

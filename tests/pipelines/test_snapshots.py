@@ -88,7 +88,7 @@ def test_groups_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(spar
     assert grown.counts["groups_resumed"] == grown.counts["groups_replayed"] > 0
     told = {row["rebalance_id"]: row["final_at"] for row in site.table("rebalances")}
     assert 0 < grown.counts["rebalances"] < len(told)  # those that were final are not made again
-    assert sorted(told) == sorted(row["rebalance_id"] for row in site.table("rebalances"))
+    assert len(told) == len(site.table("rebalances"))
     analysis = analyze([str(site.logs)], AnalyzeOptions(read=READ))
     assert {key: at and micros_of(at) for key, at in told.items()} == {row.rebalance_id: row.final_at for row in analysis.rebalances}
 
