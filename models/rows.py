@@ -74,6 +74,7 @@ class Rebalance:
     started_at: int | None
     joined_at: int | None
     ended_at: int | None
+    final_at: int | None = field(default=None, kw_only=True)
     initial_delay_seconds: float | None
     join_seconds: float | None
     sync_seconds: float | None
@@ -101,7 +102,6 @@ class Rebalance:
     pause_seconds: float | None = None
     spike_seconds: float | None = None
     numbers: dict[str, float] = field(default_factory=dict)
-    final_at: int | None = None
 
 
 @dataclass(slots=True)

@@ -77,6 +77,7 @@ GOLD = [
         Column("started_at", INSTANT, "When it started."),
         Column("joined_at", INSTANT, "End of the join phase."),
         Column("ended_at", INSTANT, "When it ended; null while open."),
+        _FINAL,
         Column("initial_delay_seconds", SECONDS, "Expected waiting: group.initial.rebalance.delay.ms and what extended it.", least=0),
         Column("join_seconds", SECONDS, "Join phase.", least=0),
         Column("sync_seconds", SECONDS, "From the end of the join phase to the assignment.", least=0),
@@ -109,7 +110,6 @@ GOLD = [
         Column("pause_seconds", SECONDS, "RocketMQ: longest time for which one queue had no owner.", least=0),
         Column("spike_seconds", SECONDS, "RocketMQ: how many seconds' worth of messages may come at once afterwards.", least=0),
         Column("numbers", pa.map_(TEXT, SECONDS), "Timeouts in force and what was measured against them, by name; milliseconds."),
-        _FINAL,
     ),
     _gold(
         "rebalance_members",

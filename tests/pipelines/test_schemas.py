@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from models import rows
-from pipelines.schemas import CONTRACT, ROW_TABLES, TABLES, TOTALS, contract_schema, instant_text, json_ready, to_json
+from pipelines.schemas import CONTRACT, ROW_TABLES, TABLES, TOTALS, Table, contract_schema, instant_text, json_ready, to_json
 
 SHAPES: dict[Any, pa.DataType] = {
     str: pa.string(),
@@ -87,6 +87,18 @@ def test_a_row_has_the_columns_of_its_table(kind: type) -> None:
             assert pa.types.is_nested(column.type), name
         if hint == hint | None:
             assert not column.required, f"{name} may be None"
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
+def test_delta_rs_finds_the_statistics_of_what_readers_filter_on(table: Table) -> None:
+    """It takes those of the first 32 leaves of a schema and no others, whatever a table's properties say."""
+    leaves = [column.name for column in table.columns for _ in range(leaves_of(column.type))]
+    assert {*table.clustering, *table.slice, *table.key} <= set(leaves[:32])
+
+
+def leaves_of(kind: pa.DataType) -> int:
+    parts = [kind.field(number).type for number in range(kind.num_fields)]
+    return sum(map(leaves_of, parts)) if parts else 1
 
 
 @pytest.mark.parametrize(("part", "column"), [(rows.Evidence, "evidence"), (rows.Person, "offenders"), (rows.Conformance, "conformance")])
