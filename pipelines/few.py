@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as pads
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
@@ -18,8 +19,11 @@ from pipelines.columns import Table
 ROWS = 20_000
 """So many rows are few."""
 
-_LOOKED_AT = 10 * ROWS
-"""Rows of files that may be read in search of few."""
+_LOOKED_AT = 20_000_000
+"""Rows of files that may be looked at in search of few: Arrow takes a second for so many."""
+
+_READ_BYTES = 256 << 20
+"""Bytes, as the files hold them, that may be read of files with a few of the rows."""
 
 Key = tuple[object, ...]
 
@@ -54,17 +58,63 @@ def read_few(log: DeltaTable, columns: Sequence[str], condition: pc.Expression |
     """Rows of a table on this machine's disk that meet a condition, or None where they are not few, or Delta-rs can't read them."""
     try:
         dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
-        if sum(fragment.metadata.num_rows for fragment in dataset.get_fragments(condition)) > _LOOKED_AT:
+        parts = _with_rows(dataset, condition)
+        if parts is None or sum(map(_bytes_of, parts)) > _READ_BYTES:
             return None
-        found = dataset.scanner(columns=list(columns), filter=condition).head(ROWS + 1)
+        found = (
+            pads.FileSystemDataset(parts, dataset.schema, dataset.format).scanner(columns=list(columns), filter=condition).head(ROWS + 1)
+        )
     except (DeltaError, OSError):
         return None
     return found if found.num_rows <= ROWS else None
 
 
+def _with_rows(dataset: pads.Dataset, condition: pc.Expression | None) -> list[pads.ParquetFileFragment] | None:
+    """The files that hold rows which meet a condition; None where there are too many of these, or it would take too long to tell."""
+    parts = list(dataset.get_fragments(condition))
+    rows = sum(part.metadata.num_rows for part in parts)
+    if rows <= ROWS:
+        return parts
+    if condition is None or rows > _LOOKED_AT:
+        return None
+    # Only the columns of the condition are read to count; the others, of files that have such rows.
+    counts = [_some_of(dataset, [part]).count_rows(filter=condition) for part in parts]
+    return [part for part, count in zip(parts, counts, strict=True) if count] if sum(counts) <= ROWS else None
+
+
+def _some_of(dataset: pads.Dataset, parts: list[pads.ParquetFileFragment]) -> pads.Dataset:
+    """A part may be of a time when the table had fewer columns."""
+    return pads.FileSystemDataset(parts, dataset.schema, dataset.format)
+
+
+def _bytes_of(part: pads.ParquetFileFragment) -> int:
+    groups = (part.metadata.row_group(number) for number in range(part.metadata.num_row_groups))
+    return sum(group.column(number).total_compressed_size for group in groups for number in range(group.num_columns))
+
+
+def read_distinct(log: DeltaTable, columns: Sequence[str], condition: pc.Expression) -> pa.Table | None:
+    """What these columns hold together in rows that meet a condition, each once; None where that is not little, or Delta-rs can't
+    read them."""
+    try:
+        dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
+        if sum(part.metadata.num_rows for part in dataset.get_fragments(condition)) > _LOOKED_AT:
+            return None
+        scanner = dataset.scanner(columns=list(columns), filter=condition)
+        found = scanner.projected_schema.empty_table()
+        for batch in scanner.to_batches():
+            own = pa.Table.from_batches([batch]).group_by(list(columns)).aggregate([])
+            found = pa.concat_tables([found, own]).group_by(list(columns)).aggregate([])
+            if found.num_rows > ROWS:
+                return None
+    except (DeltaError, OSError):
+        return None
+    return found
+
+
 def framed(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """The rows for Spark. Spark Connect takes no Arrow table without rows."""
-    return spark.createDataFrame(rows) if rows.num_rows else spark.createDataFrame([], from_arrow_schema(rows.schema))
+    """The rows for Spark. Spark Connect takes no Arrow table without rows, and Spark none with an empty part between others: it
+    takes that for the end."""
+    return spark.createDataFrame(rows.combine_chunks()) if rows.num_rows else spark.createDataFrame([], from_arrow_schema(rows.schema))
 
 
 def conformed(table: Table, rows: pa.Table) -> pa.Table:

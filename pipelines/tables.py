@@ -9,9 +9,11 @@ in this process, and a table that is small as a whole is written anew: both cost
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
+from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable as Log
@@ -95,6 +97,7 @@ class Warehouse:
         self._versions: dict[str, int] = {}
         self._written: set[str] = set()
         self._local = not is_uri(place)
+        self._merging = Lock()
 
     @property
     def partitions(self) -> int:
@@ -247,10 +250,18 @@ class Warehouse:
         rows = self.few(name, scope, columns)
         return self._within(name, scope).select(*columns or TABLES[name].column_names).toArrow() if rows is None else rows
 
-    def frame(self, name: str, scope: Scope | None = None) -> DataFrame:
+    def frame(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """Rows as they are now, for Spark: from this process where they are few, which spares it the table's log."""
-        rows = self.few(name, scope)
-        return self._within(name, scope) if rows is None else few.framed(self.spark, rows)
+        rows = self.few(name, scope, columns)
+        return self._within(name, scope).select(*columns or TABLES[name].column_names) if rows is None else few.framed(self.spark, rows)
+
+    def distinct(self, name: str, scope: Scope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """What these columns hold together in rows as they are now, each once."""
+        log = self.log(name)
+        found = None if log is None else few.read_distinct(log, columns, scope.arrow)
+        if found is None:
+            return map(tuple, self._within(name, scope).select(*columns).distinct().toLocalIterator())
+        return zip(*(found[column].to_pylist() for column in columns), strict=True)
 
     def _within(self, name: str, scope: Scope | None) -> DataFrame:
         return self.read(name) if scope is None else self.read(name).where(scope.column)
@@ -342,7 +353,7 @@ class Warehouse:
         else:
             rows_of = {INSERT: differing.rows, DELETE: differing.gone}
             tagged = [part_.append_column(ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
-            self._merge(table, self.spark.createDataFrame(pa.concat_tables(tagged)), stamp, part, scope)
+            self._merge(table, few.framed(self.spark, pa.concat_tables(tagged)), stamp, part, scope)
         return change
 
     def _write_few(
@@ -419,8 +430,8 @@ class Warehouse:
         changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
         path = self.path(table.name)
         where = scope.sql("old") if scope is not None and _keys_hold(table) else ""
-        # MERGE takes its transaction from the session, which must not hold it for the next write.
-        with set_to(self.spark, {_TXN_APP: f"{stamp.application}/{table.name}{part}", _TXN_VERSION: stamp.run_number}):
+        # MERGE takes its transaction from the session, which must not hold it for another write.
+        with self._merging, set_to(self.spark, {_TXN_APP: f"{stamp.application}/{table.name}{part}", _TXN_VERSION: stamp.run_number}):
             delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where)
         self._written.add(table.name)
 

@@ -51,6 +51,9 @@ PARTITION_EVENTS = frozenset(
 )
 """Events that the partition stage reads."""
 
+DEPENDENT_EVENTS = frozenset({"ElectionStarted", "FetchersRemoved"})
+"""Those of them that only add to what others tell: by themselves they name no partition and no broker that rows could be of."""
+
 KRAFT_ONLY = frozenset({"BrokerFenced", "BrokerUnfenced", "BrokerRegistered", "BrokerStateChanged", "PartitionsMoved"})
 """Events that tell that a cluster runs without ZooKeeper."""
 

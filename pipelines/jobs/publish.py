@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
@@ -14,13 +15,18 @@ from pipelines.schemas import without_run
 from pipelines.tables import Change, Stamp, Warehouse
 from pipelines.transforms.snapshots import SNAPSHOTS
 
+_AT_ONCE = 2
+"""Tables that are written at once: a small write is mostly Spark's planning and Delta's look at its log, one step after the other."""
+
 
 def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Change]:
     """Make the stored rows that were replayed equal to what came out, table by table, and say what they rest on."""
-    changes = {
-        name: warehouse.replace(name, rows.few.get(name, frame), stamp, rows.scopes[name], count=rows.counts[name])
-        for name, frame in rows.frames.items()
-    }
+
+    def replaced(name: str) -> Change:
+        return warehouse.replace(name, rows.few.get(name, rows.frames[name]), stamp, rows.scopes[name], count=rows.counts[name])
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        changes = dict(zip(rows.frames, pool.map(replaced, rows.frames), strict=True))
     subjects = {*rows.states["subject"].to_pylist(), *rows.gone}
     if subjects:
         scope = scopes.equals("kind", CLUSTER) & scopes.among("subject", subjects)

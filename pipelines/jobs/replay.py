@@ -8,47 +8,53 @@ that were final by then stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from models.cluster import CLUSTER_EVENTS, ClusterFacts, fact_rows
+from models.cluster import ClusterFacts, fact_rows
 from models.incidents import Limits
-from models.kafka.outages_readers import Readers
+from models.kafka.outages_readers import FOLLOWING, Following, Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
 from parsers.redaction import Redaction
 from pipelines import few
+from pipelines.jobs.cluster_wide import facts_of, readers_of, with_partitions
 from pipelines.jobs.files import FileRow
 from pipelines.jobs.ingest import Touched
 from pipelines.jobs.snapshots import Snapshots, look
 from pipelines.jobs.states import CLUSTER, State, state_rows
-from pipelines.rows import events_of, to_batch
+from pipelines.rows import to_batch
+from pipelines.schemas import without_run
 from pipelines.scopes import Scope, among, equals, first_among, is_empty, is_null, nothing
-from pipelines.stages import OUTAGE_TABLES, READER_TABLES, ROCKET_TABLES, cluster_facts, logs_end_of, rocket_ends_of
+from pipelines.stages import OUTAGE_TABLES, READER_TABLES, ROCKET_TABLES, rocket_ends_of
 from pipelines.tables import Warehouse
 from pipelines.transforms.parsed import tagged_rows
 from pipelines.transforms.replay import (
     STAGE_TABLES,
     GroupReplay,
-    note_following,
     outages_replayed,
-    readers_of,
     replayed,
     rocket_replayed,
     rows_of,
 )
-from pipelines.transforms.sightings import sightings_of_all, strays_of
 from pipelines.transforms.snapshots import SNAPSHOTS, SnapshotRules, resumed_at
 from pipelines.transforms.unknown_messages import unknown_messages
 from pipelines.versions import fingerprint_of
 
 KAFKA, ROCKETMQ = "kafka", "rocketmq"
+
+_NAMING = {"rebalance_members": "rebalance_id", "incidents": "rebalance_ids"}
+"""Columns by which rows of other tables name rebalances."""
+
+_NAMED_MAX = 2_000
+"""So many rebalances are looked up by their names; of more, all are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,29 +122,21 @@ class _Replay:
     snapshots: Snapshots = field(default_factory=Snapshots)
     taken: Rows | None = None
     """States that were taken."""
-    few_events: bool = False
-    """This process holds the events, so what comes of them can't be much more."""
 
     def do(self) -> Replayed:
         clusters = self.touched.clusters
         rows = [row for row in self.files if row["cluster"] in clusters and row["file_id"]]
-        scope = among("cluster", clusters)
-        here = self.warehouse.few("events", scope)
-        self.few_events = here is not None
-        events = self.warehouse.frame("events", scope) if here is None else few.framed(self.warehouse.spark, here)
-        facts = self._facts(events, rows)
+        facts = facts_of(self.warehouse, clusters, rows, self.options.assume)
         told = {cluster: fingerprint_of(_without_end(found)) for cluster, found in facts.items()}
         changed = {cluster for cluster in facts if self.states.get(cluster, {}).get("facts") != told[cluster]}
         self.whole = self.touched.whole | changed
         nodes = {row["path"]: row["node"] for row in rows if row["node"]}
-        readers = readers_of(events)
-        self._group_stage(events, facts, nodes)
-        rebalances = self._rebalances()
-        for frame in rebalances:
-            note_following(readers, frame)
+        self._group_stage(facts, nodes)
+        readers = readers_of(self.warehouse, clusters)
+        self._note_following(readers)
         read = {cluster: fingerprint_of(_sorted(readers.get(cluster))) for cluster in facts}
-        self._outage_stage(events, facts, nodes, readers, read)
-        self._rocket_stage(events, rows)
+        self._outage_stage(facts, nodes, readers, read)
+        self._rocket_stage(rows)
         self._facts_table(facts, changed | self.touched.whole)
         self._unknown_table(rows)
         after = {cluster: {"facts": told[cluster], "readers": read[cluster]} for cluster in facts}
@@ -150,7 +148,7 @@ class _Replay:
         frames = {table: rows.frame(spark) for table, rows in self.rows.items()}
         few = {table: rows.few for table, rows in self.rows.items() if rows.few is not None}
         counts = {table: rows.count for table, rows in self.rows.items()}
-        ids = [rebalances.select("rebalance_id") for rebalances in self._rebalances()]
+        ids = self._known_rebalances()
         whole = {"rebalances": reduce(DataFrame.unionByName, ids)} if ids else {}
         replayed, resumed = sum(map(len, self.groups.values())), len(self.snapshots.chosen)
         return Replayed(frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, self._taken())
@@ -165,15 +163,14 @@ class _Replay:
         frame = taken.frame(self.warehouse.spark)
         return frame, self.snapshots.replaced(frame.drop("state").toArrow(), self.groups, self.whole)
 
-    def _facts(self, events: DataFrame, files: list[FileRow]) -> dict[str, ClusterFacts]:
-        """The cluster stage. Few lines concern a whole cluster, so their events come to the driver."""
-        concerning = events.where(F.col("event").isin(sorted(CLUSTER_EVENTS))).orderBy("file", "byte_offset").toArrow()
-        cluster_of = {row["path"]: row["cluster"] for row in files}
-        strays = list(events_of(strays_of(events).orderBy("file", "byte_offset").toArrow()))
-        seen = partial(sightings_of_all, events)
-        return cluster_facts(events_of(concerning), cluster_of.__getitem__, logs_end_of(files), self.options.assume, strays, seen)
+    def _events(self, scope: Scope) -> tuple[DataFrame, bool]:
+        """Stored events for Spark, and whether this process holds them: what comes of them can't be much more then."""
+        here = self.warehouse.few("events", scope)
+        if here is None:
+            return self.warehouse.read("events").where(scope.column), False
+        return few.framed(self.warehouse.spark, here), True
 
-    def _group_stage(self, events: DataFrame, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> None:
+    def _group_stage(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> None:
         groups = self.groups = self._groups()
         if not self.whole and not groups:
             return
@@ -182,10 +179,10 @@ class _Replay:
         if redaction is not None:  # a state would have to hold the names that are hidden, and those of before go
             self.snapshots = Snapshots(stored=self.snapshots.stored)
         replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
-        source = events.where(self.snapshots.later("order_at", groups, self.whole, partial(among, "group")).column)
-        if self.snapshots.chosen:
-            source = resumed_at(source, self.snapshots.rows(self.warehouse))
-        stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES)
+        source, are_few = self._events(self.snapshots.later("order_at", groups, self.whole, partial(among, "group")))
+        if self.snapshots.chosen:  # states hold rows of before
+            source, are_few = resumed_at(source, self.snapshots.rows(self.warehouse)), False
+        stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_few=are_few)
         self.taken = stage.pop(SNAPSHOTS)
         for table, rows in stage.items():
             names = partial(first_among, "groups") if table == "incidents" else partial(among, "group")
@@ -198,9 +195,9 @@ class _Replay:
                 of_stage = of_stage & ~is_null("group")
             self._take(table, rows, of_stage)
 
-    def _stage(self, tagged: DataFrame, tables: tuple[str, ...]) -> dict[str, Rows]:
+    def _stage(self, tagged: DataFrame, tables: tuple[str, ...], *, are_few: bool) -> dict[str, Rows]:
         """What a stage gives, by table; it is replayed once. Where rows are few, this process holds them from here on."""
-        if self.few_events:
+        if are_few:
             return _by_table(tagged.toArrow(), tables)
         held = tagged.persist()
         self.held.append(held)
@@ -210,13 +207,43 @@ class _Replay:
             return {table: Rows(counts[table], held=rows_of(table, held)) for table in tables}
         return _by_table(held.where(F.col("table") != SNAPSHOTS).toArrow(), tables) | wide
 
-    def _rebalances(self) -> list[DataFrame]:
-        """Rebalances of these clusters as they will be: those that were replayed, and stored ones that stay."""
-        found = [self.rows["rebalances"].frame(self.warehouse.spark)] if "rebalances" in self.rows else []
+    def _staying(self) -> Scope:
+        """Stored rebalances of these clusters that were not replayed."""
+        return among("cluster", self.touched.clusters) & ~self.scopes.get("rebalances", nothing())
+
+    def _known_rebalances(self) -> list[DataFrame]:
+        """Ids of rebalances as they will be: of those that were replayed, and of stored ones, as far as they are named."""
+        column = "rebalance_id"
+        found = [self.rows["rebalances"].frame(self.warehouse.spark).select(column)] if "rebalances" in self.rows else []
         if not self.warehouse.is_empty("rebalances"):
-            stay = among("cluster", self.touched.clusters) & ~self.scopes.get("rebalances", nothing())
-            found.append(self.warehouse.frame("rebalances", stay))
+            named = self._named_rebalances()
+            stay = self._staying() if named is None else self._staying() & among(column, named)
+            found.append(self.warehouse.frame("rebalances", stay, (column,)))
         return found
+
+    def _named_rebalances(self) -> set[str] | None:
+        """Rebalances that rows of other tables name; None where these are many."""
+        named: set[str] = set()
+        for table in _NAMING.keys() & self.rows.keys():
+            rows = self.rows[table].few
+            if rows is None:
+                return None
+            column = rows[_NAMING[table]]
+            named.update((column if pa.types.is_string(column.type) else pc.list_flatten(column)).to_pylist())
+        return named if len(named) <= _NAMED_MAX else None
+
+    def _note_following(self, readers: dict[str, Readers]) -> None:
+        """Note the rebalances that the loss of a coordinator stands behind, so that outages can name them. They are few."""
+        following = among("root_cause", FOLLOWING)
+        columns = ("cluster", "group", "rebalance_id", "started_at", "joined_at")
+        found = [self.rows["rebalances"].chosen(following, columns, self.warehouse.spark)] if "rebalances" in self.rows else []
+        if not self.warehouse.is_empty("rebalances"):
+            found.append(self.warehouse.rows("rebalances", self._staying() & following, columns))
+        for rows in found:
+            started = pc.coalesce(rows["started_at"], rows["joined_at"]).cast(pa.int64()).to_pylist()
+            for at, cluster, group, key in zip(started, *(rows[name].to_pylist() for name in columns[:3]), strict=True):
+                if at is not None:
+                    readers.setdefault(cluster, Readers()).following.add(Following(at, group, key))
 
     def _groups(self) -> dict[str, set[str]]:
         """Groups to replay of clusters that are not replayed as a whole."""
@@ -230,7 +257,6 @@ class _Replay:
 
     def _outage_stage(
         self,
-        events: DataFrame,
         facts: Mapping[str, ClusterFacts],
         nodes: Mapping[str, str],
         readers: Mapping[str, Readers],
@@ -241,8 +267,7 @@ class _Replay:
         if not clusters:
             return
         wanted = among("cluster", clusters)
-        broken = outages_replayed(events.where(wanted.column), facts, nodes, readers, self.options.limits, self.warehouse.partitions)
-        for table, rows in self._stage(broken, OUTAGE_TABLES).items():
+        for table, rows in self._outages(clusters, facts, nodes, readers).items():
             of_stage = wanted
             if table == "incidents":
                 of_stage = wanted & ~is_empty("outage_ids")
@@ -250,13 +275,23 @@ class _Replay:
                 of_stage = wanted & is_null("group")
             self._take(table, rows, of_stage)
 
+    def _outages(
+        self, clusters: set[str], facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str], readers: Mapping[str, Readers]
+    ) -> dict[str, Rows]:
+        telling = with_partitions(self.warehouse, clusters)
+        if not telling:
+            return {table: Rows(0, few=without_run(table).empty_table()) for table in OUTAGE_TABLES}
+        events, are_few = self._events(among("cluster", telling) & among("event", PARTITION_EVENTS))
+        broken = outages_replayed(events, facts, nodes, readers, self.options.limits, self.warehouse.partitions)
+        return self._stage(broken, OUTAGE_TABLES, are_few=are_few)
+
     def _with_outages(self, clusters: set[str]) -> set[str]:
         """Those of the clusters that have rows which name who reads."""
         tables = [name for name in READER_TABLES if not self.warehouse.is_empty(name)] if clusters else []
         found = (self.warehouse.rows(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
         return {cluster for column in found for cluster in column.unique().to_pylist()}
 
-    def _rocket_stage(self, events: DataFrame, files: list[FileRow]) -> None:
+    def _rocket_stage(self, files: list[FileRow]) -> None:
         """Few clusters have RocketMQ: those without are spared its stage. What is open depends on how far files reach, too."""
         clusters = {row["cluster"] for row in files if row["system"] == ROCKETMQ}
         clusters |= self._without(self.touched.whole - clusters)
@@ -264,8 +299,9 @@ class _Replay:
             return
         wanted = among("cluster", clusters)
         ends, options = rocket_ends_of(files), self.options
-        rocket = rocket_replayed(events.where(wanted.column), self.warehouse.partitions, ends, options.limits, options.redaction)
-        for table, rows in self._stage(rocket, ROCKET_TABLES).items():
+        events, are_few = self._events(wanted)
+        rocket = rocket_replayed(events, self.warehouse.partitions, ends, options.limits, options.redaction)
+        for table, rows in self._stage(rocket, ROCKET_TABLES, are_few=are_few).items():
             self._take(table, rows, wanted & equals("system", ROCKETMQ))
 
     def _without(self, clusters: set[str]) -> set[str]:
@@ -315,6 +351,12 @@ class Rows:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows for Spark."""
         return few.framed(spark, self.few) if self.held is None else self.held
+
+    def chosen(self, scope: Scope, columns: Sequence[str], spark: SparkSession) -> pa.Table:
+        """Columns of those of the rows that the caller knows to be few."""
+        if self.few is not None:
+            return self.few.filter(scope.arrow).select(columns)
+        return self.frame(spark).where(scope.column).select(*columns).toArrow()
 
     def joined(self, other: Rows, spark: SparkSession) -> Rows:
         """These rows and others of the same table."""

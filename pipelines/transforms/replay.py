@@ -12,7 +12,6 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -20,9 +19,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from models.cluster import ClusterFacts
-from models.events import Witness
 from models.incidents import Limits
-from models.kafka.outages_readers import FOLLOWING, READER_EVENTS, Following, Readers
+from models.kafka.outages_readers import Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
 from models.names import learn
 from models.replay import GroupStage
@@ -178,27 +176,6 @@ def rocket_replayed(
         return _tagged_runs(found(batches), ROCKET_TABLES)
 
     return ordered.mapInArrow(run, _tagged_schema(ROCKET_TABLES))
-
-
-def readers_of(events: DataFrame) -> dict[str, Readers]:
-    """What groups read and where their coordinators are, by cluster. Few distinct facts, so they come to the driver."""
-    readers: dict[str, Readers] = {}
-    grouped = events.where(F.col("group").isNotNull())
-    topics = grouped.where(F.col("event").isin(sorted(READER_EVENTS))).select("cluster", "group", "fields").distinct()
-    for cluster, group, fields in topics.toLocalIterator():
-        readers.setdefault(cluster, Readers()).note(group, orjson.loads(fields) if fields else {})
-    homes = grouped.where((F.col("witness") == Witness.COORDINATOR.value) & F.col("event").isNotNull() & F.col("partition").isNotNull())
-    for cluster, group, partition in homes.select("cluster", "group", "partition").distinct().toLocalIterator():
-        readers.setdefault(cluster, Readers()).note_home(group, partition)
-    return readers
-
-
-def note_following(readers: dict[str, Readers], rebalances: DataFrame) -> None:
-    """Note the rebalances that the loss of a coordinator stands behind, so that the outages can name them. They are few."""
-    started = F.unix_micros(F.coalesce("started_at", "joined_at"))
-    rows = rebalances.where(F.col("root_cause").isin(sorted(FOLLOWING)) & started.isNotNull())
-    for cluster, group, key, at in rows.select("cluster", "group", "rebalance_id", started).toLocalIterator():
-        readers.setdefault(cluster, Readers()).following.add(Following(at, group, key))
 
 
 def rows_of(table: str, tagged: DataFrame) -> DataFrame:

@@ -7,13 +7,8 @@ from collections.abc import Iterator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from models.kafka.strays import STRAY_EVENTS, Sighting
+from models.kafka.strays import Sighting
 from pipelines.sightings import CLIENT_NUMBER, REASON_MEMBER, sightings_of
-
-
-def strays_of(events: DataFrame) -> DataFrame:
-    """Events that are about a group and name none."""
-    return events.where(F.col("group").isNull() & F.col("event").isin(sorted(STRAY_EVENTS)))
 
 
 def sightings_of_all(events: DataFrame) -> Iterator[Sighting]:

@@ -14,8 +14,10 @@ import pytest
 from models.cluster import CLUSTER_EVENTS, learn
 from models.events import Event, Place, Witness
 from models.kafka.outages import Outages, outages_of
+from models.kafka.partitions_events import DEPENDENT_EVENTS
 from models.kafka.partitions_replay import replay_partitions
 from parsers.catalogue import catalogue
+from pipelines.stages import OUTAGE_TABLES
 
 STORIES = sorted((Path(__file__).parent.parent / "scenarios" / "outages").glob("*.txt"))
 CATALOGUE = catalogue()
@@ -108,3 +110,16 @@ def test_any_lines_may_be_missing(path: Path) -> None:
         for row in find(kept).partition_outages:
             assert row.online_at is None or row.offline_at is None or row.offline_at <= row.online_at
             assert (row.ended_by == "open") == (row.online_at is None)
+
+
+def rows_in(found: Outages) -> list[object]:
+    return [row for name in OUTAGE_TABLES for row in getattr(found, name)]
+
+
+def test_lines_that_only_add_to_what_others_tell_make_no_rows() -> None:
+    """So a cluster with none but these is spared the replay."""
+    events = [event for path in STORIES for event in events_of(path.read_text(encoding="utf-8").split("----")[0])]
+    alone = [event for event in events if event.name in DEPENDENT_EVENTS]
+    assert {event.name for event in alone} == DEPENDENT_EVENTS
+    assert rows_in(find(events))
+    assert rows_in(find(alone)) == []

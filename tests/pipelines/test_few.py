@@ -220,3 +220,36 @@ def test_what_delta_rs_cannot_read_is_left_to_spark(spark: SparkSession, warehou
     change = place.replace(NAME, arrow(allocation("g", "3")), stamp(2))
     assert (change.inserted, change.updated, change.deleted) == (1, 0, 1)
     assert place.rows(NAME)["client_id"].to_pylist() == ["3"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("most", [few.ROWS, 3, 1], ids=["all are few", "those looked for are few", "none are few"])
+def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    from pipelines.scopes import among, equals
+
+    place = warehouse(NAME)
+    for number in range(4):  # a file each
+        rows = [allocation("g", f"{number}-{each}", queues=each, topic=f"t{number}") for each in range(2)]
+        place.append(NAME, place.spark.createDataFrame(arrow(*rows).append_column("run_id", pa.array(["r", "r"]))), stamp(number))
+    monkeypatch.setattr(few, "ROWS", most)
+    scope = equals("cluster", "c") & among("client_id", {"1-0", "3-1", "x"})
+    assert sorted(place.rows(NAME, scope, ("client_id",))["client_id"].to_pylist()) == ["1-0", "3-1"]
+    assert sorted(row["client_id"] for row in place.frame(NAME, scope, ("client_id",)).collect()) == ["1-0", "3-1"]
+    assert sorted(place.distinct(NAME, scope, ("group", "queues"))) == [("g", 0), ("g", 1)]
+    assert sorted(place.distinct(NAME, equals("cluster", "c"), ("topic",))) == [("t0",), ("t1",), ("t2",), ("t3",)]
+    found = place.few(NAME, scope)
+    assert (found is None) == (most < 2)
+    monkeypatch.setattr(few, "_LOOKED_AT", 7)
+    assert (place.few(NAME, scope) is None) == (most < 8)
+    monkeypatch.undo()
+    monkeypatch.setattr(few, "_READ_BYTES", 1)
+    assert place.few(NAME, scope) is None
+    assert place.rows(NAME, scope).num_rows == 2
+
+
+@pytest.mark.spark
+def test_no_row_is_lost_on_the_way_to_spark(spark: SparkSession) -> None:
+    """Spark stops at an empty part of an Arrow table, and files without a row that is looked for leave such parts."""
+    rows = [arrow(*(allocation("g", f"{size}-{each}") for each in range(size))) for size in (1, 0, 2, 0, 0, 3)]
+    found = few.framed(spark, pa.concat_tables(rows)).select("client_id").collect()
+    assert [row["client_id"] for row in found] == ["1-0", "2-0", "2-1", "3-0", "3-1", "3-2"]

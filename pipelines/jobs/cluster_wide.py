@@ -1,0 +1,60 @@
+"""What a run has to know of all events of the clusters that it touches, however few of their groups it replays.
+
+It is asked of the stored table, a few columns each time: most of it is told without Spark, where the table is on this machine's
+disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import orjson
+
+from models.cluster import CLUSTER_EVENTS, ClusterFacts
+from models.events import Event, Witness
+from models.kafka.outages_readers import READER_EVENTS, Readers
+from models.kafka.partitions_events import DEPENDENT_EVENTS, PARTITION_EVENTS
+from models.kafka.strays import STRAY_EVENTS, Sighting
+from pipelines.jobs.files import FileRow
+from pipelines.rows import events_of
+from pipelines.scopes import Scope, among, equals, is_null
+from pipelines.stages import cluster_facts, logs_end_of
+from pipelines.tables import Warehouse
+from pipelines.transforms.sightings import sightings_of_all
+
+_PLACE = [("file", "ascending"), ("byte_offset", "ascending")]
+
+
+def facts_of(warehouse: Warehouse, clusters: Iterable[str], files: list[FileRow], assume: Mapping[str, int]) -> dict[str, ClusterFacts]:
+    """The cluster stage. Few lines concern a whole cluster, and few of those about a group don't name it."""
+    here = among("cluster", clusters)
+    cluster_of = {row["path"]: row["cluster"] for row in files}
+    concerning = _in_order(warehouse, here & among("event", CLUSTER_EVENTS))
+    strays = _in_order(warehouse, here & among("event", STRAY_EVENTS) & is_null("group"))
+
+    def sightings() -> Iterator[Sighting]:
+        return sightings_of_all(warehouse.frame("events", here))
+
+    return cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, strays, sightings)
+
+
+def _in_order(warehouse: Warehouse, scope: Scope) -> list[Event]:
+    return list(events_of(warehouse.rows("events", scope).sort_by(_PLACE)))
+
+
+def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Readers]:
+    """What groups read and where their coordinators are, by cluster."""
+    readers: dict[str, Readers] = {}
+    grouped = among("cluster", clusters) & ~is_null("group")
+    for cluster, group, fields in warehouse.distinct("events", grouped & among("event", READER_EVENTS), ("cluster", "group", "fields")):
+        readers.setdefault(cluster, Readers()).note(group, orjson.loads(fields) if fields else {})
+    homes = grouped & equals("witness", Witness.COORDINATOR.value) & ~is_null("event") & ~is_null("partition")
+    for cluster, group, partition in warehouse.distinct("events", homes, ("cluster", "group", "partition")):
+        readers.setdefault(cluster, Readers()).note_home(group, partition)
+    return readers
+
+
+def with_partitions(warehouse: Warehouse, clusters: Iterable[str]) -> set[str]:
+    """Those of the clusters whose events tell of partitions, or of brokers that come and go: others have no outages."""
+    of_partitions = among("cluster", clusters) & among("event", PARTITION_EVENTS - DEPENDENT_EVENTS)
+    return {cluster for (cluster,) in warehouse.distinct("events", of_partitions, ("cluster",))}
