@@ -23,7 +23,10 @@ _LOOKED_AT = 20_000_000
 """Rows of files that may be looked at in search of few: Arrow takes a second for so many."""
 
 _READ_BYTES = 256 << 20
-"""Bytes, as the files hold them, that may be read of files with a few of the rows."""
+"""Bytes of the columns asked for, as the files hold them, that may be read of files with a few of the rows."""
+
+_SPARING = {"batch_size": 8_192, "batch_readahead": 2, "fragment_readahead": 1}
+"""How Arrow reads in search of few rows: by itself it would hold two million of those that it passes."""
 
 Key = tuple[object, ...]
 
@@ -58,19 +61,18 @@ def read_few(log: DeltaTable, columns: Sequence[str], condition: pc.Expression |
     """Rows of a table on this machine's disk that meet a condition, or None where they are not few, or Delta-rs can't read them."""
     try:
         dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
-        parts = _with_rows(dataset, condition)
-        if parts is None or sum(map(_bytes_of, parts)) > _READ_BYTES:
+        parts = _worth_reading(dataset, condition)
+        if parts is None or sum(_bytes_of(part, set(columns)) for part in parts) > _READ_BYTES:
             return None
-        found = (
-            pads.FileSystemDataset(parts, dataset.schema, dataset.format).scanner(columns=list(columns), filter=condition).head(ROWS + 1)
-        )
+        found = _restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(ROWS + 1)
     except (DeltaError, OSError):
         return None
     return found if found.num_rows <= ROWS else None
 
 
-def _with_rows(dataset: pads.Dataset, condition: pc.Expression | None) -> list[pads.ParquetFileFragment] | None:
-    """The files that hold rows which meet a condition; None where there are too many of these, or it would take too long to tell."""
+def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> list[pads.ParquetFileFragment] | None:
+    """The files to read for rows that meet a condition: all of a small table, else those that hold such rows. None where these rows
+    are too many, or it would take too long to tell."""
     parts = list(dataset.get_fragments(condition))
     rows = sum(part.metadata.num_rows for part in parts)
     if rows <= ROWS:
@@ -78,18 +80,19 @@ def _with_rows(dataset: pads.Dataset, condition: pc.Expression | None) -> list[p
     if condition is None or rows > _LOOKED_AT:
         return None
     # Only the columns of the condition are read to count; the others, of files that have such rows.
-    counts = [_some_of(dataset, [part]).count_rows(filter=condition) for part in parts]
+    counts = [_restricted(dataset, [part]).count_rows(filter=condition) for part in parts]
     return [part for part, count in zip(parts, counts, strict=True) if count] if sum(counts) <= ROWS else None
 
 
-def _some_of(dataset: pads.Dataset, parts: list[pads.ParquetFileFragment]) -> pads.Dataset:
-    """A part may be of a time when the table had fewer columns."""
+def _restricted(dataset: pads.Dataset, parts: list[pads.ParquetFileFragment]) -> pads.Dataset:
+    """The table as if it had these files only. They may be of a time when it had fewer columns."""
     return pads.FileSystemDataset(parts, dataset.schema, dataset.format)
 
 
-def _bytes_of(part: pads.ParquetFileFragment) -> int:
+def _bytes_of(part: pads.ParquetFileFragment, columns: set[str]) -> int:
     groups = (part.metadata.row_group(number) for number in range(part.metadata.num_row_groups))
-    return sum(group.column(number).total_compressed_size for group in groups for number in range(group.num_columns))
+    leaves = (group.column(number) for group in groups for number in range(group.num_columns))
+    return sum(leaf.total_compressed_size for leaf in leaves if leaf.path_in_schema.partition(".")[0] in columns)
 
 
 def read_distinct(log: DeltaTable, columns: Sequence[str], condition: pc.Expression) -> pa.Table | None:
@@ -99,7 +102,7 @@ def read_distinct(log: DeltaTable, columns: Sequence[str], condition: pc.Express
         dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
         if sum(part.metadata.num_rows for part in dataset.get_fragments(condition)) > _LOOKED_AT:
             return None
-        scanner = dataset.scanner(columns=list(columns), filter=condition)
+        scanner = dataset.scanner(columns=list(columns), filter=condition, **_SPARING)
         found = scanner.projected_schema.empty_table()
         for batch in scanner.to_batches():
             own = pa.Table.from_batches([batch]).group_by(list(columns)).aggregate([])

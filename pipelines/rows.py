@@ -140,7 +140,7 @@ def from_batch(table: str, batch: pa.RecordBatch | pa.Table) -> list[Any]:
     columns = [micros(batch[name]) if name in instants else batch[name].to_pylist() for name in names]
     readers = [_READERS.get((row_type.__name__, name)) for name in names]
     return [
-        row_type(*(reader(value) if reader else value for reader, value in zip(readers, values, strict=True)))
+        row_type(**{name: reader(value) if reader else value for name, reader, value in zip(names, readers, values, strict=True)})
         for values in zip(*columns, strict=True)
     ]
 

@@ -171,6 +171,8 @@ class Warehouse:
             self._add_columns(table, found.schema, wanted)
         for column, value in (pair for step in steps for pair in step.fill):
             delta.update(self.spark, path, f"{delta.quoted(column)} IS NULL", {column: value})
+        for column, before in (pair for step in steps for pair in step.move):
+            self.spark.sql(f"ALTER TABLE {delta.table_at(path)} ALTER COLUMN {delta.quoted(column)} AFTER {delta.quoted(before)}")
         if found.schema_version < TABLES_VERSION:
             self.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{TABLES_VERSION}')")
         rechecked = self._recheck(table, found)

@@ -1,7 +1,7 @@
 """What a run has to know of all events of the clusters that it touches, however few of their groups it replays.
 
-It is asked of the stored table, a few columns each time: most of it is told without Spark, where the table is on this machine's
-disk.
+It is asked of the stored table, a few rows or columns each time: most of it is told without Spark, where the table is on this
+machine's disk.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 import pyarrow as pa
 
@@ -26,7 +26,13 @@ def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Cha
         return warehouse.replace(name, rows.few.get(name, rows.frames[name]), stamp, rows.scopes[name], count=rows.counts[name])
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        changes = dict(zip(rows.frames, pool.map(replaced, rows.frames), strict=True))
+        writes = {name: pool.submit(replaced, name) for name in rows.frames}
+        wait(writes.values(), return_when=FIRST_EXCEPTION)
+        pool.shutdown(cancel_futures=True)  # where one has failed, the others need not begin
+    failed = next((write.exception() for write in writes.values() if not write.cancelled() and write.exception()), None)
+    if failed is not None:
+        raise failed
+    changes = {name: write.result() for name, write in writes.items()}
     subjects = {*rows.states["subject"].to_pylist(), *rows.gone}
     if subjects:
         scope = scopes.equals("kind", CLUSTER) & scopes.among("subject", subjects)

@@ -50,8 +50,8 @@ from pipelines.versions import fingerprint_of
 
 KAFKA, ROCKETMQ = "kafka", "rocketmq"
 
-_NAMING = {"rebalance_members": "rebalance_id", "incidents": "rebalance_ids"}
-"""Columns by which rows of other tables name rebalances."""
+NAMING = {"rebalance_members": "rebalance_id", "incidents": "rebalance_ids"}
+"""Columns by which rows of other tables name rebalances, which a gate looks up."""
 
 _NAMED_MAX = 2_000
 """So many rebalances are looked up by their names; of more, all are taken."""
@@ -84,7 +84,7 @@ class Replayed:
     resumed: int
     """Those of them that went on from a stored state."""
     whole: Mapping[str, DataFrame] = field(default_factory=dict)
-    """Rebalances as they will be, also those that were not replayed: incidents name them."""
+    """Rebalances as they will be, also those that were not replayed, as far as rows that were replayed name them."""
     snapshots: tuple[DataFrame | pa.Table, Scope] | None = None
     """States that were taken, and which stored ones they replace."""
 
@@ -164,7 +164,7 @@ class _Replay:
         return frame, self.snapshots.replaced(frame.drop("state").toArrow(), self.groups, self.whole)
 
     def _events(self, scope: Scope) -> tuple[DataFrame, bool]:
-        """Stored events for Spark, and whether this process holds them: what comes of them can't be much more then."""
+        """Stored events for Spark, and whether this process holds them: what comes of them may be little, too."""
         here = self.warehouse.few("events", scope)
         if here is None:
             return self.warehouse.read("events").where(scope.column), False
@@ -196,9 +196,14 @@ class _Replay:
             self._take(table, rows, of_stage)
 
     def _stage(self, tagged: DataFrame, tables: tuple[str, ...], *, are_few: bool) -> dict[str, Rows]:
-        """What a stage gives, by table; it is replayed once. Where rows are few, this process holds them from here on."""
+        """What a stage gives, by table. Where rows are few, this process holds them from here on.
+
+        Of few events (`are_few`) seldom comes more, but one line may tell of thousands of partitions: then they are replayed again.
+        """
         if are_few:
-            return _by_table(tagged.toArrow(), tables)
+            first = tagged.limit(few.ROWS + 1).toArrow()
+            if first.num_rows <= few.ROWS:
+                return _by_table(first, tables)
         held = tagged.persist()
         self.held.append(held)
         counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in held.groupBy("table").count().collect()}
@@ -224,12 +229,13 @@ class _Replay:
     def _named_rebalances(self) -> set[str] | None:
         """Rebalances that rows of other tables name; None where these are many."""
         named: set[str] = set()
-        for table in _NAMING.keys() & self.rows.keys():
+        for table in NAMING.keys() & self.rows.keys():
             rows = self.rows[table].few
             if rows is None:
                 return None
-            column = rows[_NAMING[table]]
-            named.update((column if pa.types.is_string(column.type) else pc.list_flatten(column)).to_pylist())
+            column = rows[NAMING[table]]
+            names = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null()  # the gate tells of null
+            named.update(names.to_pylist())
         return named if len(named) <= _NAMED_MAX else None
 
     def _note_following(self, readers: dict[str, Readers]) -> None:

@@ -101,7 +101,7 @@ def run_gate(
     """Check each frame by the suite of its table. `counts` are the frames' rows; a frame without rows meets everything.
 
     Rules may compare tables: within the gate the frame of a table is the view `groupscope_<table>`; where a frame holds
-    part of its table, `whole` has all of it for the rules of others; a table that the gate doesn't have is empty.
+    part of its table, `whole` has all of it that the rules of others may ask for; a table that the gate doesn't have is empty.
     `seen` collects what the library found, for its pages.
     """
     views = {**frames, **(whole or {})}

@@ -51,11 +51,12 @@ def test_a_run_fills_the_tables_and_says_so(published: Site) -> None:
     assert all(row["success"] for row in results)
 
 
+@pytest.mark.parametrize("most", [0, 30], ids=["none are few", "some are few"])
 def test_what_is_not_few_is_read_compared_and_written_by_spark(
-    published: Site, halfway: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch
+    published: Site, halfway: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(ingest, "FEW_BYTES", 0)
-    monkeypatch.setattr(few, "ROWS", 0)
+    monkeypatch.setattr(few, "ROWS", most)
     site = copied(halfway)
     shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
     assert site.run().exit_code == 0

@@ -13,6 +13,7 @@ import pytest
 
 from models.kafka.group import VALID_PREVIOUS
 from pipelines.errors import CannotWrite, GateFailed, UsageError
+from pipelines.jobs.replay import NAMING
 from pipelines.quality.checks import checked_tables, checks_of, thresholds
 from pipelines.quality.docs import write_docs
 from pipelines.quality.gate import Result, Validation, run_gate, stop_if_failed
@@ -259,3 +260,10 @@ def test_a_byte_that_nobody_accounts_for_stops_publication(spark: SparkSession) 
     assert list(failed(results)) == ["never: bytes are not accounted for"]
     with pytest.raises(GateFailed):
         stop_if_failed(results)
+
+
+def test_rebalances_that_gates_look_up_are_named_by_columns_that_a_run_knows() -> None:
+    """A batch gives a gate only those of the stored rebalances that these columns name."""
+    asking = {name for name in checked_tables() for check in checks_of(TABLES[name]) if "rebalances" in check.others}
+    assert asking == set(NAMING)
+    assert all(column in TABLES[name].column_names for name, column in NAMING.items())

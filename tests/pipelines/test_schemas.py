@@ -7,13 +7,15 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime
-from typing import Any, get_type_hints
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import jsonschema
 import pyarrow as pa
 import pytest
 
 from models import rows
+from pipelines.rows import from_batch, to_batch
 from pipelines.schemas import CONTRACT, ROW_TABLES, TABLES, TOTALS, Table, contract_schema, instant_text, json_ready, to_json
 
 SHAPES: dict[Any, pa.DataType] = {
@@ -87,6 +89,21 @@ def test_a_row_has_the_columns_of_its_table(kind: type) -> None:
             assert pa.types.is_nested(column.type), name
         if hint == hint | None:
             assert not column.required, f"{name} may be None"
+
+
+def made(hint: Any) -> Any:
+    """A value of this type."""
+    if dataclasses.is_dataclass(hint):
+        return hint(**{name: made(own) for name, own in get_type_hints(hint).items()})
+    if isinstance(hint, UnionType):
+        return made(hint.__args__[0])
+    return {str: "x", int: 7, float: 0.5, bool: True}.get(hint) or {list: [made(get_args(hint)[0])], dict: {"x": 0.5}}[get_origin(hint)]
+
+
+@pytest.mark.parametrize("kind", ROW_TABLES, ids=lambda kind: kind.__name__)
+def test_rows_come_back_as_they_were(kind: type) -> None:
+    rows = [made(kind)]
+    assert from_batch(ROW_TABLES[kind], to_batch(ROW_TABLES[kind], rows)) == rows
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
