@@ -113,6 +113,11 @@ def optimize(spark: SparkSession, path: str, file_bytes: int | None = None) -> t
     return considered, considered + int(metrics["numFilesAdded"] or 0) - int(metrics["numFilesRemoved"] or 0)
 
 
+def restore(spark: SparkSession, path: str, version: int) -> None:
+    """Make a table what it was at a version; the versions since stay in its history."""
+    spark.sql(f"RESTORE TABLE {table_at(path)} TO VERSION AS OF {version}").collect()
+
+
 def history(spark: SparkSession, path: str, limit: int | None = None) -> DataFrame:
     """Commits, the latest first."""
     return spark.sql(f"DESCRIBE HISTORY {table_at(path)}" + (f" LIMIT {limit}" if limit else ""))

@@ -11,7 +11,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
@@ -77,6 +77,10 @@ class Runs:
         if before >= run.run_number:
             run.run_number = before + 1
             self._update(run.run_id, {"run_number": run.run_number})
+
+    def knows(self, run_ids: Iterable[str | None]) -> bool:
+        """Whether all of these are runs of this warehouse."""
+        return set(run_ids) <= {row["run_id"] for row in self._rows()}
 
     def last_published(self) -> Published | None:
         """The run whose tables readers see."""

@@ -3,7 +3,8 @@
 Makes a server.log of which 5% of the lines concern groups, in files of 256 MB, plain or gzipped (`--gzip`), and runs in one
 session on local[2]: `read.text(...).count()` over the files, the job over a file of a few lines into a new warehouse (an
 empty run, whose time is taken off), and the job over all of them into another. Prints seconds, GB a minute and how often
-Spark's own time it took to silver and to gold.
+Spark's own time it took to silver and to gold. `--groups 10000` makes many groups; `--groups 1 --share 1 --restless
+--megabytes 900` one of five million events.
 
 Then, in processes of their own as a schedule starts them: batches of 1 MB more into both warehouses in turn, a batch with
 nothing new, and questions to the large one. TARGETS are what it should take.
@@ -49,17 +50,15 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - began, result
 
 
-def make(folder: Path, size: int, share: float, *, packed: bool, restless: bool = False) -> Maker:
-    """Write files of at most FILE_BYTES; the maker can write what follows."""
+def make(folder: Path, size: int, maker: Maker, *, packed: bool = False) -> None:
+    """Write files of at most FILE_BYTES."""
     folder.mkdir()
-    maker = Maker(share, restless=restless)
     for number in range(-(-size // FILE_BYTES)):
         left = min(FILE_BYTES, size - number * FILE_BYTES)
         path = folder / f"server.log.{number}"
         with gzip.open(f"{path}.gz", "wb", compresslevel=3) if packed else path.open("wb") as file:
             for block in maker.blocks(left):
                 file.write(block)
-    return maker
 
 
 def job(logs: Path, warehouse: Path) -> RunOutcome:
@@ -113,6 +112,7 @@ def main() -> None:
     options.add_argument("--megabytes", type=int, default=1024)
     options.add_argument("--share", type=float, default=RELEVANT_SHARE, help="share of lines about groups (default 0.05)")
     options.add_argument("--gzip", action="store_true")
+    options.add_argument("--groups", type=int, default=240)
     options.add_argument("--restless", action="store_true", help="all groups rebalance all the time")
     options.add_argument("--batches", type=int, default=3, help="batches of 1 MB (default 3)")
     options.add_argument("--folder", help="where to write the input (default: the system's temporary folder)")
@@ -120,8 +120,9 @@ def main() -> None:
     size = given.megabytes * 1_000_000
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder = Path(name)
-        maker = make(folder / "logs", size, given.share, packed=given.gzip, restless=given.restless)
-        make(folder / "few", 1, given.share, packed=False)
+        maker = Maker(given.share, restless=given.restless, groups=given.groups)
+        make(folder / "logs", size, maker, packed=given.gzip)
+        make(folder / "few", 1, Maker(given.share))
         session = get_session({"spark.master": "local[2]", "spark.driver.memory": "3g"}, Work.LARGE)
         lines = session.read.text(str(folder / "logs")).count()  # from here on the files are in the page cache
         spark, _ = timed(lambda: session.read.text(str(folder / "logs")).count())

@@ -103,17 +103,20 @@ BODIES = 50_000
 START = datetime(2026, 11, 1)  # logs carry no zone
 
 
+NAMES = ("orders", "billing", "email-sender", "fraud-score")
+
+
 class Maker:
     """Writes log lines in the order of time, each but for chance another one.
 
     One group in ten is restless at a time, for ten minutes or until it has settled; with `restless` all are, all the time.
     """
 
-    def __init__(self, relevant_share: float, *, restless: bool = False) -> None:
+    def __init__(self, relevant_share: float, *, restless: bool = False, groups: int = 240) -> None:
         self._chance = random.Random(20261121)  # noqa: S311 - the same input each time
         self._share = relevant_share
         self._bodies = [self._other() for _ in range(BODIES if relevant_share < 1 else 0)]
-        names = [f"{name}-{number}" for number in range(60) for name in ("orders", "billing", "email-sender", "fraud-score")]
+        names = [f"{NAMES[number % len(NAMES)]}-{number // len(NAMES)}" for number in range(groups)]
         self._groups = [self._rounds(name, self._member(name)) for name in names]
         self._to_say: list[list[str]] = [[] for _ in names]
         self._at_once = len(names) if restless else len(names) // RESTLESS_ONE_IN

@@ -217,6 +217,8 @@ def test_the_run_after_a_crash_makes_good(published: Site, halfway: Site, copied
     outcome = site.run()
 
     assert outcome.exit_code == 0
+    assert outcome.counts["files_read"] == 1
+    assert "RESTORE" in {commit["operation"] for commit in DeltaTable(str(site.warehouse / TABLES["events"].path)).history()}
     assert site.content() == published.content()
     assert [(row["run_number"], row["status"]) for row in sorted(site.table("runs"), key=lambda row: row["run_number"])] == [
         (1, "published"),
