@@ -22,6 +22,9 @@ _MISSING = ("DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DO
 _CONFLICT = re.compile(
     r"\bConcurrent\w*Exception|\b(?:Metadata|Protocol)ChangedException|\bDELTA_(?:CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)"
 )
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+"""Setting: what commits of SQL commands keep in the history, as those of writers do of their option."""
+
 _FILE_BYTES = "spark.databricks.delta.optimize.maxFileSize"
 _TELLING = re.compile(r"['\\\\$]")
 
@@ -113,9 +116,10 @@ def optimize(spark: SparkSession, path: str, file_bytes: int | None = None) -> t
     return considered, considered + int(metrics["numFilesAdded"] or 0) - int(metrics["numFilesRemoved"] or 0)
 
 
-def restore(spark: SparkSession, path: str, version: int) -> None:
-    """Make a table what it was at a version; the versions since stay in its history."""
-    spark.sql(f"RESTORE TABLE {table_at(path)} TO VERSION AS OF {version}").collect()
+def restore(spark: SparkSession, path: str, version: int, told: str) -> None:
+    """Make a table what it was at a version; the versions since stay in its history, which keeps what is `told` of this."""
+    with set_to(spark, {USER_METADATA: told}):
+        spark.sql(f"RESTORE TABLE {table_at(path)} TO VERSION AS OF {version}").collect()
 
 
 def history(spark: SparkSession, path: str, limit: int | None = None) -> DataFrame:

@@ -38,7 +38,6 @@ _log = logging.getLogger(__name__)
 
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
-_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _INDEXED = "delta.dataSkippingStatsColumns"
 _CHECK_NAME = "declared"
 _CHECK = f"delta.constraints.{_CHECK_NAME}"
@@ -419,25 +418,6 @@ class Warehouse:
             return rows
         return rows.repartitionByRange(max(self.partitions, -(-count // _FILE_ROWS)), F.col(_FINAL).asc_nulls_last())
 
-    def writers_since(self, name: str, version: int) -> set[str | None]:
-        """The runs that made the versions behind this one; None where it was somebody else."""
-        log = self.log(name)
-        if log is not None:
-            return {commit.get("userMetadata") for commit in log.history(log.version() - version)} if log.version() > version else set()
-        since = delta.history(self.spark, self.path(name)).where(F.col("version") > version)
-        return {row[0] for row in since.select("userMetadata").collect()}
-
-    def restore(self, name: str, version: int, stamp: Stamp) -> bool:
-        """Give a table what it held at one of its versions, as a new version. Says whether it is that: a table of older columns is
-        brought up to date, and then holds more."""
-        reached(f"before {name}/restore")
-        with set_to(self.spark, {_USER_METADATA: stamp.run_id}):
-            delta.restore(self.spark, self.path(name), version)
-        restored = self.latest(name)
-        self.open_one(name)
-        reached(f"after {name}/restore")
-        return self._versions[name] == restored
-
     def optimize(self, name: str) -> tuple[int, int]:
         """Put small files of a table together; how many it had before and has after."""
         return delta.optimize(self.spark, self.path(name), _FILE_BYTES if _FINAL in TABLES[name].column_names else None)
@@ -454,7 +434,7 @@ class Warehouse:
         where = scope.sql("old") if scope is not None and _keys_hold(table) else ""
         # MERGE takes its transaction from the session, which must not hold it for another write.
         transaction: dict[str, str | int] = {_TXN_APP: f"{stamp.application}/{table.name}{part}", _TXN_VERSION: stamp.run_number}
-        with self._merging, set_to(self.spark, {**transaction, _USER_METADATA: stamp.run_id}):
+        with self._merging, set_to(self.spark, {**transaction, delta.USER_METADATA: stamp.run_id}):
             delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where)
         self._written.add(table.name)
 

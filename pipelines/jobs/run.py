@@ -319,7 +319,7 @@ class _Job:
         before, rebuild = self.register.before, self.options.rebuild
         if before is not None and not rebuild:
             check_versions(before, self.entry)
-        settled = before is not None and not rebuild and (self._settled(before) or self._taken_back(before, stamp))
+        settled = before is not None and not rebuild and self._settled(before, stamp)
         # Names that are to be hidden from now on must not stay where nothing is read again.
         forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
         with _timed(self.outcome, "ingest"):
@@ -354,28 +354,12 @@ class _Job:
 
         return Stamp(self.entry.run_id, self.entry.run_number, f"groupscope/{catalogue_version()}/{model_version()}")
 
-    def _settled(self, before: Published) -> bool:
-        """The tables are as the last published run left them."""
-        return dict(before.table_versions) == self._versions()
+    def _settled(self, before: Published, stamp: Stamp) -> bool:
+        """The tables are as the last published run left them, or are so again."""
+        from pipelines.jobs.recovery import taken_back
 
-    def _taken_back(self, before: Published, stamp: Stamp) -> bool:
-        """Take back what runs have written since that did not come to their end, so that this one goes on where the last published
-        one ended. Says whether that was done; what others have written stays, and then everything is replayed and compared."""
-        from pyspark.errors import PySparkException
-
-        ahead = {name: version for name, version in self._versions().items() if before.table_versions.get(name) != version}
-        wanted = {name: before.table_versions[name] for name in ahead if name in before.table_versions}
-        writers = {writer for name, version in wanted.items() for writer in self.warehouse.writers_since(name, version)}
-        if wanted.keys() != ahead.keys() or not self.register.knows(writers):
-            return False
-        try:
-            done = all(self.warehouse.restore(name, version, stamp) for name, version in wanted.items())
-        except PySparkException as error:  # such as files that are no longer there
-            _log.warning("what the last run has written can't be taken back, so everything is replayed: %s", error)
-            return False
-        if done:
-            _log.info("a run before this one did not come to its end; taken back: %s", ", ".join(wanted))
-        return done
+        present = self._versions()
+        return dict(before.table_versions) == present or taken_back(self.warehouse, self.register, before.table_versions, present, stamp)
 
     def _versions(self) -> dict[str, int]:
         found = self.warehouse.versions()

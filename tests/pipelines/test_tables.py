@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from pipelines.errors import TableMismatch
+from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY
 from pipelines.schemas import TABLES
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def test_tables_of_the_first_version_are_brought_up_to_date(spark: SparkSession,
     for name in ("state_snapshots", "unknown_in_files"):
         place.open_one(name)
         assert set(place.read(name).columns) == set(TABLES[name].column_names)
-        assert DeltaTable(place.path(name)).metadata().configuration["groupscope.schema_version"] == "2"
+        assert DeltaTable(place.path(name)).metadata().configuration[VERSION_PROPERTY] == str(TABLES_VERSION)
     assert [row.stretch for row in place.read("unknown_in_files").collect()] == [0]
     spark.sql(f"ALTER TABLE delta.`{place.path('unknown_in_files')}` SET TBLPROPERTIES ('groupscope.schema_version' = '99')")
     with pytest.raises(TableMismatch, match="newer version of groupscope"):
