@@ -13,6 +13,9 @@ from pyspark.sql import functions as F
 from pipelines.columns import INSTANT
 from pipelines.delta import quoted, text
 
+NAMES_MAX = 2_000
+"""So many rows are asked for by their names, and more by what they have in common."""
+
 _OF = "\0"
 """Stands before the name of a column, where the name of its table may come."""
 

@@ -31,7 +31,7 @@ from pipelines.meanwhile import set_to
 from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
 from pipelines.points import reached
 from pipelines.schemas import TABLES, Table
-from pipelines.scopes import Scope, among
+from pipelines.scopes import NAMES_MAX, Scope, among
 from pipelines.uris import is_uri, warehouse_uri
 
 _log = logging.getLogger(__name__)
@@ -43,7 +43,6 @@ _CHECK_NAME = "declared"
 _CHECK = f"delta.constraints.{_CHECK_NAME}"
 _FINAL = "final_at"
 _TRIES = 3
-_NAMED_MAX = 2_000
 
 _FILE_ROWS, _FILE_BYTES = 25_000, 16 << 20
 """Files of a table some of whose rows change until they are final: a run that changes one of a file's rows writes all of them."""
@@ -446,7 +445,7 @@ def _keys_hold(table: Table) -> bool:
 
 def _named(table: Table, keys: set[few.Key], scope: Scope | None) -> Scope | None:
     """The rows of these keys, by their names; None where these are too many to be named. MERGE takes any number, and twice the time."""
-    if len(table.key) > 1 or len(keys) > _NAMED_MAX:
+    if len(table.key) > 1 or len(keys) > NAMES_MAX:
         return None
     named = among(table.key[0], {str(key) for (key,) in keys})
     return named & scope if scope is not None and _keys_hold(table) else named

@@ -25,13 +25,13 @@ def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Cha
     def replaced(name: str) -> Change:
         return warehouse.replace(name, rows.few.get(name, rows.frames[name]), stamp, rows.scopes[name], count=rows.counts[name])
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    try:
         writes = {name: pool.submit(replaced, name) for name in rows.frames}
-        wait(writes.values(), return_when=FIRST_EXCEPTION)
-        pool.shutdown(cancel_futures=True)  # where one has failed, the others need not begin
-    failed = next((write.exception() for write in writes.values() if not write.cancelled() and write.exception()), None)
-    if failed is not None:
-        raise failed
+        for write in wait(writes.values(), return_when=FIRST_EXCEPTION).done:
+            write.result()
+    finally:  # where one has failed, or the run is told to end, the others need not begin
+        pool.shutdown(cancel_futures=True)
     changes = {name: write.result() for name, write in writes.items()}
     subjects = {*rows.states["subject"].to_pylist(), *rows.gone}
     if subjects:

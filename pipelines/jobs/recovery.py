@@ -1,7 +1,7 @@
 """What a run has written that did not come to its end is taken back, so that the next one goes on where the last published one ended.
 
 Where that can't be done, because somebody else has written to the tables or files of theirs are gone, everything is replayed and
-compared, which gives the same tables in the time of a rebuild.
+compared, which gives the same tables and takes longer than a rebuild.
 """
 
 from __future__ import annotations

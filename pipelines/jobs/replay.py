@@ -32,7 +32,7 @@ from pipelines.jobs.snapshots import Snapshots, look
 from pipelines.jobs.states import CLUSTER, State, state_rows
 from pipelines.rows import to_batch
 from pipelines.schemas import without_run
-from pipelines.scopes import Scope, among, equals, first_among, is_empty, is_null, nothing
+from pipelines.scopes import NAMES_MAX, Scope, among, equals, first_among, is_empty, is_null, nothing
 from pipelines.stages import OUTAGE_TABLES, READER_TABLES, ROCKET_TABLES, rocket_ends_of
 from pipelines.tables import Warehouse
 from pipelines.transforms.parsed import tagged_rows
@@ -52,9 +52,6 @@ KAFKA, ROCKETMQ = "kafka", "rocketmq"
 
 NAMING = {"rebalance_members": "rebalance_id", "incidents": "rebalance_ids"}
 """Columns by which rows of other tables name rebalances, which a gate looks up."""
-
-_NAMED_MAX = 2_000
-"""So many rebalances are looked up by their names; of more, all are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +233,7 @@ class _Replay:
             column = rows[NAMING[table]]
             names = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null()  # the gate tells of null
             named.update(names.to_pylist())
-        return named if len(named) <= _NAMED_MAX else None
+        return named if len(named) <= NAMES_MAX else None
 
     def _note_following(self, readers: dict[str, Readers]) -> None:
         """Note the rebalances that the loss of a coordinator stands behind, so that outages can name them. They are few."""
