@@ -35,25 +35,25 @@ def build_answer(
     `kept_max` bounds the rebalances that the answer holds, the longest being kept, and `incidents_max` the incidents;
     totals and offenders count all. What only a page shows is left out unless it is `for_page`.
     """
-    outages = sorted(map(_outage, _rows(analysis, "outages")), key=lambda item: (first(item.offline_at), item.topic, item.partition))
+    broken = outages(_rows(analysis, "outages"))
     incident_rows, counts = _worst_incidents(_rows(analysis, "incidents"), incidents_max)
     tally = Tally(kept_max, {column(row, "incident_id"): column(row, "rebalance_ids") or () for row in incident_rows}, ranked_by)
     for row in _rows(analysis, "rebalances"):
         tally.add(rebalance(row))
     files = sorted(map(_log_file, column(column(analysis, "inputs") or {}, "log_files") or ()), key=lambda item: item.path)
-    broken = {item.id: item for item in outages}
+    by_id = {item.id: item for item in broken}
     numbered = enumerate(incident_rows, start=1)
     states = lanes(_rows(analysis, "timeline")) if with_lanes else []
     standing = conditions(_rows(analysis, "conditions"))
     return data.Answer(
-        totals=_totals(tally, counts, len(outages), files),
-        incidents=[_incident(number, row, tally.verdicts[column(row, "incident_id")], broken, standing) for number, row in numbered],
+        totals=_totals(tally, counts, len(broken), files),
+        incidents=[_incident(number, row, tally.verdicts[column(row, "incident_id")], by_id, standing) for number, row in numbered],
         rebalances=tally.kept,
         offenders=tally.offenders(),
         unsure=tally.unsure(),
         lanes=states,
         client_lanes=client_lanes(_rows(analysis, "client_states")) if with_lanes else [],
-        outages=outages,
+        outages=broken,
         moves=sorted(map(_move, _rows(analysis, "coordinator_moves")), key=_by_load),
         at_risk=sorted(map(_at_risk, _rows(analysis, "offsets_at_risk")), key=lambda item: (first(item.expires_at), item.group)),
         conditions=standing,
@@ -82,12 +82,12 @@ def _worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row],
     return worst, counts
 
 
-_MOVES_WHILE_RUNNING = frozenset({"consumer", "share", "streams"})
+MOVES_WHILE_RUNNING = frozenset({"consumer", "share", "streams"})
 
 
 def _goes_on(row: Row) -> bool:
     """Members keep working while partitions move: with the newer protocols, and under a cooperative assignor."""
-    return column(row, "protocol") in _MOVES_WHILE_RUNNING or "cooperative" in (column(row, "assignor") or "")
+    return column(row, "protocol") in MOVES_WHILE_RUNNING or "cooperative" in (column(row, "assignor") or "")
 
 
 def rebalance(row: Row) -> data.Rebalance:
@@ -162,6 +162,11 @@ def who(person: Row) -> data.Who:
         reason=column(person, "reason") or "",
         first=bool(column(person, "first")),
     )
+
+
+def outages(rows: Iterable[Row]) -> list[data.Outage]:
+    """The times in which a partition had no leader, in their order."""
+    return sorted(map(_outage, rows), key=lambda item: (first(item.offline_at), item.topic, item.partition))
 
 
 def lanes(transitions: Iterable[Row]) -> list[data.Lane]:

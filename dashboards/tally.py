@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from conf.causes import cause as cause_entry
 from dashboards import data
@@ -107,22 +107,31 @@ class Deeds:
 
     def add(self, item: data.Rebalance, *, caused: bool, blocked: bool, hosts: Iterable[str | None]) -> None:
         self.hosts.update(host for host in hosts if host)
-        self.stopped_seconds += item.stopped_seconds
+        times = () if item.started_at is None else (item.started_at,)
+        self.add_all(item.cause, item.family, caused=caused, blocked=blocked, stopped_seconds=item.stopped_seconds, times=times)
+
+    def add_all(self, cause: str, family: str, *, caused: int, blocked: int, stopped_seconds: float, times: Sequence[int]) -> None:
+        """Take rebalances with one cause: how many the member caused and blocked, and at least the first and last of their times."""
+        self.stopped_seconds += stopped_seconds
         self.blocked += blocked
         if caused:
-            self.caused += 1
-            self.causes[item.cause] += 1
-            self.families[item.family] += 1
-        if item.started_at is not None:
-            self.first_at = item.started_at if self.first_at is None else min(self.first_at, item.started_at)
-            self.last_at = item.started_at if self.last_at is None else max(self.last_at, item.started_at)
+            self.caused += caused
+            self.causes[cause] += caused
+            self.families[family] += caused
+        if times:
+            self.first_at = min(times) if self.first_at is None else min(self.first_at, *times)
+            self.last_at = max(times) if self.last_at is None else max(self.last_at, *times)
 
 
+Doer: TypeAlias = tuple[str, str, str, str]
+"""Cluster, system, group and name of a member."""
+
+HOSTLESS = "a host that no line names"
 RANKED_BY: Mapping[str, Callable[[data.Who], str]] = {
     "client": lambda person: person.name,
     "member": lambda person: person.member_id or person.name,
     "instance": lambda person: person.instance_id or person.name,
-    "host": lambda person: person.host or "a host that no line names",
+    "host": lambda person: person.host or HOSTLESS,
 }
 """What members are told apart by where they are ranked. Who has no such id goes by its name."""
 
@@ -140,7 +149,7 @@ class Tally:
         self.last_at: int | None = None
         self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
         self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), Settling()])
-        self._deeds: defaultdict[tuple[str, str, str, str], Deeds] = defaultdict(Deeds)
+        self._deeds: defaultdict[Doer, Deeds] = defaultdict(Deeds)
         self._incident_of = {rebalance: incident for incident, members in (incidents or {}).items() for rebalance in members}
         self._named = RANKED_BY[ranked_by]
         self._kept_max = kept_max
@@ -212,24 +221,29 @@ class Tally:
 
     def offenders(self) -> list[data.Offender]:
         """Members ranked by the time that groups stood still through them, then by how often."""
-        ranked = [
-            data.Offender(
-                cluster=cluster,
-                system=system,
-                group=group,
-                name=name,
-                hosts=tuple(sorted(deeds.hosts)),
-                caused=deeds.caused,
-                blocked=deeds.blocked,
-                stopped_seconds=deeds.stopped_seconds,
-                causes=counted(deeds.causes),
-                families=counted(deeds.families),
-                first_at=deeds.first_at,
-                last_at=deeds.last_at,
-            )
-            for (cluster, system, group, name), deeds in self._deeds.items()
-        ]
-        return sorted(ranked, key=lambda one: (-one.stopped_seconds, -one.caused, -one.blocked, one.cluster, one.group, one.name))
+        return ranked(self._deeds)
+
+
+def ranked(doers: Mapping[Doer, Deeds]) -> list[data.Offender]:
+    """Members ranked by the time that groups stood still through them, then by how often."""
+    found = [
+        data.Offender(
+            cluster=cluster,
+            system=system,
+            group=group,
+            name=name,
+            hosts=tuple(sorted(deeds.hosts)),
+            caused=deeds.caused,
+            blocked=deeds.blocked,
+            stopped_seconds=round(deeds.stopped_seconds, 6),  # whatever the order in which they were added
+            causes=counted(deeds.causes),
+            families=counted(deeds.families),
+            first_at=deeds.first_at,
+            last_at=deeds.last_at,
+        )
+        for (cluster, system, group, name), deeds in doers.items()
+    ]
+    return sorted(found, key=lambda one: (-one.stopped_seconds, -one.caused, -one.blocked, one.cluster, one.system, one.group, one.name))
 
 
 def first(when: int | None) -> tuple[bool, int]:

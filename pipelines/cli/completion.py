@@ -18,18 +18,18 @@ _MAX = 200
 
 def groups(context: typer.Context, incomplete: str) -> list[str]:
     """Groups of the warehouse."""
-    return _offer(_column(context, 'select distinct "group" as name from rebalances order by name'), incomplete)
+    return _offer(_column(context, 'select distinct "group" as name from chosen order by name'), incomplete)
 
 
 def clusters(context: typer.Context, incomplete: str) -> list[str]:
     """Clusters of the warehouse."""
-    return _offer(_column(context, "select distinct cluster as name from rebalances order by name"), incomplete)
+    return _offer(_column(context, "select distinct cluster as name from chosen order by name"), incomplete)
 
 
 def rebalances(context: typer.Context, incomplete: str) -> list[str]:
     """Rebalances as GROUP/GENERATION, the newest first."""
     query = (
-        "select \"group\" || '/' || cast(coalesce(generation_after, generation_before) as string) as name from rebalances "
+        "select \"group\" || '/' || cast(coalesce(generation_after, generation_before) as string) as name from chosen "
         "order by started_at desc"
     )
     return _offer(_column(context, query), incomplete)
@@ -41,13 +41,13 @@ def _offer(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _column(context: typer.Context, query: str) -> list[str]:
-    """A column of text from the warehouse that the command line so far, or the settings, name."""
+    """Names that a query over rebalances (`chosen`) gives, of the warehouse that the command line so far, or the settings, name."""
     try:
         from conf.settings import load_settings
         from pipelines.cli.warehouse import Warehouse
 
         given: dict[str, Any] = context.params
         uri = given.get("warehouse") or load_settings(given.get("settings")).warehouse.uri
-        return Warehouse(uri).names(query) if uri else []
+        return [row["name"] for row in Warehouse(uri).rebalances.query(query) if row["name"]] if uri else []
     except Exception:
         return []

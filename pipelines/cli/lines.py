@@ -7,8 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dashboards.rows import column
 from pipelines.cli.asked import Asked
+from pipelines.cli.selection import those
 from pipelines.cli.source import Source
+from pipelines.cli.warehouse import text
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,12 +70,20 @@ def find_line(file: str, line: int, source: Source, asked: Asked) -> Found:
     if before is None:
         return Found(file, line, False, None, Placed("apart", None, "no line before it is one that groupscope knows"))
     clusters = {row["path"]: row["cluster"] for row in source.rows.inputs["log_files"]}
-    rows = [row for row in source.rows.rebalances if row.cluster == clusters.get(file, row.cluster)]
+    rows = _beside(source.rows.rebalances, clusters.get(file), before.group)
     if covers:
         return Found(file, line, True, before, place(before, rows))
     # What it says can't be told; what was going on can.
     around = place(replace(before, name="", generation=None, member_id=None, client_id=None, instance_id=None), rows)
     return Found(file, line, False, before, Placed("apart", around.row if before.group else None, "what it says is not known"))
+
+
+def _beside(rebalances: Iterable[Any], cluster: str | None, group: str | None) -> list[Any]:
+    """Rebalances that a line may belong to: of its cluster, and of its group if it names one."""
+    meant = {"cluster": cluster, "group": group}
+    named = {name: value for name, value in meant.items() if value is not None}
+    condition = " and ".join(f'"{name}" = {text(value)}' for name, value in named.items())
+    return list(those(rebalances, condition, lambda row: all(column(row, name) == value for name, value in named.items())))
 
 
 def _from_file(asked: Asked, source: Source, file: str, line: int) -> tuple[Event | None, bool]:

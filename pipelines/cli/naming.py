@@ -8,7 +8,8 @@ from typing import Any
 
 from dashboards.rows import column
 from dashboards.units import Clock, counted, duration
-from pipelines.cli.selection import last_record_at, no_such_group
+from pipelines.cli.selection import groups_of, last_record_at, no_such_group, those
+from pipelines.cli.warehouse import text
 from pipelines.cli.when import moment
 from pipelines.errors import UsageError
 
@@ -21,8 +22,7 @@ FAR_SECONDS = 3600.0
 def find_rebalance(rows: Any, name: str, clock: Clock) -> Any:
     """The one row of `rebalances` that is meant; an error names what there is instead."""
     rebalances = rows.rebalances
-    by_id = [row for row in rebalances if len(name) >= ID_PREFIX_MIN and column(row, "rebalance_id").startswith(name)]
-    if by_id:
+    if len(name) >= ID_PREFIX_MIN and (by_id := list(_with_id(rebalances, name))):
         return _only(by_id, name, clock)
     group, slash, generation = name.rpartition("/")
     if slash and group and generation.isdigit():
@@ -32,6 +32,10 @@ def find_rebalance(rows: Any, name: str, clock: Clock) -> Any:
         micros = moment(when, clock.zone_name, name).micros(last_record_at(rows))
         return _by_time(_of_group(rebalances, group), group, micros, clock)
     raise UsageError(_unknown_name(rebalances, name))
+
+
+def _with_id(rebalances: Iterable[Any], beginning: str) -> Iterable[Any]:
+    return those(rebalances, f"starts_with(rebalance_id, {text(beginning)})", lambda row: column(row, "rebalance_id").startswith(beginning))
 
 
 def _by_generation(rebalances: Iterable[Any], group: str, generation: int, clock: Clock) -> Any:
@@ -63,9 +67,9 @@ def _by_time(found: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
 
 
 def _of_group(rebalances: Iterable[Any], group: str) -> list[Any]:
-    found = [row for row in rebalances if column(row, "group") == group]
+    found = list(those(rebalances, f'"group" = {text(group)}', lambda row: column(row, "group") == group))
     if not found:
-        raise no_such_group(group, {column(row, "group") for row in rebalances})
+        raise no_such_group(group, groups_of(rebalances))
     return found
 
 
@@ -82,7 +86,7 @@ def _line(row: Any, clock: Clock) -> str:
 
 
 def _unknown_name(rebalances: Iterable[Any], name: str) -> str:
-    groups = sorted({column(row, "group") for row in rebalances})
+    groups = sorted(groups_of(rebalances))
     if name in groups:
         return f"{name!r} is a group; name one of its rebalances: {name}/GENERATION or {name}@TIME"
     near = difflib.get_close_matches(name, groups, n=1, cutoff=0.5)

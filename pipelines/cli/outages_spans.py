@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dashboards.data import Answer
     from pipelines.cli.source import Source
 
 
-def show_spans(console: Console, _: Answer, source: Source, limit: int) -> None:
+def show_spans(console: Console, source: Source, limit: int) -> None:
     """Spans in order of time, those from before the logs first."""
     from dashboards.rows import column
     from dashboards.units import duration

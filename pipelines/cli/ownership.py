@@ -14,8 +14,6 @@ from pipelines.cli.source import Source, open_source
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dashboards.data import Answer
-
 
 @question
 def ownership(
@@ -28,7 +26,7 @@ def ownership(
     return tables.listing(source, "ownership", "queue_ownership", _show, limit=limit, form=form)
 
 
-def _show(console: Console, _: Answer, source: Source, limit: int) -> None:
+def _show(console: Console, source: Source, limit: int) -> None:
     from dashboards.rows import column
     from pipelines.cli import screens
 

@@ -1,13 +1,14 @@
-"""Part of an answer: some groups, some stretch of time. Rows are passed over, never copied."""
+"""Part of an answer: some groups, some stretch of time. Rows are passed over, never copied, and those of tables never made."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dashboards.rows import column
+from pipelines.cli.warehouse import Stored
 from pipelines.cli.when import Moment
 from pipelines.errors import UsageError
 from pipelines.schemas import CONTRACT
@@ -52,12 +53,18 @@ class Selected:
         for key in CONTRACT:
             rows: Iterable[Any] = getattr(analysis, key)
             if (wanted or since is not None or until is not None) and key not in _OF_FILES:
-                narrowed = getattr(rows, "about", None)  # tables pass over most of the others before they become rows
-                rows = rows if narrowed is None else narrowed(wanted, *_TIMES.get(key, ((), ())), since, until)
-                rows = Filtered(rows, _test(key, wanted, since, until))
+                if isinstance(rows, Stored):
+                    rows = rows.about(wanted, *_TIMES.get(key, ((), ())), since, until)
+                else:
+                    rows = Filtered(rows, _test(key, wanted, since, until))
             setattr(self, key, rows)
         # Told apart by the rebalances that they belong to, which are selected.
         self.rebalance_members = getattr(analysis, "rebalance_members", ())
+
+
+def those(rows: Iterable[Any], condition: str, passes: Callable[[Any], bool]) -> Iterable[Any]:
+    """Rows that pass, which tables find by a condition in SQL that says the same."""
+    return rows.where(condition) if isinstance(rows, Stored) else Filtered(rows, passes)
 
 
 def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, until: Moment | None) -> Any:
@@ -78,17 +85,27 @@ def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, un
 def last_record_at(analysis: Any) -> int | None:
     """The last time that a recognised file holds."""
     times = [column(row, "last_at") for row in analysis.inputs["log_files"] if column(row, "recognised")]
-    times += [column(row, "ended_at") or column(row, "started_at") for row in analysis.incidents]
+    times.append(latest(analysis.incidents, ("ended_at", "started_at")))
     return max((time for time in times if time is not None), default=None)
 
 
 def known_groups(analysis: Any) -> set[str]:
     """The groups that an analysis, or a warehouse, tells of."""
     keys = ("rebalances", "timeline", "members", "offsets_at_risk", "allocation_changes")
-    asked = getattr(analysis, "known_groups", None)
-    if asked is not None:
-        return set(asked(keys))
-    return {group for key in keys for row in getattr(analysis, key) if (group := column(row, "group"))}
+    return {group for key in keys for group in groups_of(getattr(analysis, key))}
+
+
+def groups_of(rows: Iterable[Any]) -> set[str]:
+    """The groups that rows name."""
+    found = rows.query('select distinct "group" from chosen') if isinstance(rows, Stored) else rows
+    return {group for row in found if (group := column(row, "group"))}
+
+
+def latest(rows: Iterable[Any], times: Sequence[str]) -> int | None:
+    """The greatest time of rows: of each, the first of these columns that is known."""
+    if isinstance(rows, Stored):
+        rows, times = rows.query(f"select max(coalesce({', '.join(times)})) as latest from chosen"), ["latest"]  # noqa: S608 - declared names
+    return max((time for row in rows if (time := _known(row, times)) is not None), default=None)
 
 
 def no_such_group(name: str, known: Iterable[str]) -> UsageError:

@@ -17,7 +17,7 @@ from pipelines.cli.source import Source, open_source
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dashboards.data import Answer, Lane
+    from dashboards.data import Lane
 
 
 @question
@@ -46,7 +46,7 @@ def offenders(
 ) -> int:
     """Rank the members that set rebalances off or made others wait, by the time that groups stood still."""
     source = open_source(asked)
-    return _answer(source, "offenders", partial(offender_rows, ranked_by=by), _offenders, limit=limit, form=form, ranked_by=by)
+    return _answer(source, "offenders", partial(offender_rows, ranked_by=by), partial(_offenders, ranked_by=by), limit=limit, form=form)
 
 
 @question
@@ -71,10 +71,10 @@ def listing(source: Source, key: str, table: str, show: Show, *, limit: int, for
 
 
 Ready = Callable[[Any], Iterable[dict[str, Any]]]
-Show = Callable[["Console", "Answer", Source, int], None]
+Show = Callable[["Console", Source, int], None]
 
 
-def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, form: o.Form, ranked_by: str = "client") -> int:
+def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, form: o.Form) -> int:
     """The table in the form that was asked for. Forms for programs hold all rows, whatever the limit."""
     from pipelines.cli import answers
 
@@ -85,10 +85,7 @@ def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, f
     elif form == "csv":
         answers.write_csv(columns_of(key), ready(source.rows))
     else:
-        from dashboards.build import build_answer
-
-        answer = build_answer(source.rows, kept_max=limit or None, with_lanes=key == "timeline", ranked_by=ranked_by)
-        show(screen(), answer, source, limit)
+        show(screen(), source, limit)
     return codes.decisive(source.codes)
 
 
@@ -113,10 +110,10 @@ def _rows(table: str, key: str | None = None) -> Ready:
 
 def offender_rows(rows: Any, ranked_by: str = "client") -> Iterable[dict[str, Any]]:
     """Offenders as `groupscope schema offenders` describes them."""
-    from dashboards.build import build_answer
+    from pipelines.cli.ranked import offenders
     from pipelines.schemas import instant_text
 
-    for item in build_answer(rows, kept_max=0, incidents_max=0, with_lanes=False, ranked_by=ranked_by).offenders:
+    for item in offenders(rows.rebalances, ranked_by):
         yield {
             "cluster": item.cluster,
             "system": item.system,
@@ -132,36 +129,42 @@ def offender_rows(rows: Any, ranked_by: str = "client") -> Iterable[dict[str, An
         }
 
 
-def _rebalances(console: Console, answer: Answer, source: Source, _: int) -> None:
+def _rebalances(console: Console, source: Source, limit: int) -> None:
     from pipelines.cli import screens
+    from pipelines.cli.ranked import longest
 
-    if not answer.rebalances:
+    shown, count = longest(source.rows.rebalances, limit or None)
+    if not shown:
         screens.say(console, "No rebalance found.")
         return
-    screens.rebalances(console, answer.rebalances, source.clock)
-    _rest(console, answer.totals.rebalances, len(answer.rebalances), "rebalances", "the longest are shown")
+    screens.rebalances(console, shown, source.clock)
+    _rest(console, count, len(shown), "rebalances", "the longest are shown")
 
 
-def _offenders(console: Console, answer: Answer, source: Source, limit: int) -> None:
-    from pipelines.cli import screens
+def _offenders(console: Console, source: Source, limit: int, ranked_by: str) -> None:
+    from pipelines.cli import ranked, screens
 
-    if not answer.offenders:
+    found = ranked.offenders(source.rows.rebalances, ranked_by)
+    if not found:
         screens.say(console, "No member is known to have set off or held up a rebalance.")
         return
-    screens.offenders(console, answer.offenders[: limit or None], source.clock)
-    _rest(console, len(answer.offenders), limit or len(answer.offenders), "members", "the worst are shown")
+    screens.offenders(console, found[: limit or None], source.clock)
+    _rest(console, len(found), limit or len(found), "members", "the worst are shown")
 
 
-def _timeline(console: Console, answer: Answer, source: Source, limit: int) -> None:
+def _timeline(console: Console, source: Source, limit: int) -> None:
+    from dashboards.build import client_lanes
     from pipelines.cli import screens
     from pipelines.cli.lanes import lanes
+    from pipelines.cli.ranked import first_lanes
 
-    if not answer.lanes and not answer.client_lanes:
+    shown, count = first_lanes(source.rows.timeline, limit or None)
+    clients = client_lanes(source.rows.client_states)
+    if not shown and not clients:
         screens.say(console, "No state of a group is known.")
         return
-    shown = answer.lanes[: limit or None]
-    lanes(console, list(_with_clients(shown, answer.client_lanes, limit)), source.clock)
-    _rest(console, len(answer.lanes), limit or len(answer.lanes), "groups", "--group shows one of them")
+    lanes(console, list(_with_clients(shown, clients, limit)), source.clock)
+    _rest(console, count, limit or count, "groups", "--group shows one of them")
 
 
 def _with_clients(groups: Sequence[Lane], clients: Sequence[Lane], limit: int) -> Iterator[Lane]:
@@ -177,19 +180,21 @@ def _with_clients(groups: Sequence[Lane], clients: Sequence[Lane], limit: int) -
     yield from [lane for lane in clients if (lane.cluster, lane.group) not in told][:room]
 
 
-def _outages(console: Console, answer: Answer, source: Source, limit: int) -> None:
+def _outages(console: Console, source: Source, limit: int) -> None:
+    from dashboards.build import outages
     from dashboards.rows import column
     from pipelines.cli import screens
     from pipelines.cli.outages_lanes import outage_lanes
 
-    if not answer.outages:
+    found = outages(source.rows.outages)
+    if not found:
         screens.say(
             console, "No partition without leader found. It takes controller.log, or the server.log of KRaft controllers, to see one."
         )
         return
-    shown = answer.outages[: limit or None]
+    shown = found[: limit or None]
     screens.outages(console, shown, source.clock)
-    _rest(console, len(answer.outages), len(shown), "outages", "by time")
+    _rest(console, len(found), len(shown), "outages", "by time")
     console.print()
     outage_lanes(console, shown, source.clock)
     for file in sorted({settled for row in source.rows.outages if (settled := column(row, "settled_by"))}):

@@ -38,19 +38,30 @@ class Stored:
         for batch in self._warehouse.batches(self._table, self._where):
             yield from rows_of(self._table, batch)
 
-    def about(self, groups: Iterable[str], starts: Sequence[str], ends: Sequence[str], since: int | None, until: int | None) -> Stored:
-        """At least the rows of these groups, or of none, that reach into a stretch of time (microseconds, both ends belong to it).
+    def where(self, condition: str) -> Stored:
+        """Those of these rows that meet an SQL condition."""
+        return Stored(self._warehouse, self._table, " and ".join(f"({each})" for each in (self._where, condition) if each))
 
-        `starts` and `ends` are the columns of which the first that is known says when a row begins and ends.
+    def query(self, sql: str) -> list[dict[str, Any]]:
+        """What an SQL query gives that knows these rows as `chosen`; times are microseconds since 1970."""
+        return self._warehouse.query(self._table, self._where, sql)
+
+    def about(self, groups: Iterable[str], starts: Sequence[str], ends: Sequence[str], since: int | None, until: int | None) -> Stored:
+        """Those of these rows that are of these groups, or of none, and reach into a stretch of time (microseconds, both ends
+        belong to it). `starts` and `ends` are the columns of which the first that is known says when a row begins and ends.
         """
+        met = []
+        words = ", ".join(map(text, sorted(groups)))
         named = TABLES[self._table].column_names
-        words = ", ".join(map(_text, sorted(groups)))
-        met = [f'("group" is null or "group" in ({words}))'] if words and "group" in named else []
-        if until is not None and starts:
-            met.append(f"{_first([*starts, *ends])} <= {_moment(until)}")
-        if since is not None and ends:
+        if words and "groups" in named:
+            met.append(f'array_has_any("groups", make_array({words}))')
+        elif words and "group" in named:
+            met.append(f'("group" is null or "group" in ({words}))')
+        if starts and (since is not None or until is not None):
+            met.append(f"{_first([*starts, *ends])} {'is not null' if until is None else f'<= {_moment(until)}'}")
+        if starts and since is not None:
             met.append(f"({_first(ends)} is null or {_first(ends)} >= {_moment(since)})")
-        return Stored(self._warehouse, self._table, " and ".join(met))
+        return self.where(" and ".join(met))
 
 
 class Warehouse:
@@ -79,35 +90,37 @@ class Warehouse:
 
         return layouts_of(Stored(self, "partition_placements"), Stored(self, "brokers"))
 
-    def known_groups(self, keys: Iterable[str]) -> set[str]:
-        """The groups that the tables of these keys name."""
-        found: set[str] = set()
-        for table in (CONTRACT.get(key, key) for key in keys):
-            found.update(self._texts(table, f'select distinct "group" from {table}'))  # noqa: S608 - declared names
-        return found
-
-    def batches(self, table: str, where: str = "") -> Iterator[pa.RecordBatch]:
-        """A table as it was published, in its declared types, in the order of its key; those rows of it that meet an SQL condition."""
+    def batches(self, table: str, where: str = "", order: str = "") -> Iterator[pa.RecordBatch]:
+        """A table as it was published, in its declared types; those rows of it that meet an SQL condition, in an SQL order, else in
+        that of time and key.
+        """
         import pyarrow as pa
         from deltalake import QueryBuilder
 
-        declared = TABLES[table]
         if table not in self.versions:
             return
-        stored = self._open(table)
-        present = {field.name for field in stored.schema().fields}
-        wanted = declared.arrow_schema()
-        columns = ", ".join(f'"{name}"' for name in wanted.names if name in present)
-        order = ", ".join(f'"{name}"' for name in _order(table) if name in present)
-        query = (
-            QueryBuilder()
-            .register("stored", stored)
-            .execute(
-                f"select {columns} from stored {'where ' + where if where else ''} order by {order}"  # noqa: S608 - declared names
-            )
-        )
-        for found in pa.RecordBatchReader.from_stream(query):
+        wanted = TABLES[table].arrow_schema()
+        ordered = order or ", ".join(f'"{name}"' for name in _order(table))
+        query = f"select * from ({self._chosen(table, where)}) order by {ordered}"  # noqa: S608 - declared names
+        for found in pa.RecordBatchReader.from_stream(QueryBuilder().register("stored", self._open(table)).execute(query)):
             yield _as_declared(found, wanted)
+
+    def query(self, table: str, where: str, sql: str) -> list[dict[str, Any]]:
+        """What an SQL query gives that knows as `chosen` those rows of a table, as published, that meet an SQL condition."""
+        from deltalake import QueryBuilder
+
+        if table not in self.versions:
+            return []
+        query = f"with chosen as ({self._chosen(table, where)}) {sql}"
+        found = _plain_table(QueryBuilder().register("stored", self._open(table)).execute(query).read_all())
+        rows: list[dict[str, Any]] = found.from_pydict({name: _in_micros(found[name]) for name in found.column_names}).to_pylist()
+        return rows
+
+    def _chosen(self, table: str, where: str) -> str:
+        """The query for rows of a table, which it knows as `stored`, with all its columns; those that an older version had not are null."""
+        present = {field.name for field in self._open(table).schema().fields}
+        columns = ", ".join(f'"{name}"' if name in present else f'null as "{name}"' for name in TABLES[table].column_names)
+        return f"select {columns} from stored {'where ' + where if where else ''}"  # noqa: S608 - declared names
 
     def dataset(self, table: str) -> pads.Dataset:
         """A table as it was published, from which a reader takes the columns and rows that it needs; without `run_id`."""
@@ -124,30 +137,10 @@ class Warehouse:
                     return stored.to_pyarrow_dataset(filesystem=files, schema=wanted)
         return pads.dataset(pa.Table.from_batches(self.batches(table), TABLES[table].arrow_schema()).select(wanted.names))
 
-    def names(self, sql: str) -> list[str]:
-        """The texts that a query over `rebalances`, as published, gives in its only column."""
-        return self._texts("rebalances", sql)
-
-    def _texts(self, table: str, sql: str) -> list[str]:
-        from deltalake import QueryBuilder
-
-        if table not in self.versions:
-            return []
-        found = _plain_table(QueryBuilder().register(table, self._open(table)).execute(sql).read_all())
-        return [name for name in found.column(0).to_pylist() if name]
-
     def record_at(self, file: str, line: int) -> pa.RecordBatch | None:
         """The last recognised record of a file that begins at or before a line."""
-        import pyarrow as pa
-        from deltalake import QueryBuilder
-
-        if "events" not in self.versions:
-            return None
-        quoted = file.replace("'", "''")
-        query = f"select * from stored where file = '{quoted}' and line <= {line} order by line desc limit 1"  # noqa: S608 - quoted
-        found = list(pa.RecordBatchReader.from_stream(QueryBuilder().register("stored", self._open("events")).execute(query)))
-        rows = [batch for batch in found if batch.num_rows]
-        return _as_declared(rows[0], TABLES["events"].arrow_schema()) if rows else None
+        found = self.batches("events", f"file = {text(file)} and line <= {line}", "line desc limit 1")
+        return next((batch for batch in found if batch.num_rows), None)
 
     def _open(self, table: str) -> DeltaTable:
         """A table at the version of the last published run, which must have had it."""
@@ -173,7 +166,8 @@ class Warehouse:
         return dict(rows[0]["table_versions"] or ())
 
 
-def _text(value: str) -> str:
+def text(value: str) -> str:
+    """A text as SQL has it."""
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -225,12 +219,10 @@ def _order(table: str) -> Mapping[str, None]:
 
 
 def _as_declared(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
-    """Columns in their declared order and types. A column that an older version did not have is null."""
+    """Columns in their declared order and types."""
     import pyarrow as pa
 
-    columns = [
-        batch[field.name].cast(field.type) if field.name in batch.schema.names else pa.nulls(len(batch), field.type) for field in wanted
-    ]
+    columns = [batch[field.name].cast(field.type) for field in wanted]
     return pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 

@@ -1,0 +1,129 @@
+"""Rebalances ranked and summed. Of tables this is done in SQL: there may be millions, and each takes a tenth of a millisecond as an object.
+
+SQL says here what `dashboards.build` and `dashboards.tally` say of rows; a test holds both to the same answers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from conf.causes import SYSTEMS, cause, causes
+from dashboards import build, data
+from dashboards.rows import NAMELESS
+from dashboards.tally import HOSTLESS, Deeds, Doer, Tally, ranked
+from pipelines.cli.warehouse import Stored, text
+
+_GOES_ON = (
+    f"outcome = 'empty' or protocol in ({', '.join(map(text, sorted(build.MOVES_WHILE_RUNNING)))}) "
+    "or strpos(coalesce(assignor, ''), 'cooperative') > 0"
+)
+_LASTED = f"case when {_GOES_ON} then 0.0 else coalesce(duration_seconds, at_least_seconds, 0.0) end"
+STOPPED = f"coalesce(pause_seconds, greatest(0.0, {_LASTED} - coalesce(initial_delay_seconds, 0.0)))"
+"""How long a group stood still, as `dashboards.data.Rebalance.stopped_seconds`."""
+
+_NAME = f"coalesce(nullif(client_id, ''), nullif(instance_id, ''), nullif(member_id, ''), {text(NAMELESS)})"
+_HOST = "nullif(regexp_replace(host, '^/', ''), '')"
+_NAMED_BY = {
+    "client": _NAME,
+    "member": f"coalesce(nullif(member_id, ''), {_NAME})",
+    "instance": f"coalesce(nullif(instance_id, ''), {_NAME})",
+    "host": f"coalesce({_HOST}, {text(HOSTLESS)})",
+}
+"""As `dashboards.tally.RANKED_BY`."""
+
+_LONGEST = """
+select rebalance_id, {stopped} as stopped, {expected} as expected from chosen
+order by stopped desc, expected, rebalance_id desc limit {limit}
+"""
+_PERSON = """
+select cluster, system, "group", rebalance_id, cause, started_at, {stopped} as stopped, {is_offender} as caused, {is_blocker} as blocked,
+    unnest({column}) as person
+from chosen
+"""
+_NAMED = """
+select *, {name} as name, {host} as named_host from (
+    select *, person['client_id'] as client_id, person['instance_id'] as instance_id, person['member_id'] as member_id,
+        person['host'] as host
+    from ({offenders} union all {blockers})
+)
+"""
+_ONCE = """
+select cluster, system, "group", name, rebalance_id, max(cause) as cause, max(started_at) as started_at, max(stopped) as stopped,
+    max(caused) as caused, max(blocked) as blocked
+from ({named}) group by cluster, system, "group", name, rebalance_id
+"""
+_DEEDS = """
+select cluster, system, "group", name, cause, sum(caused) as caused, sum(blocked) as blocked, sum(stopped) as stopped,
+    min(started_at) as first_at, max(started_at) as last_at
+from ({once}) group by cluster, system, "group", name, cause
+"""
+_HOSTS = """
+select distinct cluster, system, "group", name, named_host from ({named}) where named_host is not null
+"""
+
+
+def offenders(rebalances: Iterable[Any], ranked_by: str = "client") -> list[data.Offender]:
+    """Members ranked by the time that groups stood still through them."""
+    if not isinstance(rebalances, Stored):
+        tally = Tally(0, ranked_by=ranked_by)
+        for row in rebalances:
+            tally.add(build.rebalance(row))
+        return tally.offenders()
+    persons = {
+        "offenders": _PERSON.format(stopped=STOPPED, is_offender=1, is_blocker=0, column="offenders"),
+        "blockers": _PERSON.format(stopped=STOPPED, is_offender=0, is_blocker=1, column="blockers"),
+    }
+    named = _NAMED.format(name=_NAMED_BY[ranked_by], host=_HOST, **persons)
+    deeds: defaultdict[Doer, Deeds] = defaultdict(Deeds)
+    for row in rebalances.query(_DEEDS.format(once=_ONCE.format(named=named))):
+        deeds[_doer(row)].add_all(
+            row["cause"],
+            cause(row["system"], row["cause"]).family,
+            caused=row["caused"],
+            blocked=row["blocked"],
+            stopped_seconds=row["stopped"],
+            times=[time for time in (row["first_at"], row["last_at"]) if time is not None],
+        )
+    for row in rebalances.query(_HOSTS.format(named=named)):
+        deeds[_doer(row)].hosts.add(row["named_host"])
+    return ranked(deeds)
+
+
+def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.Lane], int]:
+    """The lanes of the first groups by their names, and how many groups have one; all of them without a limit."""
+    if limit is None or not isinstance(timeline, Stored):
+        found = build.lanes(timeline)
+        return found[:limit], len(found)
+    groups = timeline.query('select distinct cluster, "group" from chosen where changed_at is not null order by cluster, "group"')
+    if not groups:
+        return [], 0
+    cluster, group = (text(groups[:limit][-1][name]) for name in ("cluster", "group"))
+    return build.lanes(timeline.where(f'cluster < {cluster} or (cluster = {cluster} and "group" <= {group})')), len(groups)
+
+
+def _doer(row: dict[str, Any]) -> Doer:
+    return row["cluster"], row["system"], row["group"], row["name"]
+
+
+def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Rebalance], int]:
+    """The rebalances that their groups stood still for longest, by time, and how many there are; all of them without a limit."""
+    if limit is None or not isinstance(rebalances, Stored):
+        tally = Tally(limit)
+        for row in rebalances:
+            tally.add(build.rebalance(row))
+        return tally.kept, tally.count
+    worst = rebalances.query(_LONGEST.format(stopped=STOPPED, expected=_expected(), limit=limit))
+    if not worst:
+        return [], 0
+    shown, _ = longest(rebalances.where(f"rebalance_id in ({', '.join(text(row['rebalance_id']) for row in worst)})"), None)
+    return shown, rebalances.query("select count(*) as count from chosen")[0]["count"]
+
+
+def _expected() -> str:
+    """1 for what healthy groups do too, else 0."""
+    usual = {system: [entry.id for entry in causes().values() if entry.system == system and entry.expected] for system in SYSTEMS}
+    words = {system: ", ".join(map(text, names)) for system, names in usual.items()}
+    met = (f"system = {text(system)} and (cause in ({each}) or root_cause in ({each}))" for system, each in words.items() if each)
+    return f"case when {' or '.join(met) or 'false'} then 1 else 0 end"
