@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from conf.causes import Cause, causes, incident_kinds, outage_cause
 from conf.causes import cause as cause_entry
@@ -20,6 +21,9 @@ from dashboards.story import spared
 from dashboards.tally import Tally, Verdicts, first, heaviest
 from dashboards.units import MICROSECONDS
 
+Worst: TypeAlias = Callable[[Iterable[Row], int | None], tuple[Sequence[Row], Counter[str]]]
+Tallied: TypeAlias = Callable[[Iterable[Row], int | None, Mapping[str, Sequence[str]]], Tally]
+
 
 def build_answer(
     analysis: Row,
@@ -28,18 +32,19 @@ def build_answer(
     incidents_max: int | None = None,
     with_lanes: bool = True,
     for_page: bool = False,
-    ranked_by: str = "client",
+    worst: Worst | None = None,
+    tallied: Tallied | None = None,
 ) -> data.Answer:
-    """The whole answer from the rows of an analysis, which are taken one by one.
+    """The whole answer from the rows of an analysis.
 
     `kept_max` bounds the rebalances that the answer holds, the longest being kept, and `incidents_max` the incidents;
-    totals and offenders count all. What only a page shows is left out unless it is `for_page`.
+    totals and offenders count all. What only a page shows is left out unless it is `for_page`. Incidents and rebalances
+    are taken one by one, unless `worst` and `tallied` have other ways.
     """
     broken = outages(_rows(analysis, "outages"))
-    incident_rows, counts = _worst_incidents(_rows(analysis, "incidents"), incidents_max)
-    tally = Tally(kept_max, {column(row, "incident_id"): column(row, "rebalance_ids") or () for row in incident_rows}, ranked_by)
-    for row in _rows(analysis, "rebalances"):
-        tally.add(rebalance(row))
+    incident_rows, counts = (worst or worst_incidents)(_rows(analysis, "incidents"), incidents_max)
+    members = {column(row, "incident_id"): column(row, "rebalance_ids") or () for row in incident_rows}
+    tally = (tallied or tally_of)(_rows(analysis, "rebalances"), kept_max, members)
     files = sorted(map(_log_file, column(column(analysis, "inputs") or {}, "log_files") or ()), key=lambda item: item.path)
     by_id = {item.id: item for item in broken}
     numbered = enumerate(incident_rows, start=1)
@@ -69,7 +74,15 @@ def build_answer(
     )
 
 
-def _worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row], Counter[str]]:
+def tally_of(rows: Iterable[Row], kept_max: int | None, incidents: Mapping[str, Sequence[str]], ranked_by: str = "client") -> Tally:
+    """Sums over rebalances; `incidents` names those of each incident by their ids."""
+    tally = Tally(kept_max, incidents, ranked_by)
+    for row in rows:
+        tally.add(rebalance(row))
+    return tally
+
+
+def worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row], Counter[str]]:
     """The worst incidents, worst first, and how many there are of each severity."""
     counts: Counter[str] = Counter()
 
@@ -353,15 +366,16 @@ def _log_file(row: Row) -> data.LogFile:
 
 
 def _totals(tally: Tally, incidents: Counter[str], outages: int, files: Sequence[data.LogFile]) -> data.Totals:
-    times = [tally.first_at, tally.last_at]
+    sums = tally.sums
+    times = [sums.first_at, sums.last_at]
     times += [time for item in files if item.recognised for time in (item.first_at, item.last_at)]
     known = [time for time in times if time is not None]
     return data.Totals(
-        groups=len(tally.groups),
-        rebalances=tally.count,
-        unexpected=tally.unexpected,
-        stopped_seconds=tally.stopped_seconds,
-        sure=tally.sure,
+        groups=len(sums.groups),
+        rebalances=sums.count,
+        unexpected=sums.unexpected,
+        stopped_seconds=round(sums.stopped_seconds, 6),  # whatever the order in which they were added
+        sure=sums.sure,
         incidents=incidents.total(),
         attention=incidents.total() - incidents["info"],
         outages=outages,

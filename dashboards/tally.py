@@ -136,24 +136,17 @@ RANKED_BY: Mapping[str, Callable[[data.Who], str]] = {
 """What members are told apart by where they are ranked. Who has no such id goes by its name."""
 
 
-class Tally:
-    """Sums over all rebalances, and the worst `kept_max` of them (all, if None)."""
+@dataclass(slots=True)
+class Sums:
+    """What rebalances come to. Times are microseconds since 1970."""
 
-    def __init__(
-        self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None, ranked_by: str = "client"
-    ) -> None:
-        self.count = self.unexpected = self.sure = 0
-        self.stopped_seconds = 0.0
-        self.groups: set[tuple[str, str]] = set()
-        self.first_at: int | None = None
-        self.last_at: int | None = None
-        self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
-        self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), Settling()])
-        self._deeds: defaultdict[Doer, Deeds] = defaultdict(Deeds)
-        self._incident_of = {rebalance: incident for incident, members in (incidents or {}).items() for rebalance in members}
-        self._named = RANKED_BY[ranked_by]
-        self._kept_max = kept_max
-        self._kept: list[tuple[Any, ...]] = []
+    count: int = 0
+    unexpected: int = 0
+    sure: int = 0
+    stopped_seconds: float = 0.0
+    groups: set[tuple[str, str]] = field(default_factory=set)
+    first_at: int | None = None
+    last_at: int | None = None
 
     def add(self, item: data.Rebalance) -> None:
         self.count += 1
@@ -165,12 +158,36 @@ class Tally:
             if time is not None:
                 self.first_at = time if self.first_at is None else min(self.first_at, time)
                 self.last_at = time if self.last_at is None else max(self.last_at, time)
+
+
+class Tally:
+    """Sums over all rebalances, and the worst `kept_max` of them (all, if None)."""
+
+    def __init__(
+        self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None, ranked_by: str = "client"
+    ) -> None:
+        self.sums = Sums()
+        self.deeds: defaultdict[Doer, Deeds] = defaultdict(Deeds)
+        self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
+        self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), Settling()])
+        self._incident_of = {rebalance: incident for incident, members in (incidents or {}).items() for rebalance in members}
+        self._named = RANKED_BY[ranked_by]
+        self._kept_max = kept_max
+        self._kept: list[tuple[Any, ...]] = []
+
+    def add(self, item: data.Rebalance) -> None:
+        """Take a rebalance into all sums. Whoever has some of them already fills these, and the others by the methods below."""
+        self.sums.add(item)
+        self.judge(item)
+        self._charge(item)
+        self.keep(item)
+
+    def judge(self, item: data.Rebalance) -> None:
+        """Take what a rebalance says of its incident, and the doubt about it."""
         if item.id in self._incident_of:
             self.verdicts[self._incident_of[item.id]].add(item)
         if not item.sure:
             self._doubt(item)
-        self._charge(item)
-        self._keep(item)
 
     def _doubt(self, item: data.Rebalance) -> None:
         rivals = tuple(name for name, value in item.alternatives if value >= RIVAL_MIN)
@@ -184,10 +201,11 @@ class Tally:
         caused, blocked = set(map(self._named, item.offenders)), set(map(self._named, item.blockers))
         for name in caused | blocked:
             hosts = [person.host for person in (*item.offenders, *item.blockers) if self._named(person) == name]
-            deeds = self._deeds[item.cluster, item.system, item.group, name]
+            deeds = self.deeds[item.cluster, item.system, item.group, name]
             deeds.add(item, caused=name in caused, blocked=name in blocked, hosts=hosts)
 
-    def _keep(self, item: data.Rebalance) -> None:
+    def keep(self, item: data.Rebalance) -> None:
+        """Keep a rebalance while it is among the worst."""
         # The id alone decides between equals, so that what is kept does not depend on the order of the rows.
         entry = (item.stopped_seconds, not item.expected, item.id, item)
         if self._kept_max is None:
@@ -221,7 +239,7 @@ class Tally:
 
     def offenders(self) -> list[data.Offender]:
         """Members ranked by the time that groups stood still through them, then by how often."""
-        return ranked(self._deeds)
+        return ranked(self.deeds)
 
 
 def ranked(doers: Mapping[Doer, Deeds]) -> list[data.Offender]:

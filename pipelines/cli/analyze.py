@@ -60,9 +60,16 @@ def _write(source: Source, form: o.Form) -> None:
 
 def _show(source: Source, *, limit: int, verbose: bool) -> None:
     from dashboards.build import build_answer
-    from pipelines.cli import screens
+    from pipelines.cli import ranked, screens
 
-    answer = build_answer(source.rows, kept_max=limit or None, incidents_max=None if verbose else screens.INCIDENTS_SHOWN, with_lanes=False)
+    answer = build_answer(
+        source.rows,
+        kept_max=limit or None,
+        incidents_max=None if verbose else screens.INCIDENTS_SHOWN,
+        with_lanes=False,
+        worst=ranked.worst_incidents,
+        tallied=ranked.tallied,
+    )
     screens.analysis(screen(), answer, source.clock, limit=limit, verbose=verbose, skipped=source.skipped)
 
 

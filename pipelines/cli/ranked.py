@@ -5,14 +5,14 @@ SQL says here what `dashboards.build` and `dashboards.tally` say of rows; a test
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from conf.causes import SYSTEMS, cause, causes
 from dashboards import build, data
 from dashboards.rows import NAMELESS
-from dashboards.tally import HOSTLESS, Deeds, Doer, Tally, ranked
+from dashboards.tally import HOSTLESS, Deeds, Doer, Sums, Tally, ranked
 from pipelines.cli.warehouse import Stored, text
 
 _GOES_ON = (
@@ -36,6 +36,17 @@ _NAMED_BY = {
 _LONGEST = """
 select rebalance_id, {stopped} as stopped, {expected} as expected from chosen
 order by stopped desc, expected, rebalance_id desc limit {limit}
+"""
+_SUMS = """
+select count(*) as count, coalesce(sum(1 - {expected}), 0) as unexpected, count(*) filter (where confidence >= {sure}) as sure,
+    coalesce(sum({stopped}), 0.0) as stopped_seconds,
+    min(least(coalesce(started_at, ended_at), coalesce(ended_at, started_at))) as first_at,
+    max(greatest(coalesce(started_at, ended_at), coalesce(ended_at, started_at))) as last_at
+from chosen
+"""
+_WORST = """
+select incident_id, case severity {rank} else {others} end as rank, coalesce(stopped_seconds, 0.0) as stopped, started_at
+from chosen order by rank, stopped desc, started_at asc nulls last, incident_id limit {limit}
 """
 _PERSON = """
 select cluster, system, "group", rebalance_id, cause, started_at, {stopped} as stopped, {is_offender} as caused, {is_blocker} as blocked,
@@ -67,10 +78,11 @@ select distinct cluster, system, "group", name, named_host from ({named}) where 
 def offenders(rebalances: Iterable[Any], ranked_by: str = "client") -> list[data.Offender]:
     """Members ranked by the time that groups stood still through them."""
     if not isinstance(rebalances, Stored):
-        tally = Tally(0, ranked_by=ranked_by)
-        for row in rebalances:
-            tally.add(build.rebalance(row))
-        return tally.offenders()
+        return build.tally_of(rebalances, 0, {}, ranked_by).offenders()
+    return ranked(_deeds(rebalances, ranked_by))
+
+
+def _deeds(rebalances: Stored, ranked_by: str = "client") -> defaultdict[Doer, Deeds]:
     persons = {
         "offenders": _PERSON.format(stopped=STOPPED, is_offender=1, is_blocker=0, column="offenders"),
         "blockers": _PERSON.format(stopped=STOPPED, is_offender=0, is_blocker=1, column="blockers"),
@@ -88,7 +100,35 @@ def offenders(rebalances: Iterable[Any], ranked_by: str = "client") -> list[data
         )
     for row in rebalances.query(_HOSTS.format(named=named)):
         deeds[_doer(row)].hosts.add(row["named_host"])
-    return ranked(deeds)
+    return deeds
+
+
+def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[str, Sequence[str]]) -> Tally:
+    """Sums over rebalances. Of tables only those become objects that are shown, in doubt, or of these incidents."""
+    if kept_max is None or not isinstance(rebalances, Stored):
+        return build.tally_of(rebalances, kept_max, incidents)
+    tally = Tally(kept_max, incidents)
+    for row in rebalances.query(_SUMS.format(stopped=STOPPED, expected=_expected(), sure=data.SURE)):
+        groups = {(each["cluster"], each["group"]) for each in rebalances.query('select distinct cluster, "group" from chosen')}
+        tally.sums = Sums(groups=groups, **row)
+    tally.deeds = _deeds(rebalances)
+    judged = _any_of("rebalance_id", [each for members in incidents.values() for each in members])
+    for row in rebalances.where(f"confidence < {data.SURE} or {judged}"):
+        tally.judge(build.rebalance(row))
+    for item in longest(rebalances, kept_max)[0]:
+        tally.keep(item)
+    return tally
+
+
+def worst_incidents(incidents: Iterable[Any], limit: int | None) -> tuple[Sequence[Any], Counter[str]]:
+    """The worst incidents, worst first, and how many there are of each severity."""
+    if limit is None or not isinstance(incidents, Stored):
+        return build.worst_incidents(incidents, limit)
+    rank = " ".join(f"when {text(severity)} then {place}" for place, severity in enumerate(data.SEVERITIES))
+    worst = incidents.query(_WORST.format(rank=rank, others=len(data.SEVERITIES), limit=limit))
+    counts = incidents.query("select severity, count(*) as count from chosen group by severity")
+    rows, _ = build.worst_incidents(incidents.where(_any_of("incident_id", [row["incident_id"] for row in worst])), None)
+    return rows, Counter({row["severity"]: row["count"] for row in counts})
 
 
 def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.Lane], int]:
@@ -103,6 +143,11 @@ def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.L
     return build.lanes(timeline.where(f'cluster < {cluster} or (cluster = {cluster} and "group" <= {group})')), len(groups)
 
 
+def _any_of(column: str, values: Iterable[str]) -> str:
+    words = ", ".join(map(text, values))
+    return f"{column} in ({words})" if words else "false"
+
+
 def _doer(row: dict[str, Any]) -> Doer:
     return row["cluster"], row["system"], row["group"], row["name"]
 
@@ -110,14 +155,12 @@ def _doer(row: dict[str, Any]) -> Doer:
 def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Rebalance], int]:
     """The rebalances that their groups stood still for longest, by time, and how many there are; all of them without a limit."""
     if limit is None or not isinstance(rebalances, Stored):
-        tally = Tally(limit)
-        for row in rebalances:
-            tally.add(build.rebalance(row))
-        return tally.kept, tally.count
+        tally = build.tally_of(rebalances, limit, {})
+        return tally.kept, tally.sums.count
     worst = rebalances.query(_LONGEST.format(stopped=STOPPED, expected=_expected(), limit=limit))
     if not worst:
         return [], 0
-    shown, _ = longest(rebalances.where(f"rebalance_id in ({', '.join(text(row['rebalance_id']) for row in worst)})"), None)
+    shown, _ = longest(rebalances.where(_any_of("rebalance_id", [row["rebalance_id"] for row in worst])), None)
     return shown, rebalances.query("select count(*) as count from chosen")[0]["count"]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conf.causes import causes
+from dashboards.build import build_answer
 from dashboards.units import Clock
 from models.rows import GroupTransition, Person, Rebalance
 from pipelines.cli import ranked
@@ -135,3 +136,15 @@ def test_a_warehouse_without_the_table(tmp_path: Path) -> None:
     assert ranked.longest(warehouse.rebalances, 5) == ([], 0)
     assert ranked.offenders(warehouse.rebalances) == []
     assert ranked.first_lanes(warehouse.timeline, 5) == ([], 0)
+
+
+@pytest.mark.parametrize("groups", [[], ["orders", "o'hara"]])
+@pytest.mark.parametrize(("kept_max", "incidents_max"), [(1, 2), (30, None), (None, 3)])
+def test_the_whole_answer(both: tuple[Made, Any], groups: list[str], kept_max: int | None, incidents_max: int | None) -> None:
+    rows, tables = (Selected(each, groups, None, None) for each in both)
+    given: Any = {"kept_max": kept_max, "incidents_max": incidents_max, "with_lanes": False}
+    rows.rebalances = sorted(
+        rows.rebalances, key=lambda row: (row.started_at is None, row.started_at, row.rebalance_id)
+    )  # as tables are read
+    expected = build_answer(rows, **given)
+    assert build_answer(tables, **given, worst=ranked.worst_incidents, tallied=ranked.tallied) == expected

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, replace
 
-from dashboards.build import build_answer, rebalance
+from dashboards.build import build_answer, rebalance, tally_of
 from dashboards.data import Answer
 from dashboards.rows import NAMELESS
 from models.rows import Person
@@ -126,7 +126,7 @@ def test_offenders_can_be_ranked_by_host_instance_or_member() -> None:
     story = made.Made(rebalances=[made.rebalance("a", n, n, offenders=[person]) for n, person in enumerate(people)])
 
     def ranked(by: str) -> dict[str, int]:
-        return {one.name: one.caused for one in build_answer(story, ranked_by=by).offenders}
+        return {one.name: one.caused for one in tally_of(story.rebalances, None, {}, by).offenders()}
 
     assert ranked("client") == {"app": 3}
     assert ranked("host") == {"10.0.0.1": 2, "a host that no line names": 1}
