@@ -75,6 +75,18 @@ select distinct cluster, system, "group", name, named_host from ({named}) where 
 """
 
 
+def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Rebalance], int]:
+    """The rebalances that their groups stood still for longest, by time, and how many there are; all of them without a limit."""
+    if limit is None or not isinstance(rebalances, Stored):
+        tally = build.tally_of(rebalances, limit, {})
+        return tally.kept, tally.sums.count
+    worst = rebalances.query(_LONGEST.format(stopped=STOPPED, expected=_expected(), limit=limit))
+    if not worst:
+        return [], 0
+    shown, _ = longest(rebalances.where(_any_of("rebalance_id", [row["rebalance_id"] for row in worst])), None)
+    return shown, rebalances.query("select count(*) as count from chosen")[0]["count"]
+
+
 def offenders(rebalances: Iterable[Any], ranked_by: str = "client") -> list[data.Offender]:
     """Members ranked by the time that groups stood still through them."""
     if not isinstance(rebalances, Stored):
@@ -150,18 +162,6 @@ def _any_of(column: str, values: Iterable[str]) -> str:
 
 def _doer(row: dict[str, Any]) -> Doer:
     return row["cluster"], row["system"], row["group"], row["name"]
-
-
-def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Rebalance], int]:
-    """The rebalances that their groups stood still for longest, by time, and how many there are; all of them without a limit."""
-    if limit is None or not isinstance(rebalances, Stored):
-        tally = build.tally_of(rebalances, limit, {})
-        return tally.kept, tally.sums.count
-    worst = rebalances.query(_LONGEST.format(stopped=STOPPED, expected=_expected(), limit=limit))
-    if not worst:
-        return [], 0
-    shown, _ = longest(rebalances.where(_any_of("rebalance_id", [row["rebalance_id"] for row in worst])), None)
-    return shown, rebalances.query("select count(*) as count from chosen")[0]["count"]
 
 
 def _expected() -> str:
