@@ -73,6 +73,7 @@ def compare(
 def _of_periods(source: Source, at: str | None, before: str | None, after: str | None) -> Comparison:
     from dashboards.comparison import Side
     from dashboards.comparison import compare as compared
+    from pipelines.cli.selection import those
 
     first, last = _reach(source.rows)
     if at is not None:
@@ -86,7 +87,17 @@ def _of_periods(source: Source, at: str | None, before: str | None, after: str |
         when = item.started_at if item.started_at is not None else item.ended_at
         return [] if when is None else [number for number, side in enumerate(sides) if _within(when, side, last_too=number == 1)]
 
-    return compared(source.rows.rebalances, sides, side_of)
+    meant = " or ".join(f"({_within_in_sql(side)})" for side in sides)
+    return compared(those(source.rows.rebalances, meant, lambda _: True), sides, side_of)
+
+
+def _within_in_sql(side: Side) -> str:
+    """At least what is within a side."""
+    from pipelines.cli.warehouse import instant
+
+    bounds = ((">=", side.started_at), ("<=", side.ended_at))
+    met = [f"coalesce(started_at, ended_at) {sign} {instant(at)}" for sign, at in bounds if at is not None]
+    return " and ".join(met) or "true"
 
 
 def _within(when: int, side: Side, *, last_too: bool) -> bool:
@@ -98,18 +109,18 @@ def _within(when: int, side: Side, *, last_too: bool) -> bool:
 def _of_clusters(source: Source, names: tuple[str, str]) -> Comparison:
     from dashboards.comparison import Side
     from dashboards.comparison import compare as compared
-    from pipelines.cli.selection import nearest_of
+    from pipelines.cli.selection import nearest_of, those, values_of
+    from pipelines.cli.warehouse import any_of
 
-    known = {_column(row, "cluster") for row in source.rows.inputs["log_files"]} | {
-        _column(row, "cluster") for row in source.rows.rebalances
-    }
+    known = {cluster for rows in (source.rows.inputs["log_files"], source.rows.rebalances) for cluster in values_of(rows, "cluster")}
     for name in names:
         if name not in known:
             raise UsageError(f"no cluster {name!r} here; {nearest_of(name, known)}")
     if names[0] == names[1]:
         raise UsageError("--clusters names the same cluster twice")
     sides = (Side(names[0], *_reach(source.rows, names[0])), Side(names[1], *_reach(source.rows, names[1])))
-    return compared(source.rows.rebalances, sides, lambda item: [names.index(item.cluster)] if item.cluster in names else [])
+    rows = those(source.rows.rebalances, any_of("cluster", names), lambda _: True)
+    return compared(rows, sides, lambda item: [names.index(item.cluster)] if item.cluster in names else [])
 
 
 def _reach(rows: Any, cluster: str | None = None) -> tuple[int | None, int | None]:

@@ -13,7 +13,7 @@ from conf.causes import SYSTEMS, cause, causes
 from dashboards import build, data
 from dashboards.rows import NAMELESS
 from dashboards.tally import HOSTLESS, Deeds, Doer, Sums, Tally, ranked
-from pipelines.cli.warehouse import Stored, text
+from pipelines.cli.warehouse import Stored, any_of, text
 
 _GOES_ON = (
     f"outcome = 'empty' or protocol in ({', '.join(map(text, sorted(build.MOVES_WHILE_RUNNING)))}) "
@@ -83,7 +83,7 @@ def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Reb
     worst = rebalances.query(_LONGEST.format(stopped=STOPPED, expected=_expected(), limit=limit))
     if not worst:
         return [], 0
-    shown, _ = longest(rebalances.where(_any_of("rebalance_id", [row["rebalance_id"] for row in worst])), None)
+    shown, _ = longest(rebalances.where(any_of("rebalance_id", [row["rebalance_id"] for row in worst])), None)
     return shown, rebalances.query("select count(*) as count from chosen")[0]["count"]
 
 
@@ -124,7 +124,7 @@ def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[
         groups = {(each["cluster"], each["group"]) for each in rebalances.query('select distinct cluster, "group" from chosen')}
         tally.sums = Sums(groups=groups, **row)
     tally.deeds = _deeds(rebalances)
-    judged = _any_of("rebalance_id", [each for members in incidents.values() for each in members])
+    judged = any_of("rebalance_id", [each for members in incidents.values() for each in members])
     for row in rebalances.where(f"confidence < {data.SURE} or {judged}"):
         tally.judge(build.rebalance(row))
     for item in longest(rebalances, kept_max)[0]:
@@ -139,7 +139,7 @@ def worst_incidents(incidents: Iterable[Any], limit: int | None) -> tuple[Sequen
     rank = " ".join(f"when {text(severity)} then {place}" for place, severity in enumerate(data.SEVERITIES))
     worst = incidents.query(_WORST.format(rank=rank, others=len(data.SEVERITIES), limit=limit))
     counts = incidents.query("select severity, count(*) as count from chosen group by severity")
-    rows, _ = build.worst_incidents(incidents.where(_any_of("incident_id", [row["incident_id"] for row in worst])), None)
+    rows, _ = build.worst_incidents(incidents.where(any_of("incident_id", [row["incident_id"] for row in worst])), None)
     return rows, Counter({row["severity"]: row["count"] for row in counts})
 
 
@@ -153,11 +153,6 @@ def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.L
         return [], 0
     cluster, group = (text(groups[:limit][-1][name]) for name in ("cluster", "group"))
     return build.lanes(timeline.where(f'cluster < {cluster} or (cluster = {cluster} and "group" <= {group})')), len(groups)
-
-
-def _any_of(column: str, values: Iterable[str]) -> str:
-    words = ", ".join(map(text, values))
-    return f"{column} in ({words})" if words else "false"
 
 
 def _doer(row: dict[str, Any]) -> Doer:

@@ -97,8 +97,13 @@ def known_groups(analysis: Any) -> set[str]:
 
 def groups_of(rows: Iterable[Any]) -> set[str]:
     """The groups that rows name."""
-    found = rows.query('select distinct "group" from chosen') if isinstance(rows, Stored) else rows
-    return {group for row in found if (group := column(row, "group"))}
+    return values_of(rows, "group")
+
+
+def values_of(rows: Iterable[Any], name: str) -> set[str]:
+    """The texts that rows have in a column."""
+    found = rows.query(f'select distinct "{name}" from chosen') if isinstance(rows, Stored) else rows  # noqa: S608 - a declared name
+    return {value for row in found if (value := column(row, name))}
 
 
 def latest(rows: Iterable[Any], times: Sequence[str]) -> int | None:

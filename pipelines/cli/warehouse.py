@@ -58,9 +58,9 @@ class Stored:
         elif words and "group" in named:
             met.append(f'("group" is null or "group" in ({words}))')
         if starts and (since is not None or until is not None):
-            met.append(f"{_first([*starts, *ends])} {'is not null' if until is None else f'<= {_moment(until)}'}")
+            met.append(f"{_first([*starts, *ends])} {'is not null' if until is None else f'<= {instant(until)}'}")
         if starts and since is not None:
-            met.append(f"({_first(ends)} is null or {_first(ends)} >= {_moment(since)})")
+            met.append(f"({_first(ends)} is null or {_first(ends)} >= {instant(since)})")
         return self.where(" and ".join(met))
 
 
@@ -171,7 +171,14 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _moment(micros: int) -> str:
+def any_of(column: str, values: Iterable[str]) -> str:
+    """The condition in SQL that a column has one of these texts."""
+    words = ", ".join(map(text, values))
+    return f'"{column}" in ({words})' if words else "false"
+
+
+def instant(micros: int) -> str:
+    """A time, in microseconds since 1970, as SQL has it."""
     return f"""arrow_cast({micros}, 'Timestamp(Microsecond, Some("UTC"))')"""
 
 

@@ -25,6 +25,8 @@ QUESTIONS = [
     ("timeline",),
     ("timeline", "--tz", "Asia/Kolkata"),
     ("outages",),
+    ("compare", "--at", "09:08:45"),
+    ("compare", "--before", "09:08:30..09:08:45", "--after", "09:08:45..09:08:50"),
     ("explain", "shipping-e/2"),
     ("explain", "shipping-e@09:08:47"),
 ]
