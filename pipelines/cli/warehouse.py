@@ -70,6 +70,7 @@ class Warehouse:
     def __init__(self, uri: str) -> None:
         self.uri = uri.rstrip("/") or uri
         self.versions = self._published()
+        self._opened: dict[str, DeltaTable] = {}
 
     def __getattr__(self, key: str) -> Stored:
         """The keys of the JSON contract, and members of rebalances; `inputs` stands for itself."""
@@ -144,7 +145,9 @@ class Warehouse:
 
     def _open(self, table: str) -> DeltaTable:
         """A table at the version of the last published run, which must have had it."""
-        return open_table(f"{self.uri}/{TABLES[table].path}", version=self.versions[table])
+        if table not in self._opened:
+            self._opened[table] = open_table(f"{self.uri}/{TABLES[table].path}", version=self.versions[table])
+        return self._opened[table]
 
     def _published(self) -> dict[str, int]:
         """Version of each table in the last run that was published."""
