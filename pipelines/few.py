@@ -20,7 +20,7 @@ ROWS = 20_000
 """So many rows are few."""
 
 _LOOKED_AT = 20_000_000
-"""Rows of files that may be looked at in search of few: Arrow takes a second for so many."""
+"""Rows of files that may be looked at in search of few: Arrow takes some seconds for so many."""
 
 _READ_BYTES = 256 << 20
 """Bytes of the columns asked for, as the files hold them, that may be read of files with a few of the rows."""
