@@ -1,6 +1,7 @@
 """Kills runs of the job and compares the tables after the next one: `python -m tests.crash`.
 
     --seeds N        places at which the log is cut (default 5); every named point is tried with each
+    --first N        the first of these seeds (default 0, with which the kills at random times and the pairs are, too)
     --points TEXT    only points that hold this text
     --random N       kills at random times (default 100)
     --concurrent N   pairs of runs started at once (default 20)
@@ -45,6 +46,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--points", default="")
     parser.add_argument("--random", type=int, default=100)
     parser.add_argument("--concurrent", type=int, default=20)
@@ -58,7 +60,7 @@ def _starter(asked: argparse.Namespace, folder: Path) -> AbstractContextManager[
 
 def _cases(asked: argparse.Namespace, folder: Path, start: Starter) -> Iterator[Case]:
     places = loop.in_place(folder)
-    for seed in range(max(asked.seeds, 1)):
+    for seed in range(asked.first, asked.first + max(asked.seeds, 1)):
         stage = loop.Stage.make(folder / f"seed-{seed}", seed, start)
         began = time.monotonic()
         named = loop.points(stage, next(places))
@@ -69,7 +71,7 @@ def _cases(asked: argparse.Namespace, folder: Path, start: Starter) -> Iterator[
                 yield f"two at once, {pause:.2f} s apart", loop.two_at_once(stage, next(places), pause)
             for seconds in (draw.uniform(0, length) for _ in range(asked.random)):
                 yield f"killed after {seconds:.2f} s", loop.killed_after(stage, next(places), seconds)
-        if seed < asked.seeds:
+        if asked.seeds:
             for point in (point for point in named if asked.points in point):
                 yield f"seed {seed}, killed {point}", loop.killed_at(stage, next(places), point)
 

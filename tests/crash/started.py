@@ -120,6 +120,7 @@ _SERVER = {
     "spark.connect.execute.manager.detachedTimeout": "1m",
     "spark.network.timeout": "1h",  # a machine may be paused for longer than executors may be silent by default
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",  # it lives long enough to be optimised
+    "spark.databricks.delta.delta.log.cacheSize": "64",  # each case has tables of its own, and Delta holds on to 10,000 for an hour
 }
 
 
