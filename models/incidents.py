@@ -1,7 +1,8 @@
 """The incident stage: rebalances that belong together, over time and over groups.
 
 An incident is an episode of one group whose rebalances follow each other closely; a group that had only one
-is an incident of kind `single`. Episodes that one broker's end or one deployment explains say so.
+is an incident of kind `single`; one that never comes to rest has several (`replay.EPISODE_MAX`). Episodes that
+one broker's end or one deployment explains say so.
 """
 
 from __future__ import annotations

@@ -49,6 +49,9 @@ SETTLE_US = 600_000_000
 SETTLE_DRAFTS = 64
 """... or once so many later rebalances have begun. Bounds what a group holds in memory."""
 
+EPISODE_MAX = 10_000
+"""Rebalances of one episode. A group that never comes to rest goes on with another one; bounds what it holds in memory, too."""
+
 ACTS_HELD_MAX = 20_000
 """Deeds of one group held at once; beyond it the oldest drafts are judged with what is known."""
 
@@ -417,14 +420,15 @@ class GroupStage:
         return int(max(self.limits.episode_gap_seconds, EPISODE_GAP_SECONDS) * US_PER_SECOND)
 
     def _let_go(self, at: int) -> None:
-        """If an episode of rebalances is over at a time, its rows and what came before it are final.
+        """If an episode of rebalances is over at a time, or as long as one may be, its rows and what came before it are final.
 
         Epochs of the newer protocols are told at the end, so a group that has some holds on to all.
         """
         if not self.open.rebalances or self.modern.drafts:
             return
         waiting = self._waiting
-        if (at - self._over > max(self._gap, SETTLE_US)) if waiting is None else (_began(waiting) - self._over > self._gap):
+        quiet = (at - self._over > max(self._gap, SETTLE_US)) if waiting is None else (_began(waiting) - self._over > self._gap)
+        if quiet or len(self.open.rebalances) >= EPISODE_MAX:
             self._close(at, before=(at if waiting is None else min(_began(waiting), at)) - SETTLE_US)
 
     def _close(self, at: int, before: int) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import fields
+from unittest import mock
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models import replay
 from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
 from models.kafka.history import GroupHistory
@@ -51,35 +55,43 @@ def all_rows(history: GroupHistory) -> list[tuple[str, object]]:
     return [(table.name, row) for table in fields(history) for row in getattr(history, table.name)]
 
 
-@settings(max_examples=60, deadline=None)
-@given(stories())
-def test_what_comes_later_than_a_row_says_does_not_change_it(events: list[Event]) -> None:
-    whole = all_rows(replay_group("c", "g", events, FACTS))
-    for count in range(1, len(events)):
-        following = events[count].order_us
-        for table, row in all_rows(replay_group("c", "g", events[:count], FACTS)):
-            if row.final_at is not None and row.final_at < following:  # type: ignore[attr-defined]
-                assert (table, row) in whole
+LONGEST = pytest.mark.parametrize("longest", [replay.EPISODE_MAX, 2])
+"""All of this holds wherever episodes end."""
 
 
+@LONGEST
 @settings(max_examples=60, deadline=None)
 @given(stories())
-def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_taken(events: list[Event]) -> None:
-    whole = all_rows(replay_group("c", "g", events, FACTS))
-    for count in range(1, len(events)):
-        upto = events[count].order_us - 1
-        if upto < events[count - 1].order_us:
-            continue
-        stage = GroupStage("c", "g", FACTS)
-        for event in events[:count]:
-            stage.feed(event)
-        stage.catch_up(upto)
-        resumed = GroupStage.resumed("c", "g", FACTS, stage.state())
-        for event in events[count:]:
-            resumed.feed(event)
-        told = all_rows(resumed.finish())
-        later = [(table, row) for table, row in whole if row.final_at is None or row.final_at > upto]  # type: ignore[attr-defined]
-        assert sorted(map(repr, told)) == sorted(map(repr, later))
+def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, events: list[Event]) -> None:
+    with mock.patch.object(replay, "EPISODE_MAX", longest):
+        whole = all_rows(replay_group("c", "g", events, FACTS))
+        for count in range(1, len(events)):
+            following = events[count].order_us
+            for table, row in all_rows(replay_group("c", "g", events[:count], FACTS)):
+                if row.final_at is not None and row.final_at < following:  # type: ignore[attr-defined]
+                    assert (table, row) in whole
+
+
+@LONGEST
+@settings(max_examples=60, deadline=None)
+@given(stories())
+def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_taken(longest: int, events: list[Event]) -> None:
+    with mock.patch.object(replay, "EPISODE_MAX", longest):
+        whole = all_rows(replay_group("c", "g", events, FACTS))
+        for count in range(1, len(events)):
+            upto = events[count].order_us - 1
+            if upto < events[count - 1].order_us:
+                continue
+            stage = GroupStage("c", "g", FACTS)
+            for event in events[:count]:
+                stage.feed(event)
+            stage.catch_up(upto)
+            resumed = GroupStage.resumed("c", "g", FACTS, stage.state())
+            for event in events[count:]:
+                resumed.feed(event)
+            told = all_rows(resumed.finish())
+            later = [(table, row) for table, row in whole if row.final_at is None or row.final_at > upto]  # type: ignore[attr-defined]
+            assert sorted(map(repr, told)) == sorted(map(repr, later))
 
 
 def test_a_state_is_as_large_as_what_is_open() -> None:
@@ -120,6 +132,25 @@ def test_what_is_held_is_bounded_in_a_storm_without_end() -> None:
             stage.feed(event)
     assert len(stage.open.rebalances) == 80 - SETTLE_DRAFTS
     assert len(stage.finish().rebalances) == 80
+
+
+def test_an_episode_without_end_is_told_as_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [event for generation in range(1, 251) for event in rebalance(generation * 5, generation, f"m-{generation % 3}", "1")]
+    one = replay_group("c", "g", events, FACTS)
+    monkeypatch.setattr(replay, "EPISODE_MAX", 100)
+    stage = GroupStage("c", "g", FACTS)
+    for event in events:
+        stage.feed(event)
+        assert len(stage.open.rebalances) < 100
+        assert stage.row_count < 1_000
+    several = stage.finish()
+    assert sorted(each.rebalance_count for each in one.incidents) == [250]
+    assert sorted(each.rebalance_count for each in several.incidents) == [50, 100, 100]
+    for told in (one, several):  # what an episode says of its rebalances is its own
+        told.rebalances = [dataclasses.replace(row, root_cause=None) for row in told.rebalances]
+    for name in ("rebalances", "rebalance_members", "group_transitions"):
+        before, after = ([dataclasses.replace(row, final_at=None) for row in getattr(told, name)] for told in (one, several))
+        assert before == after
 
 
 def test_a_state_holds_what_the_cluster_tells_of_the_group_until_then() -> None:
