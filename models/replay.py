@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
@@ -51,6 +51,9 @@ SETTLE_DRAFTS = 64
 
 EPISODE_MAX = 10_000
 """Rebalances of one episode. A group that never comes to rest goes on with another one; bounds what it holds in memory, too."""
+
+LEAVING_ROWS = 1_000
+"""Rebalances that are final and wait in a stage to be let out."""
 
 ACTS_HELD_MAX = 20_000
 """Deeds of one group held at once; beyond it the oldest drafts are judged with what is known."""
@@ -244,8 +247,15 @@ class GroupStage:
         if old and old in self.roster.members:
             self.roster.members[old].ended_how = "replaced"
 
+    def let_out(self) -> Iterator[GroupHistory]:
+        """Rows that are final, where there are many: whoever takes them holds no group whole."""
+        if len(self.final.rebalances) >= LEAVING_ROWS:
+            rows, self.final = self.final, GroupHistory()
+            yield rows
+
     def finish(self) -> GroupHistory:
-        """Judge what is still open and return all rows; of a stage that was resumed, those that were not final then."""
+        """Judge what is still open and return all rows but those that were let out; of a stage that was resumed, those that were not
+        final then."""
         for event in self._told_apart:
             self._take(event)
         self._pass(_FOREVER)

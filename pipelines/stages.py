@@ -152,11 +152,17 @@ def group_histories(
     facts: Mapping[str, ClusterFacts],
     limits: Limits,
     readers: dict[str, Readers] | None = None,
-) -> list[GroupHistory]:
-    """Replay one group name, once for each cluster that has it. Batches hold its events in order.
+) -> Iterator[GroupHistory]:
+    """Replay one group name, once for each cluster that has it: rows as they become final. Batches hold its events in order.
 
     `readers` collects, by cluster, what the groups read.
     """
+
+    def noted(cluster: str, history: GroupHistory) -> GroupHistory:
+        if readers is not None:
+            readers.setdefault(cluster, Readers()).note_rebalances(history.rebalances)
+        return history
+
     stages: dict[str, GroupStage] = {}
     for batch in batches:
         for event in events_of(batch, node_of):
@@ -169,11 +175,10 @@ def group_histories(
             if stage is None:
                 stage = stages[cluster] = GroupStage(cluster, group, facts.get(cluster) or ClusterFacts(cluster), limits)
             stage.feed(event)
-    histories = [stages[cluster].finish() for cluster in sorted(stages)]
-    for history, cluster in zip(histories, sorted(stages), strict=True):
-        if readers is not None:
-            readers.setdefault(cluster, Readers()).note_rebalances(history.rebalances)
-    return histories
+        for cluster, stage in stages.items():
+            yield from (noted(cluster, history) for history in stage.let_out())
+    for cluster in sorted(stages):
+        yield noted(cluster, stages[cluster].finish())
 
 
 def note_reader(readers: dict[str, Readers], cluster: str, event: Event) -> None:

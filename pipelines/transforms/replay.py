@@ -20,6 +20,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from models.cluster import ClusterFacts
 from models.incidents import Limits
+from models.kafka.history import GroupHistory
 from models.kafka.outages_readers import Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
 from models.names import learn
@@ -46,8 +47,9 @@ ROWS_IN_A_RUN = 5_000
 it has. Thousands of small groups would pay that for each of theirs."""
 
 Rows = Mapping[str, Sequence[object]]
-Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Rows]
-"""Told cluster, group, and in order, as batches, the group's events; gives rows by table. A state may stand before the events."""
+Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Iterator[Rows]]
+"""Told cluster, group, and in order, as batches, the group's events; gives rows by table as they become final. A state may stand
+before the events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class GroupReplay:
     """Times up to which states of groups are to be taken, by cluster."""
     rules: SnapshotRules = field(default_factory=SnapshotRules)
 
-    def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Rows:
+    def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         facts = self.facts.get(cluster) or ClusterFacts(cluster)
         state, events = with_state(batches)
         stage = None if state is None else GroupStage.resumed(cluster, group, facts, state, self.limits)
@@ -72,11 +74,15 @@ class GroupReplay:
                 if event.name not in ROCKET_EVENTS:
                     stage = stage or GroupStage(cluster, group, facts, self.limits)
                     taking.feed(stage, event)
-        if stage is None:
-            return {}
-        taking.end(stage)
-        history = stage.finish()
-        return {table: getattr(history, table) for table in HISTORY_TABLES} | {SNAPSHOTS: taking.taken}
+            if stage is not None:
+                yield from map(_by_table, stage.let_out())
+        if stage is not None:
+            taking.end(stage)
+            yield _by_table(stage.finish()) | {SNAPSHOTS: taking.taken}
+
+
+def _by_table(history: GroupHistory) -> dict[str, Sequence[object]]:
+    return {table: getattr(history, table) for table in HISTORY_TABLES}
 
 
 def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
@@ -96,7 +102,7 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
     )
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found = (replay(cluster, group, parts) for (cluster, group), parts in cut_at_keys(batches))
+        found = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))
         return _tagged_runs(found, STAGE_TABLES)
 
     return ordered.mapInArrow(run, _tagged_schema(STAGE_TABLES))

@@ -139,11 +139,17 @@ def test_an_episode_without_end_is_told_as_several(monkeypatch: pytest.MonkeyPat
     one = replay_group("c", "g", events, FACTS)
     monkeypatch.setattr(replay, "EPISODE_MAX", 100)
     stage = GroupStage("c", "g", FACTS)
+    monkeypatch.setattr(replay, "LEAVING_ROWS", 100)
+    several = GroupHistory()
     for event in events:
         stage.feed(event)
+        for left in stage.let_out():
+            several.take(left)
         assert len(stage.open.rebalances) < 100
+        assert not stage.final.rebalances
         assert stage.row_count < 1_000
-    several = stage.finish()
+    assert len(several.rebalances) == 100
+    several.take(stage.finish())
     assert sorted(each.rebalance_count for each in one.incidents) == [250]
     assert sorted(each.rebalance_count for each in several.incidents) == [50, 100, 100]
     for told in (one, several):  # what an episode says of its rebalances is its own

@@ -154,7 +154,7 @@ def test_each_key_comes_once_with_all_its_rows_in_order(keys: list[tuple[str, st
     assert found == [(key, [number for number, own in enumerate(keys) if own == key]) for key in sorted(set(keys))]
 
 
-def told(cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> dict[str, list[Divergence]]:
+def told(cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, list[Divergence]]]:
     """A replay that says of each event when and where it was, in the order that it was told."""
     rows = []
     for batch in batches:
@@ -162,7 +162,7 @@ def told(cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> dict[st
             place = Evidence(row["file"], row["line"], row["byte_offset"], row["text"] or "")
             at_us = None if row["at"] is None else int(row["at"].timestamp() * 1_000_000)
             rows.append(Divergence(cluster, "kafka", make_id("t", group, row["line"]), group, at_us, str(len(rows)), row["file"], [place]))
-    return {"divergences": rows, "rebalances": []}
+    yield {"divergences": rows, "rebalances": []}
 
 
 @pytest.mark.spark
