@@ -118,9 +118,8 @@ class Deeds:
             self.caused += caused
             self.causes[cause] += caused
             self.families[family] += caused
-        if times:
-            self.first_at = min(times) if self.first_at is None else min(self.first_at, *times)
-            self.last_at = max(times) if self.last_at is None else max(self.last_at, *times)
+        known = [*times, *(at for at in (self.first_at, self.last_at) if at is not None)]
+        self.first_at, self.last_at = min(known, default=None), max(known, default=None)
 
 
 Doer: TypeAlias = tuple[str, str, str, str]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from models import replay
 from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
+from models.kafka.history import GroupHistory
 from models.replay import GroupStage
 from models.state_text import UnreadableState
 from pipelines import stages
@@ -65,6 +68,26 @@ def assert_same_rows_when_interrupted(logs: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(stages, "GroupStage", Interrupted)
     assert everything(analyze([str(logs)], options)) == whole
     assert Interrupted.times
+
+
+def test_rows_that_leave_while_a_group_is_replayed_are_those_of_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(read_scenario("busy_day", duration="2h"), "3.9.1", 3, tmp_path, request_log=True)
+    whole = everything(analyze([str(tmp_path)]))
+    left: list[GroupHistory] = []
+
+    class Leaving(GroupStage):
+        def let_out(self) -> Iterator[GroupHistory]:
+            for rows in super().let_out():
+                left.append(rows)
+                yield rows
+
+    monkeypatch.setattr(replay, "LEAVING_ROWS", 1)
+    monkeypatch.setattr(stages, "GroupStage", Leaving)
+    parts = everything(analyze([str(tmp_path)]))
+    assert left
+    assert {name: sorted(map(repr, rows)) for name, rows in parts.items()} == {
+        name: sorted(map(repr, rows)) for name, rows in whole.items()
+    }
 
 
 @pytest.mark.parametrize("name", SAMPLES, ids=[name.rpartition("/")[2] for name in SAMPLES])
