@@ -49,7 +49,7 @@ SETTLE_US = 600_000_000
 SETTLE_DRAFTS = 64
 """... or once so many later rebalances have begun. Bounds what a group holds in memory."""
 
-EPISODE_MAX = 10_000
+EPISODE_MAX = 2_000
 """Rebalances of one episode. A group that never comes to rest goes on with another one; bounds what it holds in memory, too."""
 
 LEAVING_ROWS = 1_000

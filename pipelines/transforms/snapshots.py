@@ -18,8 +18,8 @@ SNAPSHOTS = "group_snapshots"
 STATE = "state"
 _UPTO = "_upto_at"
 
-ROWS_MAX = 20_000
-"""A group with more rows that are not final is replayed from an earlier state: this one would be as large as they are."""
+ROWS_MAX = 40_000
+"""A group with more rows that are not final is replayed from an earlier state: this one would be as large as they are, a kilobyte each."""
 
 
 @dataclass(frozen=True, slots=True)
