@@ -48,6 +48,10 @@ _WORST = """
 select incident_id, case severity {rank} else {others} end as rank, coalesce(stopped_seconds, 0.0) as stopped, started_at
 from chosen order by rank, stopped desc, started_at asc nulls last, incident_id limit {limit}
 """
+_STRETCHES = """
+select cluster, "group", to_state, changed_at, generation, member_count, inferred from chosen
+where changed_at is not null and (cluster < {cluster} or (cluster = {cluster} and "group" <= {group})) order by changed_at, transition_id
+"""
 _PERSON = """
 select cluster, system, "group", rebalance_id, cause, started_at, {stopped} as stopped, {is_offender} as caused, {is_blocker} as blocked,
     unnest({column}) as person
@@ -152,7 +156,7 @@ def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.L
     if not groups:
         return [], 0
     cluster, group = (text(groups[:limit][-1][name]) for name in ("cluster", "group"))
-    return build.lanes(timeline.where(f'cluster < {cluster} or (cluster = {cluster} and "group" <= {group})')), len(groups)
+    return build.lanes(timeline.query(_STRETCHES.format(cluster=cluster, group=group))), len(groups)
 
 
 def _doer(row: dict[str, Any]) -> Doer:
