@@ -7,9 +7,9 @@ final: they leave the stage, with the time from which on they are (`final_at`), 
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
@@ -262,9 +262,10 @@ class GroupStage:
         self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
         while self._waiting is not None:
             self._judge_next()
+        self.writer.still_open(self.open.rebalances)
+        while self.modern.waiting is not None:
+            self._judge_epoch()
         rows, self.open = self.open, GroupHistory()
-        self.writer.still_open(rows.rebalances)
-        rows.rebalances.extend(self.writer.epochs(self.modern, self.knowledge))
         rows.rebalances.sort(key=lambda row: (began(row), row.generation_before or 0))
         last = empty_at_the_end(self.classic, self.modern)
         rows.group_transitions.extend(self.chronicle.transitions(self.classic.changes))
@@ -376,15 +377,27 @@ class GroupStage:
         """The first rebalance that is not judged yet."""
         return self.classic.drafts[self._settled] if self._settled < len(self.classic.drafts) else None
 
+    @property
+    def _waiting_since(self) -> int | None:
+        """When the first rebalance began that is not judged yet."""
+        began = [_began(self._waiting)] if self._waiting else []
+        return min([*began, *([self.modern.waiting.began] if self.modern.waiting else [])], default=None)
+
+    def _next_judged(self) -> tuple[int, Callable[[], None]] | None:
+        """When the next rebalance can be judged that waits for its surroundings, and what judges it; None where it is still open."""
+        draft, epoch_over = self._waiting, self.modern.over_at()
+        judged_at = (draft.ended_at or 0) + SETTLE_US + 1 if draft is not None and draft.outcome != "open" else None
+        if epoch_over is not None and (judged_at is None or epoch_over + SETTLE_US < judged_at):
+            return epoch_over + SETTLE_US + 1, self._judge_epoch
+        return None if judged_at is None else (judged_at, self._judge_next)
+
     def _pass(self, until: int) -> None:
         """Let time pass: judge what was over for long enough by then, and let go of what is final."""
-        while (draft := self._waiting) is not None and draft.outcome != "open":
-            judged_at = (draft.ended_at or 0) + SETTLE_US + 1
-            if judged_at > until:
-                return
-            self._judge_next()
-            self._let_go(max(self._now, judged_at))
-        if draft is None and self.open.rebalances:
+        while (due := self._next_judged()) is not None and due[0] <= until:
+            at, judge = due
+            judge()
+            self._let_go(max(self._now, at))
+        if self._waiting_since is None and self.open.rebalances:
             quiet_at = self._over + max(self._gap, SETTLE_US) + 1
             if quiet_at <= until:
                 self._let_go(max(self._now, quiet_at))
@@ -393,9 +406,21 @@ class GroupStage:
         """Judge the oldest rebalances with what is known where too much is held."""
         while (draft := self._waiting) is not None and draft.outcome != "open":
             if len(self.classic.drafts) - self._settled <= SETTLE_DRAFTS and len(self.acts) <= ACTS_HELD_MAX:
-                return
+                break
             self._judge_next()
             self._let_go(self._now)
+        while len(self.modern.drafts) > EPISODE_MAX:
+            self._judge_epoch()
+            self._let_go(self._now)
+
+    def _judge_epoch(self) -> None:
+        """Tell of the next epoch of the newer protocols."""
+        draft = self.modern.drafts[self.modern.settled]
+        self.open.rebalances.append(self.writer.epoch(self.modern, self.knowledge))
+        self._over = max(self._over, over(self.open.rebalances[-1]))
+        if self._waiting is None:
+            del self.acts[: bisect_left(self.acts, draft.began, key=lambda act: act.at)]
+            self.impact.forget(draft.began)
 
     def _judge_next(self) -> None:
         index = self._settled
@@ -420,7 +445,8 @@ class GroupStage:
                 del self.knowledge.generations[generation]
                 self.knowledge.assignors.pop(generation, None)
         if draft.started_at is not None:
-            self.impact.forget(draft.started_at)
+            waiting = self.modern.waiting
+            self.impact.forget(min(draft.started_at, waiting.began if waiting else draft.started_at))
 
     # -- letting go ------------------------------------------------------------------------------------------
 
@@ -430,20 +456,18 @@ class GroupStage:
         return int(max(self.limits.episode_gap_seconds, EPISODE_GAP_SECONDS) * US_PER_SECOND)
 
     def _let_go(self, at: int) -> None:
-        """If an episode of rebalances is over at a time, or as long as one may be, its rows and what came before it are final.
-
-        Epochs of the newer protocols are told at the end, so a group that has some holds on to all.
-        """
-        if not self.open.rebalances or self.modern.drafts:
+        """If an episode of rebalances is over at a time, or as long as one may be, its rows and what came before it are final."""
+        if not self.open.rebalances:
             return
-        waiting = self._waiting
-        quiet = (at - self._over > max(self._gap, SETTLE_US)) if waiting is None else (_began(waiting) - self._over > self._gap)
+        waiting = self._waiting_since
+        quiet = (at - self._over > max(self._gap, SETTLE_US)) if waiting is None else (waiting - self._over > self._gap)
         if quiet or len(self.open.rebalances) >= EPISODE_MAX:
-            self._close(at, before=(at if waiting is None else min(_began(waiting), at)) - SETTLE_US)
+            self._close(at, before=(at if waiting is None else min(waiting, at)) - SETTLE_US)
 
     def _close(self, at: int, before: int) -> None:
         """Let go of the episode. Nothing asks any more for members and lines from `before` a time, unless something still names them."""
         rows, classic = self.open, self.classic
+        rows.rebalances.sort(key=lambda row: (began(row), row.generation_before or 0))
         rows.group_transitions.extend(self.chronicle.transitions(classic.changes[:-1]))  # the last one may be taken back
         del classic.changes[:-1]
         moved = list(takewhile(lambda move: when(move.arrived) <= self._over + CLOCKS_US, classic.moves))  # others may concern what comes
@@ -460,17 +484,18 @@ class GroupStage:
         self._conclude(rows)
         self.final.take(rows, final_at=at)
         self.open, self._over = GroupHistory(), 0
-        del classic.drafts[: self._settled - 1]
-        self._settled = 1
+        del classic.drafts[: max(self._settled - 1, 0)]
+        self._settled = min(self._settled, 1)
         self.roster.forget(past)
         self.writer.forget(past)
         self.knowledge.forget(past, before)
+        self.modern.forget(past)
         self.skews.forget(before)
 
     def _past_members(self, before: int) -> list[Member]:
         """Members whose session is over, or that nothing has named for long, and that no open question is about."""
         named = {member_id for members in self.knowledge.generations.values() for member_id in members.values()}
-        named |= {act.member_id for act in self.acts} | self.roster.latest
+        named |= {act.member_id for act in self.acts} | self.roster.latest | self.modern.named()
         return [
             member
             for member in self.roster.members.values()

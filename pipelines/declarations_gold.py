@@ -39,7 +39,7 @@ _FINAL = Column(
     "final_at",
     INSTANT,
     "What comes later than this time of the logs can't change the row; null while it may: what it tells is open, or is told as a "
-    "whole each time (RocketMQ, outages, groups of KIP-848).",
+    "whole each time (RocketMQ, outages).",
 )
 _CAUSE = required("cause", TEXT, "What made the coordinator start it.", words.REBALANCE_CAUSES)
 _CONFIDENCE = required("confidence", SHARE, "How sure the cause is.", least=0, greatest=1)

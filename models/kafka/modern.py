@@ -6,15 +6,14 @@ and each member moves to it on its own. One row per epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 from models.causes import Cause
 from models.events import Event
 from models.kafka.acts import text_field
 from models.kafka.classic import when
-from models.kafka.members import Roster
+from models.kafka.members import Member, Roster
 from models.kafka.reconciling import Reconciliations, reached_at, slow_members
 from models.rows import Person
 
@@ -60,13 +59,29 @@ class EpochDraft:
     closes: bool = False
     """One of the leaves by which a whole group was closed."""
 
+    @property
+    def began(self) -> int:
+        return when(self.started)
+
+    @property
+    def leaves(self) -> bool:
+        """A member left, and so raised the epoch."""
+        return bool(self.changes) and self.changes[0].cause is Cause.MEMBER_LEAVE
+
 
 @dataclass(slots=True)
 class ModernReplay:
-    """Replays one group of the newer protocols. Feed events in order; read `drafts`."""
+    """Replays one group of the newer protocols. Feed events in order; `settle` what is `waiting`, and tell of it."""
 
     roster: Roster
     drafts: list[EpochDraft] = field(default_factory=list)
+    """Epochs that wait to be told of, behind the last one that was."""
+    settled: int = 0
+    """Drafts that were told of."""
+    dropped: int = 0
+    """Drafts that were told of and are not held any more: ordinals of epochs go on from them."""
+    last_at: int = 0
+    """When anything happened last in one of these protocols; microseconds."""
     members: dict[str, str | None] = field(default_factory=dict)  # member id -> client id
     epoch: int | None = None
     seen: bool = False
@@ -83,12 +98,14 @@ class ModernReplay:
         """Take one event; True where it is a line of these coordinators."""
         if event.name == "ClientMemberState":
             self.reconciliations.feed(event)
+            self.last_at = max(self.last_at, when(event))
         elif event.name == "ClientSubscribed":
-            self.subscriptions.append(event)
+            self._subscribed(event)
         handler = _HANDLERS.get(event.name)
         if handler is None:
             return False
         self.seen = True
+        self.last_at = max(self.last_at, when(event))
         self.protocol = text_field(event, "group_type") or self.protocol
         handler(self, event)
         return True
@@ -146,6 +163,8 @@ class ModernReplay:
 
     def _take_back(self, draft: EpochDraft) -> None:
         """The last epoch was not written: the group is where it was before (CoordinatorRuntime.java, failCurrentBatch)."""
+        if self.waiting is None:
+            return  # what was told of long ago was written
         self.drafts.pop()
         self.epoch = draft.epoch_before
         for change in draft.changes:
@@ -249,6 +268,90 @@ class ModernReplay:
         if event.member_id:
             self.members.setdefault(event.member_id, event.client_id)
 
+    # -- settling ------------------------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> EpochDraft | None:
+        """The first epoch that was not told of yet."""
+        return self.drafts[self.settled] if self.settled < len(self.drafts) else None
+
+    @property
+    def following(self) -> EpochDraft | None:
+        """The epoch after the one that is waiting."""
+        return self.drafts[self.settled + 1] if self.settled + 1 < len(self.drafts) else None
+
+    @property
+    def ordinal(self) -> int:
+        """Number of the epoch that is waiting, from 0."""
+        return self.dropped + self.settled
+
+    def over_at(self) -> int | None:
+        """When the epoch that is waiting was over (microseconds): the next one began, or its members have arrived as far as any log tells.
+        None while one is on its way."""
+        if self.following is not None:
+            return self.following.began
+        if self.waiting is None or any(span.ended is None for span in self.reconciliations.within(self.waiting.began, None)):
+            return None
+        return self.last_at
+
+    def settle(self) -> None:
+        """Say of the epoch that is waiting when its members had arrived and who kept the others waiting, where their own logs tell it."""
+        draft, following = self.drafts[self.settled], self.following
+        draft.closes = self._closes(self.settled)
+        if draft.outcome == "empty":
+            return
+        if not draft.changes:
+            draft.changes += [Change(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in _subscribed_before(self, draft.began)]
+        spans = self.reconciliations.within(draft.began, following.began if following else None)
+        draft.blockers = slow_members(spans, self.roster)
+        draft.reached_at = reached_at(spans, draft.members, self.reconciliations.witnessed)
+        if draft.reached_at is not None:
+            draft.outcome = "stable"
+        elif following is not None and any(span.ended is None for span in spans):
+            draft.outcome = "superseded"
+
+    def told(self) -> None:
+        """The epoch that was waiting is told of: hold on to it, and to none before."""
+        self.reconciliations.forget(self.drafts[self.settled].began)
+        del self.drafts[: self.settled]
+        self.dropped += self.settled
+        self.settled = 1
+
+    def named(self) -> set[str]:
+        """Ids of members that are there, or that an epoch which is waiting is about."""
+        drafts = self.drafts[self.settled :]
+        changes = [*self._pending, *self._again, *(change for draft in drafts for change in draft.changes)]
+        acting = {change.event.member_id for change in changes if change.event.member_id}
+        return acting.union(self.members, *(draft.members for draft in drafts))
+
+    def forget(self, members: Iterable[Member]) -> None:
+        """These members will not be told of again."""
+        for member in members:
+            self._last_joined.pop(member.member_id, None)
+            self.reconciliations.witnessed.discard(member.member_id)
+
+    def _subscribed(self, event: Event) -> None:
+        """Keep a client's own line, and of those before it what an epoch can still ask for."""
+        began = min(self.waiting.began if self.waiting else when(event), when(event)) - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
+        self.subscriptions = [*(each for each in self.subscriptions if when(each) >= began), event]
+
+    def _closes(self, index: int) -> bool:
+        """Whether a draft is one of the leaves, one right after the other, by which several members left nobody behind."""
+        if not self.drafts[index].leaves:
+            return False
+        last = index
+        while self.drafts[last].outcome != "empty":
+            last += 1
+            if not self._leaves_with_the_one_before(last):
+                return False
+        return last > index or self._leaves_with_the_one_before(index)
+
+    def _leaves_with_the_one_before(self, index: int) -> bool:
+        if not 0 < index < len(self.drafts):
+            return False
+        before, draft = self.drafts[index - 1 : index + 1]
+        return before.leaves and draft.leaves and draft.began - before.began <= CLOSING_US
+
     # -- verdicts ------------------------------------------------------------------------------------------
 
     def offenders(self, draft: EpochDraft, cause: Cause) -> list[Person]:
@@ -305,35 +408,3 @@ def _subscribed_before(modern: ModernReplay, began: int) -> list[Event]:
 
 CLOSING_US = 5_000_000
 """Members of a group that is closed leave this close together."""
-
-
-def _mark_closing(drafts: list[EpochDraft]) -> None:
-    """Find the leaves, one right after the other, by which several members left nobody behind."""
-    run: list[EpochDraft] = []
-    for draft in drafts:
-        before = when(run[-1].started) if run else 0
-        if not draft.changes or draft.changes[0].cause is not Cause.MEMBER_LEAVE or when(draft.started) - before > CLOSING_US:
-            run = []
-        if draft.changes and draft.changes[0].cause is Cause.MEMBER_LEAVE:
-            run.append(draft)
-        if draft.outcome == "empty" and len(run) > 1:
-            for each in run:
-                each.closes = True
-
-
-def settle_epochs(modern: ModernReplay) -> None:
-    """Say of each epoch when its members had arrived and who kept the others waiting, where the members' own logs tell it."""
-    _mark_closing(modern.drafts)
-    for draft, following in zip_longest(modern.drafts, modern.drafts[1:]):
-        began = when(draft.started)
-        if draft.outcome == "empty":
-            continue
-        if not draft.changes:
-            draft.changes += [Change(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in _subscribed_before(modern, began)]
-        spans = modern.reconciliations.within(began, when(following.started) if following else None)
-        draft.blockers = slow_members(spans, modern.roster)
-        draft.reached_at = reached_at(spans, draft.members, modern.reconciliations.witnessed)
-        if draft.reached_at is not None:
-            draft.outcome = "stable"
-        elif following is not None and any(span.ended is None for span in spans):
-            draft.outcome = "superseded"

@@ -6,6 +6,7 @@ The coordinator raises the epoch and computes a target; each member then gives u
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -41,6 +42,7 @@ class Reconciliations:
     """Spans of all members whose own logs are at hand."""
 
     spans: list[Span] = field(default_factory=list)
+    """Ordered by when they began."""
     witnessed: set[str] = field(default_factory=set)
     _under_way: dict[str, Span] = field(default_factory=dict)
 
@@ -53,7 +55,7 @@ class Reconciliations:
         if state == RECONCILING:
             if member_id not in self._under_way:
                 self._under_way[member_id] = Span(member_id, event.client_id, at)
-                self.spans.append(self._under_way[member_id])
+                insort(self.spans, self._under_way[member_id], key=_began)
         elif state == STABLE and member_id in self._under_way:
             self._under_way.pop(member_id).ended = at
         elif state not in {STABLE, "ACKNOWLEDGING"}:
@@ -61,7 +63,16 @@ class Reconciliations:
 
     def within(self, began: int, until: int | None) -> list[Span]:
         """Spans that began in the half-open interval [began, until)."""
-        return [span for span in self.spans if span.began >= began and (until is None or span.began < until)]
+        end = len(self.spans) if until is None else bisect_left(self.spans, until, key=_began)
+        return self.spans[bisect_left(self.spans, began, key=_began) : end]
+
+    def forget(self, before: int) -> None:
+        """Drop spans that began before a time."""
+        del self.spans[: bisect_left(self.spans, before, key=_began)]
+
+
+def _began(span: Span) -> int:
+    return span.began
 
 
 def reached_at(spans: Iterable[Span], members: Iterable[str], witnessed: set[str]) -> int | None:

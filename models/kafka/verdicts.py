@@ -17,7 +17,7 @@ from models.kafka.diagnosis import judge, trigger_text
 from models.kafka.history import GroupHistory
 from models.kafka.impact import Impact
 from models.kafka.members import Member, Roster
-from models.kafka.modern import EpochDraft, ModernReplay, settle_epochs
+from models.kafka.modern import EpochDraft, ModernReplay
 from models.kafka.modern_diagnosis import judge_epoch
 from models.kafka.numbers import numbers_of
 from models.kafka.opinions import Judgement, Settles
@@ -235,11 +235,12 @@ class HistoryWriter:
             if row.outcome == "open":
                 row.at_least_seconds = seconds(row.started_at, self.logs_end)
 
-    def epochs(self, modern: ModernReplay, known: GroupKnowledge) -> Iterable[Rebalance]:
-        """Rebalances of the newer protocols. They are told when all is known that the logs say of them."""
-        settle_epochs(modern)
-        for ordinal, draft in enumerate(modern.drafts):
-            yield self._epoch_row(modern, draft, ordinal, known)
+    def epoch(self, modern: ModernReplay, known: GroupKnowledge) -> Rebalance:
+        """The epoch of the newer protocols that is waiting to be told of."""
+        modern.settle()
+        row = self._epoch_row(modern, modern.drafts[modern.settled], known)
+        modern.told()
+        return row
 
     def sessions(self, members: Iterable[Member]) -> Iterable[MemberSession]:
         """What is known of these members from their first line to their last."""
@@ -266,15 +267,15 @@ class HistoryWriter:
         for member in members:
             self._caused.pop(member.member_id, None)
 
-    def _epoch_row(self, modern: ModernReplay, draft: EpochDraft, ordinal: int, known: GroupKnowledge) -> Rebalance:
+    def _epoch_row(self, modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> Rebalance:
         verdict = judge_epoch(modern, draft, known, self.facts)
-        started = when(draft.started)
-        following = modern.drafts[ordinal + 1].started if ordinal + 1 < len(modern.drafts) else None
-        stopped = self.impact.of_epoch(started, when(following), witnessed=modern.reconciliations.witnessed.issuperset(draft.members))
+        started = draft.began
+        until = modern.following.began if modern.following else None
+        stopped = self.impact.of_epoch(started, until, witnessed=modern.reconciliations.witnessed.issuperset(draft.members))
         return Rebalance(
             cluster=self.cluster,
             system=SYSTEM,
-            rebalance_id=make_id("epoch", self.cluster, self.group, draft.protocol, draft.epoch_before, ordinal),
+            rebalance_id=make_id("epoch", self.cluster, self.group, draft.protocol, draft.epoch_before, modern.ordinal),
             group=self.group,
             topic=None,
             protocol=draft.protocol,

@@ -91,7 +91,7 @@ def tell_batches(folder: Path, maker: Maker, count: int) -> None:
     ratios = []
     for number in range(count):
         path = folder / "logs" / f"server.log.more{number}"
-        path.write_bytes(next(maker.blocks(MORE_BYTES))[:MORE_BYTES])
+        path.write_bytes(next(maker.blocks(MORE_BYTES))[:MORE_BYTES].rpartition(b"\n")[0] + b"\n")
         shutil.copy(path, folder / "few")
         (large, more), (small, other) = batch(folder, "logs", "warehouse"), batch(folder, "few", "empty")
         ratios.append(large / small)

@@ -40,6 +40,43 @@ def rebalance(second: int, generation: int, member: str, node: str) -> list[Even
     ]
 
 
+def epoch(second: int, number: int, members: set[str], member: str, witnessed: bool) -> list[Event]:
+    """A member of a KIP-848 group comes, or goes if it is there; then all that tell of themselves move to their new shares."""
+    goes = member in members
+    members ^= {member}
+    return [
+        line("ModernMemberLeft" if goes else "ModernMemberJoined", second, member_id=member, client_id=member),
+        *([line("GroupEpochBumped", second, generation=number)] if members else []),
+        *([line("TargetComputed", second + 1, generation=number, assignor="uniform")] if members else []),
+        *(
+            moved(second + delay, each, state)
+            for delay, state in ((1, "RECONCILING"), (3, "STABLE"))
+            for each in sorted(members)
+            if witnessed
+        ),
+    ]
+
+
+def moved(second: int, member: str, state: str) -> Event:
+    told = line("ClientMemberState", second, member_id=member, to_state=state)
+    return dataclasses.replace(told, witness=Witness.CLIENT, client_id=member)
+
+
+@st.composite
+def modern_stories(draw: st.DrawFn) -> list[Event]:
+    """Epochs, some close to each other and some not, of members that have logs of their own or none; some are not written at first."""
+    events: list[Event] = []
+    members: set[str] = set()
+    number, second, witnessed = 0, 10, draw(st.booleans())
+    for gap in draw(st.lists(st.sampled_from([1, 4, 90, 125, 400, 700, 5_000, 100_000]), min_size=1, max_size=9)):
+        number += draw(st.sampled_from([1, 1, 1, 1, 0])) if events else 1
+        told = epoch(second, number, members, f"m-{draw(st.integers(0, 3))}", witnessed)
+        number += not members  # the group is empty: its epoch rises without a line
+        events += told[: len(told) - draw(st.sampled_from([0, 0, 0, 1]))]
+        second += 4 + gap
+    return sorted(events, key=lambda event: event.order_us)
+
+
 @st.composite
 def stories(draw: st.DrawFn) -> list[Event]:
     """Rebalances, some close to each other and some not, with members that stay or change, and coordinators that move."""
@@ -61,7 +98,7 @@ LONGEST = pytest.mark.parametrize("longest", [replay.EPISODE_MAX, 2])
 
 @LONGEST
 @settings(max_examples=60, deadline=None)
-@given(stories())
+@given(stories() | modern_stories())
 def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, events: list[Event]) -> None:
     with mock.patch.object(replay, "EPISODE_MAX", longest):
         whole = all_rows(replay_group("c", "g", events, FACTS))
@@ -74,7 +111,7 @@ def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, event
 
 @LONGEST
 @settings(max_examples=60, deadline=None)
-@given(stories())
+@given(stories() | modern_stories())
 def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_taken(longest: int, events: list[Event]) -> None:
     with mock.patch.object(replay, "EPISODE_MAX", longest):
         whole = all_rows(replay_group("c", "g", events, FACTS))
@@ -157,6 +194,52 @@ def test_an_episode_without_end_is_told_as_several(monkeypatch: pytest.MonkeyPat
     for name in ("rebalances", "rebalance_members", "group_transitions"):
         before, after = ([dataclasses.replace(row, final_at=None) for row in getattr(told, name)] for told in (one, several))
         assert before == after
+
+
+def epochs(count: int, apart: int, witnessed: bool = True) -> list[Event]:
+    members = {"m-9"}
+    return [event for number in range(1, count + 1) for event in epoch(number * apart, number, members, f"m-{number % 3}", witnessed)]
+
+
+@pytest.mark.parametrize("witnessed", [True, False])
+def test_epochs_of_one_episode_are_final_together(witnessed: bool) -> None:
+    members: set[str] = set()
+    seconds = [100, 160, 2_000]
+    events = [event for number, second in enumerate(seconds, 1) for event in epoch(second, number, members, f"m-{number}", witnessed)]
+    rows = replay_group("c", "g", events, FACTS).rebalances
+    last = 3 if witnessed else 1  # the last line of an epoch
+    assert [final_of(row) for row in rows] == [160 + last + 600, 160 + last + 600, 2_000 + last + 600]
+    assert [row.outcome for row in rows] == (["stable"] * 3 if witnessed else ["open"] * 3)
+
+
+def test_an_epoch_is_not_final_while_a_member_is_on_its_way() -> None:
+    *events, arrived = epoch(100, 1, set(), "m-1", witnessed=True)
+    [row] = replay_group("c", "g", events, FACTS).rebalances
+    assert (row.outcome, row.final_at) == ("open", None)
+    late = dataclasses.replace(arrived, at_us=5_000 * US, order_us=5_000 * US)
+    [row] = replay_group("c", "g", [*events, late], FACTS).rebalances
+    assert (row.outcome, row.reconcile_seconds, final_of(row)) == ("stable", 4_899, 5_600)
+
+
+def test_what_is_held_of_epochs_without_end_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = sorted(epochs(3_000, 20), key=lambda event: event.order_us)
+    one = replay_group("c", "g", events[:3_000], FACTS)
+    monkeypatch.setattr(replay, "EPISODE_MAX", 100)
+    assert len(one.incidents) == 1
+    stage = GroupStage("c", "g", FACTS)
+    held = sizes = 0
+    for number, event in enumerate(events):
+        stage.feed(event)
+        held = max(held, stage.row_count)
+        if number == len(events) // 4:
+            sizes = len(stage.state())
+    assert held < 250
+    assert len(stage.state()) < 2 * sizes
+    rows = stage.finish()
+    assert len({row.rebalance_id for row in rows.rebalances}) == 3_000
+    plain = [[dataclasses.replace(row, final_at=None, root_cause=None) for row in told.rebalances] for told in (one, rows)]
+    alike = len(plain[0]) - 31  # the last ten minutes are not judged by what comes after
+    assert plain[0][:alike] == plain[1][:alike]
 
 
 def test_a_state_holds_what_the_cluster_tells_of_the_group_until_then() -> None:
