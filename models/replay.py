@@ -58,6 +58,9 @@ LEAVING_ROWS = 1_000
 ACTS_HELD_MAX = 20_000
 """Deeds of one group held at once; beyond it the oldest drafts are judged with what is known."""
 
+ACTS_MAX = 100_000
+"""... and beyond this the oldest deeds are dropped: those of a group of which no rebalance is known, or of one that never ends."""
+
 _FOREVER = 1 << 62
 """What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach."""
 
@@ -412,6 +415,8 @@ class GroupStage:
         while len(self.modern.drafts) > EPISODE_MAX:
             self._judge_epoch()
             self._let_go(self._now)
+        if len(self.acts) > ACTS_MAX:
+            del self.acts[:-ACTS_HELD_MAX]
 
     def _judge_epoch(self) -> None:
         """Tell of the next epoch of the newer protocols."""

@@ -97,6 +97,8 @@ class ModernReplay:
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of these coordinators."""
         if event.name == "ClientMemberState":
+            if self.waiting is None:
+                self.reconciliations.forget(when(event) - SAME_CHANGE_US - SAME_REQUEST_US)
             self.reconciliations.feed(event)
             self.last_at = max(self.last_at, when(event))
         elif event.name == "ClientSubscribed":

@@ -242,6 +242,25 @@ def test_what_is_held_of_epochs_without_end_is_bounded(monkeypatch: pytest.Monke
     assert plain[0][:alike] == plain[1][:alike]
 
 
+def test_deeds_of_a_group_without_a_known_rebalance_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "ACTS_MAX", 300)
+    monkeypatch.setattr(replay, "ACTS_HELD_MAX", 100)
+    stage = GroupStage("c", "g", FACTS)
+    for second in range(1_000):
+        told = line("ClientCommitFailed", second, error="it has no coordinator")
+        stage.feed(dataclasses.replace(told, witness=Witness.CLIENT, client_id="c-1"))
+        assert len(stage.acts) <= 300
+    assert stage.acts[-1].event.at_us == 999 * US
+
+
+def test_shares_taken_over_without_a_known_epoch_are_bounded() -> None:
+    stage = GroupStage("c", "g", FACTS)
+    for second in range(0, 4_000, 4):
+        stage.feed(moved(second, "m-1", "RECONCILING"))
+        stage.feed(moved(second + 1, "m-1", "STABLE"))
+    assert len(stage.modern.reconciliations.spans) < 5
+
+
 def test_a_state_holds_what_the_cluster_tells_of_the_group_until_then() -> None:
     place = Place("c.log", 1, 1)
     stray = Event("ClientCoordinatorLost", 8 * US, 8 * US, place, Witness.CLIENT, group="g", client_id="c-1", fields={"why": "gone"})
