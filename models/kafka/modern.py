@@ -335,7 +335,9 @@ class ModernReplay:
     def _subscribed(self, event: Event) -> None:
         """Keep a client's own line, and of those before it what an epoch can still ask for."""
         began = min(self.waiting.began if self.waiting else when(event), when(event)) - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
-        self.subscriptions = [*(each for each in self.subscriptions if when(each) >= began), event]
+        while self.subscriptions and when(self.subscriptions[0]) < began:
+            del self.subscriptions[0]
+        self.subscriptions.append(event)
 
     def _closes(self, index: int) -> bool:
         """Whether a draft is one of the leaves, one right after the other, by which several members left nobody behind."""
