@@ -53,13 +53,16 @@ EPISODE_MAX = 2_000
 """Rebalances of one episode. A group that never comes to rest goes on with another one; bounds what it holds in memory, too."""
 
 LEAVING_ROWS = 1_000
-"""Rebalances that are final and wait in a stage to be let out."""
+"""Rebalances and states of clients that are final and wait in a stage to be let out."""
 
 ACTS_HELD_MAX = 20_000
 """Deeds of one group held at once; beyond it the oldest drafts are judged with what is known."""
 
 ACTS_MAX = 100_000
 """... and beyond this the oldest deeds are dropped: those of a group of which no rebalance is known, or of one that never ends."""
+
+STRETCHES_MAX = 2_000
+"""States of clients that a group holds of which no rebalance is known."""
 
 _FOREVER = 1 << 62
 """What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach."""
@@ -113,6 +116,7 @@ _HELD = (
     "_skew_of_log",
     "_settled",
     "_over",
+    "_judged_at",
     "_now",
 )
 """What a state holds of a stage: all but the names, the facts and the limits, which it is given, and rows that are final."""
@@ -148,6 +152,8 @@ class GroupStage:
     _settled: int = 0
     _over: int = 0
     """When the rebalances of `open` were over."""
+    _judged_at: int = 0
+    """The latest time at which a rebalance could be judged that was."""
     _now: int = 0
     _goings: list[Going] = field(init=False)
 
@@ -252,7 +258,7 @@ class GroupStage:
 
     def let_out(self) -> Iterator[GroupHistory]:
         """Rows that are final, where there are many: whoever takes them holds no group whole."""
-        if len(self.final.rebalances) >= LEAVING_ROWS:
+        if len(self.final.rebalances) + len(self.final.client_states) >= LEAVING_ROWS:
             rows, self.final = self.final, GroupHistory()
             yield rows
 
@@ -366,6 +372,7 @@ class GroupStage:
             self._judge_next()
         self.knowledge.generations.clear()
         self.knowledge.first_generation.clear()
+        self.modern.ended()
 
     def _subscribed(self, event: Event) -> None:
         client_id = event.client_id or ""
@@ -398,8 +405,9 @@ class GroupStage:
         """Let time pass: judge what was over for long enough by then, and let go of what is final."""
         while (due := self._next_judged()) is not None and due[0] <= until:
             at, judge = due
+            self._judged_at = max(self._judged_at, at)  # where clocks went back, one that waits behind another may be due before it
             judge()
-            self._let_go(max(self._now, at))
+            self._let_go(max(self._now, self._judged_at))
         if self._waiting_since is None and self.open.rebalances:
             quiet_at = self._over + max(self._gap, SETTLE_US) + 1
             if quiet_at <= until:
@@ -417,6 +425,12 @@ class GroupStage:
             self._let_go(self._now)
         if len(self.acts) > ACTS_MAX:
             del self.acts[:-ACTS_HELD_MAX]
+        if (
+            self.client_states.held > max(STRETCHES_MAX, 2 * self.client_states.left)
+            and self._waiting_since is None
+            and not self.open.rebalances
+        ):
+            self._close(self._now, before=self._now - SETTLE_US)
 
     def _judge_epoch(self) -> None:
         """Tell of the next epoch of the newer protocols."""

@@ -64,6 +64,10 @@ class ClientStates:
     _lanes: dict[tuple[str, str], _Lane] = field(default_factory=dict)
     _logs: Counter[str] = field(default_factory=Counter)
     """How many logs name each client."""
+    held: int = 0
+    """Stretches whose rows are not written."""
+    left: int = 0
+    """How many there were after some were."""
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
@@ -85,6 +89,7 @@ class ClientStates:
                 return
             last.ended_at = at = max(at, last.started_at)
         lane.append(_Stretch(state, at, event, event.member_id))
+        self.held += 1
 
     def _lane(self, log: str, client: str) -> _Lane:
         found = self._lanes.get((log, client))
@@ -120,6 +125,8 @@ class ClientStates:
             if before is not None:
                 del lane.stretches[:index]
                 lane.told += index
+                self.held -= index
+        self.left = self.held
 
 
 def _is_past(stretches: list[_Stretch], index: int, before: int) -> bool:

@@ -27,6 +27,13 @@ SAME_REQUEST_US = 50_000
 """Lines of one request stand together; one request is done before the next one begins (CoordinatorRuntime)."""
 
 
+REACHES_US = 3_600_000_000
+"""A member that moves so long after an epoch began moves for another one, which the logs don't show."""
+
+PENDING_MAX = 20_000
+"""Changes of one group that wait for the epoch that they raise."""
+
+
 @dataclass(slots=True)
 class Change:
     """Something that raises the epoch."""
@@ -80,6 +87,10 @@ class ModernReplay:
     """Drafts that were told of."""
     dropped: int = 0
     """Drafts that were told of and are not held any more: ordinals of epochs go on from them."""
+    no_closing_before: int = 0
+    """Leaves of a lower ordinal did not close the group."""
+    leaves_until: int = -1
+    """The leave of this ordinal is the last known of those that follow right after the one that is waiting."""
     last_at: int = 0
     """When anything happened last in one of these protocols; microseconds."""
     members: dict[str, str | None] = field(default_factory=dict)  # member id -> client id
@@ -118,12 +129,21 @@ class ModernReplay:
         self._members_known = bool(members)
         self._count_before = len(self.members)
 
+    def ended(self) -> None:
+        """The group is deleted or classic from now on: its epochs begin anew, or go on from generations, and nobody is known of it."""
+        self.epoch = None
+        self.members.clear()
+        self._members_known = False
+        self._count_before = 0
+        self._pending, self._again = [], []
+
     # -- changes -------------------------------------------------------------------------------------------
 
     def _change(self, cause: Cause, reason: str, event: Event) -> None:
         if not self._pending:
             self._count_before = len(self.members)
         self._pending.append(Change(cause, reason, event))
+        del self._pending[:-PENDING_MAX]
 
     def joined_after(self, member_id: str | None, at: int) -> bool:
         """Whether who left at that time came back under the same id, as no new process does."""
@@ -166,8 +186,10 @@ class ModernReplay:
     def _take_back(self, draft: EpochDraft) -> None:
         """The last epoch was not written: the group is where it was before (CoordinatorRuntime.java, failCurrentBatch)."""
         if self.waiting is None:
-            return  # what was told of long ago was written
+            self._begin_anew(draft)
+            return
         self.drafts.pop()
+        self.leaves_until = min(self.leaves_until, self.dropped + len(self.drafts) - 1)
         self.epoch = draft.epoch_before
         for change in draft.changes:
             member_id = change.event.member_id or ""
@@ -176,6 +198,13 @@ class ModernReplay:
             elif change.cause in _GONE:
                 self.members[member_id] = change.event.client_id
         self._count_before = len(self.members)
+
+    def _begin_anew(self, draft: EpochDraft) -> None:
+        """The epoch was told of long ago, so it was written: the group that has it again is another one."""
+        self.epoch = draft.epoch_before
+        if draft.epoch == 1:
+            self.members.clear()
+            self._count_before = 0
 
     def _empty(self, event: Event) -> None:
         """The last member is gone: the epoch rises once more, without a target."""
@@ -197,6 +226,8 @@ class ModernReplay:
         self.epoch = None  # epochs go on from generations and generations from epochs; groups that are empty begin anew
         if text_field(event, "to_type") != "classic":
             self._change(Cause.PROTOCOL_MIGRATION, "converted", event)
+            return
+        self.ended()
 
     # -- epochs --------------------------------------------------------------------------------------------
 
@@ -287,24 +318,29 @@ class ModernReplay:
         """Number of the epoch that is waiting, from 0."""
         return self.dropped + self.settled
 
+    @property
+    def until(self) -> int:
+        """When what members do is no longer due to the epoch that is waiting; microseconds."""
+        draft, following = self.drafts[self.settled], self.following
+        return min(draft.began + REACHES_US, following.began if following else draft.began + REACHES_US)
+
     def over_at(self) -> int | None:
-        """When the epoch that is waiting was over (microseconds): the next one began, or its members have arrived as far as any log tells.
-        None while one is on its way."""
-        if self.following is not None:
-            return self.following.began
-        if self.waiting is None or any(span.ended is None for span in self.reconciliations.within(self.waiting.began, None)):
-            return None
-        return self.last_at
+        """When the epoch that is waiting was over (microseconds): the next one began, or its members arrived, or will by then, as far as
+        any log tells. None where no epoch is waiting."""
+        if self.waiting is None or self.following is not None:
+            return self.following.began if self.following else None
+        under_way = self.reconciliations.is_under_way(self.waiting.began, self.until)
+        return self.until if under_way else min(self.last_at, self.until)
 
     def settle(self) -> None:
         """Say of the epoch that is waiting when its members had arrived and who kept the others waiting, where their own logs tell it."""
         draft, following = self.drafts[self.settled], self.following
-        draft.closes = self._closes(self.settled)
+        self._mark_closing()
         if draft.outcome == "empty":
             return
         if not draft.changes:
             draft.changes += [Change(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in _subscribed_before(self, draft.began)]
-        spans = self.reconciliations.within(draft.began, following.began if following else None)
+        spans = self.reconciliations.within(draft.began, self.until)
         draft.blockers = slow_members(spans, self.roster)
         draft.reached_at = reached_at(spans, draft.members, self.reconciliations.witnessed)
         if draft.reached_at is not None:
@@ -330,7 +366,7 @@ class ModernReplay:
         """These members will not be told of again."""
         for member in members:
             self._last_joined.pop(member.member_id, None)
-            self.reconciliations.witnessed.discard(member.member_id)
+            self.reconciliations.forget_member(member.member_id)
 
     def _subscribed(self, event: Event) -> None:
         """Keep a client's own line, and of those before it what an epoch can still ask for."""
@@ -339,16 +375,21 @@ class ModernReplay:
             del self.subscriptions[0]
         self.subscriptions.append(event)
 
-    def _closes(self, index: int) -> bool:
-        """Whether a draft is one of the leaves, one right after the other, by which several members left nobody behind."""
-        if not self.drafts[index].leaves:
-            return False
-        last = index
+    def _mark_closing(self) -> None:
+        """Find the leaves, one right after the other, by which several members left nobody behind, if the epoch that is waiting is one."""
+        first = self.settled
+        if not self.drafts[first].leaves or self.drafts[first].closes or self.ordinal < self.no_closing_before:
+            return
+        last = max(first, self.leaves_until - self.dropped)
         while self.drafts[last].outcome != "empty":
+            self.leaves_until = self.dropped + last
             last += 1
             if not self._leaves_with_the_one_before(last):
-                return False
-        return last > index or self._leaves_with_the_one_before(index)
+                self.no_closing_before = self.dropped + last if last < len(self.drafts) else 0
+                return
+        if last > first or self._leaves_with_the_one_before(first):
+            for draft in self.drafts[first : last + 1]:
+                draft.closes = True
 
     def _leaves_with_the_one_before(self, index: int) -> bool:
         if not 0 < index < len(self.drafts):

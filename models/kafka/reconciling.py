@@ -61,14 +61,22 @@ class Reconciliations:
         elif state not in {STABLE, "ACKNOWLEDGING"}:
             self._under_way.pop(member_id, None)
 
-    def within(self, began: int, until: int | None) -> list[Span]:
+    def within(self, began: int, until: int) -> list[Span]:
         """Spans that began in the half-open interval [began, until)."""
-        end = len(self.spans) if until is None else bisect_left(self.spans, until, key=_began)
-        return self.spans[bisect_left(self.spans, began, key=_began) : end]
+        return self.spans[bisect_left(self.spans, began, key=_began) : bisect_left(self.spans, until, key=_began)]
+
+    def is_under_way(self, began: int, until: int) -> bool:
+        """Whether a member is on its way that set out in the half-open interval [began, until)."""
+        return any(began <= span.began < until for span in self._under_way.values())
 
     def forget(self, before: int) -> None:
         """Drop spans that began before a time."""
         del self.spans[: bisect_left(self.spans, before, key=_began)]
+
+    def forget_member(self, member_id: str) -> None:
+        """This member will not be told of again."""
+        self.witnessed.discard(member_id)
+        self._under_way.pop(member_id, None)
 
 
 def _began(span: Span) -> int:

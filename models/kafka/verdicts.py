@@ -230,9 +230,9 @@ class HistoryWriter:
     # -- everything else ---------------------------------------------------------------------------------------
 
     def still_open(self, rebalances: Iterable[Rebalance]) -> None:
-        """Say of rebalances that lasted when the logs ended how long that was at least."""
+        """Say of rebalances that lasted when the logs ended how long that was at least; of an epoch it isn't known that it lasts."""
         for row in rebalances:
-            if row.outcome == "open":
+            if row.outcome == "open" and row.protocol == "classic":
                 row.at_least_seconds = seconds(row.started_at, self.logs_end)
 
     def epoch(self, modern: ModernReplay, known: GroupKnowledge) -> Rebalance:

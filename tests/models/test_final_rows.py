@@ -215,10 +215,10 @@ def test_epochs_of_one_episode_are_final_together(witnessed: bool) -> None:
 def test_an_epoch_is_not_final_while_a_member_is_on_its_way() -> None:
     *events, arrived = epoch(100, 1, set(), "m-1", witnessed=True)
     [row] = replay_group("c", "g", events, FACTS).rebalances
-    assert (row.outcome, row.final_at) == ("open", None)
-    late = dataclasses.replace(arrived, at_us=5_000 * US, order_us=5_000 * US)
+    assert (row.outcome, final_of(row)) == ("open", 100 + 3_600 + 600)
+    late = dataclasses.replace(arrived, at_us=3_000 * US, order_us=3_000 * US)
     [row] = replay_group("c", "g", [*events, late], FACTS).rebalances
-    assert (row.outcome, row.reconcile_seconds, final_of(row)) == ("stable", 4_899, 5_600)
+    assert (row.outcome, row.reconcile_seconds, final_of(row)) == ("stable", 2_899, 3_600)
 
 
 def test_what_is_held_of_epochs_without_end_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,12 +253,79 @@ def test_deeds_of_a_group_without_a_known_rebalance_are_bounded(monkeypatch: pyt
     assert stage.acts[-1].event.at_us == 999 * US
 
 
-def test_shares_taken_over_without_a_known_epoch_are_bounded() -> None:
+@pytest.mark.parametrize("known", [[], epoch(0, 1, set(), "m-1", witnessed=True)])
+def test_what_is_held_of_clients_whose_coordinator_is_silent_is_bounded(known: list[Event], monkeypatch: pytest.MonkeyPatch) -> None:
+    def states() -> list[Event]:
+        moves = [(second + delay, state) for second in range(4, 40_000, 20) for delay, state in ((0, "RECONCILING"), (1, "STABLE"))]
+        return [*known, *(moved(second, "m-1", state) for second, state in moves)]
+
+    def told() -> list[object]:
+        return [dataclasses.replace(row, final_at=None) for row in replay_group("c", "g", states(), FACTS).client_states]
+
+    whole = told()
+    monkeypatch.setattr(replay, "STRETCHES_MAX", 100)
+    assert told() == whole
     stage = GroupStage("c", "g", FACTS)
-    for second in range(0, 4_000, 4):
-        stage.feed(moved(second, "m-1", "RECONCILING"))
-        stage.feed(moved(second + 1, "m-1", "STABLE"))
-    assert len(stage.modern.reconciliations.spans) < 5
+    left = 0
+    for event in states():
+        stage.feed(event)
+        left += sum(len(rows.client_states) for rows in stage.let_out())
+        assert len(stage.modern.reconciliations.spans) < 250
+        assert stage.client_states.held < 1_000
+    assert left + len(stage.finish().client_states) == len(whole)
+
+
+def test_a_group_that_is_deleted_begins_anew() -> None:
+    for gap in (100, 5_000):
+        members = {"m-9"}
+        first = [*epoch(10, 1, members, "m-1", False), line("GroupDied", 10 + gap)]
+        rows = replay_group("c", "g", [*first, *epoch(20 + gap, 1, {"m-8"}, "m-2", False)], FACTS).rebalances
+        assert [(row.generation_before, row.generation_after, row.cause, row.members_after) for row in rows] == [(0, 1, "new_group", 1)] * 2
+
+
+def test_an_epoch_that_is_told_of_again_much_later_is_another_one() -> None:
+    first = epoch(10, 1, {"m-9"}, "m-1", False)
+    rows = replay_group("c", "g", [*first, *epoch(5_000, 1, {"m-8"}, "m-2", False)], FACTS).rebalances
+    assert [(row.generation_before, row.generation_after, row.members_after) for row in rows] == [(0, 1, 1), (0, 1, 1)]
+    first = [*epoch(10, 1, {"m-9"}, "m-1", False), *epoch(20, 2, {"m-9"}, "m-2", False)]
+    rows = replay_group("c", "g", [*first, *epoch(5_000, 2, {"m-8"}, "m-3", False)], FACTS).rebalances
+    assert [(row.generation_before, row.generation_after, row.members_after) for row in rows] == [(0, 1, 1), (1, 2, 2), (1, 2, 3)]
+
+
+def test_a_group_that_is_classic_again_has_no_epoch_that_waits() -> None:
+    """A member was on its way, and no log says that it arrived."""
+    members = {"m-9"}
+    events = [*epoch(10, 1, members, "m-1", True)[:-2], line("GroupConverted", 30, to_type="classic")]
+    stage = GroupStage("c", "g", FACTS)
+    for event in [*events, *(each for turn in range(1, 200) for each in rebalance(turn * 2_000, turn, f"c-{turn}", "1"))]:
+        stage.feed(event)
+    assert stage.row_count < 10
+    assert len(stage.roster.members) < 100
+
+
+def test_the_leaves_of_a_large_group_that_is_closed_are_found_at_once() -> None:
+    joins = [line("ModernMemberJoined", 10, member_id=f"m-{number}", client_id=f"m-{number}") for number in range(700)]
+    leaves = [
+        [
+            line("ModernMemberLeft", second, member_id=f"m-{number}", client_id=f"m-{number}"),
+            line("GroupEpochBumped", second, generation=second),
+        ]
+        for number, second in enumerate(range(100, 800))
+    ]
+    events = [*joins, line("GroupEpochBumped", 10, generation=1), *(event for each in leaves for event in each)][:-1]
+    rows = replay_group("c", "g", events, FACTS).rebalances[1:]
+    assert [row.outcome for row in rows[-2:]] == ["superseded", "empty"]
+    late = {round(row.alternatives["poll_timeout"], 2) for row in rows[200:]}
+    assert late == {0.03}  # that all of several poll too late at once is rare
+
+
+def test_clocks_that_go_back_do_not_make_rows_final_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "EPISODE_MAX", 2)
+    early = [dataclasses.replace(event, at_us=(event.at_us or 0) - 3_600 * US) for event in rebalance(10_060, 2, "m-2", "1")]
+    events = [*rebalance(10_000, 1, "m-1", "1"), *early]
+    final = {row.final_at for row in replay_group("c", "g", events, FACTS).rebalances}
+    later = {row.final_at for row in replay_group("c", "g", [*events, *rebalance(10_300, 3, "m-1", "1")], FACTS).rebalances[:2]}
+    assert final == later == {10_602 * US + 1}
 
 
 def test_a_state_holds_what_the_cluster_tells_of_the_group_until_then() -> None:
