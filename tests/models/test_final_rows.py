@@ -88,6 +88,22 @@ def stories(draw: st.DrawFn) -> list[Event]:
     return events
 
 
+def later(event: Event, seconds: int) -> Event:
+    at = event.order_us + seconds * US
+    return dataclasses.replace(event, at_us=at, order_us=at, place=Place("server.log", at // US + 1, at // US))
+
+
+@st.composite
+def migrations(draw: st.DrawFn) -> list[Event]:
+    """A group is converted from one protocol to the other and back."""
+    events: list[Event] = []
+    for modern in draw(st.lists(st.booleans(), min_size=2, max_size=4)):
+        second = (events[-1].order_us // US if events else 0) + draw(st.sampled_from([1, 90, 700, 5_000]))
+        part = draw(modern_stories() if modern else stories())
+        events += [line("GroupConverted", second, to_type="consumer" if modern else "classic"), *(later(each, second) for each in part)]
+    return events
+
+
 def all_rows(history: GroupHistory) -> list[tuple[str, object]]:
     return [(table.name, row) for table in fields(history) for row in getattr(history, table.name)]
 
@@ -98,7 +114,7 @@ LONGEST = pytest.mark.parametrize("longest", [replay.EPISODE_MAX, 2])
 
 @LONGEST
 @settings(max_examples=60, deadline=None)
-@given(stories() | modern_stories())
+@given(stories() | modern_stories() | migrations())
 def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, events: list[Event]) -> None:
     with mock.patch.object(replay, "EPISODE_MAX", longest):
         whole = all_rows(replay_group("c", "g", events, FACTS))
@@ -111,7 +127,7 @@ def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, event
 
 @LONGEST
 @settings(max_examples=60, deadline=None)
-@given(stories() | modern_stories())
+@given(stories() | modern_stories() | migrations())
 def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_taken(longest: int, events: list[Event]) -> None:
     with mock.patch.object(replay, "EPISODE_MAX", longest):
         whole = all_rows(replay_group("c", "g", events, FACTS))
