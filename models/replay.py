@@ -27,7 +27,7 @@ from models.incidents import (
     mark_rolling_restarts,
     over,
 )
-from models.kafka.acts import Act, Deed, acts_of, assigned_members, int_field, names_field, text_field
+from models.kafka.acts import Act, Deed, acts_of, int_field, text_field
 from models.kafka.case import Case, GroupKnowledge
 from models.kafka.chronicle import Chronicle
 from models.kafka.classic import ClassicReplay, Draft, when
@@ -35,6 +35,7 @@ from models.kafka.client_states import ClientStates
 from models.kafka.clients import Clients, log_of
 from models.kafka.history import GroupHistory
 from models.kafka.impact import Impact
+from models.kafka.learning import learn
 from models.kafka.members import Member, Roster
 from models.kafka.modern import ModernReplay
 from models.kafka.offsets_at_risk import empty_at_the_end
@@ -210,7 +211,9 @@ class GroupStage:
         self._now = max(self._now, event.order_us)
         self.event_count += 1
         self._meet(event)
-        self._learn(event)
+        learn(self.knowledge, self.roster, event)
+        if event.name == "GroupDied":
+            self._end_of_life()
         if event.name == "GroupConverted" and text_field(event, "to_type") != "classic":
             self.modern.converted_from(self._members_now())
             self.classic.converted(event)
@@ -326,46 +329,6 @@ class GroupStage:
         if event.witness is Witness.REQUEST:
             self.knowledge.requests = True
 
-    def _learn(self, event: Event) -> None:
-        generation = event.generation
-        if event.name == "ClientJoined" or (event.name == "JoinGroupCompleted" and int_field(event, "error_code") == 0):
-            generation = generation if event.name == "ClientJoined" else int_field(event, "response_generation")
-            self._joined(generation, event.member_id, event.client_id, event.instance_id)
-            protocol = text_field(event, "protocol")
-            if protocol and generation is not None:
-                self.knowledge.assignors[generation] = protocol
-        elif event.name == "ClientAssignmentMade" and generation is not None:
-            for member_id in assigned_members(event):
-                self._joined(generation, member_id, None, None)
-        elif event.name == "ClientConfigured" and event.client_id:
-            told = {name: int_field(event, name) for name in ("session_timeout_ms", "max_poll_interval_ms")}
-            self.knowledge.settings[event.client_id] = {name: value for name, value in told.items() if value is not None}
-        elif event.name == "ClientSubscribed" and event.client_id:
-            self._subscribed(event)
-        elif event.name == "ClientPollTimedOut":
-            actor = self.roster.actor(event.member_id, event.client_id, event.instance_id)
-            self.knowledge.stale_at.setdefault(actor or "", []).append(when(event))
-            interval = int_field(event, "max_poll_interval_ms")
-            if interval is not None and actor is not None:
-                self.knowledge.settings.setdefault(actor, {}).setdefault("max_poll_interval_ms", interval)
-        elif event.name == "GroupDied":
-            self._end_of_life()
-
-    def _joined(self, generation: int | None, member_id: str | None, client_id: str | None, instance_id: str | None) -> None:
-        if generation is None or generation < 0:
-            return
-        actor = self.roster.actor(member_id, client_id, instance_id)
-        if actor is None:
-            return
-        members = self.knowledge.generations.setdefault(generation, {})
-        held = members.get(actor)
-        if member_id and held and held != member_id:
-            self.knowledge.shared.add(actor)
-        members[actor] = member_id or held
-        if member_id:
-            first = self.knowledge.first_generation.get(member_id)
-            self.knowledge.first_generation[member_id] = generation if first is None else min(first, generation)
-
     def _end_of_life(self) -> None:
         """Generations begin anew when the group does: judge what belongs to the old life first."""
         while self._settled < len(self.classic.drafts) and self.classic.drafts[self._settled].outcome != "open":
@@ -373,12 +336,6 @@ class GroupStage:
         self.knowledge.generations.clear()
         self.knowledge.first_generation.clear()
         self.modern.ended()
-
-    def _subscribed(self, event: Event) -> None:
-        client_id = event.client_id or ""
-        self.knowledge.topics[client_id] = tuple(names_field(event, "topics"))
-        if text_field(event, "pattern"):
-            self.knowledge.patterns.add(client_id)
 
     # -- settling --------------------------------------------------------------------------------------------
 

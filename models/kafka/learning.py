@@ -1,0 +1,59 @@
+"""What the events of a group teach of it beyond one rebalance."""
+
+from __future__ import annotations
+
+from models.events import Event
+from models.kafka.acts import assigned_members, int_field, names_field, text_field
+from models.kafka.case import GroupKnowledge
+from models.kafka.classic import when
+from models.kafka.members import Roster
+
+
+def learn(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    """Take what an event tells of members, generations, settings and subscriptions."""
+    generation = event.generation
+    if event.name == "ClientJoined" or (event.name == "JoinGroupCompleted" and int_field(event, "error_code") == 0):
+        generation = generation if event.name == "ClientJoined" else int_field(event, "response_generation")
+        _joined(knowledge, roster, generation, event.member_id, event.client_id, event.instance_id)
+        protocol = text_field(event, "protocol")
+        if protocol and generation is not None:
+            knowledge.assignors[generation] = protocol
+    elif event.name == "ClientAssignmentMade" and generation is not None:
+        for member_id in assigned_members(event):
+            _joined(knowledge, roster, generation, member_id, None, None)
+    elif event.name == "ClientConfigured" and event.client_id:
+        told = {name: int_field(event, name) for name in ("session_timeout_ms", "max_poll_interval_ms")}
+        knowledge.settings[event.client_id] = {name: value for name, value in told.items() if value is not None}
+    elif event.name == "ClientSubscribed" and event.client_id:
+        _subscribed(knowledge, event)
+    elif event.name == "ClientPollTimedOut":
+        actor = roster.actor(event.member_id, event.client_id, event.instance_id)
+        knowledge.stale_at.setdefault(actor or "", []).append(when(event))
+        interval = int_field(event, "max_poll_interval_ms")
+        if interval is not None and actor is not None:
+            knowledge.settings.setdefault(actor, {}).setdefault("max_poll_interval_ms", interval)
+
+
+def _joined(
+    knowledge: GroupKnowledge, roster: Roster, generation: int | None, member_id: str | None, client_id: str | None, instance_id: str | None
+) -> None:
+    if generation is None or generation < 0:
+        return
+    actor = roster.actor(member_id, client_id, instance_id)
+    if actor is None:
+        return
+    members = knowledge.generations.setdefault(generation, {})
+    held = members.get(actor)
+    if member_id and held and held != member_id:
+        knowledge.shared.add(actor)
+    members[actor] = member_id or held
+    if member_id:
+        first = knowledge.first_generation.get(member_id)
+        knowledge.first_generation[member_id] = generation if first is None else min(first, generation)
+
+
+def _subscribed(knowledge: GroupKnowledge, event: Event) -> None:
+    client_id = event.client_id or ""
+    knowledge.topics[client_id] = tuple(names_field(event, "topics"))
+    if text_field(event, "pattern"):
+        knowledge.patterns.add(client_id)
