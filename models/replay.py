@@ -278,7 +278,6 @@ class GroupStage:
         while self.modern.waiting is not None:
             self._judge_epoch()
         rows, self.open = self.open, GroupHistory()
-        rows.rebalances.sort(key=lambda row: (began(row), row.generation_before or 0))
         last = empty_at_the_end(self.classic, self.modern)
         rows.group_transitions.extend(self.chronicle.transitions(self.classic.changes))
         rows.member_sessions.extend(self.writer.sessions(self.roster.members.values()))
@@ -295,7 +294,8 @@ class GroupStage:
         return self.final
 
     def _conclude(self, rows: GroupHistory) -> None:
-        """Say what stands behind rebalances, and which belong together."""
+        """Put rebalances in order, and say what stands behind them and which belong together."""
+        rows.rebalances.sort(key=lambda row: (began(row), row.generation_before or 0))
         mark_rolling_restarts(rows.rebalances)
         point_to_outages(rows.rebalances, self._goings, rows.coordinator_moves)
         parts: dict[str, list[RebalanceMember]] = {}
@@ -443,7 +443,6 @@ class GroupStage:
     def _close(self, at: int, before: int) -> None:
         """Let go of the episode. Nothing asks any more for members and lines from `before` a time, unless something still names them."""
         rows, classic = self.open, self.classic
-        rows.rebalances.sort(key=lambda row: (began(row), row.generation_before or 0))
         rows.group_transitions.extend(self.chronicle.transitions(classic.changes[:-1]))  # the last one may be taken back
         del classic.changes[:-1]
         moved = list(takewhile(lambda move: when(move.arrived) <= self._over + CLOCKS_US, classic.moves))  # others may concern what comes

@@ -87,10 +87,6 @@ class ModernReplay:
     """Drafts that were told of."""
     dropped: int = 0
     """Drafts that were told of and are not held any more: ordinals of epochs go on from them."""
-    no_closing_before: int = 0
-    """Leaves of a lower ordinal did not close the group."""
-    leaves_until: int = -1
-    """The leave of this ordinal is the last known of those that follow right after the one that is waiting."""
     last_at: int = 0
     """When anything happened last in one of these protocols; microseconds."""
     members: dict[str, str | None] = field(default_factory=dict)  # member id -> client id
@@ -188,8 +184,10 @@ class ModernReplay:
         if self.waiting is None:
             self._begin_anew(draft)
             return
+        if draft.outcome == "empty":
+            for each in self._leaving_together():
+                each.closes = False
         self.drafts.pop()
-        self.leaves_until = min(self.leaves_until, self.dropped + len(self.drafts) - 1)
         self.epoch = draft.epoch_before
         for change in draft.changes:
             member_id = change.event.member_id or ""
@@ -211,9 +209,21 @@ class ModernReplay:
         epoch = self.epoch + 1 if self.epoch is not None else None
         draft = self._open(event, epoch)
         draft.outcome = "empty"
+        leaving = self._leaving_together()
+        for each in leaving:
+            each.closes = len(leaving) > 1
         draft.reached_at = when(event)
         draft.members_after = 0
         self.epoch = epoch
+
+    def _leaving_together(self) -> list[EpochDraft]:
+        """The leaves, one right after the other, of which the last epoch is one; the last comes first."""
+        run: list[EpochDraft] = []
+        for draft in reversed(self.drafts):
+            if not draft.leaves or (run and run[-1].began - draft.began > CLOSING_US):
+                break
+            run.append(draft)
+        return run
 
     def _subscription(self, event: Event) -> None:
         self._change(Cause.SUBSCRIPTION_CHANGE, "changed its subscription", event)
@@ -335,7 +345,6 @@ class ModernReplay:
     def settle(self) -> None:
         """Say of the epoch that is waiting when its members had arrived and who kept the others waiting, where their own logs tell it."""
         draft, following = self.drafts[self.settled], self.following
-        self._mark_closing()
         if draft.outcome == "empty":
             return
         if not draft.changes:
@@ -374,28 +383,6 @@ class ModernReplay:
         while self.subscriptions and when(self.subscriptions[0]) < began:
             del self.subscriptions[0]
         self.subscriptions.append(event)
-
-    def _mark_closing(self) -> None:
-        """Find the leaves, one right after the other, by which several members left nobody behind, if the epoch that is waiting is one."""
-        first = self.settled
-        if not self.drafts[first].leaves or self.drafts[first].closes or self.ordinal < self.no_closing_before:
-            return
-        last = max(first, self.leaves_until - self.dropped)
-        while self.drafts[last].outcome != "empty":
-            self.leaves_until = self.dropped + last
-            last += 1
-            if not self._leaves_with_the_one_before(last):
-                self.no_closing_before = self.dropped + last if last < len(self.drafts) else 0
-                return
-        if last > first or self._leaves_with_the_one_before(first):
-            for draft in self.drafts[first : last + 1]:
-                draft.closes = True
-
-    def _leaves_with_the_one_before(self, index: int) -> bool:
-        if not 0 < index < len(self.drafts):
-            return False
-        before, draft = self.drafts[index - 1 : index + 1]
-        return before.leaves and draft.leaves and draft.began - before.began <= CLOSING_US
 
     # -- verdicts ------------------------------------------------------------------------------------------
 
