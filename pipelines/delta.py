@@ -68,8 +68,12 @@ def _plain(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def _pairs(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{_plain(key)} = {_plain(value)}" for key, value in properties.items())
+
+
 def create(
-    spark: SparkSession, path: str, schema: StructType, comment: str, properties: Mapping[str, str], clustering: Sequence[str] = ()
+    spark: SparkSession, path: str, schema: StructType, description: str, properties: Mapping[str, str], clustering: Sequence[str] = ()
 ) -> None:
     """Make an empty table, unless it is there."""
     columns = []
@@ -78,10 +82,9 @@ def create(
         empty, about = "" if field.nullable else " NOT NULL", f" COMMENT {_plain(told)}" if told else ""
         columns.append(f"{quoted(field.name)} {field.dataType.simpleString()}{empty}{about}")
     order = f" CLUSTER BY ({', '.join(map(quoted, clustering))})" if clustering else ""
-    pairs = ", ".join(f"{_plain(key)} = {_plain(value)}" for key, value in properties.items())
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {table_at(path)} ({', '.join(columns)}) USING delta{order} "
-        f"COMMENT {_plain(comment)} TBLPROPERTIES ({pairs})"
+        f"COMMENT {_plain(description)} TBLPROPERTIES ({_pairs(properties)})"
     )
 
 
@@ -90,15 +93,26 @@ def name_table(spark: SparkSession, name: str, path: str) -> None:
     spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {_plain(path)}")
 
 
-def properties_of(spark: SparkSession, path: str) -> dict[str, str] | None:
-    """The properties of a table, or None where there is none."""
+def told_of(spark: SparkSession, path: str) -> tuple[dict[str, str], str | None] | None:
+    """The properties of a table and its description, or None where there is no table."""
     try:
-        [detail] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("properties").collect()
+        [detail] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("properties", "description").collect()
     except AnalysisException as error:
         if (error.getCondition() or "").split(".")[0] in _MISSING:
             return None
         raise
-    return dict(detail[0] or {})
+    return dict(detail[0] or {}), detail[1]
+
+
+def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
+    """Set properties of a table; `comment` is its description."""
+    spark.sql(f"ALTER TABLE {table_at(path)} SET TBLPROPERTIES ({_pairs(properties)})")
+
+
+def comment(spark: SparkSession, path: str, comments: Mapping[str, str]) -> None:
+    """Describe columns of a table, in one commit."""
+    each = ", ".join(f"{quoted(name)} COMMENT {_plain(told)}" for name, told in comments.items())
+    spark.sql(f"ALTER TABLE {table_at(path)} ALTER COLUMN {each}")
 
 
 def cluster(spark: SparkSession, path: str, columns: Sequence[str]) -> None:

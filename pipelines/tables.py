@@ -8,7 +8,7 @@ in this process, and a table that is small as a whole is written anew: both cost
 
 from __future__ import annotations
 
-import logging
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,38 +20,25 @@ from deltalake import DeltaTable as Log
 from deltalake.exceptions import TableNotFoundError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipelines import delta, few
-from pipelines.columns import INSTANT
 from pipelines.differences import ACTION, DELETE, INSERT, OLD, RUN_ID, UPDATE, Watch, changes_of, counted, difference, unstamped
-from pipelines.errors import TableMismatch, WarehouseBusy
+from pipelines.errors import WarehouseBusy
 from pipelines.meanwhile import set_to
-from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
 from pipelines.points import reached
 from pipelines.schemas import TABLES, Table
 from pipelines.scopes import NAMES_MAX, Scope, among
+from pipelines.upgrades import Found, brought_up_to_date, create
 from pipelines.uris import is_uri, warehouse_uri
-
-_log = logging.getLogger(__name__)
 
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
-_INDEXED = "delta.dataSkippingStatsColumns"
-_CHECK_NAME = "declared"
-_CHECK = f"delta.constraints.{_CHECK_NAME}"
 _FINAL = "final_at"
 _TRIES = 3
 
 _FILE_ROWS, _FILE_BYTES = 25_000, 16 << 20
 """Files of a table some of whose rows change until they are final: a run that changes one of a file's rows writes all of them."""
-
-KEEP_HOURS = 168
-"""Files that no version names any more stay so long at least: a reader or a run under way may still need them."""
-
-KEEP_LOG_DAYS = 30
-"""Versions of a table can be told apart, and be read as long as their files are there, for so long."""
 
 _METADATA_THREADS = 4
 """Opening tables is waiting for small metadata jobs, so a few of them may wait at once."""
@@ -76,15 +63,6 @@ class Change:
 
     def __bool__(self) -> bool:
         return bool(self.inserted or self.updated or self.deleted)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    schema: StructType
-    version: int
-    schema_version: int
-    check: str | None
-    """What Delta holds its rows to, without spaces."""
 
 
 class Warehouse:
@@ -120,100 +98,31 @@ class Warehouse:
         self._versions[name] = self._open_table(TABLES[name])
 
     def _open_table(self, table: Table) -> int:
-        wanted = table.spark_schema()
         found = self._look(table.name)
         if found is None:
             self._create(table)
             return 0
-        return self.latest(table.name) if self._migrate(table, found, wanted) else found.version
+        return self.latest(table.name) if brought_up_to_date(self.spark, self.path(table.name), table, found) else found.version
 
-    def _look(self, name: str) -> _Found | None:
+    def _look(self, name: str) -> Found | None:
         """A table as it is, if it is there. On this machine's disk its log tells without a Spark query."""
-        if self._local:
-            log = _log_of(self.path(name))
-            if log is None:
-                return None
-            return _found(from_arrow_schema(pa.schema(log.schema().to_arrow())), log.version(), log.metadata().configuration)
-        properties = delta.properties_of(self.spark, self.path(name))
-        if properties is None:
+        path = self.path(name)
+        if not self._local:
+            told = delta.told_of(self.spark, path)
+            return None if told is None else Found(self.read(name).schema, self.latest(name), *told)
+        log = _log_of(path)
+        if log is None:
             return None
-        return _found(self.read(name).schema, self.latest(name), properties)
+        schema = StructType.fromJson(json.loads(log.schema().to_json()))
+        return Found(schema, log.version(), log.metadata().configuration, log.metadata().description)
 
     def _create(self, table: Table) -> None:
-        # Entries of runs and alerts are also written by delta-rs, which takes columns as its data has them.
-        schema = table.spark_schema(strict=table.layer != "ops")
-        properties = {
-            VERSION_PROPERTY: str(TABLES_VERSION),
-            "delta.deletedFileRetentionDuration": f"interval {KEEP_HOURS} hours",
-            "delta.logRetentionDuration": f"interval {KEEP_LOG_DAYS} days",
-            _INDEXED: _indexed(table),
-        }
-        check = _checked(table)
-        if check is not None:
-            properties[_CHECK] = check
         try:
-            delta.create(self.spark, self.path(table.name), schema, table.description, properties, table.clustering)
+            create(self.spark, self.path(table.name), table)
         except Exception:
             # Two runs that begin at once make the register at once; whoever comes second finds it made.
             if self._look(table.name) is None:
                 raise
-
-    def _migrate(self, table: Table, found: _Found, wanted: StructType) -> bool:
-        """Bring a table of an older version up to date; refuse every other difference. Says whether it wrote."""
-        path = self.path(table.name)
-        if found.schema_version > TABLES_VERSION:
-            raise TableMismatch(f"{path} was made by a newer version of groupscope: install that version or a later one")
-        steps = list(steps_of(table.name, found.schema_version))
-        if any(step.remake for step in steps):
-            self._remake(table, wanted)
-        else:
-            self._add_columns(table, found.schema, wanted)
-        for column, value in (pair for step in steps for pair in step.fill):
-            delta.update(self.spark, path, f"{delta.quoted(column)} IS NULL", {column: value})
-        for column, before in (pair for step in steps for pair in step.move):
-            self.spark.sql(f"ALTER TABLE {delta.table_at(path)} ALTER COLUMN {delta.quoted(column)} AFTER {delta.quoted(before)}")
-        if found.schema_version < TABLES_VERSION:
-            self.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{TABLES_VERSION}')")
-        rechecked = self._recheck(table, found)
-        return found.schema_version < TABLES_VERSION or len(found.schema) < len(wanted) or rechecked
-
-    def _recheck(self, table: Table, found: _Found) -> bool:
-        """Hold a table to what is declared by now; says whether that was to be said."""
-        check = _checked(table)
-        if (check and _packed(check)) == found.check:
-            return False
-        at = delta.table_at(self.path(table.name))
-        if found.check is not None:
-            self.spark.sql(f"ALTER TABLE {at} DROP CONSTRAINT {_CHECK_NAME}")
-        if check is not None:
-            try:
-                self.spark.sql(f"ALTER TABLE {at} ADD CONSTRAINT {_CHECK_NAME} CHECK ({check})")
-            except Exception as error:
-                if "CHECK_CONSTRAINT_VIOLATION" not in str(error):
-                    raise
-                # Words may go with a version. A rebuild replaces such rows, and the run after it finds them gone.
-                _log.warning("%s holds rows that are not as declared by now: %s", self.path(table.name), str(error).partition("\n")[0])
-        return True
-
-    def _remake(self, table: Table, wanted: StructType) -> None:
-        """Empty a table and give it other columns. Delta must not be told to keep statistics of one that goes."""
-        path = self.path(table.name)
-        at = delta.table_at(path)
-        self.spark.sql(f"ALTER TABLE {at} UNSET TBLPROPERTIES IF EXISTS ('{_INDEXED}')")
-        empty = self.spark.createDataFrame([], wanted)
-        empty.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
-        self.spark.sql(f"ALTER TABLE {at} SET TBLPROPERTIES ('{_INDEXED}' = '{_indexed(table)}')")
-
-    def _add_columns(self, table: Table, found: StructType, wanted: StructType) -> None:
-        old = {field.name: field.dataType.simpleString() for field in found}
-        new = {field.name: field.dataType.simpleString() for field in wanted}
-        other = [f"{name}: {old[name]} instead of {new.get(name, 'nothing')}" for name in old if new.get(name) != old[name]]
-        if other:
-            raise TableMismatch(f"{self.path(table.name)} was made by another version of groupscope: {'; '.join(other)}")
-        missing = [field for field in wanted if field.name not in old]
-        if missing:
-            empty = self.spark.createDataFrame([], StructType(missing))
-            empty.write.format("delta").mode("append").option("mergeSchema", "true").save(self.path(table.name))
 
     def log(self, name: str) -> Log | None:
         """The log of a table as it is now, without Spark; None where it is on no disk of this machine."""
@@ -449,27 +358,6 @@ def _named(table: Table, keys: set[few.Key], scope: Scope | None) -> Scope | Non
         return None
     named = among(table.key[0], {str(key) for (key,) in keys})
     return named & scope if scope is not None and _keys_hold(table) else named
-
-
-def _found(schema: StructType, version: int, properties: Mapping[str, str | None]) -> _Found:
-    check = properties.get(_CHECK)
-    return _Found(schema, version, int(properties.get(VERSION_PROPERTY) or 1), check and _packed(check))
-
-
-def _packed(condition: str) -> str:
-    """SQL without its spaces, which Delta sets by its own taste."""
-    return "".join(condition.split())
-
-
-def _checked(table: Table) -> str | None:
-    """The constraint of a table; those that delta-rs writes to have none, since it has an SQL of its own."""
-    return None if table.layer == "ops" else table.check
-
-
-def _indexed(table: Table) -> str:
-    """The columns of which Delta keeps statistics: those that readers filter on."""
-    times = [column.name for column in table.columns if column.type == INSTANT]
-    return ",".join(f"`{name}`" for name in dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))
 
 
 def _few_of(table: Table, log: Log, scope: Scope | None, columns: Sequence[str] | None = None) -> pa.Table | None:

@@ -1,7 +1,7 @@
 """What a run has written that did not come to its end is taken back, so that the next one goes on where the last published one ended.
 
-Where that can't be done, because somebody else has written to the tables or files of theirs are gone, everything is replayed and
-compared, which gives the same tables and takes longer than a rebuild.
+Commits that change no row, such as OPTIMIZE by the platform, are left as they are. Where somebody else has changed rows, or files
+are gone that would be needed, everything is replayed and compared, which gives the same tables and takes longer than a rebuild.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import logging
 from collections.abc import Mapping
 
 from pyspark.errors import PySparkException
-from pyspark.sql import functions as F
 
 from pipelines import delta
+from pipelines.commits import changing, commits_since, rows_stayed
 from pipelines.jobs.runs import Runs
 from pipelines.points import reached
 from pipelines.tables import Stamp, Warehouse
@@ -20,12 +20,16 @@ from pipelines.tables import Stamp, Warehouse
 _log = logging.getLogger(__name__)
 
 
-def taken_back(warehouse: Warehouse, register: Runs, published: Mapping[str, int], present: Mapping[str, int], stamp: Stamp) -> bool:
-    """Give tables that are ahead of their published version what they held then. Says whether all of them hold it."""
-    ahead = [name for name, version in present.items() if published.get(name) != version]
-    if not published.keys() >= set(ahead):  # tables of another version of the product
+def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, int], present: Mapping[str, int], stamp: Stamp) -> bool:
+    """Give tables whose rows are not those of their published version what they held then. Says whether all of them hold it."""
+    moved = [name for name, version in present.items() if published.get(name) != version]
+    if not published.keys() >= set(moved):  # tables of another version of the product
         return False
-    if not register.knows({writer for name in ahead for writer in _writers_since(warehouse, name, published[name])}):
+    ahead = [name for name in moved if not rows_stayed(warehouse, name, published[name])]
+    if not ahead:
+        return True
+    writers = {commit.told for name in ahead for commit in changing(commits_since(warehouse, name, published[name]))}
+    if not register.knows(writers):
         return False
     try:
         done = all(_restored(warehouse, name, published[name], stamp) for name in ahead)
@@ -37,15 +41,6 @@ def taken_back(warehouse: Warehouse, register: Runs, published: Mapping[str, int
     return done
 
 
-def _writers_since(warehouse: Warehouse, name: str, version: int) -> set[str | None]:
-    """The runs that made the versions of a table behind this one; None where it was somebody else."""
-    log = warehouse.log(name)
-    if log is not None:
-        return {commit.get("userMetadata") for commit in log.history(log.version() - version)} if log.version() > version else set()
-    since = delta.history(warehouse.spark, warehouse.path(name)).where(F.col("version") > version)
-    return {row[0] for row in since.select("userMetadata").collect()}
-
-
 def _restored(warehouse: Warehouse, name: str, version: int, stamp: Stamp) -> bool:
     """Give a table what it held at a version. Says whether it is that: one of older columns is brought up to date, and holds more."""
     reached(f"before {name}/restore")
@@ -53,4 +48,4 @@ def _restored(warehouse: Warehouse, name: str, version: int, stamp: Stamp) -> bo
     restored = warehouse.latest(name)
     warehouse.open_one(name)
     reached(f"after {name}/restore")
-    return warehouse.latest(name) == restored
+    return rows_stayed(warehouse, name, restored)

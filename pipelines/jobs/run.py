@@ -356,10 +356,9 @@ class _Job:
 
     def _settled(self, before: Published, stamp: Stamp) -> bool:
         """The tables are as the last published run left them, or are so again."""
-        from pipelines.jobs.recovery import taken_back
+        from pipelines.jobs.recovery import as_published
 
-        present = self._versions()
-        return dict(before.table_versions) == present or taken_back(self.warehouse, self.register, before.table_versions, present, stamp)
+        return as_published(self.warehouse, self.register, before.table_versions, self._versions(), stamp)
 
     def _versions(self) -> dict[str, int]:
         found = self.warehouse.versions()
