@@ -23,7 +23,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pipelines import delta, few
-from pipelines.differences import ACTION, DELETE, INSERT, OLD, RUN_ID, UPDATE, Watch, changes_of, counted, difference, unstamped
+from pipelines.differences import (
+    ACTION,
+    DELETE,
+    INSERT,
+    OLD,
+    RUN_ID,
+    UPDATE,
+    Watch,
+    as_declared,
+    changes_of,
+    counted,
+    difference,
+    unstamped,
+)
 from pipelines.errors import WarehouseBusy
 from pipelines.meanwhile import set_to
 from pipelines.points import reached
@@ -183,7 +196,7 @@ class Warehouse:
     def _write(self, name: str, rows: DataFrame, stamp: Stamp, part: str, how: Mapping[str, str]) -> None:
         table = TABLES[name]
         (
-            rows.to(table.spark_schema())
+            as_declared(rows, table.spark_schema())
             .write.format("delta")
             .mode("overwrite" if how else "append")
             .option("txnAppId", f"{stamp.application}/{name}{part}")
@@ -291,7 +304,7 @@ class Warehouse:
         self, name: str, rows: DataFrame, stamp: Stamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
     ) -> Change:
         table = TABLES[name]
-        wanted = rows.to(unstamped(table))
+        wanted = as_declared(rows, unstamped(table))
         if self.is_empty(name):
             return Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
         present = self._within(name, scope)
