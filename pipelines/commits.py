@@ -62,6 +62,6 @@ def changing(commits: Iterable[Commit]) -> list[Commit]:
 
 def rows_stayed(warehouse: Warehouse, name: str, version: int) -> bool:
     """Whether a table holds the rows that it held at a version. A log that no longer tells of all commits since doesn't say so."""
-    commits = commits_since(warehouse, name, version)
-    told = {commit.version for commit in commits}
-    return told == set(range(version + 1, warehouse.latest(name) + 1)) and warehouse.latest(name) >= version and not changing(commits)
+    commits, latest = commits_since(warehouse, name, version), warehouse.latest(name)
+    all_told = {commit.version for commit in commits} == set(range(version + 1, latest + 1))
+    return version <= latest and all_told and not changing(commits)

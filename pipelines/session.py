@@ -92,8 +92,7 @@ _COMPILING: Mapping[Work, Mapping[str, str]] = {
         ),
         "spark.sql.codegen.wholeStage": "false",
     },
-    # Nobody waits for answers: of the collectors the one that takes the least time in all.
-    Work.LARGE: {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"},
+    Work.LARGE: {},
 }
 
 _MAX_LOCAL_SHUFFLE_PARTITIONS = 8
