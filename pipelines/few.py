@@ -22,8 +22,8 @@ ROWS = 20_000
 _LOOKED_AT = 20_000_000
 """Rows of files that may be looked at in search of few: Arrow takes some seconds for so many."""
 
-_READ_BYTES = 256 << 20
-"""Bytes of the columns asked for, as the files hold them, that may be read of files with a few of the rows."""
+READ_BYTES = 256 << 20
+"""So many bytes of some columns, as files hold them, may be read in search of few rows."""
 
 _SPARING = {"batch_size": 8_192, "batch_readahead": 2, "fragment_readahead": 1}
 """How Arrow reads in search of few rows: by itself it would hold two million of those that it passes."""
@@ -57,12 +57,17 @@ class Differing:
         return {*keys_of(table, self.gone), *keys_of(table, self.before)}
 
 
-def read_few(log: DeltaTable, columns: Sequence[str], condition: pc.Expression | None = None) -> pa.Table | None:
-    """Rows of a table on this machine's disk that meet a condition, or None where they are not few, or Delta-rs can't read them."""
+def read_few(
+    log: DeltaTable, columns: Sequence[str], condition: pc.Expression | None = None, bytes_max: int = READ_BYTES
+) -> pa.Table | None:
+    """Rows of a table on this machine's disk that meet a condition, or None where they are not few, or Delta-rs can't read them.
+
+    `bytes_max` are bytes of these columns, as the files hold them, that may be read of files with a few of the rows.
+    """
     try:
         dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
         parts = _worth_reading(dataset, condition)
-        if parts is None or sum(_bytes_of(part, set(columns)) for part in parts) > _READ_BYTES:
+        if parts is None or sum(_bytes_of(part, set(columns)) for part in parts) > bytes_max:
             return None
         found = _restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(ROWS + 1)
     except (DeltaError, OSError):

@@ -50,8 +50,17 @@ _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 _FINAL = "final_at"
 _TRIES = 3
 
-_FILE_ROWS, _FILE_BYTES = 25_000, 16 << 20
-"""Files of a table some of whose rows change until they are final: a run that changes one of a file's rows writes all of them."""
+_FILE_ROWS = 25_000
+"""Rows of a file of a table some of whose rows change until they are final: a run that changes one of a file's rows writes all of them."""
+
+_LATEST_ROWS, _LATEST_FILES = 24_000, 8
+"""The latest of such rows, which the next runs change, in how many files."""
+
+_ROWS_MAX = 250_000
+"""Rows of any file: Parquet keeps them in one group, which is read as a whole by who asks for the latest events."""
+
+_FILE_BYTES = {_FINAL: 16 << 20, "order_at": 32 << 20}
+"""Bytes of a file that small ones are put together to, by the time whose latest rows each run reads; other tables are the session's."""
 
 _METADATA_THREADS = 4
 """Opening tables is waiting for small metadata jobs, so a few of them may wait at once."""
@@ -163,10 +172,12 @@ class Warehouse:
             reader = reader.option("versionAsOf", version)
         return reader.load(self.path(name))
 
-    def few(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table | None:
+    def few(
+        self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None, bytes_max: int = few.READ_BYTES
+    ) -> pa.Table | None:
         """Rows as they are now, read without Spark; None where they are not few, or on no disk of this machine."""
         log = self.log(name)
-        return None if log is None else _few_of(TABLES[name], log, scope, columns)
+        return None if log is None else _few_of(TABLES[name], log, scope, columns, bytes_max)
 
     def rows(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows as they are now, which the caller knows to fit into this process."""
@@ -202,6 +213,7 @@ class Warehouse:
             .option("txnAppId", f"{stamp.application}/{name}{part}")
             .option("txnVersion", stamp.run_number)
             .option("userMetadata", stamp.run_id)
+            .option("maxRecordsPerFile", _ROWS_MAX)
             .options(**how)
             .save(self.path(name))
         )
@@ -334,14 +346,19 @@ class Warehouse:
             held.unpersist()
 
     def _in_order_of_time(self, name: str, rows: DataFrame, count: int) -> DataFrame:
-        """Rows that are still to change, and the latest ones, in files of their own: runs that come write only those anew."""
+        """Rows that are still to change, and the latest ones, in small files of their own: runs that come write only those anew."""
         if _FINAL not in TABLES[name].column_names or count <= few.ROWS:
             return rows
-        return rows.repartitionByRange(max(self.partitions, -(-count // _FILE_ROWS)), F.col(_FINAL).asc_nulls_last())
+        at = F.col(_FINAL)
+        [[until]] = rows.select(F.percentile_approx(at, max(0.0, 1 - _LATEST_ROWS / count))).collect()
+        is_late = F.coalesce(at > F.lit(until), F.lit(True))
+        early = rows.where(~is_late).repartitionByRange(max(self.partitions, -(-count // _FILE_ROWS)), at)
+        return early.unionByName(rows.where(is_late).repartitionByRange(_LATEST_FILES, at.asc_nulls_last()))
 
     def optimize(self, name: str) -> tuple[int, int]:
         """Put small files of a table together; how many it had before and has after."""
-        return delta.optimize(self.spark, self.path(name), _FILE_BYTES if _FINAL in TABLES[name].column_names else None)
+        columns = TABLES[name].column_names
+        return delta.optimize(self.spark, self.path(name), next((size for time, size in _FILE_BYTES.items() if time in columns), None))
 
     def _apply(self, table: Table, differing: DataFrame, change: Change, stamp: Stamp, part: str, scope: Scope | None) -> None:
         if not change.updated and not change.deleted:
@@ -373,8 +390,10 @@ def _named(table: Table, keys: set[few.Key], scope: Scope | None) -> Scope | Non
     return named & scope if scope is not None and _keys_hold(table) else named
 
 
-def _few_of(table: Table, log: Log, scope: Scope | None, columns: Sequence[str] | None = None) -> pa.Table | None:
-    rows = few.read_few(log, columns or table.column_names, None if scope is None else scope.arrow)
+def _few_of(
+    table: Table, log: Log, scope: Scope | None, columns: Sequence[str] | None = None, bytes_max: int = few.READ_BYTES
+) -> pa.Table | None:
+    rows = few.read_few(log, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
     return None if rows is None else few.conformed(table, rows)
 
 

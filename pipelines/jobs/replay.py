@@ -178,7 +178,8 @@ class _Replay:
         replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
         source, are_few = self._events(self.snapshots.later("order_at", groups, self.whole, partial(among, "group")))
         if self.snapshots.chosen:  # states hold rows of before
-            source, are_few = resumed_at(source, self.snapshots.rows(self.warehouse)), False
+            states, are_light = self.snapshots.rows(self.warehouse)
+            source, are_few = resumed_at(source, states), are_few and are_light
         stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_few=are_few)
         self.taken = stage.pop(SNAPSHOTS)
         for table, rows in stage.items():

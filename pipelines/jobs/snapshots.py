@@ -30,6 +30,9 @@ _US_PER_SECOND = 1_000_000
 _STEPS = 4
 """Boundaries move by this part of their lag."""
 
+_LIGHT_BYTES = 32 << 20
+"""States of so many bytes pass through this process: what comes of them and of few events is not much more."""
+
 _KEY = "group_snapshot_id"
 _TOLD = (_KEY, "cluster", "group", "upto_at", "facts_until_at", "facts", "catalogue_version", "model_version")
 
@@ -54,10 +57,14 @@ class Snapshots:
     chosen: dict[tuple[str, str], Stored] = field(default_factory=dict)
     """The state that each group goes on from."""
 
-    def rows(self, warehouse: Warehouse) -> DataFrame:
-        """The chosen rows. They may be large, so they stay with Spark."""
-        keys = pa.table({_KEY: pa.array(sorted(each.key for each in self.chosen.values()), pa.string())})
-        return warehouse.read(SNAPSHOTS).join(F.broadcast(few.framed(warehouse.spark, keys)), _KEY, "left_semi")
+    def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
+        """The chosen rows, and whether this process holds them. They may be large: then they stay with Spark."""
+        chosen = {each.key for each in self.chosen.values()}
+        here = warehouse.few(SNAPSHOTS, scopes.among(_KEY, chosen), bytes_max=_LIGHT_BYTES)
+        if here is not None and here.nbytes <= _LIGHT_BYTES:
+            return few.framed(warehouse.spark, here), True
+        keys = pa.table({_KEY: pa.array(sorted(chosen), pa.string())})
+        return warehouse.read(SNAPSHOTS).join(F.broadcast(few.framed(warehouse.spark, keys)), _KEY, "left_semi"), False
 
     def later(self, time: str, groups: Mapping[str, set[str]], whole: Iterable[str], names: Callable[[set[str]], Scope]) -> Scope:
         """Rows of these groups, and of all groups of `whole` clusters; where a group goes on from a state, only those whose `time`

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from models.rows import Incident
 from pipelines import few
@@ -144,6 +145,33 @@ def test_rows_that_were_final_are_not_looked_for(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("still_open", [0, 5, 300], ids=["all are final", "some are open", "all are open"])
+def test_of_many_rows_the_latest_are_written_into_small_files(
+    spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, still_open: int
+) -> None:
+    """The next run changes those, and writes anew what else is in their files."""
+    monkeypatch.setattr(few, "ROWS", 20)
+    for name, value in {"_FILE_ROWS": 100, "_LATEST_ROWS": 40, "_LATEST_FILES": 4}.items():
+        monkeypatch.setattr(f"pipelines.tables.{name}", value)
+    place = warehouse("incidents")
+    finals = [None if number < still_open else number for number in range(300)]
+    rows = pa.Table.from_batches([to_batch("incidents", [incident("g", number, at) for number, at in enumerate(finals)])])
+    place.replace("incidents", few.framed(spark, rows), stamp(1), count=rows.num_rows)
+    stored = place.rows("incidents").to_pylist()
+    assert sorted(row["started_at"].microsecond for row in stored) == list(range(300))
+
+    sizes: dict[str, list[object]] = {}
+    dataset = DeltaTable(place.path("incidents")).to_pyarrow_dataset()
+    for part in dataset.get_fragments():
+        sizes[part.path] = part.to_table(columns=["final_at"])["final_at"].cast(pa.int64()).to_pylist()
+    late = [held for held in sizes.values() if None in held or 299 in held]
+    assert sum(map(len, sizes.values())) == 300
+    if still_open < 300:
+        assert max(map(len, late)) <= 25, "of those that change, a file has few"
+        assert max(map(len, sizes.values())) >= 50, "of those that stay, a file has many"
+
+
+@pytest.mark.spark
 def test_who_comes_between_is_seen(spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that was taken for dead may write once more: what was compared with is not what is there."""
     place, other = warehouse(NAME), warehouse(NAME)
@@ -242,8 +270,7 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
     monkeypatch.setattr(few, "_LOOKED_AT", 7)
     assert (place.few(NAME, scope) is None) == (most < 8)
     monkeypatch.undo()
-    monkeypatch.setattr(few, "_READ_BYTES", 1)
-    assert place.few(NAME, scope) is None
+    assert place.few(NAME, scope, bytes_max=1) is None
     assert place.rows(NAME, scope).num_rows == 2
 
 
