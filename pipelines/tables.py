@@ -12,6 +12,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from threading import Lock
 from typing import Any
 
@@ -55,6 +57,9 @@ _FILE_ROWS = 25_000
 
 _LATEST_ROWS, _LATEST_FILES = 24_000, 8
 """The latest of such rows, which the next runs change, in how many files."""
+
+_PARTS_MAX = 100
+"""Into so many parts rows are put by comparing them with the end of each. More are for Spark to find: it looks at all rows twice."""
 
 _ROWS_MAX = 250_000
 """Rows of any file: Parquet keeps them in one group, which is read as a whole by who asks for the latest events."""
@@ -349,11 +354,13 @@ class Warehouse:
         """Rows that are still to change, and the latest ones, in small files of their own: runs that come write only those anew."""
         if _FINAL not in TABLES[name].column_names or count <= few.ROWS:
             return rows
-        at = F.col(_FINAL)
-        [[until]] = rows.select(F.percentile_approx(at, max(0.0, 1 - _LATEST_ROWS / count))).collect()
-        is_late = F.coalesce(at > F.lit(until), F.lit(True))
-        early = rows.where(~is_late).repartitionByRange(max(self.partitions, -(-count // _FILE_ROWS)), at)
-        return early.unionByName(rows.where(is_late).repartitionByRange(_LATEST_FILES, at.asc_nulls_last()))
+        at, shares = F.unix_micros(_FINAL), _shares(count)
+        if len(shares) >= _PARTS_MAX:
+            return rows.repartitionByRange(len(shares), F.col(_FINAL).asc_nulls_last())
+        [[ends]] = rows.select(F.percentile_approx(at, shares)).collect()
+        later_than = (F.when(at > F.lit(end), 1).otherwise(0) for end in ends or ())
+        place = reduce(add, later_than, F.lit(0))
+        return rows.repartitionById(len(shares) + 1, F.when(at.isNull(), len(shares)).otherwise(place))
 
     def optimize(self, name: str) -> tuple[int, int]:
         """Put small files of a table together; how many it had before and has after."""
@@ -375,6 +382,14 @@ class Warehouse:
         with self._merging, set_to(self.spark, {**transaction, delta.USER_METADATA: stamp.run_id}):
             delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where)
         self._written.add(table.name)
+
+
+def _shares(count: int) -> list[float]:
+    """Where so many rows in order of time are cut into files: shares of them before each cut."""
+    latest = min(_LATEST_ROWS, count // 2)
+    files = -(-(count - latest) // _FILE_ROWS)
+    cuts = [(count - latest) * number // files for number in range(1, files + 1)]
+    return [cut / count for cut in [*cuts, *(count - latest + latest * number // _LATEST_FILES for number in range(1, _LATEST_FILES))]]
 
 
 def _keys_hold(table: Table) -> bool:
