@@ -13,9 +13,10 @@ nothing new, and questions to the large one. TARGETS are what it should take.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import json
-import resource
+import os
 import shutil
 import statistics
 import tempfile
@@ -79,6 +80,24 @@ def report(name: str, outcome: RunOutcome, empty: RunOutcome, spark: float, size
         print(f"{name} to {layer}: {taken:.1f} s, {net:.1f} s net, {rate:.2f} GB/min, {net / spark:.2f} times (target {TARGETS[layer]})")
 
 
+def peaks() -> dict[str, float]:
+    """Most memory (MB) that this process and those below it had so far: the largest of each program. Linux tells; others say nothing."""
+    told: dict[int, tuple[int, str, float]] = {}
+    for path in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):  # it has ended
+            fields = dict(line.partition(":")[::2] for line in path.read_text().splitlines())
+            memory = float((fields.get("VmHWM") or "0 kB").split()[0]) / 1000
+            told[int(path.parent.name)] = int(fields["PPid"]), fields["Name"].strip(), memory
+    found: dict[str, float] = {}
+    for pid, (parent, program, memory) in told.items():
+        while parent in told and parent != os.getpid():
+            parent = told[parent][0]
+        if parent == os.getpid() or pid == os.getpid():
+            name = "driver's Python" if pid == os.getpid() else f"{program} below it"
+            found[name] = max(found.get(name, 0.0), memory)
+    return found
+
+
 def batch(folder: Path, logs: str, warehouse: str) -> tuple[float, dict[str, Any]]:
     """One run of the command in its own process: wall seconds, and what it says of itself."""
     arguments = ["run", "--input", str(folder / logs), "--warehouse", str(folder / warehouse), "--conf", "spark.master=local[2]"]
@@ -131,12 +150,11 @@ def main() -> None:
         print(f"a run over a few lines: {sum(empty.timings.values()):.1f} s {json.dumps(empty.timings)}", flush=True)
         whole = job(folder / "logs", folder / "warehouse")
         report("all", whole, empty, spark, size)
+        print("peak memory:", ", ".join(f"{name} {memory:.0f} MB" for name, memory in sorted(peaks().items())), flush=True)
         session.stop()
         tell_batches(folder, maker, given.batches)
         for question in QUESTIONS:
             tell(f"{' '.join(question)} --warehouse (target {TARGETS['answer']} s)", [*question, "--warehouse", f"{folder}/warehouse"], 3)
-        usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        print(f"peak memory: driver's Python {usage[0] / 1000:.0f} MB, largest of its children (JVM, workers) {usage[1] / 1000:.0f} MB")
 
 
 if __name__ == "__main__":
