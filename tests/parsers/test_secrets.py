@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from parsers.reader import ReadOptions, find_files, read_file
-from parsers.secrets import MASK, PATTERNS, mask
+from parsers.secrets import MASK, PATTERNS, mask, masked
 
 SECRET = "Zq9xTr0ub4dor"  # noqa: S105 - made up
 NAMES = [
@@ -26,6 +26,24 @@ WHOLE = [
     "https://:Zq9xTr0ub4dor@registry.example.com/",
     "Authorization: Bearer Zq9xTr0ub4dor",
     "authorization=Basic Zq9xTr0ub4dor",
+    "password=nuZq9xTr0ub4dor",
+    "password=nullZq9xTr0ub4dor",
+    'password="a\\\\Zq9xTr0ub4dor" next',
+    'password="a\\"Zq9xTr0ub4dor" next',
+    "password='a\\'Zq9xTr0ub4dor' next",
+    'password="Zq9xTr0ub4dor cut Zq9xTr0ub4dor',
+    "password=(Zq9xTr0ub4dor",
+    "password=ab&Zq9xTr0ub4dor next",
+    "password=ab,Zq9xTr0ub4dor",
+    "password=ab,secret=Zq9xTr0ub4dor,token.secret=Zq9xTr0ub4dor,passwd=Zq9xTr0ub4dor",
+    "ssl.key.password=a,b=c;Zq9xTr0ub4dor next",
+    "https://u:p/Zq9xTr0ub4dor@host/",
+    "https://u:p@Zq9xTr0ub4dor@host/",
+    "https://u:p@ss/Zq9xTr0ub4dor@host/",
+    "basic.auth.user.info=alice:Zq9xTr0ub4dor",
+    "aws_session_token=Zq9xTr0ub4dor",
+    "pwd=Zq9xTr0ub4dor",
+    '{"reason": "given password=\\"a\\\\\\"Zq9xTr0ub4dor\\" now", "n": 1}',
 ]  # fmt: skip
 BY_THEMSELVES = [
     "AKIA" + "ABCDEFGHIJKLMNOP",
@@ -43,6 +61,10 @@ KEPT = [
     "Member orders-password-1 in group secret-orders has failed, removing it from the group",
     "INFO [GroupCoordinator 1]: Preparing to rebalance group token-service in state Stable (reason: leaving)",
     "https://kafka.apache.org:443/documentation",
+    "https://broker:8080/clients?id=10.0.3.17@4711",
+    "listeners=PLAINTEXT://a:9092,SASL://b:9093 of bob@example.com",
+    "ssl.keystore.password = \n\tssl.keystore.type = JKS",
+    "Login(password=null, user=bob)",
     "Completed request:RequestHeader(apiKey=JOIN_GROUP, apiVersion=2, clientId=a, correlationId=4) -- {group_id=g}",
     "Completed request:RequestHeader(apiKey=CONSUMER_GROUP_HEARTBEAT, apiVersion=1, clientId=a, correlationId=4) -- {}",
     "Completed request:{api_key=11,api_version=0,correlation_id=3,client_id=a} -- {}",
@@ -87,6 +109,15 @@ def test_json_stays_json() -> None:
 
     assert SECRET not in told
     assert json.loads(told).keys() == fields.keys()
+
+
+def test_fields_stay_json_whatever_they_hold() -> None:
+    fields = {"reason": "no password=", "request": {"password": f'a"{SECRET}', "user": "bob"}, "told": [f"secret={SECRET}"], "n": 1}
+    batch = pa.RecordBatch.from_pydict({"fields": [json.dumps(fields), None, "{}"]})
+    told = masked(batch)["fields"].to_pylist()
+
+    assert json.loads(told[0]) == fields | {"request": {"password": MASK, "user": "bob"}, "told": [f"secret={MASK}"]}
+    assert told[1:] == [None, "{}"]
 
 
 def test_nothing_of_a_file_shows_its_credentials(tmp_path: Path) -> None:
