@@ -13,16 +13,20 @@ import re
 import stat
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from parsers import places as stores
 from parsers.archives import DamagedArchiveError, NoBundleError, archive_of, entries, open_entry
 from parsers.formats import FileFormat, tell_format
-from parsers.streams import Stream, compression_of, open_stream, read_up_to, stream_of
+from parsers.streams import PlainStream, Stream, compression_of, open_stream, read_up_to, stream_of
 
 IDENTITY_BYTES = 4096
+COPY, UNREADABLE = "the same content stands in", "cannot be read"
+"""How the reasons begin of files whose content another one has, and of such that may be read at another time."""
 # How much of a file is looked at, step by step, until it shows what it is.
 _SAMPLE_STEPS = (1 << 16, 1 << 20, 1 << 24)
 _SPOOL_BLOCK = 1 << 20
@@ -38,7 +42,9 @@ _ROTATED = re.compile(r"(?:[.-][\dT_:.-]+|\.(?:gz|bz2|xz|zst|old|bak|log))+")
 class SourceFile:
     """A file to read. `path` opens it, `name` is printable, `relative` is what globs are held against.
 
-    A file of an archive has the path of the archive; `start` is its place there (see `parsers.archives.Entry`).
+    A file of an archive has the path of the archive; `start` is its place there (see `parsers.archives.Entry`). `size_bytes` is how
+    much of the file there was when it was found: what has come since is for the next run, since the identity of a short file,
+    and what an earlier run knows of it, are told from just so much.
     """
 
     path: str
@@ -54,7 +60,7 @@ class SourceFile:
 
     def open(self) -> Stream:
         if self.archive is None:
-            return open_stream(self.path, self.compression)
+            return open_stream(self.path, self.compression, self.size_bytes)
         return stream_of(open_entry(self.path, self.archive, self.start, self.size_bytes), self.compression)
 
     @property
@@ -62,15 +68,23 @@ class SourceFile:
         """Whether `path` holds the content as it is, so that any place of it can be read."""
         return self.archive is None and self.compression is None
 
+    def is_as_found(self, stream: Stream) -> bool:
+        """Whether the file that is open still begins as when it was found: another one may have its name by now, or it may have been
+        emptied. Archives are not asked. Raises OSError."""
+        if isinstance(stream, PlainStream) and self.archive is None:
+            return _identity(stream.head(IDENTITY_BYTES)) == self.file_id
+        return self.archive is not None or _identity(head_of(self)) == self.file_id
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is not read. `named` on the command line means rejected."""
+    """A file that is not read. `named` on the command line means rejected. `copy_of` is the name of the file that has its content."""
 
     name: str
     reason: str
     named: bool
     size_bytes: int = 0
+    copy_of: str | None = None
 
 
 @dataclass(slots=True)
@@ -201,7 +215,7 @@ def _take(candidate: _Candidate, found: Discovery, seen: set[object]) -> None:
         named = candidate.named or any(source.path == candidate.path for source in found.files)
         found.skipped.append(Skipped(candidate.name, str(problem), named, size))
     except OSError as problem:
-        found.skipped.append(Skipped(candidate.name, f"cannot be read: {problem.strerror or problem}", candidate.named, size))
+        found.skipped.append(Skipped(candidate.name, f"{UNREADABLE}: {problem.strerror or problem}", candidate.named, size))
 
 
 class _SameFileError(Exception):
@@ -235,14 +249,16 @@ def _look_into(candidate: _Candidate, path: str, size: int, found: Discovery) ->
     if archive:
         _look_into_archive(candidate, path, archive, found)
         return
-    identity, told = _look(open_stream(path, compression))
+    identity, told = _look(open_stream(path, compression, size))
     found.files.append(SourceFile(path, candidate.name, candidate.relative, candidate.named, compression, size, identity, told))
 
 
 def _look_into_archive(candidate: _Candidate, path: str, archive: str, found: Discovery) -> None:
+    named: Counter[str] = Counter()
     for entry, opener in entries(path, archive):
         inner = printable(entry.name.removeprefix("./").lstrip("/"))
-        name = f"{candidate.name}/{inner}"
+        named[inner] += 1
+        name = f"{candidate.name}/{inner}" + (f"#{named[inner]}" if named[inner] > 1 else "")  # as `tar -r` appends what has grown
         try:
             with opener() as file:
                 compression = compression_of(file.peek(_HEAD_BYTES)[:_HEAD_BYTES])  # type: ignore[attr-defined]
@@ -278,9 +294,22 @@ def _look(stream: Stream) -> tuple[str, FileFormat]:
             raise NotALogError(stream.problem)
         if isinstance(told, str):
             raise NotALogError({"no header": "not a log: no line is in a known layout"}.get(told, told))
-        return hashlib.sha256(identity).hexdigest()[:32], told
+        return _identity(identity), told
     finally:
         stream.close()
+
+
+def head_of(source: SourceFile) -> bytes:
+    """What the identity of a file is made of, as it is now. Raises OSError."""
+    stream = source.open()
+    try:
+        return read_up_to(stream, IDENTITY_BYTES)
+    finally:
+        stream.close()
+
+
+def _identity(head: bytes) -> str:
+    return hashlib.sha256(head).hexdigest()[:32]
 
 
 def _drop_copies(found: Discovery) -> None:
@@ -291,9 +320,9 @@ def _drop_copies(found: Discovery) -> None:
     dropped: dict[str, str] = {}
     for group in by_identity.values():
         kept: list[tuple[SourceFile, int]] = []
-        for source in group:
-            length = content_length(source) if len(group) > 1 else 0
-            kept.append((source, length))
+        for source in group if len(group) > 1 else ():
+            with suppress(OSError):  # it may be gone by now, which its reader will say
+                kept.append((source, content_length(source)))
         kept.sort(key=lambda item: -item[1])
         for place, (source, length) in enumerate(kept):
             for other, _ in kept[:place]:
@@ -302,7 +331,7 @@ def _drop_copies(found: Discovery) -> None:
                     break
     dropped |= _short_copies([source for source in found.files if source.name not in dropped])
     found.skipped += [
-        Skipped(source.name, f"the same content stands in {dropped[source.name]}", named=False, size_bytes=source.size_bytes)
+        Skipped(source.name, f"{COPY} {dropped[source.name]}", named=False, size_bytes=source.size_bytes, copy_of=dropped[source.name])
         for source in found.files
         if source.name in dropped
     ]
@@ -315,12 +344,9 @@ def _short_copies(sources: Sequence[SourceFile]) -> dict[str, str]:
         return {}
     heads: dict[bytes, list[tuple[bytes, str]]] = {}
     for source in sources:
-        stream = source.open()
-        try:
-            head = read_up_to(stream, IDENTITY_BYTES)
-        finally:
-            stream.close()
-        heads.setdefault(head[:_TELLING_BYTES], []).append((head, source.name))
+        with suppress(OSError):
+            head = head_of(source)
+            heads.setdefault(head[:_TELLING_BYTES], []).append((head, source.name))
     found = {}
     for alike in heads.values():
         for head, name in alike:
@@ -345,6 +371,13 @@ def _blocks(source: SourceFile) -> Iterator[bytes]:
 
 
 def _begins_with(longer: SourceFile, shorter: SourceFile, length: int) -> bool:
+    try:
+        return _agree(longer, shorter, length)
+    except OSError:
+        return False
+
+
+def _agree(longer: SourceFile, shorter: SourceFile, length: int) -> bool:
     left = length
     for one, two in zip(_blocks(longer), _blocks(shorter), strict=False):
         size = min(len(two), left)

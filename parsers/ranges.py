@@ -82,18 +82,26 @@ def cut(source: SourceFile, share_bytes: int) -> list[Range]:
 
 
 def _lines_before(source: SourceFile, starts: Sequence[int]) -> list[int] | None:
-    """For each start the number of the line that holds the byte before it; None when the file holds zero bytes."""
+    """For each start the number of the line that holds the byte before it; None when the file holds zero bytes, or can't be read
+    any more, which its reader will say."""
+    try:
+        with open_file(source.path) as file:
+            return _lines_at(file, starts)
+    except OSError:
+        return None
+
+
+def _lines_at(file: BinaryIO, starts: Sequence[int]) -> list[int] | None:
     found: list[int] = []
     count = 0
-    with open_file(source.path) as file:
-        before = 0
-        for start in starts:
-            for block in _blocks(file, before, start - 1):
-                if b"\x00" in block:
-                    return None
-                count += block.count(b"\n")
-            before = start - 1
-            found.append(count + 1)
+    before = 0
+    for start in starts:
+        for block in _blocks(file, before, start - 1):
+            if b"\x00" in block:
+                return None
+            count += block.count(b"\n")
+        before = start - 1
+        found.append(count + 1)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 
 from parsers.arrow import integers_of, known_of, numbers
-from parsers.files import Discovery, SourceFile, discover, read_places
+from parsers.files import COPY, UNREADABLE, Discovery, Skipped, SourceFile, discover, read_places
 from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.kernel import MAX_RECORD_BYTES, ChunkContext, OpenRecord, ParsedChunk, parse_chunk
 from parsers.redacted_records import redacted
@@ -31,6 +31,8 @@ __all__ = ["Discovery", "FileReader", "FileReport", "ReadOptions", "SourceFile",
 CHUNK_BYTES = FOLD_BLOCK_BYTES
 # Read beyond the chunk, so that the record at its end is mostly whole and no block is read twice.
 _LOOKAHEAD_BYTES = 1 << 16
+CHANGED = "it changed while it was read"
+"""Reason of a report on a file that is not what was found: its records are of no use."""
 _NEVER = -(1 << 62)
 _TELLING = frozenset({"KafkaVersion", "ClientStarted", "ClusterId"})
 
@@ -70,8 +72,15 @@ def find_files(paths: Sequence[str], options: ReadOptions | None = None) -> Disc
     if options.redaction is not None:
         path = options.redaction.path
         found.files = [replace(source, name=path(source.name)) for source in found.files]
-        found.skipped = [replace(skip, name=path(skip.name)) for skip in found.skipped]
+        found.skipped = [_hidden(skip, path) for skip in found.skipped]
     return found
+
+
+def _hidden(skip: Skipped, path: Callable[[str], str]) -> Skipped:
+    if skip.copy_of is None:
+        return replace(skip, name=path(skip.name))
+    original = path(skip.copy_of)
+    return replace(skip, name=path(skip.name), copy_of=original, reason=f"{COPY} {original}")
 
 
 def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:
@@ -149,20 +158,31 @@ class FileReader:
         try:
             stream = self._source.open()
         except OSError as problem:
-            report.status, report.reason = "rejected", f"cannot be read: {problem.strerror or problem}"
+            report.status, report.reason = "rejected", f"{UNREADABLE}: {problem.strerror or problem}"
             return
         try:
-            if not stream.skip(self._context.byte_offset):
-                report.status, report.reason = "truncated", "the file is shorter than when it was found"
+            if not self._source.is_as_found(stream) or not stream.skip(self._context.byte_offset):
+                report.status, report.reason = "truncated", CHANGED
                 return
             yield from self._chunks(stream)
             start, stop = self._range
             report.bytes_read = (stream.position if stop is None else min(stop, stream.position)) - (start or 0)
             if stream.problem:
                 report.status, report.reason = "truncated", f"{stream.problem} after byte {stream.position}"
+            elif self._has_changed(stream):
+                report.status, report.reason = "truncated", CHANGED
+        except OSError as problem:
+            report.status, report.reason = "rejected", f"{UNREADABLE}: {problem.strerror or problem}"
         finally:
             stream.close()
             self._conclude()
+
+    def _has_changed(self, stream: Stream) -> bool:
+        """Whether a plain file was emptied meanwhile."""
+        source, stop = self._source, self._range[1]
+        if not source.plain:
+            return False
+        return stream.position < (source.size_bytes if stop is None else min(stop, source.size_bytes)) or not source.is_as_found(stream)
 
     def _chunks(self, stream: Stream) -> Iterator[ParsedChunk]:
         context, rest = self._context, b""

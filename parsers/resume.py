@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from parsers.files import IDENTITY_BYTES, SourceFile
+from parsers.files import IDENTITY_BYTES, SourceFile, head_of
 from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.places import open_file, read_at
 from parsers.streams import read_up_to
@@ -39,12 +39,16 @@ def is_resumable(source: SourceFile) -> bool:
 
 
 def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD_BLOCK_BYTES) -> Start | None:
-    """The last multiple of a block behind `start`, with its line; None where there is none or zero bytes lie before it."""
+    """The last multiple of a block behind `start`, with its line; None where there is none, or zero bytes lie before it, or the file
+    can't be read any more, which its reader will say."""
     begin = start or Start(0, 1)
     end = source.size_bytes // block_bytes * block_bytes
     if end <= begin.offset or not is_resumable(source):
         return None
-    lines = _lines_between(source.path, max(0, begin.offset - 1), end - 1)
+    try:
+        lines = _lines_between(source.path, max(0, begin.offset - 1), end - 1)
+    except OSError:
+        return None
     return None if lines is None else Start(end, begin.line + lines)
 
 
@@ -67,8 +71,14 @@ def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = (
     if not places:
         return []
     told = dict(known)
-    with open_file(source.path) as file:
-        return [(at, told[at] if at in told and at != length else _hash(_before(file, at))) for at in places]
+    try:
+        with open_file(source.path) as file:
+            # The file that was read may have another name by now.
+            if _hash(_before(file, IDENTITY_BYTES)) == source.file_id:
+                return [(at, told[at] if at in told and at != length else _hash(_before(file, at))) for at in places]
+    except OSError:
+        pass
+    return list(known)
 
 
 def checkpoint_parts(source: SourceFile, length: int) -> list[tuple[int, int]]:
@@ -101,11 +111,7 @@ def begins_as(source: SourceFile, length: int, known: Sequence[Checkpoint]) -> b
 
 def head_hashes(source: SourceFile, lengths: Sequence[int]) -> Iterator[tuple[int, str]]:
     """Identity that the content would have if it ended after each of `lengths`, which are shorter than an identity's bytes."""
-    stream = source.open()
-    try:
-        head = read_up_to(stream, IDENTITY_BYTES)
-    finally:
-        stream.close()
+    head = head_of(source)
     for length in lengths:
         if length <= len(head):
             yield length, _hash(head[:length])

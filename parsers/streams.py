@@ -22,6 +22,8 @@ MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"PK\x03\x04", "zip"),
 )
+READ_ERROR = "read error"
+"""How a `problem` begins that lies with the store, or with the archive around a file: the same file may be read at another time."""
 _READ = 1 << 16
 # A few bytes of zstd can stand for 128 KiB, so little is handed over at a time.
 _READ_ZSTD = 1 << 12
@@ -61,18 +63,23 @@ class _Decoder(Protocol):
 
 
 class PlainStream:
-    """A file as it is."""
+    """A file as it is, up to byte `end`, as if it ended there."""
 
-    def __init__(self, file: io.RawIOBase | BinaryIO) -> None:
+    def __init__(self, file: io.RawIOBase | BinaryIO, end: int | None = None) -> None:
         self._file = file
+        # One read at a time: where a later one fails, what the earlier ones gave would be lost.
+        self._fill: Callable[[memoryview], int | None] = getattr(file, "readinto1", None) or file.readinto  # type: ignore[union-attr]
+        self._end = end
         self.position = 0
         self.problem: str | None = None
 
     def readinto(self, target: memoryview) -> int:
+        if self._end is not None:
+            target = target[: max(0, self._end - self.position)]
         try:
-            got = self._file.readinto(target)  # type: ignore[union-attr]
+            got = self._fill(target)
         except OSError as problem:
-            self.problem = f"read error at byte {self.position}: {problem.strerror or problem}"
+            self.problem = f"{READ_ERROR} at byte {self.position}: {problem.strerror or problem}"
             return 0
         self.position += got or 0
         return got or 0
@@ -82,9 +89,19 @@ class PlainStream:
         if not self._file.seekable():
             return _read_over(self, count)
         end = self._file.seek(0, io.SEEK_END)
+        if self._end is not None:
+            end = min(end, self._end)
         wanted = self.position + count
         self.position = self._file.seek(min(wanted, end))
         return end >= wanted
+
+    def head(self, size: int) -> bytes:
+        """The first bytes of a file in which any place can be read, as they are by now. Raises OSError."""
+        self._file.seek(0)
+        try:
+            return self._file.read(size if self._end is None else min(size, self._end)) or b""
+        finally:
+            self._file.seek(self.position)
 
     def close(self) -> None:
         self._file.close()
@@ -156,10 +173,11 @@ _DECODERS: dict[str, Callable[[], _Decoder]] = {
 
 
 class CompressedStream:
-    """A compressed file of one or more members."""
+    """A compressed file of one or more members, up to byte `end` of it, as if it ended there."""
 
-    def __init__(self, file: BinaryIO, compression: str) -> None:
+    def __init__(self, file: BinaryIO, compression: str, end: int | None = None) -> None:
         self._file = file
+        self._left = end
         self._make = _DECODERS[compression]
         self._read_size = _READ_ZSTD if compression == "zstd" else _READ
         self._compression = compression
@@ -213,10 +231,13 @@ class CompressedStream:
 
     def _read(self) -> bytes:
         try:
-            return self._file.read(self._read_size)
+            block = self._file.read(self._read_size if self._left is None else min(self._read_size, self._left))
         except OSError as problem:
-            self._stop(f"read error: {problem.strerror or problem}")
+            self._stop(f"{READ_ERROR}: {problem.strerror or problem}")
             return b""
+        if self._left is not None:
+            self._left -= len(block)
+        return block
 
     def _next_member(self, rest: bytes) -> None:
         self._members += 1
@@ -252,14 +273,14 @@ class CompressedStream:
         self._file.close()
 
 
-def open_stream(path: str, compression: str | None) -> Stream:
-    """Open a file for reading forward. Raises OSError when it cannot be opened."""
-    return stream_of(open_file(path, buffering=-1 if compression else 0), compression)
+def open_stream(path: str, compression: str | None, end: int | None = None) -> Stream:
+    """Open a file for reading forward, up to byte `end` of it. Raises OSError when it cannot be opened."""
+    return stream_of(open_file(path, buffering=-1 if compression else 0), compression, end)
 
 
-def stream_of(file: io.RawIOBase | BinaryIO, compression: str | None) -> Stream:
+def stream_of(file: io.RawIOBase | BinaryIO, compression: str | None, end: int | None = None) -> Stream:
     """An open file as a stream, which closes it."""
-    return PlainStream(file) if compression is None else CompressedStream(cast("BinaryIO", file), compression)
+    return PlainStream(file, end) if compression is None else CompressedStream(cast("BinaryIO", file), compression, end)
 
 
 def read_up_to(stream: Stream, size: int) -> bytes:

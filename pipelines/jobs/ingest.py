@@ -25,6 +25,7 @@ from pipelines.clusters import ClusterNames
 from pipelines.differences import Watch
 from pipelines.jobs.files import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ledger import Plan
+from pipelines.jobs.reading import Reading, Sources, read
 from pipelines.jobs.states import FILE, State, file_report, file_state, parse_states, state_rows
 from pipelines.schemas import without_run
 from pipelines.scopes import Scope
@@ -33,7 +34,7 @@ from pipelines.tables import Change, Stamp, Warehouse
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
 from pipelines.transforms.kept import Kept, kept_rows
-from pipelines.transforms.parsed import Records, parsed, reports
+from pipelines.transforms.parsed import Records, parsed
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
 
@@ -81,6 +82,8 @@ class Ingested:
     changes: dict[str, Change] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
     ledger: set[str] = field(default_factory=set)
+    missed: dict[str, str] = field(default_factory=dict)
+    """Files that could not be read as they were found -> why."""
 
 
 def ingest(
@@ -97,36 +100,49 @@ def ingest(
     """Bring bronze and silver up to date with the files found; `forget` what is read no more, or what of that is older than `oldest`."""
     stored = stored_files(warehouse.rows("log_files"))
     states = parse_states(warehouse.rows("state_snapshots", scopes.equals("kind", FILE)).to_pylist(), FILE)
-    todo = plan_of(stored, states, found, options, rebuild=rebuild, oldest=oldest)
-    if forget:
-        todo.renamed.clear()
-        todo.gone |= stored.keys() - {source.name for source, _ in todo.read}
-    records = parsed(warehouse.spark, todo.read, options, block_bytes, few=bytes_of(todo.read) <= FEW_BYTES) if todo.read else None
+
+    def plan(files: Discovery) -> Plan:
+        todo = plan_of(stored, states, files, options, rebuild=rebuild, oldest=oldest)
+        if forget:
+            todo.renamed.clear()
+            todo.gone |= stored.keys() - {source.name for source, _ in todo.read}
+        return todo
+
+    def parse(sources: Sources) -> Records:
+        return parsed(warehouse.spark, sources, options, block_bytes, few=bytes_of(sources) <= FEW_BYTES)
+
+    reading = read(found, plan, parse)
     try:
-        work = _Ingest(warehouse, found, options, stamp, block_bytes, stored, states, todo, records)
-        done = work.do()
+        done = _Ingest(warehouse, reading, options, stamp, block_bytes, stored, states).do()
+        done.missed = reading.missed
         if forget:
             done.touched.whole |= {row["cluster"] for row in stored.values()}
         return done
     finally:
-        if records is not None:
-            records.release()
+        if reading.records is not None:
+            reading.records.release()
 
 
 @dataclass(slots=True)
 class _Ingest:
     warehouse: Warehouse
-    found: Discovery
+    reading: Reading[Records]
     options: ReadOptions
     stamp: Stamp
     block_bytes: int
     stored: dict[str, FileRow]
     states: dict[str, State]
-    todo: Plan
-    records: Records | None
     files: dict[str, FileRow] = field(default_factory=dict)
     names: ClusterNames = field(default_factory=ClusterNames)
     done: Ingested = field(default_factory=Ingested)
+
+    @property
+    def found(self) -> Discovery:
+        return self.reading.found
+
+    @property
+    def todo(self) -> Plan:
+        return self.reading.todo
 
     def do(self) -> Ingested:
         done, todo = self.done, self.todo
@@ -154,14 +170,11 @@ class _Ingest:
                 states.pop(source.name, None)
         former = {new: old for old, new in todo.renamed.items()}
         before = {source.name: self.states.get(former.get(source.name, source.name)) for source, _ in todo.read}
-        parts = reports(self.records) if self.records is not None else {}
+        parts = self.reading.parts
         rows: dict[str, FileRow] = {}
         for source, start in todo.read:
             own = parts[source.name]
-            row = log_file_row(whole_report(file_report(before[source.name], start, own)), source, self.options)
-            if source.plain and row["status"] == "ok":  # it may have grown since it was found
-                row["size_bytes"] = max(row["size_bytes"], row["bytes_read"])
-            rows[source.name] = row
+            rows[source.name] = log_file_row(whole_report(file_report(before[source.name], start, own)), source, self.options)
         ahead({source.path: checkpoint_parts(source, rows[source.name]["bytes_read"]) for source, _ in todo.read})
         for source, start in todo.read:
             state = file_state(source, before[source.name], start, parts[source.name], rows[source.name]["bytes_read"])
@@ -186,7 +199,7 @@ class _Ingest:
         return files
 
     def _replace_records(self, places: _Places) -> None:
-        records, warehouse = self.records, self.warehouse
+        records, warehouse = self.reading.records, self.warehouse
         counts = _known_counts(records, places)
         few = records is not None and records.few and not places.kept
         events = unknown = refused = None
@@ -288,13 +301,17 @@ class _Places:
                 self.other_clusters |= {row["cluster"], files[new]["cluster"]}
                 if new == path and path not in read:
                     self._keep(stored, path, path)
-            elif row["node"] != files[new]["node"] and (new not in read or new in self.starts):
+            elif row["node"] != files[new]["node"]:
                 self.other_clusters.add(row["cluster"])
         paths = self._files | self.tails.keys()
         self.clusters = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in paths}
 
     def _keep(self, stored: Mapping[str, FileRow], old: str, new: str, upto: int | None = None) -> None:
-        self.kept.append(Kept(old, stored[old]["file_id"], new, upto))
+        content = stored[old]["file_id"]
+        self.kept.append(Kept(old, content, new, upto))
+        # A run that was killed may have renamed the rows already, unless they are of other content that begins alike.
+        if stored.get(new, {}).get("file_id") != content:
+            self.kept.append(Kept(new, content, new, upto))
         self._files |= {old, new}
 
     @property

@@ -8,22 +8,24 @@ file has taken the name keeps its rows under a name of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 from parsers import places
-from parsers.files import IDENTITY_BYTES, Skipped, content_length
+from parsers.files import IDENTITY_BYTES, UNREADABLE, Skipped, content_length
 from parsers.reader import SourceFile
 from parsers.resume import Checkpoint, Start, begins_as, head_hashes
+from parsers.streams import READ_ERROR
 
-_COPY = "the same content stands in"
 _LITTLE_BYTES = 16 << 20
-_UNREADABLE = "cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """What an earlier run wrote down of content that it has read. `start` is where reading can go on."""
+    """What an earlier run wrote down of content that it has read. `start` is where reading can go on; `cut` says that reading ended
+    early by an error of the store, or of the archive around the file, which may have gone by now."""
 
     path: str
     file_id: str
@@ -32,6 +34,7 @@ class KnownFile:
     options_id: str | None
     start: Start | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
+    cut: bool = False
 
 
 @dataclass(slots=True)
@@ -76,7 +79,7 @@ def plan(
         else:
             _decide(result, source, *match, options_id(source), matching, rebuild=rebuild)
     for skip in skipped:
-        if skip.reason.startswith(_UNREADABLE) and skip.name in matching.by_path and skip.name not in matching.taken:
+        if skip.reason.startswith(UNREADABLE) and skip.name in matching.by_path and skip.name not in matching.taken:
             result.unread.add(skip.name)
     _make_room(result, matching, skipped)
     return result
@@ -108,26 +111,28 @@ def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matchi
     if path != source.name and length == file.bytes_read and not matching.still_there(file):
         result.renamed[path] = path = source.name
     elif path != source.name and path in matching.here:
-        result.renamed[path] = path = _aside(file)
+        result.renamed[path] = path = _aside(result, file, matching)
     if path == source.name and length == file.bytes_read and source.size_bytes != file.size_bytes:
         result.sizes[path] = source.size_bytes
     return path
 
 
-def _aside(file: KnownFile) -> str:
-    """A name for content whose own name another file has."""
-    return f"{file.path}@{file.file_id[:12]}"
+def _aside(result: Plan, file: KnownFile, matching: _Matching) -> str:
+    """A name for content whose own name another file has. Files that begin alike may have had it before."""
+    names = (f"{file.path}@{file.file_id[:12]}{more}" for more in chain([""], (f"-{number}" for number in count(2))))
+    taken = matching.by_path.keys() | set(result.renamed.values())
+    return next(name for name in names if name not in taken)
 
 
 def _make_room(result: Plan, matching: _Matching, skipped: Sequence[Skipped]) -> None:
     """Known content whose name another file has now, and that was not found again, gets a name of its own."""
-    copies = {skip.name for skip in skipped if skip.reason.startswith(_COPY)}
+    copies = {skip.name: skip.copy_of for skip in skipped if skip.copy_of is not None}
     for path in sorted(matching.here & matching.by_path.keys() - matching.taken - result.unread):
         file = matching.by_path[path]
-        if path in copies:
+        if path in copies and matching.holds(copies[path], file):
             result.gone.add(path)
         else:
-            result.renamed[path] = _aside(file)
+            result.renamed[path] = _aside(result, file, matching)
 
 
 class _Matching:
@@ -139,6 +144,8 @@ class _Matching:
         self.by_path = {file.path: file for file in known}
         self.here = {source.name for source in found} | {skip.name for skip in skipped}
         self.taken: set[str] = set()
+        self._found = {source.name: source for source in found}
+        self._damaged = tuple(f"{skip.name}/" for skip in skipped)
         self.of: dict[str, tuple[KnownFile, int]] = {}
         self._exists = exists
         self._by_id: dict[str, list[KnownFile]] = {}
@@ -172,11 +179,22 @@ class _Matching:
         """The content can still be met under its path, as far as this input doesn't say otherwise."""
         return file.path not in self.here and self._exists(file.path)
 
+    def holds(self, name: str, file: KnownFile) -> bool:
+        """The source of this name has all of that content."""
+        source = self._found.get(name)
+        with suppress(OSError):
+            length = None if source is None else _length_if_same(file, source)
+            return length is not None and length >= file.bytes_read
+        return False
+
     def _try(self, source: SourceFile, candidates: Iterable[KnownFile]) -> None:
         for file in candidates:
             if file.path in self.taken:
                 continue
-            length = _length_if_same(file, source)
+            try:
+                length = _length_if_same(file, source, again=file.cut and not source.name.startswith(self._damaged))
+            except OSError:  # it is gone by now, or can't be read, which its reader will say
+                return
             if length is not None:
                 self.of[source.name] = (file, length)
                 self.taken.add(file.path)
@@ -189,9 +207,10 @@ class _Matching:
         return sorted(same, key=lambda file: -file.bytes_read)
 
 
-def _length_if_same(file: KnownFile, source: SourceFile) -> int | None:
-    """The length of the source if it begins with the known content or is its beginning, else None."""
-    if (file.path, file.file_id, file.size_bytes) == (source.name, source.file_id, source.size_bytes):
+def _length_if_same(file: KnownFile, source: SourceFile, *, again: bool = False) -> int | None:
+    """The length of the source if it begins with the known content or is its beginning, else None. A file that looks as it did is
+    not asked, unless reading it `again` may give more."""
+    if (file.path, file.file_id, file.size_bytes) == (source.name, source.file_id, source.size_bytes) and not again:
         return file.bytes_read
     if file.bytes_read < IDENTITY_BYTES:
         same = file.file_id == source.file_id or (file.bytes_read, file.file_id) in head_hashes(source, [file.bytes_read])
@@ -210,4 +229,5 @@ def known_files(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Mapping[
 def _known(row: Mapping[str, Any], state: Mapping[str, Any]) -> KnownFile:
     start = Start(state["offset"], state["line"]) if state.get("offset") else None
     places = tuple((at, digest) for at, digest in state.get("checkpoints", ()))
-    return KnownFile(row["path"], row["file_id"], row["size_bytes"] or 0, row["bytes_read"] or 0, row["options_id"], start, places)
+    cut = row["status"] != "ok" and (row["reason"] or "").startswith(READ_ERROR)
+    return KnownFile(row["path"], row["file_id"], row["size_bytes"] or 0, row["bytes_read"] or 0, row["options_id"], start, places, cut)

@@ -333,6 +333,7 @@ class _Job:
                 forget=forget,
                 oldest=_oldest(self.options, self.entry),
             )
+        self.outcome.warnings += [f"{name}: {why}" for name, why in sorted(ingested.missed.items())]
         if forget:
             self.register.scrub(self.entry)
         note_files(self.outcome, ingested.files, self.entry.inputs, ingested.read)

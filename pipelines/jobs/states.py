@@ -58,7 +58,7 @@ def file_state(source: SourceFile, before: State | None, start: Start | None, pa
     last = parts[-1]
     told = [*_settled(before, start), *parts[:-1]]
     # The record before the last part is whole only where another one begins behind it.
-    if last["part_offset"] and told and last["records"]:
+    if last["part_offset"] and told and last["records"] and all(part["status"] == "ok" for part in told):
         # What the file is called and how large it is by now, the part that is read next will say.
         report = join_parts(told) | {"path": "", "size_bytes": last["part_offset"]}
         state = {"offset": last["part_offset"], "line": last["part_line"], "report": report}

@@ -25,8 +25,6 @@ class Kept:
 def kept_rows(rows: DataFrame, kept: Sequence[Kept], position: str, unit: int = 1) -> DataFrame:
     """The rows that stay, with the path that they have from now on. `position` counts in units of `unit` bytes."""
     specs = set(kept)
-    # A run that was killed may have renamed the rows of this table already.
-    specs |= {Kept(each.path, each.file_id, each.path, each.upto) for each in kept}
     table = pa.table(
         {
             "_file": [each.file for each in specs],

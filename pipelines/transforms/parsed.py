@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -109,6 +109,10 @@ def _told(sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptio
     }
 
 
+_FILE_COLUMNS = {"events": "file", "unknown": "file", "rejected": "file", "files": "path"}
+"""Where records of each kind say of which file they are."""
+
+
 class Records:
     """Records of all kinds, read once: held by this process where they are few, else by Spark until they are released."""
 
@@ -116,6 +120,17 @@ class Records:
         self._spark = spark
         self._here = records if isinstance(records, pa.Table) else None
         self._there = None if isinstance(records, pa.Table) else records
+        self._held = self._there
+
+    def leave_out(self, files: Iterable[str]) -> None:
+        """Have none of these files from now on."""
+        named = sorted(files)
+        if self._here is not None:
+            places = pc.coalesce(*(pc.struct_field(self._here[kind], column) for kind, column in _FILE_COLUMNS.items()))
+            self._here = self._here.filter(pc.invert(pc.is_in(places, pa.array(named, pa.string()))))
+        if self._there is not None:
+            place = F.coalesce(*(F.col(f"{kind}.{column}") for kind, column in _FILE_COLUMNS.items()))
+            self._there = self._there.where(~place.isin(named))
 
     @property
     def few(self) -> bool:
@@ -136,10 +151,19 @@ class Records:
         found = self._there.groupBy("kind").count().collect() if self._there is not None else ()
         return Counter({row["kind"]: row["count"] for row in found})
 
+    def reports(self) -> dict[str, list[dict[str, Any]]]:
+        """What reading has taught of each file: rows of its parts in order, by path, with times in microseconds."""
+        table = self.arrow("files")
+        times = {name: micros(table[name]) for name in ("first_at", "last_at")}
+        found: dict[str, list[dict[str, Any]]] = {}
+        for place, row in enumerate(table.to_pylist()):
+            found.setdefault(row["path"], []).append(row | {name: values[place] for name, values in times.items()})
+        return {path: sorted(parts, key=lambda part: part["part_offset"]) for path, parts in found.items()}
+
     def release(self) -> None:
         """Let Spark forget them."""
-        if self._there is not None:
-            self._there.unpersist()
+        if self._held is not None:
+            self._held.unpersist()
 
 
 def _of_kind(records: DataFrame, kind: str) -> DataFrame:
@@ -150,13 +174,3 @@ def tagged_rows(rows: pa.Table, name: str, tag: str) -> pa.Table:
     """Rows that carry this name in the column `tag`, and are told in the column of that name."""
     mine = rows.filter(pc.field(tag) == name)
     return pa.Table.from_struct_array(mine[name].combine_chunks())
-
-
-def reports(records: Records) -> dict[str, list[dict[str, Any]]]:
-    """What reading has taught of each file: rows of its parts in order, by path, with times in microseconds."""
-    table = records.arrow("files")
-    times = {name: micros(table[name]) for name in ("first_at", "last_at")}
-    found: dict[str, list[dict[str, Any]]] = {}
-    for place, row in enumerate(table.to_pylist()):
-        found.setdefault(row["path"], []).append(row | {name: values[place] for name, values in times.items()})
-    return {path: sorted(parts, key=lambda part: part["part_offset"]) for path, parts in found.items()}

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from parsers.datasource import PARTITION_BYTES, BrokerLogs
-from parsers.files import SourceFile
+from parsers.files import IDENTITY_BYTES, SourceFile
 from parsers.kernel import MAX_RECORD_BYTES
 from parsers.layouts import begins_record
 from parsers.ranges import Range
@@ -103,17 +103,20 @@ def _parts(source: SourceFile, rows: Sequence[Mapping[str, Any]]) -> list[Part]:
         return []
     found = []
     base, before = 0, 0
-    for number, (row, start) in enumerate(zip(rows, starts, strict=True)):
+    # What has come since the file was found is for the next run.
+    wanted = [start for start in starts if start < source.size_bytes]
+    for number, (row, start) in enumerate(zip(rows, wanted, strict=False)):
         around: list[tuple[int, bytes]] = []
         line = 1
         if number:
+            around.append((0, rows[0]["head"][:IDENTITY_BYTES]))  # the kernel looks whether it is still the same file
             tail = rows[number - 1]["tail"]
             around.append((base - len(tail) - 1, b"\n" + tail))
             # The last line before may begin just where the part does: then it is the part's first.
             line = before - (1 if base - len(tail) == start else 0)
         if number + 1 < len(rows):
             around.append((base + row["size"], rows[number + 1]["head"]))
-        stop = None if number + 1 == len(rows) else start + STEP_BYTES
+        stop = None if number + 1 == len(wanted) else start + STEP_BYTES
         found.append(Part(Range(source, start, stop, line), base, tuple(around)))
         base, before = base + row["size"], before + row["lines"]
     return found

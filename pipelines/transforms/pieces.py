@@ -174,7 +174,7 @@ def _refused(sources: Iterable[SourceFile], options: ReadOptions, problem: str) 
     """Reports on files that can't be read as they are."""
     reports = [FileReader(source, options).report for source in sources]
     for report in reports:
-        report.status, report.reason = "rejected", f"cannot be read: {problem}"
+        report.status, report.reason = "rejected", f"not read: {problem}"
     yield tagged("files", pa.RecordBatch.from_pylist([report_row(report) for report in reports], schema=FILE_REPORT_SCHEMA))
 
 

@@ -131,6 +131,35 @@ def test_only_groups_with_new_records_are_replayed_and_a_rebuild_finds_the_same(
     assert rebuilt_otherwise(site) == set()
 
 
+@pytest.mark.parametrize("much", [True, False], ids=["read by Spark", "read by the driver"])
+def test_a_log_that_rotates_while_a_run_begins_is_left_to_the_next_one(
+    published: Site, halfway: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch, much: bool
+) -> None:
+    site = copied(halfway)
+    log = site.logs / "broker-1" / "server.log"
+    shutil.copy(published.logs / "broker-1" / "server.log", log)
+    known = log.read_text(encoding="utf-8").splitlines()[0] + "\n"
+    (site.logs / "broker-1" / "more.log").write_text(known + OTHER_GROUP, encoding="utf-8")
+    real = ingest.parsed
+
+    def rotating(*given: Any, **how: Any) -> Any:
+        monkeypatch.setattr(ingest, "parsed", real)
+        log.rename(log.with_name("server.log.1"))
+        log.write_text(known + OTHER_GROUP.replace("returns-f", "refunds-g") * 20, encoding="utf-8")
+        return real(*given, **{**how, "few": not much})
+
+    monkeypatch.setattr(ingest, "parsed", rotating)
+    outcome = site.run()
+    assert [text for text in outcome.warnings if "it changed while it was read" in text]
+    assert outcome.counts["groups_replayed"] == 1
+    assert {row["group"] for row in site.table("rebalances")} == {"shipping-e", "returns-f"}
+
+    assert site.run().exit_code == 0
+    assert {row["group"] for row in site.table("rebalances")} == {"shipping-e", "returns-f", "refunds-g"}
+    assert len(site.table("events")) == len(published.table("events")) + 3 + 20 * 3
+    assert rebuilt_otherwise(site) == set()
+
+
 def test_gold_reads_the_same_in_spark_delta_rs_and_duckdb(spark: Any, published: Site) -> None:
     for name, table in TABLES.items():
         if table.layer == "gold":

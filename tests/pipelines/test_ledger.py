@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import shutil
-from collections.abc import Callable
+import tarfile
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
-from parsers.reader import FileReader, ReadOptions, find_files
-from parsers.resume import checkpoints, settled_end
-from pipelines.jobs.ledger import KnownFile, plan
+from parsers.reader import Discovery, FileReader, ReadOptions, SourceFile, find_files
+from parsers.reports import report_row
+from parsers.resume import Start, checkpoints, settled_end
+from pipelines.jobs.ledger import KnownFile, Plan, known_files, plan
+from pipelines.jobs.reading import Sources, read
 
 BLOCK = 8192
 LINE = (
@@ -29,6 +34,41 @@ def lines(first: int, count: int, group: str = "orders") -> bytes:
 
 
 @dataclass
+class ReadFile:
+    """What was read of a file from a start on."""
+
+    source: SourceFile
+    start: Start | None
+    settled: Start | None
+    rows: dict[int, tuple[str, int]]
+    report: dict[str, Any]
+
+
+def _read(source: SourceFile, start: Start | None) -> ReadFile:
+    settled = settled_end(source, start, BLOCK)
+    reader = FileReader(source, ReadOptions(), start=start.offset if start else None, line=start.line if start else 1)
+    events = [event for chunk in reader for event in chunk.events.to_pylist()]
+    rows = {event["byte_offset"]: (event["group"], event["generation"]) for event in events}
+    return ReadFile(source, start, settled, rows, report_row(reader.report))
+
+
+@dataclass
+class Read:
+    """What was read of all files."""
+
+    files: list[ReadFile]
+
+    def reports(self) -> dict[str, list[dict[str, Any]]]:
+        return {file.source.name: [file.report] for file in self.files}
+
+    def leave_out(self, files: Iterable[str]) -> None:
+        self.files = [file for file in self.files if file.source.name not in set(files)]
+
+    def release(self) -> None:
+        self.files = []
+
+
+@dataclass
 class Ledger:
     """What a run writes down of files, kept in memory: rows are (group, generation) by path and offset."""
 
@@ -37,9 +77,18 @@ class Ledger:
     rows: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)
     bytes_read: int = 0
 
-    def run(self, *, rebuild: bool = False, options_id: str = "same") -> None:
-        found = find_files([str(self.logs)])
-        todo = plan(self.files.values(), found.files, found.skipped, lambda _: options_id, rebuild=rebuild)
+    def run(self, *, rebuild: bool = False, options_id: str = "same", meanwhile: Callable[[], None] = lambda: None) -> dict[str, str]:
+        """Read what is new; `meanwhile` is called between the finding of files and their reading. Files that were missed -> why."""
+
+        def planned(found: Discovery) -> Plan:
+            return plan(self.files.values(), found.files, found.skipped, lambda _: options_id, rebuild=rebuild)
+
+        def parse(sources: Sources) -> Read:
+            meanwhile()
+            return Read([_read(source, start) for source, start in sources])
+
+        reading = read(find_files([str(self.logs)]), planned, parse)
+        todo = reading.todo
         assert not todo.stale
         files = {}
         for path, file in self.files.items():
@@ -48,21 +97,19 @@ class Ledger:
                 files[name] = replace(file, path=name, size_bytes=todo.sizes.get(name, file.size_bytes))
         rows = {todo.renamed.get(path, path): dict(held) for path, held in self.rows.items() if path not in todo.gone}
         assert len(files) == len(self.files) - len(todo.gone)
-        for source, start in todo.read:
+        for part in reading.records.files if reading.records is not None else ():
+            source, start = part.source, part.start
             kept = {at: row for at, row in rows.get(source.name, {}).items() if start is not None and at < start.offset}
-            settled = settled_end(source, start, BLOCK)
-            reader = FileReader(source, ReadOptions(), start=start.offset if start else None, line=start.line if start else 1)
-            for chunk in reader:
-                for event in chunk.events.to_pylist():
-                    kept[event["byte_offset"]] = (event["group"], event["generation"])
-            self.bytes_read += reader.report.bytes_read
-            rows[source.name] = kept
-            length = (start.offset if start else 0) + reader.report.bytes_read
-            known = KnownFile(
-                source.name, source.file_id, source.size_bytes, length, options_id, settled or start, tuple(checkpoints(source, length))
-            )
-            files[source.name] = known
+            rows[source.name] = kept | part.rows
+            self.bytes_read += part.report["bytes_read"]
+            length = (start.offset if start else 0) + part.report["bytes_read"]
+            told = {"path": source.name, "options_id": options_id, "bytes_read": length}
+            row = {name: part.report[name] for name in ("file_id", "size_bytes", "status", "reason")} | told
+            last = part.settled or start
+            state = {"checkpoints": checkpoints(source, length)} | ({"offset": last.offset, "line": last.line} if last else {})
+            [files[source.name]] = known_files([row], {source.name: state})
         self.files, self.rows = files, rows
+        return reading.missed
 
     def told(self) -> list[tuple[str, int]]:
         return sorted(row for held in self.rows.values() for row in held.values())
@@ -213,6 +260,103 @@ def test_each_record_is_read_once_whatever_the_rotation(tmp_path: Path, style: S
     again = ledger.bytes_read
     ledger.run()
     assert ledger.bytes_read == again, "a second look reads nothing"
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.__name__)
+@pytest.mark.parametrize("before", [200, 15])
+@pytest.mark.parametrize("known", [True, False], ids=["known", "new"])
+def test_each_record_is_read_once_though_files_rotate_while_a_run_begins(tmp_path: Path, style: Style, before: int, known: bool) -> None:
+    """After files were found and before they are read: the run leaves what is not what it found to the next one."""
+    log = tmp_path / "server.log"
+    log.write_bytes(lines(200 - before, before - (5 if known else 0)))
+    ledger = Ledger(tmp_path)
+    if known:
+        ledger.run()
+        append(log, lines(195, 5))
+    rotations = [style]
+    ledger.run(meanwhile=lambda: rotations.pop()(log) if rotations else None)
+    ledger.run()
+    known_records = [("orders", n) for n in range(200 - before, 195 if known else 0)]
+    expected = sorted(("orders", n) for first, end in STYLES[style] for n in range(max(first, 200 - before), end))
+    if style in (taken_away, gzip_before_the_number):  # what is nowhere to be read any more can't be known
+        expected = sorted({*known_records, *(row for row in expected if row[1] >= 300 or style is gzip_before_the_number)})
+    told = [row for row in ledger.told() if style is not grow_within_a_line or row[1] != 299]
+
+    assert told == expected
+    again = ledger.bytes_read
+    assert ledger.run() == {}
+    assert ledger.bytes_read == again, "a third look reads nothing"
+
+
+def test_a_file_that_is_gone_when_it_is_to_be_read_keeps_what_is_known_of_it(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(lines(0, 300))
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    append(log, lines(300, 10))
+    missed = ledger.run(meanwhile=lambda: log.unlink(missing_ok=True))
+
+    assert list(missed) == [str(log)]
+    assert ledger.told() == [("orders", n) for n in range(300)]
+
+
+def test_an_archive_that_was_not_yet_whole_is_read_again(tmp_path: Path) -> None:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as bundle:
+        entry = tarfile.TarInfo("server.log")
+        entry.size = len(lines(0, 5000))
+        bundle.addfile(entry, io.BytesIO(lines(0, 5000)))
+    archive, whole = tmp_path / "bundle.tgz", content.getvalue()
+    archive.write_bytes(whole[: len(whole) // 2])
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    first = ledger.told()
+    assert first == [("orders", n) for n in range(len(first))]
+    assert len(first) > 1000, "what can be read of it is read"
+    read_before = ledger.bytes_read
+    ledger.run()
+    assert ledger.bytes_read == read_before, "nothing has come"
+    archive.write_bytes(whole)
+    ledger.run()
+
+    assert ledger.told() == [("orders", n) for n in range(5000)]
+
+
+def test_an_archive_may_hold_a_file_twice(tmp_path: Path) -> None:
+    """As `tar -r` appends what has grown."""
+    with tarfile.open(tmp_path / "bundle.tar", "w") as bundle:
+        for content in (lines(0, 150), lines(0, 200), lines(500, 100)):
+            entry = tarfile.TarInfo("server.log")
+            entry.size = len(content)
+            bundle.addfile(entry, io.BytesIO(content))
+    ledger = Ledger(tmp_path)
+    ledger.run()
+
+    assert ledger.told() == [("orders", n) for n in [*range(200), *range(500, 600)]]
+
+
+def test_a_copy_of_other_content_takes_nothing_from_what_had_its_name(tmp_path: Path) -> None:
+    """The run falls between copying and truncating, and one old file is kept."""
+    log, old = tmp_path / "server.log", tmp_path / "server.log.1"
+    old.write_bytes(lines(0, 100))
+    log.write_bytes(lines(100, 100))
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    shutil.copy(log, old)
+    ledger.run()
+
+    assert ledger.told() == [("orders", n) for n in range(200)]
+
+
+def test_contents_that_begin_alike_and_lose_their_name_one_after_the_other_are_all_kept(tmp_path: Path) -> None:
+    """As a file that is truncated while a program goes on writing at its place: it begins with zeros."""
+    log = tmp_path / "server.log"
+    ledger = Ledger(tmp_path)
+    for generation in range(4):
+        log.write_bytes(b"\0" * 5000 + b"\n" + lines(generation * 100, 100 - generation))
+        ledger.run()
+
+    assert ledger.told() == [("orders", n) for n in range(400) if n % 100 < 100 - n // 100]
 
 
 def test_late_files_and_the_same_content_in_another_place_are_no_new_records(tmp_path: Path) -> None:

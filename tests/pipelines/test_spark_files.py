@@ -202,7 +202,7 @@ def test_a_byte_order_mark_that_is_lost_is_told(spark: SparkSession, mounted: Pa
     [file] = find_files([MOUNT]).files
     read = parsed(spark, [(file, None)], ReadOptions(), BLOCK, few=False)
     [report] = read.arrow("files").to_pylist()
-    assert (report["status"], report["reason"]) == ("rejected", "cannot be read: begins with a byte order mark, which Spark's reader drops")
+    assert (report["status"], report["reason"]) == ("rejected", "not read: begins with a byte order mark, which Spark's reader drops")
 
 
 def test_the_job_reads_through_spark(mounted: Path, published: Site, halfway: Site, copied: Callable[[Site], Site]) -> None:
