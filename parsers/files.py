@@ -347,12 +347,17 @@ def _short_copies(sources: Sequence[SourceFile]) -> dict[str, str]:
         with suppress(OSError):
             head = head_of(source)
             heads.setdefault(head[:_TELLING_BYTES], []).append((head, source.name))
-    found = {}
+    found: dict[str, str] = {}
     for alike in heads.values():
-        for head, name in alike:
-            longer = [other for more, other in alike if len(more) > len(head) and more.startswith(head)]
-            if len(head) < IDENTITY_BYTES and longer:
-                found[name] = longer[0]
+        alike.sort()
+        # In order, what a head begins stands right behind it.
+        behind: tuple[bytes, str] | None = None
+        for place, (head, name) in reversed(list(enumerate(alike))):
+            following = alike[place + 1] if place + 1 < len(alike) else None
+            if following is not None and following[0] != head:
+                behind = following
+            if len(head) < IDENTITY_BYTES and behind is not None and behind[0].startswith(head):
+                found[name] = found.get(behind[1], behind[1])
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -58,6 +58,18 @@ def _is_in(value: str, words: list[str]) -> str:
 def nothing() -> Scope:
     """No row."""
     return Scope("FALSE", pc.scalar(False))
+
+
+def any_of(scopes: Iterable[Scope]) -> Scope:
+    """Rows that at least one of these means, however many there are: beside each other in SQL and halved for Arrow, since neither
+    bears conditions that lie within each other by the hundred."""
+    each = list(scopes)
+    return Scope(f"({' OR '.join(scope.condition for scope in each)})", _any(each)) if each else nothing()
+
+
+def _any(scopes: Sequence[Scope]) -> pc.Expression:
+    half = len(scopes) // 2
+    return _any(scopes[:half]) | _any(scopes[half:]) if half else scopes[0].arrow
 
 
 def among(name: str, values: Iterable[str]) -> Scope:

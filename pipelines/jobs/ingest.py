@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -208,11 +207,12 @@ class _Ingest:
             unknown = unknown_in_files(records.of_kind("unknown"), self.block_bytes).withColumn("unknown_in_file_id", F.lit(""))
             refused = records.of_kind("rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")})
         in_files = self._rows("unknown_in_files", unknown, places, "stretch", self.block_bytes)
-        rejected = with_cluster(self._rows("rejected_records", refused, places, "byte_offset"), self.names.names)
+        names = {path: name for path, name in self.names.names.items() if path in places.paths}
+        rejected = with_cluster(self._rows("rejected_records", refused, places, "byte_offset"), names)
         frames = {
             "unknown_in_files": with_unknown_id(in_files),
             "rejected_records": rejected_records(rejected.drop("rejected_record_id")),
-            "events": with_cluster(self._rows("events", events, places, "byte_offset"), self.names.names),
+            "events": with_cluster(self._rows("events", events, places, "byte_offset"), names),
         }
         touched = self.done.touched
         if warehouse.is_empty("events"):
@@ -303,8 +303,8 @@ class _Places:
                     self._keep(stored, path, path)
             elif row["node"] != files[new]["node"]:
                 self.other_clusters.add(row["cluster"])
-        paths = self._files | self.tails.keys()
-        self.clusters = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in paths}
+        self.paths = self._files | self.tails.keys()
+        self.clusters = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in self.paths}
 
     def _keep(self, stored: Mapping[str, FileRow], old: str, new: str, upto: int | None = None) -> None:
         content = stored[old]["file_id"]
@@ -331,7 +331,7 @@ class _Places:
             for path, offset in self.tails.items()
             if path not in self._files
         ]
-        return reduce(Scope.__or__, tails, whole)
+        return scopes.any_of([whole, *tails])
 
 
 def _known_counts(records: Records | None, places: _Places) -> dict[str, int]:

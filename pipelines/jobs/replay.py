@@ -336,7 +336,9 @@ class _Replay:
             schema=pa.schema([("file", pa.string()), ("cluster", pa.string()), ("version", pa.string())]),
         )
         known = F.broadcast(few.framed(self.warehouse.spark, named))
-        in_files = self.warehouse.frame("unknown_in_files", among("file", {row["path"] for row in rows}))
+        # Beyond some, the join alone chooses.
+        asked = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
+        in_files = self.warehouse.frame("unknown_in_files", asked)
         unknown = unknown_messages(in_files.join(known, "file")).persist()
         self.held.append(unknown)
         count = unknown.count()

@@ -69,17 +69,17 @@ class Snapshots:
     def later(self, time: str, groups: Mapping[str, set[str]], whole: Iterable[str], names: Callable[[set[str]], Scope]) -> Scope:
         """Rows of these groups, and of all groups of `whole` clusters; where a group goes on from a state, only those whose `time`
         is later than it, or not known. `names` are the rows of some groups."""
-        found, resumed = scopes.nothing(), dict[tuple[str, int], set[str]]()
+        found, resumed = list[Scope](), dict[tuple[str, int], set[str]]()
         for each in self.chosen.values():
             resumed.setdefault((each.cluster, each.upto), set()).add(each.group)
         for (cluster, upto), some in sorted(resumed.items()):
-            found = found | (scopes.equals("cluster", cluster) & names(some) & scopes.is_later(time, upto))
+            found.append(scopes.equals("cluster", cluster) & names(some) & scopes.is_later(time, upto))
         for cluster in sorted(set(whole)):
             own = scopes.equals("cluster", cluster)
-            found = found | (own & ~names(self._resumed(cluster)) if self._resumed(cluster) else own)
+            found.append(own & ~names(self._resumed(cluster)) if self._resumed(cluster) else own)
         for cluster in sorted(groups.keys() - set(whole)):
-            found = found | (scopes.equals("cluster", cluster) & names(groups[cluster] - self._resumed(cluster)))
-        return found
+            found.append(scopes.equals("cluster", cluster) & names(groups[cluster] - self._resumed(cluster)))
+        return scopes.any_of(found)
 
     def _resumed(self, cluster: str) -> set[str]:
         return {group for name, group in self.chosen if name == cluster}

@@ -38,9 +38,10 @@ def parsed(
     A file reports apart on what lies behind its last multiple of `block_bytes`.
     """
     if not few:
-        direct = [each for each in sources if places.server_of(each[0].path) is None]
+        direct, others = list[tuple[SourceFile, Start | None]](), list[tuple[SourceFile, Start | None]]()
+        for each in sources:
+            (direct if places.server_of(each[0].path) is None else others).append(each)
         held = [read_by_spark(spark, direct, options, block_bytes).persist()] if direct else []
-        others = [each for each in sources if each not in direct]
         return Records(spark, reduce(DataFrame.unionAll, held + _read_through_spark(spark, others, options, block_bytes)))
     places.ahead({source.path: [(max(0, start.offset - 1) if start else 0, source.size_bytes)] for source, start in sources})
     reader = BrokerLogs(_told(sources, options, block_bytes)).reader(StructType())

@@ -232,6 +232,8 @@ def test_a_condition_means_the_same_to_spark_and_to_arrow(spark: SparkSession) -
         scopes.is_later("final_at", 10),
         scopes.equals("name", "a") & scopes.is_later("final_at", 10),
         scopes.equals("name", "it's a\\b, $${c}"),
+        scopes.any_of([]),
+        scopes.any_of(scopes.equals("name", "a") & scopes.at_least("place", place) for place in range(5, 1_505)),
     ]
     everything = spark.createDataFrame(rows)
     for condition in conditions:
