@@ -16,6 +16,7 @@ SCHEMA_VERSION = 1
 """Version of the tables and the JSON contract; stored with each table, raised when a column changes its meaning or goes away."""
 
 _SUFFIXES = (".py", ".yaml", ".toml")
+_SHOWN = (*_SUFFIXES, ".j2", ".css", ".js")
 _DIGEST_BYTES = 10
 
 # What turns events into rows beside the models themselves.
@@ -43,17 +44,24 @@ def model_version() -> str:
     return _fingerprint([*_files(resources.files("models")), *((name, stages.joinpath(name)) for name in _STAGES)])
 
 
+@cache
+def pages_version() -> str:
+    """Fingerprint of all that turns rows into pages."""
+    folders = ("dashboards", "conf")
+    return _fingerprint((f"{name}/{path}", file) for name in folders for path, file in _files(resources.files(name), suffixes=_SHOWN))
+
+
 def fingerprint_of(value: object) -> str:
     """Fingerprint of options: equal where their JSON is."""
     return blake2b(json.dumps(value, sort_keys=True, default=str).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def _files(folder: Traversable, prefix: str = "") -> Iterable[tuple[str, Traversable]]:
+def _files(folder: Traversable, prefix: str = "", suffixes: tuple[str, ...] = _SUFFIXES) -> Iterable[tuple[str, Traversable]]:
     for entry in sorted(folder.iterdir(), key=lambda each: each.name):
         name = f"{prefix}{entry.name}"
         if entry.is_dir():
-            yield from _files(entry, f"{name}/")
-        elif entry.name.endswith(_SUFFIXES):
+            yield from _files(entry, f"{name}/", suffixes)
+        elif entry.name.endswith(suffixes):
             yield name, entry
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import CannotWrite
-from pipelines.versions import fingerprint_of
+from pipelines.versions import fingerprint_of, pages_version, product_version
 
 if TYPE_CHECKING:
     from conf.settings import Settings
@@ -22,7 +21,6 @@ INDEX, KNOWN = "index.html", "index.json"
 INCIDENTS_MAX = 200
 """Pages in a folder: the latest incidents that are more than information."""
 
-_MARGIN = int(timedelta(minutes=5).total_seconds() * 1_000_000)
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color-scheme:light dark}"
     "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .6rem;border-bottom:1px solid #8886;vertical-align:top}"
@@ -31,26 +29,54 @@ _STYLE = (
 
 
 def publish_reports(place: str, folder: Path, settings: Settings) -> int:
-    """Bring the folder up to date with the published tables; say how many pages were written."""
+    """Bring the folder up to date with the published tables; say how many pages were written.
+
+    A page is written anew where anything that it shows has changed: rows of any table, how they are shown, or what makes pages.
+    Where neither tables nor settings are other ones than last time, nothing is looked at.
+    """
     from pipelines.cli.warehouse import Warehouse
 
     warehouse = Warehouse(place)
-    wanted = _wanted(warehouse.incidents)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotWrite(f"{folder} can't be made: {error.strerror or error}") from error
-    known = _known(folder)
-    now = {incident.incident_id: fingerprint_of(repr(incident)) for incident in wanted}
-    changed = [each for each in wanted if known.get(each.incident_id) != now[each.incident_id] or not _page(folder, each).is_file()]
-    for incident in changed:
-        _write_page(warehouse, incident, _page(folder, incident), settings)
-    if changed or known != now or not (folder / INDEX).is_file():
-        _write_index(folder, wanted, now)
+    known, made_of = _known(folder), _made_of(warehouse, settings)
+    pages: Mapping[str, str] = known.get("pages", {})
+    written = 0
+    if known.get("made_of") != made_of or not (folder / INDEX).is_file() or not all(_page(folder, each).is_file() for each in pages):
+        same = known.get("made_of", {}).get("shown") == made_of["shown"]
+        pages, written = _brought_up_to_date(warehouse, folder, settings, pages if same else {}, made_of)
     for path in folder.glob("incident-*.html"):
-        if path.stem.removeprefix("incident-") not in now:
+        if path.stem.removeprefix("incident-") not in pages:
             path.unlink(missing_ok=True)
-    return len(changed)
+    return written
+
+
+def _made_of(warehouse: Any, settings: Settings) -> dict[str, Any]:
+    """What all pages rest on: the tables, and how their rows are shown."""
+    from pipelines.cli.excerpts import MADE_OF
+
+    tables = {name: warehouse.versions.get(name) for name in sorted(MADE_OF)}
+    shown = [product_version(), pages_version(), settings.display.time_zone, settings.report.drawn_rebalances_max]
+    return {"warehouse": warehouse.identity, "tables": tables, "shown": [*shown, fingerprint_of(warehouse.options.get("redact"))]}
+
+
+def _brought_up_to_date(
+    warehouse: Any, folder: Path, settings: Settings, known: Mapping[str, str], made_of: Mapping[str, Any]
+) -> tuple[dict[str, str], int]:
+    """Write the pages that are not as they were, and the index; fingerprints of all pages, and how many were written."""
+    from pipelines.cli.excerpts import excerpt_of, fingerprints
+
+    wanted = _wanted(warehouse.incidents)
+    prints = fingerprints(warehouse, list(map(excerpt_of, wanted)))
+    now = {incident.incident_id: each for incident, each in zip(wanted, prints, strict=True)}
+    stay = {key for key, each in now.items() if known.get(key) == each and _page(folder, key).is_file()}
+    changed = [incident for incident in wanted if incident.incident_id not in stay]
+    for incident in changed:
+        _write_page(warehouse, incident, _page(folder, incident.incident_id), settings)
+    _write_index(folder, wanted, {"made_of": made_of, "pages": now})
+    return now, len(changed)
 
 
 def _wanted(incidents: Iterable[Any]) -> list[Any]:
@@ -58,36 +84,34 @@ def _wanted(incidents: Iterable[Any]) -> list[Any]:
     return sorted(telling, key=lambda each: (-(each.started_at or 0), each.incident_id))[:INCIDENTS_MAX]
 
 
-def _page(folder: Path, incident: Any) -> Path:
+def _page(folder: Path, incident_id: str) -> Path:
     """Ids are hashes, so a name holds nothing that a log has said."""
-    return folder / f"incident-{incident.incident_id}.html"
+    return folder / f"incident-{incident_id}.html"
 
 
-def _known(folder: Path) -> dict[str, str]:
+def _known(folder: Path) -> dict[str, Any]:
+    """What was noted of the pages that are there; nothing where it can't be read, or an older version has written it."""
     try:
         found = json.loads((folder / KNOWN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    whole = isinstance(found, dict) and all(isinstance(found.get(name), dict) for name in ("made_of", "pages"))
+    return found if whole else {}
 
 
 def _write_page(warehouse: Any, incident: Any, path: Path, settings: Settings) -> None:
-    from importlib.metadata import version
-
     from dashboards.build import build_answer
     from dashboards.page import report
     from dashboards.units import Clock
+    from pipelines.cli.excerpts import excerpt_of
     from pipelines.cli.files import write_text
-    from pipelines.cli.selection import Selected
 
-    since = None if incident.started_at is None else incident.started_at - _MARGIN
-    until = None if incident.ended_at is None else incident.ended_at + _MARGIN
-    answer = build_answer(Selected(warehouse, incident.groups, since, until), for_page=True)
+    answer = build_answer(excerpt_of(incident).of(warehouse), for_page=True)
     clock, drawn = Clock(settings.display.time_zone), settings.report.drawn_rebalances_max
-    write_text(path, report(answer, clock, title=incident.headline, version=version("groupscope"), drawn_max=drawn))
+    write_text(path, report(answer, clock, title=incident.headline, version=product_version(), drawn_max=drawn))
 
 
-def _write_index(folder: Path, incidents: Iterable[Any], known: Mapping[str, str]) -> None:
+def _write_index(folder: Path, incidents: Iterable[Any], known: Mapping[str, Any]) -> None:
     from pipelines.cli.files import write_text
 
     write_text(folder / INDEX, index_page(incidents))

@@ -1,4 +1,4 @@
-"""Part of an answer: some groups, some stretch of time. Rows are passed over, never copied, and those of tables never made."""
+"""Part of an answer: some groups, some stretch of time, one cluster. Rows are passed over, never copied, and those of tables never made."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.rows import column
-from pipelines.cli.warehouse import Stored
+from pipelines.cli.warehouse import Stored, any_of, text
 from pipelines.cli.when import Moment
 from pipelines.errors import UsageError
 from pipelines.schemas import CONTRACT
 
 # First and last time of a row: columns from which each is taken, the first that is known.
-_TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rebalances": (("started_at", "joined_at", "ended_at"), ("ended_at",)),
     "timeline": (("changed_at",), ("changed_at",)),
     "members": (("first_seen_at",), ("last_seen_at",)),
@@ -29,6 +29,7 @@ _TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ownership": (("started_at",), ("ended_at",)),
     "conditions": (("started_at",), ("ended_at",)),
     "divergences": (("at",), ("at",)),
+    "unknown": (("first_at",), ("last_at",)),
 }
 _OF_FILES = ("unknown", "rejected")
 
@@ -45,21 +46,57 @@ class Filtered:
 
 
 class Selected:
-    """An analysis of which only some rows are seen; attributes are the keys of the JSON contract."""
+    """An analysis of which only some rows are seen; attributes are the keys of the JSON contract.
 
-    def __init__(self, analysis: Any, groups: Iterable[str], since: int | None, until: int | None) -> None:
-        self.inputs = analysis.inputs
+    What files hold beside events is about all of them, unless one cluster is asked for: then it is about its files, as far as
+    they reach into the stretch of time.
+    """
+
+    def __init__(self, analysis: Any, groups: Iterable[str], since: int | None, until: int | None, cluster: str | None = None) -> None:
         wanted = frozenset(groups)
+        self.inputs = analysis.inputs
+        if cluster is not None:
+            self.inputs = {**analysis.inputs, "log_files": files_within(analysis.inputs["log_files"], cluster, since, until)}
         for key in CONTRACT:
             rows: Iterable[Any] = getattr(analysis, key)
-            if (wanted or since is not None or until is not None) and key not in _OF_FILES:
+            if cluster is not None:
+                rows = _of_cluster(rows, cluster)
+            if key == "rejected" and cluster is not None:
+                rows = _of_paths(rows, {column(row, "path") for row in self.inputs["log_files"]})
+            elif (wanted or since is not None or until is not None) and (key not in _OF_FILES or cluster is not None):
                 if isinstance(rows, Stored):
-                    rows = rows.about(wanted, *_TIMES.get(key, ((), ())), since, until)
+                    rows = rows.about(wanted, *TIMES.get(key, ((), ())), since, until)
                 else:
                     rows = Filtered(rows, _test(key, wanted, since, until))
             setattr(self, key, rows)
-        # Told apart by the rebalances that they belong to, which are selected.
-        self.rebalance_members = getattr(analysis, "rebalance_members", ())
+        # Told apart by the rebalances that they belong to, which are selected; of tables no more is read than may be needed.
+        members = getattr(analysis, "rebalance_members", ())
+        if isinstance(members, Stored):
+            members = members.about(wanted, (), (), None, None)
+        self.rebalance_members = members if cluster is None else _of_cluster(members, cluster)
+
+
+def files_within(files: Iterable[Any], cluster: str, since: int | None, until: int | None) -> list[dict[str, Any]]:
+    """The files of a cluster that reach into a stretch of time, with the part of their own time that does; and those without a time."""
+    found = []
+    for row in files:
+        first, last = row["first_at"], row["last_at"]
+        if (row["cluster"] or "") != cluster:
+            continue
+        if first is not None and last is not None:
+            if (since is not None and last < since) or (until is not None and first > until):
+                continue
+            first, last = first if since is None else max(first, since), last if until is None else min(last, until)
+        found.append({**row, "first_at": first, "last_at": last})
+    return found
+
+
+def _of_cluster(rows: Iterable[Any], cluster: str) -> Iterable[Any]:
+    return those(rows, f"cluster = {text(cluster)}", lambda row: column(row, "cluster") == cluster)
+
+
+def _of_paths(rows: Iterable[Any], paths: set[str]) -> Iterable[Any]:
+    return those(rows, any_of("file", sorted(paths)), lambda row: column(row, "file") in paths)
 
 
 def those(rows: Iterable[Any], condition: str, passes: Callable[[Any], bool]) -> Iterable[Any]:
@@ -136,7 +173,7 @@ def _check_groups(analysis: Any, wanted: Iterable[str]) -> None:
 
 
 def _test(key: str, groups: frozenset[str], since: int | None, until: int | None) -> Callable[[Any], bool]:
-    starts, ends = _TIMES.get(key, ((), ()))
+    starts, ends = TIMES.get(key, ((), ()))
 
     def passes(row: Any) -> bool:
         if groups and not _of_groups(key, row, groups):

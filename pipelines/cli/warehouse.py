@@ -5,6 +5,7 @@ Tables are opened at the versions that the last published run wrote down, so a r
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -69,6 +70,10 @@ class Warehouse:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri.rstrip("/") or uri
+        self.identity = ""
+        """Tells it from any other warehouse, also from one that was at the same place."""
+        self.options: dict[str, Any] = {}
+        """What the last published run was told."""
         self.versions = self._published()
         self._opened: dict[str, DeltaTable] = {}
 
@@ -117,11 +122,26 @@ class Warehouse:
         rows: list[dict[str, Any]] = found.from_pydict({name: _in_micros(found[name]) for name in found.column_names}).to_pylist()
         return rows
 
-    def _chosen(self, table: str, where: str) -> str:
+    def ask(self, tables: Mapping[str, str], sql: str) -> list[tuple[Any, ...]]:
+        """What an SQL query gives that knows tables, as published, by their names: of each the rows that meet an SQL condition.
+        Nothing where one of them was not published.
+        """
+        from deltalake import QueryBuilder
+
+        if not tables.keys() <= self.versions.keys():
+            return []
+        builder, known = QueryBuilder(), []
+        for table, where in tables.items():
+            builder.register(f"stored_{table}", self._open(table))
+            known.append(f"{table} as ({self._chosen(table, where, f'stored_{table}')})")
+        found = _plain_table(builder.execute(f"with {', '.join(known)} {sql}").read_all())
+        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    def _chosen(self, table: str, where: str, stored: str = "stored") -> str:
         """The query for rows of a table, which it knows as `stored`, with all its columns; those that an older version had not are null."""
         present = {field.name for field in self._open(table).schema().fields}
         columns = ", ".join(f'"{name}"' if name in present else f'null as "{name}"' for name in TABLES[table].column_names)
-        return f"select {columns} from stored {'where ' + where if where else ''}"  # noqa: S608 - declared names
+        return f"select {columns} from {stored} {'where ' + where if where else ''}"  # noqa: S608 - declared names
 
     def dataset(self, table: str) -> pads.Dataset:
         """A table as it was published, from which a reader takes the columns and rows that it needs; without `run_id`."""
@@ -161,11 +181,12 @@ class Warehouse:
             raise NothingReadable(
                 f"{self.uri} is no warehouse: it has no table of runs ({TABLES['runs'].path}); make one with groupscope run"
             ) from error
-        query = f"select run_number, table_versions from stored where status = '{PUBLISHED}' order by run_number desc limit 1"  # noqa: S608 - a constant
+        query = f"select run_number, table_versions, options from stored where status = '{PUBLISHED}' order by run_number desc limit 1"  # noqa: S608 - a constant
         found = QueryBuilder().register("stored", runs).execute(query).read_all()
         rows = _plain_table(found).to_pylist()
         if not rows:
             raise NothingReadable(f"{self.uri}: no run has been published yet; see why with groupscope run")
+        self.identity, self.options = str(runs.metadata().id), json.loads(rows[0]["options"] or "{}")
         return dict(rows[0]["table_versions"] or ())
 
 

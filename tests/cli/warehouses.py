@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from models.kafka.outages_whatif import broker_rows, placement_rows
 from pipelines.rows import row_values
@@ -50,6 +50,16 @@ def store(analysis: Any, folder: Path) -> Path:
         ],
     )
     return folder
+
+
+def change(folder: Path, table: str, updates: dict[str, str], run: str = "0002") -> None:
+    """Change all rows of a table, each column to an SQL value, as another run that publishes would."""
+    DeltaTable(str(folder / TABLES[table].path)).update(updates={**updates, "run_id": f"'{run}'"})
+    register = DeltaTable(str(folder / TABLES["runs"].path))
+    [last] = sorted(register.to_pyarrow_table().to_pylist(), key=lambda row: -row["run_number"])[:1]
+    versions = {name: DeltaTable(str(folder / TABLES[name].path)).version() for name, _ in last["table_versions"]}
+    entry = {**last, "run_id": run, "run_number": last["run_number"] + 1, "table_versions": list(versions.items())}
+    write_deltalake(register, pa.Table.from_pylist([entry], schema=TABLES["runs"].arrow_schema()), mode="append")
 
 
 def _values(row: Any) -> dict[str, Any]:
