@@ -97,6 +97,10 @@ _COMPILING: Mapping[Work, Mapping[str, str]] = {
 
 _MAX_LOCAL_SHUFFLE_PARTITIONS = 8
 
+# Spark itself has no such statement; Delta says that there is no table, or that its catalog is missing.
+_ASKED = "OPTIMIZE delta.`/groupscope/asks/whether/there/is/delta`"
+_NO_DELTA = ("PARSE_SYNTAX_ERROR", "DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG")
+
 _SETTING = re.compile(r"(?P<key>[^#\s=][^\s=]*)(?:\s*=\s*|\s+)(?P<value>.*)")
 
 
@@ -207,17 +211,17 @@ def has_session() -> bool:
 def get_session(conf: Mapping[str, str] | None = None, work: Work = Work.USUAL) -> SparkSession:
     """The session of this process. A running one is respected: nothing of it is changed.
 
-    Raises NoDelta where a running session lacks Delta's extension.
+    Raises NoDelta where a session that is not ours can't do with Delta tables what we need.
     """
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
+    # Spark Connect and Databricks: what belongs to the server, and to the platform, is theirs.
+    if running is None and any(map(os.environ.get, ("SPARK_REMOTE", "DATABRICKS_RUNTIME_VERSION"))):
+        running = SparkSession.builder.getOrCreate()
     if running is not None:
-        if DELTA_EXTENSION not in (running.conf.get("spark.sql.extensions", "") or ""):
-            raise NoDelta(f"the running Spark session has no Delta: start it with spark.sql.extensions={DELTA_EXTENSION}")
+        _must_have_delta(running)
         return running
-    if os.environ.get("SPARK_REMOTE"):  # Spark Connect: what belongs to the server is the server's
-        return SparkSession.builder.getOrCreate()
     spark_home = _spark_home()
     configured = _configured(conf or {}, spark_home)
     settings = session_settings(conf or {}, configured, spark_home, work)
@@ -228,6 +232,25 @@ def get_session(conf: Mapping[str, str] | None = None, work: Work = Work.USUAL) 
         builder = builder.config(key, value)
     with _jvm_talks_to_stderr():
         return builder.getOrCreate()
+
+
+def _must_have_delta(session: SparkSession) -> None:
+    """Raises NoDelta where a session has none. Settings alone don't tell: a platform has its own Delta, and programs add extensions
+    without naming them. So where they name none, it is asked for what only Delta knows, of a table that is not there.
+    """
+    from pyspark.errors import AnalysisException
+
+    named = {name: session.conf.get(name, "") or "" for name in ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")}
+    if DELTA_EXTENSION in named["spark.sql.extensions"] and named["spark.sql.catalog.spark_catalog"] == DELTA_CATALOG:
+        return
+    try:
+        session.sql(_ASKED).collect()
+    except AnalysisException as error:
+        if (error.getCondition() or "").split(".")[0] in _NO_DELTA:
+            raise NoDelta(
+                "the running Spark session has no Delta: start it with Delta's jar, "
+                f"spark.sql.extensions={DELTA_EXTENSION} and spark.sql.catalog.spark_catalog={DELTA_CATALOG}"
+            ) from error
 
 
 @contextmanager

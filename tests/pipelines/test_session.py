@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from pipelines import session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.conftest import ROOT
 
 
 @pytest.fixture
@@ -103,17 +103,61 @@ def test_a_running_session_is_taken_as_it_is(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
 
 
+_STARTED = """
+import sys
+from pathlib import Path
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+from pipelines import session
+
+told = {"spark.master": "local[1]", "spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
+told |= session.delta_settings({}, Path("nowhere")) | dict(each.split("=", 1) for each in sys.argv[2:])
+context = SparkContext(conf=SparkConf().setAll(told.items()))
+builder = context._jvm.org.apache.spark.sql.classic.SparkSession.builder()
+if sys.argv[1] == "in code":
+    builder = builder.withExtensions(context._jvm.io.delta.sql.DeltaSparkSessionExtension())
+running = SparkSession(context, builder.getOrCreate())
+SparkSession._instantiatedSession = running
+running._jvm.SparkSession.setActiveSession(running._jsparkSession)
+try:
+    print("taken" if session.get_session() is not None else "none")
+except session.NoDelta as error:
+    print(error)
+"""
+
+
 @pytest.mark.spark
-def test_a_running_session_without_delta_is_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("spark")  # whose jars are there, then
+@pytest.mark.parametrize(
+    ("how", "settings", "answer"),
+    [
+        ("in code", [f"spark.sql.catalog.spark_catalog={session.DELTA_CATALOG}"], "taken"),
+        ("by nobody", [], "the running Spark session has no Delta: start it with Delta's jar, spark.sql.extensions="),
+        (
+            "by nobody",
+            [f"spark.sql.extensions={session.DELTA_EXTENSION}"],
+            "the running Spark session has no Delta: start it with Delta's jar",
+        ),
+    ],
+)
+def test_a_running_session_is_asked_whether_it_has_delta(how: str, settings: list[str], answer: str) -> None:
+    command = [sys.executable, "-c", _STARTED, how, *settings]
+    done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False)
+    assert done.stdout.startswith(answer), (done.stdout, done.stderr[-4000:])
+
+
+@pytest.mark.spark
+def test_a_platform_s_own_session_is_taken(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Databricks, whose Delta no setting names, and whose session may be that of another thread."""
     monkeypatch.setattr(session, "DELTA_EXTENSION", "another.Extension")
-    with pytest.raises(session.NoDelta, match="has no Delta"):
-        session.get_session()
+    assert session.get_session() is spark
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18.0")
+    assert session.get_session() is spark
 
 
 @pytest.mark.spark
 def test_local_workers_run_this_interpreter_and_see_our_packages(spark: SparkSession) -> None:
-    import sys
-
     def where(_: object) -> object:
         import pandas as pd
 
