@@ -140,13 +140,20 @@ def _find_jar(coordinates: str, folders: list[Path]) -> Path | None:
 
 def delta_settings(configured: Mapping[str, str], spark_home: Path) -> dict[str, str]:
     """Settings that bring Delta's jars: none where the platform has its own, local files before a download."""
-    if "spark.jars.packages" in configured or "delta" in configured.get("spark.jars", "") or any(spark_home.glob("jars/delta-spark*.jar")):
+    packages = _listed(configured, "spark.jars.packages")
+    named = [*packages, configured.get("spark.jars", "")]
+    if any("delta" in each for each in named) or any(spark_home.glob("jars/delta-spark*.jar")):
         return {}
     jars = find_delta_jars()
     if not jars:
-        return {"spark.jars.packages": delta_artifacts()[0], "spark.jars.excludes": ",".join(_NOT_NEEDED)}
-    own = [configured["spark.jars"]] if configured.get("spark.jars") else []
-    return {"spark.jars": ",".join([*own, *map(str, jars)])}
+        excludes = dict.fromkeys([*_listed(configured, "spark.jars.excludes"), *_NOT_NEEDED])
+        return {"spark.jars.packages": ",".join([*packages, delta_artifacts()[0]]), "spark.jars.excludes": ",".join(excludes)}
+    return {"spark.jars": ",".join([*_listed(configured, "spark.jars"), *map(str, jars)])}
+
+
+def _listed(configured: Mapping[str, str], name: str) -> list[str]:
+    """What a setting that is a list holds."""
+    return [each.strip() for each in configured.get(name, "").split(",") if each.strip()]
 
 
 def read_defaults(text: str) -> dict[str, str]:

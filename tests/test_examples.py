@@ -15,12 +15,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
+from xml.etree import ElementTree
 
+import pyspark
 import pytest
 import typer
 import yaml
 
 from pipelines.cli.main import app
+from pipelines.session import delta_artifacts, delta_settings
+from tests.cluster.object_store import SDK
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs" / "examples"
@@ -120,8 +124,8 @@ class Recorded:
         pass
 
 
-def test_the_dag_of_airflow_is_made_of_what_airflow_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Airflow is no dependency of ours, so its three classes are stood in for."""
+def airflow_tasks(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the DAG's tasks are made with. Airflow is no dependency of ours, so its three classes are stood in for."""
     text = (EXAMPLES / "airflow_dag.py").read_text(encoding="utf-8")
     imported = {node.module: [alias.name for alias in node.names] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
     for module, names in imported.items():
@@ -132,10 +136,46 @@ def test_the_dag_of_airflow_is_made_of_what_airflow_has(monkeypatch: pytest.Monk
             monkeypatch.setitem(sys.modules, module, stub)
     Recorded.made.clear()
     exec(compile(text, "airflow_dag.py", "exec"), {})  # noqa: S102 - our own example
-    tasks = [made for made in Recorded.made if "task_id" in made]
+    return [made for made in Recorded.made if "task_id" in made]
+
+
+def test_the_dag_of_airflow_is_made_of_what_airflow_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = airflow_tasks(monkeypatch)
 
     assert [task["task_id"] for task in tasks] == ["run", "maintain"]
     assert tasks[0]["archives"].endswith("#environment")
     check_command(["run", *tasks[0]["application_args"]])
     for words in commands_in(tasks[1]["bash_command"]):
         check_command(words)
+
+
+def s3a_jars() -> set[str]:
+    """Artifacts without which Spark has no Delta and no s3a: of the versions that fit the installed Spark."""
+    [hadoop] = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    return {delta_artifacts()[0], f"org.apache.hadoop:hadoop-aws:{hadoop.stem.removeprefix('hadoop-client-api-')}"}
+
+
+def test_what_submits_a_job_to_a_warehouse_in_s3_brings_delta_and_s3a(monkeypatch: pytest.MonkeyPatch) -> None:
+    manual = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    [command] = [block for block in re.findall(r"^```sh\n(.*?)^```", manual, re.MULTILINE | re.DOTALL) if "s3a://" in block]
+    [packages] = re.findall(r"--packages (\S+)", command)
+    tasks = airflow_tasks(monkeypatch)
+
+    assert set(packages.split(",")) == s3a_jars()
+    assert set(tasks[0]["packages"].split(",")) == s3a_jars()
+    [maintained] = re.findall(r"spark\.jars\.packages=(\S+)", tasks[1]["bash_command"])
+    settings = delta_settings({"spark.jars.packages": maintained}, ROOT)
+    assert {*maintained.split(","), delta_artifacts()[0]} == s3a_jars()
+    assert "delta-spark" in "".join(settings.values())
+
+
+def test_the_jars_for_an_image_are_those_that_fit_spark() -> None:
+    """Also those that hadoop-aws needs and Spark has not."""
+    space = "{http://maven.apache.org/POM/4.0.0}"
+    found = ElementTree.parse(EXAMPLES / "jars.xml").getroot()  # noqa: S314 - our own file
+    named = {":".join(part.text or "" for part in each) for each in found.iter(f"{space}dependency")}
+    chosen = set((found.findtext(f"{space}properties/{space}includeArtifactIds") or "").split(","))
+
+    assert named == s3a_jars()
+    assert chosen == {*SDK.split(","), *(each.split(":")[1] for each in delta_artifacts())}
+    assert "jars.xml" in (EXAMPLES / "spark_application.yaml").read_text(encoding="utf-8")

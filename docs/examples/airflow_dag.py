@@ -9,6 +9,7 @@ from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 
 WAREHOUSE = "s3a://lake/groupscope"
+S3A = "org.apache.hadoop:hadoop-aws:3.5.0"  # of the Hadoop that Spark 4.2 comes with
 
 with DAG(
     dag_id="groupscope",
@@ -23,7 +24,7 @@ with DAG(
         conn_id="spark_default",
         application="/opt/groupscope/job.py",
         archives="/opt/groupscope/environment.tar.gz#environment",
-        packages="io.delta:delta-spark_4.2_2.13:4.4.0",
+        packages=f"io.delta:delta-spark_4.2_2.13:4.4.0,{S3A}",
         conf={
             "spark.pyspark.python": "./environment/bin/python",
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -33,4 +34,4 @@ with DAG(
     )
 
 with DAG(dag_id="groupscope_upkeep", schedule="17 3 * * *", start_date=datetime(2026, 1, 1), catchup=False):
-    BashOperator(task_id="maintain", bash_command=f"groupscope maintain --warehouse {WAREHOUSE}")
+    BashOperator(task_id="maintain", bash_command=f"groupscope maintain --warehouse {WAREHOUSE} --conf spark.jars.packages={S3A}")

@@ -35,6 +35,15 @@ def test_one_jar_is_not_enough(jars: list[Path], tmp_path: Path) -> None:
     assert session.delta_settings({}, tmp_path)["spark.jars.packages"] == session.delta_artifacts()[0]
 
 
+def test_jars_of_the_user_s_choice_come_beside_delta_s(jars: list[Path], tmp_path: Path) -> None:
+    configured = {"spark.jars.packages": "org.apache.hadoop:hadoop-aws:3.5.0", "spark.jars.excludes": "some:thing"}
+    assert session.delta_settings(configured, tmp_path) == {"spark.jars": ",".join(map(str, jars))}
+    jars[0].unlink()
+    found = session.delta_settings(configured, tmp_path)
+    assert found["spark.jars.packages"] == f"org.apache.hadoop:hadoop-aws:3.5.0,{session.delta_artifacts()[0]}"
+    assert found["spark.jars.excludes"].startswith("some:thing,io.delta:")
+
+
 def test_maven_repository_is_known(tmp_path: Path) -> None:
     for coordinates in session.delta_artifacts():
         _, artifact, revision = coordinates.split(":")
