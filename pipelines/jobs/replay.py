@@ -23,6 +23,7 @@ from models.cluster import ClusterFacts, fact_rows
 from models.incidents import Limits
 from models.kafka.outages_readers import FOLLOWING, Following, Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
+from models.rocketmq.parts import ROCKET_EVENTS
 from parsers.redaction import Redaction
 from pipelines import few
 from pipelines.jobs.cluster_wide import facts_of, readers_of, with_partitions
@@ -133,10 +134,10 @@ class _Replay:
         self._note_following(readers)
         read = {cluster: fingerprint_of(_sorted(readers.get(cluster))) for cluster in facts}
         self._outage_stage(facts, nodes, readers, read)
-        self._rocket_stage(rows)
+        rocket = self._rocket_stage(rows)
         self._facts_table(facts, changed | self.touched.whole)
         self._unknown_table(rows)
-        after = {cluster: {"facts": told[cluster], "readers": read[cluster]} for cluster in facts}
+        after = {cluster: {"facts": told[cluster], "readers": read[cluster], "rocketmq": cluster in rocket} for cluster in facts}
         rows_after = state_rows(CLUSTER, after, {cluster: cluster for cluster in after})
         return self._replayed(rows_after, frozenset(self.touched.whole - facts.keys()))
 
@@ -295,21 +296,38 @@ class _Replay:
         found = (self.warehouse.rows(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
         return {cluster for column in found for cluster in column.unique().to_pylist()}
 
-    def _rocket_stage(self, files: list[FileRow]) -> None:
-        """Few clusters have RocketMQ: those without are spared its stage. What is open depends on how far files reach, too."""
-        clusters = {row["cluster"] for row in files if row["system"] == ROCKETMQ}
-        clusters |= self._without(self.touched.whole - clusters)
+    def _rocket_stage(self, files: list[FileRow]) -> frozenset[str]:
+        """Few clusters have events of RocketMQ: those without are spared its stage. What is open depends on how far files reach, too,
+        so those with some are always replayed. Says which have.
+        """
+        asked = {name for name in self.touched.clusters if self._may_have_rocket(name)}
+        having = frozenset(self._with_rocket(asked))
+        clusters = having | self._without(asked - having)
         if not clusters:
-            return
+            return having
         wanted = among("cluster", clusters)
         ends, options = rocket_ends_of(files), self.options
-        events, are_few = self._events(wanted)
+        events, are_few = self._events(wanted & among("event", ROCKET_EVENTS))
         rocket = rocket_replayed(events, self.warehouse.partitions, ends, options.limits, options.redaction)
         for table, rows in self._stage(rocket, ROCKET_TABLES, are_few=are_few).items():
             self._take(table, rows, wanted & equals("system", ROCKETMQ))
+        return having
+
+    def _may_have_rocket(self, cluster: str) -> bool:
+        """Unless it had no such event when the last run ended, and none has come or gone since. A file's own system doesn't tell:
+        applications write the lines of several clients into one."""
+        told = self.states.get(cluster, {}).get("rocketmq") is False and cluster not in self.touched.whole
+        return not told or not ROCKET_EVENTS.isdisjoint(self.touched.events.get(cluster, ()))
+
+    def _with_rocket(self, clusters: set[str]) -> set[str]:
+        """Those of the clusters that have events of RocketMQ by now."""
+        if not clusters or self.warehouse.is_empty("events"):
+            return set()
+        ours = among("cluster", clusters) & among("event", ROCKET_EVENTS)
+        return {cluster for (cluster,) in self.warehouse.distinct("events", ours, ("cluster",))}
 
     def _without(self, clusters: set[str]) -> set[str]:
-        """Those of the clusters that have no files of RocketMQ, and still have rows of it: files may change their cluster."""
+        """Those of the clusters, which have no events of RocketMQ, that still have rows of it: files change their cluster, and go."""
         ours = among("cluster", clusters) & equals("system", ROCKETMQ)
         tables = [name for name in ROCKET_TABLES if not self.warehouse.is_empty(name)] if clusters else []
         return {cluster for name in tables for cluster in self.warehouse.rows(name, ours, ("cluster",))["cluster"].to_pylist()}
