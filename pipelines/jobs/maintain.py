@@ -60,6 +60,7 @@ def maintain(options: MaintainOptions) -> Maintained:
         )
     from pipelines import delta
     from pipelines.commits import rows_stayed
+    from pipelines.jobs.old_entries import keep_entries, remove_entries
     from pipelines.jobs.runs import Runs
     from pipelines.session import get_session
     from pipelines.tables import Warehouse
@@ -88,6 +89,8 @@ def maintain(options: MaintainOptions) -> Maintained:
                 delta.cluster(warehouse.spark, warehouse.path(name), table.clustering)
                 held = _held(warehouse, name)
                 done.files[name] = (held.named, held.named) if held is not None and held.named < 2 else warehouse.optimize(name)
+                if redacted:
+                    keep_entries(warehouse, name, options.keep_hours)
             done.runs_removed = register.expire(datetime.now(UTC) - options.runs_for)
             _vacuum(warehouse, options.keep_hours)
     except BaseException as error:
@@ -95,6 +98,10 @@ def maintain(options: MaintainOptions) -> Maintained:
         raise
     versions = {name: warehouse.latest(name) for name in VERSIONED}
     register.finish(entry, PUBLISHED, 0, table_versions=versions, counts={"files": sum(after for _, after in done.files.values())})
+    if redacted:
+        # Readers may still be about to open the tables as they were published before.
+        for name in TABLES:
+            remove_entries(warehouse.path(name), before.table_versions[name] if name in before.table_versions else warehouse.latest(name))
     return done
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from parsers.reader import ReadOptions
 from parsers.redaction import KINDS, PSEUDONYM, Redaction
 from pipelines.cli.main import main
 from pipelines.errors import NeedsRebuild
+from pipelines.jobs import maintain as upkeep
+from pipelines.jobs.maintain import MaintainOptions, maintain
 from pipelines.schemas import TABLES
 from pipelines.transforms.parsed import read_by_spark
 from tests.pipelines.site import Site
@@ -66,6 +70,14 @@ def holders(folder: Path, wanted: set[str]) -> set[tuple[str, str]]:
     return {(name, str(path.relative_to(folder))) for path, text in texts(folder) for name in wanted if name.encode() in text}
 
 
+def age(warehouse: Path, days: int) -> None:
+    """Make what the logs of the tables tell so much older."""
+    for path in warehouse.rglob("_delta_log/*"):
+        if path.is_file():
+            at = path.stat().st_mtime - days * 86_400
+            os.utime(path, (at, at))
+
+
 def test_no_file_of_warehouse_pages_and_metrics_holds_a_name_or_the_key(hidden: tuple[Site, Path, int], names: set[str]) -> None:
     site, told, code = hidden
     assert code == 0
@@ -109,6 +121,31 @@ def test_a_rebuild_leaves_no_name_in_the_tables_of_a_warehouse_that_had_them(pub
         text = json.dumps(site.table(name), default=str)
         assert not {each for each in names if each in text}, name
     assert all(PSEUDONYM.fullmatch(row["group"]) for row in site.table("rebalances"))
+
+
+def test_upkeep_leaves_no_name_in_any_file_of_a_warehouse_that_had_them(
+    spark: Any, published: Site, copied: Copied, names: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in the logs of the tables, whose entries tell of the least and the greatest names in a file."""
+    site = copied(published)
+    site.run(read=ReadOptions(redaction=REDACTION), rebuild=True)
+    assert holders(site.warehouse, names)
+    content = site.content()
+    # As if weeks had gone by.
+    monkeypatch.setattr(upkeep, "VACUUM_HOURS_MIN", 0)
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        for _ in range(3):
+            age(site.warehouse, days=8)
+            maintain(MaintainOptions(str(site.warehouse), keep_hours=0))
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+
+    assert not holders(site.warehouse, names)
+    assert site.content() == content
+    assert site.run(read=ReadOptions(redaction=REDACTION)).spared
+    shutil.rmtree(site.logs / "clients")
+    assert site.run(read=ReadOptions(redaction=REDACTION), keep=timedelta(0)).changed
 
 
 def test_spark_shows_no_key_in_its_plans(spark: Any, poll_timeout: Path, capsys: pytest.CaptureFixture[str]) -> None:
