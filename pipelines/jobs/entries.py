@@ -16,6 +16,9 @@ RUNS = "runs"
 VERSIONED = tuple(name for name, table in TABLES.items() if table.layer != "ops")
 """Tables whose versions a run publishes together."""
 
+_at_work: set[str] = set()
+"""Runs that this process is working on. What it has left behind, such as an entry that a full disk kept it from closing, is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -57,6 +60,16 @@ class Run:
         }
 
 
+def work_begins(run_id: str) -> None:
+    """This process works on a run from now on, until `work_ends`."""
+    _at_work.add(run_id)
+
+
+def work_ends(run_id: str) -> None:
+    """This process does nothing more for a run, whatever its entry says."""
+    _at_work.discard(run_id)
+
+
 def published_from(row: Mapping[str, Any]) -> Published:
     return Published(
         row["run_number"], dict(row["table_versions"] or ()), row["catalogue_version"], row["model_version"], json.loads(row["options"])
@@ -64,8 +77,11 @@ def published_from(row: Mapping[str, Any]) -> Published:
 
 
 def holds(row: Mapping[str, Any], stale_after: timedelta, here: str | None = None) -> bool:
-    """Whether the process of an entry that is `running` lives, as far as can be told."""
-    lives = Owner.read(row["owner"]).lives(here)
+    """Whether somebody is still working on an entry that is `running`, as far as can be told."""
+    owner = Owner.read(row["owner"])
+    if owner.is_this(here):
+        return row["run_id"] in _at_work
+    lives = owner.lives(here)
     return lives if lives is not None else datetime.now(UTC) - row["seen_at"] < stale_after
 
 

@@ -41,6 +41,11 @@ class Owner:
         """Whether the process is still there; None for one of another host. `here` may stand for the name of this one."""
         return _lives(self.process, self.born) if self.host in {socket.gethostname(), here} else None
 
+    def is_this(self, here: str | None = None) -> bool:
+        """Whether it is the process that asks."""
+        own = os.getpid()
+        return self.host in {socket.gethostname(), here} and (self.process, self.born) == (own, _born(own))
+
     def wait_for_jvm(self, seconds: float) -> bool:
         """Wait until the JVM of a process that is gone is gone too; false where it is not."""
         end = time.monotonic() + seconds

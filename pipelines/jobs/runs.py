@@ -25,7 +25,7 @@ from pyspark.sql.utils import is_remote
 
 from pipelines import delta, scopes
 from pipelines.errors import WarehouseBusy
-from pipelines.jobs.entries import FAILED, PUBLISHED, RUNNING, RUNS, Published, Run, held, holds, published_from
+from pipelines.jobs.entries import FAILED, PUBLISHED, RUNNING, RUNS, Published, Run, held, holds, published_from, work_begins, work_ends
 from pipelines.jobs.owner import Owner
 from pipelines.points import reached
 from pipelines.schemas import TABLES
@@ -55,6 +55,14 @@ class Runs:
 
     def start(self, run: Run) -> None:
         """Take the warehouse, or raise WarehouseBusy. Runs that ended without a word are closed."""
+        work_begins(run.run_id)
+        try:
+            self._take(run)
+        except BaseException:
+            work_ends(run.run_id)
+            raise
+
+    def _take(self, run: Run) -> None:
         self._here = run.host
         rows = self._rows()
         self._refuse_if_held([row for row in rows if row["status"] == RUNNING])
@@ -98,7 +106,8 @@ class Runs:
         timings: Mapping[str, float] | None = None,
         error: str | None = None,
     ) -> None:
-        """Close this run's entry; with status `published` readers see its tables from now on."""
+        """Close this run's entry; with status `published` readers see its tables from now on. Where that can't be written, the run
+        is over nevertheless, and the next one closes its entry."""
         values = {
             "status": status,
             "exit_code": exit_code,
@@ -109,7 +118,10 @@ class Runs:
             "ended_at": datetime.now(UTC),
         }
         reached(f"before {status}")
-        self._update(run.run_id, values, status=RUNNING)
+        try:
+            self._update(run.run_id, values, status=RUNNING)
+        finally:
+            work_ends(run.run_id)
         if status == PUBLISHED and not self._is(run, PUBLISHED):
             raise WarehouseBusy("this run was taken for dead, and another one has taken the warehouse over: nothing of it is published")
         reached(f"after {status}")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import resource
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 
 from pipelines.errors import CannotWrite
+from pipelines.jobs.runs import Runs
+from pipelines.tables import Warehouse
 from tests.pipelines.site import Site
+from tests.pipelines.test_jobs import OTHER_GROUP
 
 pytestmark = pytest.mark.spark
 LIMIT_BYTES = 15_000
@@ -19,10 +22,10 @@ LIMIT_BYTES = 15_000
 
 
 @contextmanager
-def small_files(process: int) -> Iterator[None]:
-    """No file that this process writes may be larger than LIMIT_BYTES; what goes on writing gets an error, as on a full disk."""
+def small_files(process: int, limit_bytes: int = LIMIT_BYTES) -> Iterator[None]:
+    """No file that this process writes may be larger than this; what goes on writing gets an error, as on a full disk."""
     before = resource.prlimit(process, resource.RLIMIT_FSIZE)
-    resource.prlimit(process, resource.RLIMIT_FSIZE, (LIMIT_BYTES, before[1]))
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (limit_bytes, before[1]))
     try:
         yield
     finally:
@@ -51,3 +54,27 @@ def test_a_run_that_cannot_write_says_so_and_the_next_one_makes_good(
     assert site.content() == published.content()
     for path in (site.logs, *site.logs.rglob("*")):
         path.chmod(0o755)
+
+
+@pytest.mark.parametrize(("owner", "point"), [(Warehouse, "open"), (Runs, "_number")], ids=["at work", "as it takes the warehouse"])
+def test_a_run_whose_entry_could_not_be_closed_is_not_in_the_way_of_the_next_one_of_its_process(
+    spark: Any, published: Site, copied: Callable[[Site], Site], owner: type, point: str
+) -> None:
+    site = copied(published)
+    log = site.logs / "broker-1" / "server.log"
+    log.write_bytes(log.read_bytes() + OTHER_GROUP.encode())
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as full:
+
+        def with_a_full_disk(*_: Any) -> None:
+            full.enter_context(small_files(spark.sparkContext._gateway.proc.pid, 10))
+            spark.range(9).write.parquet(str(site.place / "more"))
+
+        patch.setattr(owner, point, with_a_full_disk)
+        with pytest.raises(CannotWrite):
+            site.run()
+    assert [row["status"] for row in sorted(site.table("runs"), key=lambda row: row["run_number"])] == ["published", "running"]
+    outcome = site.run()
+
+    assert outcome.counts["groups_replayed"] == 1
+    assert [row["status"] for row in sorted(site.table("runs"), key=lambda row: row["run_number"])] == ["published", "failed", "published"]
+    assert site.run().spared
