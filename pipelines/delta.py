@@ -147,9 +147,10 @@ def update(spark: SparkSession, path: str, condition: str, values: Mapping[str, 
     spark.sql(f"UPDATE {table_at(path)} SET {sets} WHERE {condition}")  # noqa: S608 - made of literals
 
 
-def delete(spark: SparkSession, path: str, condition: str) -> None:
-    """Remove the rows that meet a condition, which is SQL."""
-    spark.sql(f"DELETE FROM {table_at(path)} WHERE {condition}")  # noqa: S608 - made of literals
+def delete(spark: SparkSession, path: str, condition: str, told: str | None = None) -> None:
+    """Remove the rows that meet a condition, which is SQL; the table's history keeps what is `told` of this."""
+    with set_to(spark, {} if told is None else {USER_METADATA: told}):
+        spark.sql(f"DELETE FROM {table_at(path)} WHERE {condition}")  # noqa: S608 - made of literals
 
 
 def merge(changes: DataFrame, path: str, key: Sequence[str], columns: Sequence[str], action: str, delete: str, where: str = "") -> None:

@@ -100,6 +100,7 @@ class Warehouse:
         self.uri = warehouse_uri(place)
         self._versions: dict[str, int] = {}
         self._written: set[str] = set()
+        self._emptied: set[str] = set()
         self._local = not is_uri(place)
         self._merging = Lock()
 
@@ -117,6 +118,7 @@ class Warehouse:
         Raises TableMismatch where a table has columns that can't be brought up to date.
         """
         self._written.clear()
+        self._emptied.clear()
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
             self._versions = dict(zip(TABLES, pool.map(self._open_table, TABLES.values()), strict=True))
 
@@ -168,6 +170,7 @@ class Warehouse:
         written = sorted(self._written)
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
             self._versions |= dict(zip(written, pool.map(self.latest, written), strict=True))
+        self._emptied -= self._written
         self._written.clear()
         return dict(self._versions)
 
@@ -225,8 +228,14 @@ class Warehouse:
         self._written.add(name)
 
     def is_empty(self, name: str) -> bool:
-        """The table is as it was created."""
-        return self._versions[name] == 0 and name not in self._written
+        """The table is as it was created, or was emptied."""
+        return (self._versions[name] == 0 or name in self._emptied) and name not in self._written
+
+    def empty(self, name: str, stamp: Stamp) -> None:
+        """Remove all rows of a table."""
+        delta.delete(self.spark, self.path(name), "true", stamp.run_id)
+        self._versions[name] = self.latest(name)
+        self._emptied.add(name)
 
     def replace(
         self,
@@ -270,7 +279,7 @@ class Warehouse:
     ) -> Change | None:
         """As `_replace_few`, from the version of the table that `log` tells of."""
         table = TABLES[name]
-        if self.is_empty(name) and (log is None or not log.version()):
+        if self.is_empty(name) and (log is None or log.version() == self._versions[name]):
             if wanted.num_rows:
                 self._write_few(log, name, wanted, stamp, part)
             return Change(inserted=wanted.num_rows)

@@ -319,7 +319,7 @@ class _Job:
         before, rebuild = self.register.before, self.options.rebuild
         if before is not None and not rebuild:
             check_versions(before, self.entry)
-        settled = before is not None and not rebuild and self._settled(before, stamp)
+        settled = self._taken_back(before, stamp) and not rebuild
         # Names that are to be hidden from now on must not stay where nothing is read again.
         forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
         with _timed(self.outcome, "ingest"):
@@ -355,11 +355,15 @@ class _Job:
 
         return Stamp(self.entry.run_id, self.entry.run_number, f"groupscope/{catalogue_version()}/{model_version()}")
 
-    def _settled(self, before: Published, stamp: Stamp) -> bool:
-        """The tables are as the last published run left them, or are so again."""
-        from pipelines.jobs.recovery import as_published
+    def _taken_back(self, before: Published | None, stamp: Stamp) -> bool:
+        """Take back what runs have written that did not come to their end. The tables are as the last published run left them now."""
+        from pipelines.jobs.recovery import as_published, emptied, without_strangers
 
-        return as_published(self.warehouse, self.register, before.table_versions, self._versions(), stamp)
+        if before is not None and as_published(self.warehouse, self.register, before.table_versions, self._versions(), stamp):
+            return True
+        if before is not None or not emptied(self.warehouse, self.register, stamp):
+            without_strangers(self.warehouse, stamp)
+        return False
 
     def _versions(self) -> dict[str, int]:
         found = self.warehouse.versions()
