@@ -1,35 +1,45 @@
 """Tells of new incidents, each once: by a POST of JSON to a web hook, or through Apprise where it is installed.
 
-What was told stands in `ops.alerts`. An incident is written down after it was told, so a run that is killed between
-the two tells it again, with the same `incident_id`; one that could not be told is told by the next run.
+What was told stands in `ops.alerts`. Each incident is written down as soon as it was told, and before the next one is, and one
+that could not be told is told by the next run: none is lost. One is told twice, with the same `incident_id`, by a run that is
+killed between the two or can't write, and by two that tell at the same time (the warehouse is nobody's by then) and both look
+before either has written: each looks again before it tells, and who meets another goes on in an order of its own.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import random
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pipelines.arrow_files import table_of
-from pipelines.errors import UsageError
+from pipelines.errors import CannotWrite, UsageError
 from pipelines.schemas import TABLES, json_ready
-from pipelines.stores import delta_options, open_table
+from pipelines.stores import open_table
 from pipelines.uris import warehouse_uri
 from pipelines.vocabulary import SEVERITIES
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 _log = logging.getLogger(__name__)
 TIMEOUT_SECONDS = 20
 SHOWN_COLUMNS = ("incident_id", "cluster", "kind", "severity", "groups", "started_at", "ended_at", "root_cause", "headline")
 
 Send = Callable[[Mapping[str, Any]], None]
-"""Tells of one incident, or raises OSError."""
+"""Tells of one incident, or raises one of CANNOT_TELL."""
+
+CANNOT_TELL = (OSError, HTTPException, ValueError)
+"""Nobody there, an answer that is none, a place that is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,40 +84,70 @@ def _post(url: str, incident: Mapping[str, Any]) -> None:
 
 def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOptions, send: Send, now: datetime | None = None) -> int:
     """Tell of the published incidents that nobody was told of; say how many. What can't be told now is logged."""
-    from deltalake import write_deltalake
-
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
-    told = {row["incident_id"] for row in table_of(open_table(f"{uri}/{TABLES['alerts'].path}"), ["incident_id"]).to_pylist()}
+    alerts = _Alerts(open_table(f"{uri}/{TABLES['alerts'].path}"), now, run_id)
     incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
     rows = table_of(incidents, filters=[("severity", "in", options.severities())]).to_pylist()
-    new = [row for row in rows if row["incident_id"] not in told and _is_news(row, now - options.news_for)]
-    sent = list(_sent(new, send))
-    if sent:
-        records = [
-            {"incident_id": row["incident_id"], "cluster": row["cluster"], "severity": row["severity"], "told_at": now, "run_id": run_id}
-            for row in sent
-        ]
+    new = [row for row in rows if row["incident_id"] not in alerts.told and _is_news(row, now - options.news_for)]
+    left = sorted(new, key=lambda row: (row["started_at"] or datetime.min.replace(tzinfo=UTC), row["incident_id"]))
+    sent = 0
+    while left:
+        row = left.pop(0)
+        if alerts.grew():
+            random.shuffle(left)
+        if row["incident_id"] not in alerts.told and _is_told(row, send):
+            alerts.write_down(row)
+            sent += 1
+    return sent
+
+
+class _Alerts:
+    """The table of what was told, by whomever."""
+
+    def __init__(self, table: DeltaTable, now: datetime, run_id: str) -> None:
+        self._table, self._now, self._run_id = table, now, run_id
+        self._seen = table.version()
+        self.told = self._read()
+
+    def _read(self) -> set[str]:
+        return set(table_of(self._table, ["incident_id"])["incident_id"].to_pylist())
+
+    def grew(self) -> bool:
+        """Look again; says whether another process has written meanwhile."""
+        self._table.update_incremental()
+        if self._table.version() == self._seen:
+            return False
+        self._seen, self.told = self._table.version(), self._read()
+        return True
+
+    def write_down(self, row: Mapping[str, Any]) -> None:
+        """One commit for each: who looks meanwhile is to find it."""
+        from deltalake import write_deltalake
+        from deltalake.exceptions import DeltaError
+
+        record = {name: row[name] for name in ("incident_id", "cluster", "severity")} | {"told_at": self._now, "run_id": self._run_id}
         schema = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
-        write_deltalake(
-            f"{uri}/{TABLES['alerts'].path}",
-            pa.Table.from_pylist(records, schema=schema),
-            mode="append",
-            storage_options=delta_options(uri),
-        )
-    return len(sent)
+        try:
+            write_deltalake(self._table, pa.Table.from_pylist([record], schema=schema), mode="append")
+        except (OSError, DeltaError) as error:
+            raise CannotWrite(f"incident {row['incident_id']} was told, which can't be written down: {error}") from error
+        self._table.update_incremental()
+        if self._table.version() == self._seen + 1:  # nobody else has written
+            self._seen += 1
+        self.told.add(row["incident_id"])
 
 
 def _is_news(row: Mapping[str, Any], since: datetime) -> bool:
     return row["ended_at"] is None or row["ended_at"] >= since
 
 
-def _sent(rows: Iterable[Mapping[str, Any]], send: Send) -> Iterable[Mapping[str, Any]]:
-    for row in sorted(rows, key=lambda row: (row["started_at"] or datetime.min.replace(tzinfo=UTC), row["incident_id"])):
-        shown = {name: value for name, value in json_ready("incidents", row).items() if name in SHOWN_COLUMNS}
-        try:
-            send(shown)
-        except OSError as error:
-            _log.warning("incident %s could not be told, the next run tries again: %s", row["incident_id"], error)
-        else:
-            yield row
+def _is_told(row: Mapping[str, Any], send: Send) -> bool:
+    """Tell of one; says whether it was told."""
+    shown = {name: value for name, value in json_ready("incidents", row).items() if name in SHOWN_COLUMNS}
+    try:
+        send(shown)
+    except CANNOT_TELL as error:
+        _log.warning("incident %s could not be told, the next run tries again: %s", row["incident_id"], error)
+        return False
+    return True

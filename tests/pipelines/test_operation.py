@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -139,6 +140,56 @@ def test_what_could_not_be_told_is_told_by_the_next_run(place: Path) -> None:
 
     assert tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken, NOW) == 0
     assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW) == 2
+
+
+def test_what_cannot_be_told_keeps_nothing_else_from_being_told_or_written_down(place: Path) -> None:
+    """The hook answers the first with nonsense, then has an address that is none, then works."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def nonsense() -> None:
+            with listening.accept()[0] as connection:
+                connection.recv(65536)
+                connection.sendall(b"nonsense\r\n\r\n")
+
+        answering = threading.Thread(target=nonsense)
+        answering.start()
+        told: list[Any] = []
+        ways = [sender(f"http://127.0.0.1:{listening.getsockname()[1]}/"), sender("http://127.0.0.1:80/a b"), told.append, told.append]
+        options = AlertOptions("", "warning")
+        assert tell(str(place), VERSIONS, "run-1", options, lambda incident: ways.pop(0)(incident), NOW) == 1
+        answering.join()
+
+    assert tell(str(place), VERSIONS, "run-2", options, told.append, NOW) == 2
+    assert len({each["incident_id"] for each in told}) == len(told) == 3
+
+
+def test_one_whose_delivery_breaks_off_everything_leaves_what_was_told_written_down(place: Path) -> None:
+    told: list[Any] = []
+
+    def broken_at_the_second(incident: Any) -> None:
+        if told:
+            raise LookupError("nobody thought of this")
+        told.append(incident)
+
+    with pytest.raises(LookupError):
+        tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken_at_the_second, NOW)
+    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW) == 1
+
+
+def test_two_that_tell_at_the_same_time_tell_each_other(place: Path) -> None:
+    """While one tells its first incident, another one comes, tells all and ends: only what was under way is told twice."""
+    told: list[str] = []
+    options = AlertOptions("", "warning")
+
+    def told_beside(incident: Any) -> None:
+        if not told:
+            told.append(incident["incident_id"])
+            assert tell(str(place), VERSIONS, "run-2", options, lambda other: told.append(other["incident_id"]), NOW) == 3
+        else:
+            told.append(incident["incident_id"])
+
+    assert tell(str(place), VERSIONS, "run-1", options, told_beside, NOW) == 1
+    assert sorted(told) == sorted(["mild", "now", "open", told[0]])
 
 
 @pytest.fixture
