@@ -10,15 +10,16 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import JobError
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 SCALA_VERSION = "2.13"
@@ -106,6 +107,12 @@ _SETTING = re.compile(r"(?P<key>[^#\s=][^\s=]*)(?:\s*=\s*|\s+)(?P<value>.*)")
 
 class NoDelta(JobError):
     """The session that is running can't read or write Delta tables."""
+
+
+class SparkGone(JobError):
+    """Spark has ended, and this process can't start it again."""
+
+    exit_code = 74
 
 
 def delta_artifacts() -> tuple[str, ...]:
@@ -258,6 +265,50 @@ def _must_have_delta(session: SparkSession) -> None:
                 "the running Spark session has no Delta: start it with Delta's jar, "
                 f"spark.sql.extensions={DELTA_EXTENSION} and spark.sql.catalog.spark_catalog={DELTA_CATALOG}"
             ) from error
+
+
+def let_go_of_dead() -> None:
+    """After an error without a name: forget a session that has died, so that `get_session` starts another one.
+
+    Raises SparkGone where its JVM is gone, and is not one that this process has started.
+    """
+    if "pyspark" not in sys.modules:
+        return
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if os.environ.get("SPARK_REMOTE"):
+        remote = SparkSession.getActiveSession()
+        if remote is not None:  # whether the server still knows it can't be asked in time, and another one costs little
+            remote.stop()
+        return
+    context, gateway = SparkContext._active_spark_context, SparkContext._gateway
+    if gateway is None or (context is not None and _works(context)):
+        return
+    if context is not None:
+        with suppress(Exception):
+            context.stop()
+        SparkContext._active_spark_context = None
+    if _answers(gateway):
+        return
+    if getattr(gateway, "proc", None) is None:
+        raise SparkGone("the JVM of Spark has ended, and was started by another: start the command again")
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _works(context: SparkContext) -> bool:
+    try:
+        return context._jsc is not None and not context._jsc.sc().isStopped()
+    except Exception:  # py4j's and the network's have no base in common
+        return False
+
+
+def _answers(gateway: Any) -> bool:
+    try:
+        return bool(gateway.jvm.java.lang.System.getProperty("java.version"))
+    except Exception:
+        return False
 
 
 @contextmanager

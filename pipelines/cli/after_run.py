@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from pipelines.cli import codes
 from pipelines.cli.console import Talk
+from pipelines.errors import CannotWrite, JobError
 
 if TYPE_CHECKING:
     from conf.settings import Settings
     from parsers.redaction import Redaction
     from pipelines.jobs.alerts import AlertOptions, Send
+    from pipelines.jobs.metrics import Sample
     from pipelines.jobs.run import RunOutcome
+
+    Samples = Mapping[str, list[Sample]]
+
+
+def code_of(error: BaseException) -> int:
+    """The exit code that an error calls for."""
+    return int(getattr(error, "exit_code", codes.INTERRUPTED if isinstance(error, KeyboardInterrupt) else codes.OUR_BUG))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,43 +56,93 @@ class Followers:
             counts=outcome.counts,
             timings=outcome.timings,
         )
-        told = self._tell(outcome)
-        if self.report is not None:
-            from pipelines.cli.reports import publish_reports
-
-            self._log("pages written", folder=str(self.report), pages=publish_reports(self.place, self.report, self.settings))
+        counts, samples = dict(outcome.counts), None
+        troubles: list[Exception] = []
+        for follow in (self._tell, self._publish_pages):
+            try:
+                counts |= follow(outcome)
+            except Exception as error:
+                troubles.append(error)
         if self.metrics is not None:
-            from pipelines.jobs.metrics import table_samples
-
-            self._write_metrics(
-                outcome.exit_code, outcome.counts | {"alerts": told}, outcome.timings, table_samples(self.place, outcome.table_versions)
-            )
+            try:
+                samples = self._samples(outcome)
+            except Exception as error:
+                troubles.append(error)
+            try:
+                self._write_metrics(codes.decisive([outcome.exit_code, *map(code_of, troubles)]), counts, outcome.timings, samples)
+            except Exception as error:
+                troubles.append(error)
+        if troubles:
+            self._raise_gravest(troubles)
 
     def failed(self, error: BaseException, exit_code: int) -> None:
-        """After a run that ended with an error."""
+        """After a run that ended with an error. One that gave way to another has nothing to say of the tables' state."""
+        self._log("run failed", exit_code=exit_code, error=self._shown(error))
+        if self.metrics is not None and exit_code != codes.WAREHOUSE_BUSY:
+            try:
+                self._write_metrics(exit_code, {}, {}, None, succeeded=False)
+            except CannotWrite as trouble:  # the run's own error is the one to end with
+                self.talk.warn(str(trouble))
+
+    def goes_on_after(self, error: Exception) -> None:
+        """Tell of an error that does not end a schedule: in full where it has no name."""
+        if isinstance(error, JobError):
+            self.talk.warn(str(error))
+            return
+        # What a traceback says of values may be names that are to be hidden.
+        lines = traceback.format_exception(error) if self.redaction is None else traceback.format_tb(error.__traceback__)
+        told = " ".join(f"{type(error).__name__}: {self._shown(error)}".split())
+        self._log("unexpected error", exit_code=codes.OUR_BUG, error=told, traceback="".join(lines))
+        self.talk.warn(f"{told}; the next run tries again")
+        if not self.log_json:
+            for line in "".join(lines).splitlines():
+                self.talk.note(line)
+
+    def _raise_gravest(self, troubles: list[Exception]) -> NoReturn:
+        """End with the error that settles the exit code, and warn of the others."""
+        code = codes.decisive(map(code_of, troubles))
+        gravest = next(error for error in troubles if code_of(error) == code)
+        for error in troubles:
+            if error is not gravest:
+                self.talk.warn(self._shown(error))
+        raise gravest
+
+    def _shown(self, error: BaseException) -> str:
         from pipelines.jobs.run import shown
 
-        self._log("run failed", exit_code=exit_code, error=shown(error, self.redaction))
-        if self.metrics is not None:
-            self._write_metrics(exit_code, {}, {}, {}, succeeded=False)
+        return shown(error, self.redaction)
 
-    def _tell(self, outcome: RunOutcome) -> int:
+    def _tell(self, outcome: RunOutcome) -> dict[str, int]:
         if self.alerts is None or self.send is None:
-            return 0
+            return {"alerts": 0}
         from pipelines.jobs.alerts import tell
 
         told = tell(self.place, outcome.table_versions, outcome.run_id, self.alerts, self.send)
         if told:
             self._log("alerts sent", incidents=told)
-        return told
+        return {"alerts": told}
 
-    def _write_metrics(self, exit_code: int, counts: Any, timings: Any, samples: Any, *, succeeded: bool = True) -> None:
+    def _publish_pages(self, _: RunOutcome) -> dict[str, int]:
+        if self.report is not None:
+            from pipelines.cli.reports import publish_reports
+
+            self._log("pages written", folder=str(self.report), pages=publish_reports(self.place, self.report, self.settings))
+        return {}
+
+    def _samples(self, outcome: RunOutcome) -> Samples:
+        from pipelines.jobs.metrics import table_samples
+
+        return table_samples(self.place, outcome.table_versions)
+
+    def _write_metrics(self, exit_code: int, counts: Any, timings: Any, samples: Samples | None, *, succeeded: bool = True) -> None:
+        """What the tables say stays as the file says it where `samples` are None."""
         from pipelines.cli.files import write_text
-        from pipelines.jobs.metrics import RunFacts, last_success, metrics_text
+        from pipelines.jobs.metrics import RunFacts, kept_samples, last_success, metrics_text
 
         assert self.metrics is not None  # noqa: S101 - who calls has looked
         facts = RunFacts(exit_code, datetime.now(UTC).timestamp(), counts, timings, succeeded)
-        write_text(self.metrics, metrics_text(facts, samples, last_success(self.metrics)))
+        kept = kept_samples(self.metrics) if samples is None else ""
+        write_text(self.metrics, metrics_text(facts, samples or {}, last_success(self.metrics), kept))
 
     def _log(self, event: str, **values: object) -> None:
         """One JSON object a line, on standard error, where that was asked for."""

@@ -12,8 +12,8 @@ import typer
 
 from pipelines.cli import codes
 from pipelines.cli import options as o
-from pipelines.cli.console import Talk, screen
-from pipelines.errors import UsageError
+from pipelines.cli.console import ReaderGone, Talk, screen
+from pipelines.errors import JobError, UsageError
 
 if TYPE_CHECKING:
     from pipelines.cli.after_run import Followers
@@ -180,12 +180,13 @@ class _Show:
 
 
 def _once(options: RunOptions, followers: Followers, show: _Show) -> int:
+    from pipelines.cli.after_run import code_of
     from pipelines.jobs.run import run as run_job
 
     try:
         outcome = run_job(options)
     except BaseException as error:
-        followers.failed(error, getattr(error, "exit_code", codes.INTERRUPTED if isinstance(error, KeyboardInterrupt) else codes.OUR_BUG))
+        followers.failed(error, code_of(error))
         raise
     followers.succeeded(outcome)
     show.outcome(outcome)
@@ -193,20 +194,23 @@ def _once(options: RunOptions, followers: Followers, show: _Show) -> int:
 
 
 def _again_and_again(seconds: float, options: RunOptions, followers: Followers, show: _Show) -> int:
-    """A run that fails by what may pass (input, disk, another run) is told of and tried again; wrong use ends the command."""
-    from pipelines.errors import JobError
+    """A run that fails is told of and tried again; wrong use ends the command, and so does Spark where it can't be started again."""
+    from pipelines.cli.after_run import code_of
     from pipelines.jobs.watch import repeat, until_told
+    from pipelines.session import let_go_of_dead
 
     ended = [codes.GOOD]
 
     def once() -> None:
         try:
             ended[0] = _once(options, followers, show)
-        except UsageError:
+        except (UsageError, ReaderGone):
             raise
-        except JobError as error:
-            ended[0] = error.exit_code
-            show.talk.warn(str(error))
+        except Exception as error:
+            ended[0] = code_of(error)
+            followers.goes_on_after(error)
+            if not isinstance(error, JobError):
+                let_go_of_dead()
 
     over = threading.Event()
     with until_told(over):

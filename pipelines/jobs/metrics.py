@@ -29,8 +29,8 @@ class RunFacts:
 Sample = tuple[Mapping[str, str], float]
 
 
-def metrics_text(run: RunFacts, tables: Mapping[str, list[Sample]], last_success: float | None) -> str:
-    """All metrics. `tables` holds samples of what the tables say, by name of the metric."""
+def metrics_text(run: RunFacts, tables: Mapping[str, list[Sample]], last_success: float | None, kept: str = "") -> str:
+    """All metrics. `tables` holds samples of what the tables say, by name of the metric; `kept` are lines of an earlier file."""
     success = run.ended_at if run.succeeded else last_success
     families: list[tuple[str, str, list[Sample]]] = [
         ("groupscope_run_last_timestamp_seconds", "When the last run ended.", [({}, run.ended_at)]),
@@ -40,7 +40,7 @@ def metrics_text(run: RunFacts, tables: Mapping[str, list[Sample]], last_success
         ("groupscope_run_count", "What the last run counted.", _by("what", run.counts)),
         *((name, _MEANINGS[name], samples) for name, samples in sorted(tables.items())),
     ]
-    return "".join(_family(*family) for family in families if family[2])
+    return "".join(_family(*family) for family in families if family[2]) + kept
 
 
 _MEANINGS = {
@@ -94,10 +94,25 @@ def _labels(labels: Mapping[str, str]) -> str:
     return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items()) + "}" if labels else ""
 
 
+def kept_samples(path: Path) -> str:
+    """The lines of a file that tell what the tables say: they are true still after a run that published nothing."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    except (OSError, ValueError):
+        return ""
+    return "".join(line for line in lines if line.endswith("\n") and _named_by(line) in _MEANINGS)
+
+
+def _named_by(line: str) -> str:
+    """The name of the metric that a line is about."""
+    words = re.split(r"[ {]", line.removeprefix("# HELP ").removeprefix("# TYPE "), maxsplit=1)
+    return words[0]
+
+
 def last_success(path: Path) -> float | None:
     """What the file says of the last success: a run that fails passes it on."""
     try:
         found = re.search(rf"^{_SUCCESS} (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    except OSError:
+    except (OSError, ValueError):
         return None
     return float(found[1]) if found else None

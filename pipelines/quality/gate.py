@@ -199,6 +199,7 @@ def _ask(table: Table, frame: DataFrame, checks: list[Check], result_format: dic
     """What the library says of all, and its answers in the order of `checks`. An exception inside a check is an error of ours
     and is raised."""
     expectations, suite, source = _library()
+    source.get_execution_engine().spark = frame.sparkSession  # it keeps the first that it meets, which may have died since
     asset = source.add_dataframe_asset(name=f"{table.name}-{len(source.assets)}")
     try:
         batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})

@@ -1,0 +1,169 @@
+"""A schedule of runs goes on whatever becomes of one of them, and its metrics say what did."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conf.settings import load_settings
+from pipelines.cli import codes
+from pipelines.cli.after_run import Followers
+from pipelines.cli.console import ReaderGone, Talk
+from pipelines.cli.run_job import _again_and_again, _Show
+from pipelines.errors import CannotWrite, GateFailed, NothingReadable, UsageError, WarehouseBusy
+from pipelines.jobs.alerts import AlertOptions
+from pipelines.jobs.run import RunOptions, RunOutcome
+from pipelines.schemas import TABLES
+from tests.conftest import ROOT
+from tests.pipelines.test_operation import VERSIONS, incident, write
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    write(tmp_path, "incidents", [incident("now")])
+    for table in ("rebalances", "partition_outages", "alerts"):
+        write(tmp_path, table, [])
+    return tmp_path
+
+
+@pytest.fixture
+def followers(place: Path) -> Followers:
+    return Followers(str(place), load_settings(None), Talk(), metrics=place / "groupscope.prom")
+
+
+OUTCOME = RunOutcome("r", table_versions=VERSIONS)
+INCIDENTS = 'groupscope_incidents{cluster="prod",severity="critical"} 1'
+
+
+def samples(followers: Followers) -> set[str]:
+    assert followers.metrics is not None
+    return set(followers.metrics.read_text(encoding="utf-8").splitlines())
+
+
+# -- metrics ----------------------------------------------------------------------------------------------------
+
+
+def test_metrics_are_written_where_alerts_and_pages_fail_and_say_so(place: Path, followers: Followers) -> None:
+    told: list[Any] = []
+    both = replace(followers, report=place / "pages", alerts=AlertOptions(""), send=told.append)
+    shutil.rmtree(place / TABLES["alerts"].path)
+    with pytest.raises(Exception, match=r"ops/alerts.* does not exist") as failure:
+        both.succeeded(OUTCOME)
+
+    assert not hasattr(failure.value, "exit_code")
+    assert {f"groupscope_run_exit_code {codes.OUR_BUG}", INCIDENTS} <= samples(followers)
+    with pytest.raises(NothingReadable, match="is no warehouse"):  # there are no runs to make pages of
+        replace(both, alerts=None).succeeded(OUTCOME)
+    assert {f"groupscope_run_exit_code {codes.NOTHING_READABLE}", INCIDENTS} <= samples(followers)
+
+
+def test_a_failed_run_keeps_what_the_tables_say(followers: Followers) -> None:
+    followers.succeeded(OUTCOME)
+    of_tables = {line for line in samples(followers) if "groupscope_incidents" in line or "stopped" in line}
+    followers.failed(GateFailed("rows are missing"), codes.GATE_FAILED)
+
+    assert {*of_tables, INCIDENTS, f"groupscope_run_exit_code {codes.GATE_FAILED}"} <= samples(followers)
+    followers.succeeded(OUTCOME)
+    followers.succeeded(OUTCOME)
+    assert INCIDENTS in samples(followers)
+
+
+def test_a_run_that_gives_way_leaves_the_metrics_of_the_other_one(followers: Followers) -> None:
+    followers.succeeded(OUTCOME)
+    before = samples(followers)
+    followers.failed(WarehouseBusy("another run holds the warehouse"), codes.WAREHOUSE_BUSY)
+
+    assert samples(followers) == before
+
+
+# -- again and again --------------------------------------------------------------------------------------------
+
+
+def scheduled(followers: Followers, patch: pytest.MonkeyPatch, *errors: Exception) -> int:
+    """A schedule whose runs end with these errors, and then well; it is told to stop meanwhile."""
+    left = list(errors)
+
+    def run(_: RunOptions) -> RunOutcome:
+        if left:
+            raise left.pop(0)
+        signal.raise_signal(signal.SIGTERM)
+        return OUTCOME
+
+    patch.setattr("pipelines.jobs.run.run", run)
+    show = _Show(as_json=False, quiet=True, talk=followers.talk, place=followers.place)
+    code = _again_and_again(0.001, RunOptions(["logs"], followers.place), followers, show)
+    assert not left
+    return code
+
+
+def test_a_schedule_goes_on_after_any_error_and_tells_of_it(
+    followers: Followers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    errors = (LookupError("executor 3 was lost"), OSError("slow down"), WarehouseBusy("another run"), CannotWrite("full"))
+
+    assert scheduled(followers, monkeypatch, *errors) == codes.GOOD
+    said = capsys.readouterr().err
+    assert "LookupError: executor 3 was lost; the next run tries again" in said
+    assert said.count("Traceback (most recent call last)") == 2
+    assert "warning: full\n" in said
+    assert scheduled(replace(followers, log_json=True), monkeypatch, LookupError("executor 3 was lost")) == codes.GOOD
+    assert '"event": "unexpected error"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [UsageError("--rebuild is needed"), ReaderGone()])
+def test_wrong_use_ends_a_schedule(followers: Followers, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        scheduled(followers, monkeypatch, error)
+
+
+SPARK_DIES = """
+import os, signal, sys
+from pathlib import Path
+from pipelines.session import get_session, let_go_of_dead
+from tests.pipelines.conftest import SETTINGS
+from tests.pipelines.site import Site
+from tests.pipelines.test_jobs import OTHER_GROUP
+
+site = Site(Path(sys.argv[1]))
+site.run(spark=SETTINGS)
+let_go_of_dead()  # nothing is dead
+spark = get_session()
+spark._jsc.sc().stop()  # as where a cluster ends an application
+with (site.logs / "broker-1" / "server.log").open("a") as log:
+    log.write(OTHER_GROUP)
+for again in ("stopped", "killed"):
+    try:
+        site.run(spark=SETTINGS)
+        raise SystemExit(f"{again}: the session is not dead")
+    except Exception as error:
+        print(again, type(error).__name__, flush=True)
+    let_go_of_dead()
+    spark = get_session(SETTINGS)
+    assert spark.range(3).count() == 3
+    if again == "stopped":
+        jvm = spark.sparkContext._gateway.proc
+        os.kill(jvm.pid, signal.SIGKILL)
+        jvm.wait()
+site.run(spark=SETTINGS)
+print([row["status"] for row in sorted(site.table("runs"), key=lambda row: row["run_number"])])
+"""
+
+
+@pytest.mark.spark
+def test_a_session_that_died_is_replaced(poll_timeout: Path, tmp_path: Path) -> None:
+    shutil.copytree(poll_timeout, tmp_path / "logs")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", SPARK_DIES, str(tmp_path)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.splitlines()[-1] == "['published', 'published']"
