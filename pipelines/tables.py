@@ -25,6 +25,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pipelines import delta, few
+from pipelines.commits import changing, commits_since
 from pipelines.differences import (
     ACTION,
     DELETE,
@@ -100,6 +101,7 @@ class Warehouse:
         self.uri = warehouse_uri(place)
         self._versions: dict[str, int] = {}
         self._written: set[str] = set()
+        self._writers: set[str] = set()
         self._emptied: set[str] = set()
         self._local = not is_uri(place)
         self._merging = Lock()
@@ -166,13 +168,28 @@ class Warehouse:
         return int(row[0])
 
     def versions(self) -> dict[str, int]:
-        """Latest version of each open table, as of its opening or of this object's last write."""
+        """Latest version of each open table, as of its opening or of this object's last write.
+
+        Raises WarehouseBusy where somebody else has changed rows of a table after this object did, such as a run that was taken for
+        dead.
+        """
         written = sorted(self._written)
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
-            self._versions |= dict(zip(written, pool.map(self.latest, written), strict=True))
+            self._versions |= dict(zip(written, pool.map(self._own_version, written), strict=True))
         self._emptied -= self._written
         self._written.clear()
         return dict(self._versions)
+
+    def _own_version(self, name: str) -> int:
+        """The latest version of a table that this object has written. What others did before that was compared with what was to be,
+        but where the table was empty."""
+        commits = commits_since(self, name, self._versions[name])
+        own = [commit.version for commit in commits if commit.told in self._writers]
+        bare = self._versions[name] == 0 or name in self._emptied
+        since = 0 if bare else min(own, default=0)
+        if any(commit.version > since and commit.told not in self._writers for commit in changing(commits)):
+            raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too; nothing is published")
+        return max((commit.version for commit in commits), default=self._versions[name])
 
     def read(self, name: str, version: int | None = None) -> DataFrame:
         reader = self.spark.read.format("delta")
@@ -225,7 +242,12 @@ class Warehouse:
             .options(**how)
             .save(self.path(name))
         )
+        self._note(name, stamp)
+
+    def _note(self, name: str, stamp: Stamp) -> None:
+        """This object has written to a table."""
         self._written.add(name)
+        self._writers.add(stamp.run_id)
 
     def is_empty(self, name: str) -> bool:
         """The table is as it was created, or was emptied."""
@@ -390,7 +412,7 @@ class Warehouse:
         transaction: dict[str, str | int] = {_TXN_APP: f"{stamp.application}/{table.name}{part}", _TXN_VERSION: stamp.run_number}
         with self._merging, set_to(self.spark, {**transaction, delta.USER_METADATA: stamp.run_id}):
             delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where)
-        self._written.add(table.name)
+        self._note(table.name, stamp)
 
 
 def _shares(count: int) -> list[float]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipelines.errors import NothingReadable, UsageError
+from pipelines.errors import NothingReadable, UsageError, WarehouseBusy
 from pipelines.jobs.entries import FAILED, PUBLISHED, RUNS, VERSIONED, Published, Run
 from pipelines.schemas import TABLES
 from pipelines.uris import is_uri, warehouse_uri
@@ -80,7 +80,7 @@ def maintain(options: MaintainOptions) -> Maintained:
         # What it publishes was made by what the last run was made by.
         register.takes_over(entry, before)
         warehouse.open()
-        versions = before.table_versions
+        found, versions = warehouse.versions(), before.table_versions
         if not all(name in versions and rows_stayed(warehouse, name, versions[name]) for name in VERSIONED):
             raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
         done = Maintained()
@@ -93,10 +93,12 @@ def maintain(options: MaintainOptions) -> Maintained:
                     keep_entries(warehouse, name, options.keep_hours)
             done.runs_removed = register.expire(datetime.now(UTC) - options.runs_for)
             _vacuum(warehouse, options.keep_hours)
+        versions = {name: warehouse.latest(name) for name in VERSIONED}
+        if not all(rows_stayed(warehouse, name, found[name]) for name in VERSIONED):
+            raise WarehouseBusy(f"{options.warehouse}: somebody else has changed rows meanwhile; nothing is published")
     except BaseException as error:
         register.finish(entry, FAILED, getattr(error, "exit_code", 70), error=str(error)[:4000])
         raise
-    versions = {name: warehouse.latest(name) for name in VERSIONED}
     register.finish(entry, PUBLISHED, 0, table_versions=versions, counts={"files": sum(after for _, after in done.files.values())})
     if redacted:
         # Readers may still be about to open the tables as they were published before.

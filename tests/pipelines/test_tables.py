@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import functions as F
 
-from pipelines.errors import TableMismatch
+from pipelines.errors import TableMismatch, WarehouseBusy
 from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY
 from pipelines.schemas import TABLES
 
@@ -74,6 +75,36 @@ def test_the_first_rows_are_appended(spark: SparkSession, warehouse: Callable[..
     assert (change.inserted, change.updated, change.deleted) == (2, 0, 0)
     assert stored(place) == {"c/g/1": "run-1", "c/g/2": "run-1"}
     assert place.versions() == {"allocation_changes": 1}
+
+
+def test_what_somebody_else_wrote_meanwhile_is_not_published(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    """As a run does that was taken for dead and goes on."""
+    name = "allocation_changes"
+    place, other = warehouse(name), warehouse(name)
+
+    def others_write(number: int) -> None:
+        other.append(name, frame(spark, allocation("h", "1")).withColumn("run_id", F.lit(f"run-{number}")), stamp(number))
+
+    place.replace(name, frame(spark, allocation("g", "1")), stamp(1))
+    place.replace(name, frame(spark, allocation("g", "1"), allocation("g", "2", confidence=0.75)), stamp(1), part="/more")
+    other.optimize(name)  # changes no row
+    assert place.versions() == {name: 3}
+    others_write(2)
+    place.replace(name, frame(spark, allocation("g", "1")), stamp(1), part="/less")  # looks at what is there
+    assert (place.versions(), stored(place)) == ({name: 5}, {"c/g/1": "run-1"})
+    place.replace(name, frame(spark, allocation("g", "3")), stamp(1), part="/other")
+    others_write(3)
+    with pytest.raises(WarehouseBusy, match="somebody else writes to this table, too; nothing is published"):
+        place.versions()
+
+
+def test_what_somebody_else_wrote_to_an_empty_table_is_not_published(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
+    name = "allocation_changes"
+    place, other = warehouse(name), warehouse(name)
+    other.append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-2")), stamp(2))
+    place.append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-1")), stamp(1))
+    with pytest.raises(WarehouseBusy, match="nothing is published"):
+        place.versions()
 
 
 def test_a_table_refuses_what_is_never_null(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
