@@ -30,6 +30,7 @@ from pipelines.jobs.owner import Owner
 from pipelines.points import reached
 from pipelines.schemas import TABLES
 from pipelines.scopes import Scope
+from pipelines.stores import open_table
 from pipelines.tables import Warehouse
 
 ALIVE_SECONDS = 60.0
@@ -50,6 +51,8 @@ class Runs:
         self._path = warehouse.path(RUNS)
         self._stale_after = stale_after
         self._here: str | None = None
+        self._aside: SparkSession | None = None
+        self._by_spark = False
         self.before: Published | None = None
         """The last published run, once the warehouse is taken."""
 
@@ -161,17 +164,13 @@ class Runs:
 
     @contextmanager
     def alive(self, run: Run) -> Iterator[None]:
-        """Give signs of life meanwhile, in a session of their own: transactions of the run's writes are none of theirs."""
+        """Give signs of life meanwhile."""
         over = threading.Event()
-        session = self._session()
-        if session is None:
-            yield
-            return
 
         def tell() -> None:
             while not over.wait(ALIVE_SECONDS):
                 try:
-                    self._update(run.run_id, {}, session=session)
+                    self.sign(run)
                 except Exception:
                     _log.exception("run %s could not give a sign of life", run.run_id)
 
@@ -182,6 +181,24 @@ class Runs:
         finally:
             over.set()
             thread.join()
+
+    def sign(self, run: Run) -> None:
+        """Give one sign of life: by delta-rs, since a task of Spark's may have to wait until a stage of the run is over; by Spark
+        where delta-rs can't write to the store, in a session of its own: transactions of the run's writes are none of its."""
+        if not self._by_spark:
+            now = f"arrow_cast({delta.micros_of(datetime.now(UTC))}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+            try:
+                open_table(self._path).update({"seen_at": now}, predicate=f"run_id = '{run.run_id}' AND status = '{RUNNING}'")
+                return
+            except Exception as error:  # such as another commit at the same moment
+                _log.debug("the sign of life can't be given without Spark: %s", error)
+            except BaseException as error:  # what panics in Rust is no Exception, and does so each time
+                if isinstance(error, KeyboardInterrupt | SystemExit):
+                    raise
+                self._by_spark = True
+        self._aside = self._aside or self._session()
+        if self._aside is not None:
+            self._update(run.run_id, {}, status=RUNNING, session=self._aside)
 
     def _session(self) -> SparkSession | None:
         """Another session of the same application, or None where the platform gives none."""
