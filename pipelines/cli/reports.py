@@ -16,6 +16,7 @@ from pipelines.versions import fingerprint_of, pages_version, product_version
 
 if TYPE_CHECKING:
     from conf.settings import Settings
+    from pipelines.cli.warehouse import Warehouse
 
 INDEX, KNOWN = "index.html", "index.json"
 INCIDENTS_MAX = 200
@@ -68,7 +69,7 @@ def _brought_up_to_date(
     """Write the pages that are not as they were, and the index; fingerprints of all pages, and how many were written."""
     from pipelines.cli.excerpts import excerpt_of, fingerprints
 
-    wanted = _wanted(warehouse.incidents)
+    wanted = _wanted(warehouse)
     prints = fingerprints(warehouse, list(map(excerpt_of, wanted)))
     now = {incident.incident_id: each for incident, each in zip(wanted, prints, strict=True)}
     stay = {key for key, each in now.items() if known.get(key) == each and _page(folder, key).is_file()}
@@ -79,9 +80,12 @@ def _brought_up_to_date(
     return now, len(changed)
 
 
-def _wanted(incidents: Iterable[Any]) -> list[Any]:
-    telling = [incident for incident in incidents if incident.severity != "info"]
-    return sorted(telling, key=lambda each: (-(each.started_at or 0), each.incident_id))[:INCIDENTS_MAX]
+def _wanted(warehouse: Warehouse) -> list[Any]:
+    """The latest incidents that are more than information. Only these are made objects of: tables may hold years of them."""
+    from pipelines.cli.warehouse import rows_of
+
+    latest = f"started_at desc nulls last, incident_id limit {INCIDENTS_MAX}"
+    return [row for batch in warehouse.batches("incidents", "severity <> 'info'", latest) for row in rows_of("incidents", batch)]
 
 
 def _page(folder: Path, incident_id: str) -> Path:

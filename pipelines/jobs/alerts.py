@@ -88,7 +88,7 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
     uri = warehouse_uri(place)
     alerts = _Alerts(open_table(f"{uri}/{TABLES['alerts'].path}"), now, run_id)
     incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
-    rows = table_of(incidents, filters=[("severity", "in", options.severities())]).to_pylist()
+    rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
     new = [row for row in rows if row["incident_id"] not in alerts.told and _is_news(row, now - options.news_for)]
     left = sorted(new, key=lambda row: (row["started_at"] or datetime.min.replace(tzinfo=UTC), row["incident_id"]))
     sent = 0
