@@ -115,6 +115,7 @@ _HELD = (
     "client_states",
     "event_count",
     "_skew_of_log",
+    "_behind",
     "_settled",
     "_over",
     "_judged_at",
@@ -147,6 +148,8 @@ class GroupStage:
     impact: Impact = field(default_factory=Impact)
     client_states: ClientStates = field(default_factory=ClientStates)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
+    _behind: dict[str, int] = field(default_factory=dict)
+    """Logs that proved another difference than the one by which their lines in `acts` are put right, which is told here."""
     _told_apart: deque[Event] = field(init=False)
     event_count: int = 0
     """Events that were taken."""
@@ -220,7 +223,8 @@ class GroupStage:
         if not self.classic.feed(event):
             self.modern.feed(event)
         for log, node in self.skews.feed(event):
-            self._set_clock(log, self.skews.bounds[log, node].skew)
+            self._behind.setdefault(log, self._skew_of_log.get(log, 0))
+            self._skew_of_log[log] = self.skews.bounds[log, node].skew
         self.client_states.feed(event)
         self.impact.feed(event, self.roster.actor(event.member_id, event.client_id, event.instance_id), self._skew_of(event))
         for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared)):
@@ -229,20 +233,25 @@ class GroupStage:
         self._relieve()
 
     def _on_coordinators_clock(self, act: Act) -> Act:
-        skew = self._skew_of(act.event)
+        if act.event.witness is not Witness.CLIENT:
+            return act
+        log = log_of(act.event.place.file)
+        skew = self._behind.get(log, self._skew_of_log.get(log, 0))
         return replace(act, at=act.at - skew) if skew else act
 
     def _skew_of(self, event: Event) -> int:
         return self._skew_of_log.get(log_of(event.place.file), 0) if event.witness is Witness.CLIENT else 0
 
-    def _set_clock(self, log: str, skew: int) -> None:
-        """Put what was taken from this log onto the coordinator's clock, as far as it is known now."""
-        shift = skew - self._skew_of_log.get(log, 0)
-        self._skew_of_log[log] = skew
-        self.acts = [
-            replace(act, at=act.at - shift) if act.event.witness is Witness.CLIENT and log_of(act.event.place.file) == log else act
-            for act in self.acts
-        ]
+    def _set_clocks(self) -> None:
+        """Put deeds onto the coordinator's clock as far as it is known now: all at once, as each log may prove another difference."""
+        if not self._behind:
+            return
+        shifts = {log: self._skew_of_log[log] - skew for log, skew in self._behind.items()}
+        self._behind = {}
+        for index, act in enumerate(self.acts):
+            shift = shifts.get(log_of(act.event.place.file)) if act.event.witness is Witness.CLIENT else None
+            if shift:
+                self.acts[index] = replace(act, at=act.at - shift)
         self.acts.sort(key=lambda act: act.at)
 
     def _members_now(self) -> dict[str, str | None]:
@@ -381,6 +390,7 @@ class GroupStage:
             self._judge_epoch()
             self._let_go(self._now)
         if len(self.acts) > ACTS_MAX:
+            self._set_clocks()
             del self.acts[:-ACTS_HELD_MAX]
         if (
             self.client_states.held > max(STRETCHES_MAX, 2 * self.client_states.left)
@@ -391,6 +401,7 @@ class GroupStage:
 
     def _judge_epoch(self) -> None:
         """Tell of the next epoch of the newer protocols."""
+        self._set_clocks()
         draft = self.modern.drafts[self.modern.settled]
         self.open.rebalances.append(self.writer.epoch(self.modern, self.knowledge))
         self._over = max(self._over, over(self.open.rebalances[-1]))
@@ -399,6 +410,7 @@ class GroupStage:
             self.impact.forget(draft.began)
 
     def _judge_next(self) -> None:
+        self._set_clocks()
         index = self._settled
         drafts = self.classic.drafts
         draft = drafts[index]

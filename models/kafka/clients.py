@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from models.events import Event
 from models.kafka.acts import Act, Deed, names_field
@@ -18,9 +19,13 @@ _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut
 _UNKNOWN_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member."})
 """The name of the error, for wordings that only describe it, and the text that stands in the others (Errors.java)."""
 
+LOGS_REMEMBERED = 1 << 16
+"""Files whose log is known without another look: each event of a client asks for it several times."""
+
 _ROTATED = re.compile(r"(?:\.(?:\d{1,5}|\d{4}-?\d\d-?\d\d(?:-\d\d)?|gz|bz2|xz|zst))+$")
 
 
+@lru_cache(maxsize=LOGS_REMEMBERED)
 def log_of(file: str) -> str:
     """The log that a rotated file is a part of: `app.log.3.gz` is of `app.log`."""
     return _ROTATED.sub("", file)

@@ -67,14 +67,17 @@ class Skews:
     _coordinators: dict[tuple[str, int], Event] = field(default_factory=dict)
     _clients: dict[int, list[Event]] = field(default_factory=dict)
 
-    def feed(self, event: Event) -> set[Key]:
+    def feed(self, event: Event) -> list[Key]:
         """Take one event; return the clocks whose difference is another one now."""
         if event.generation is None or event.at_us is None:
-            return set()
-        before = {key: bounds.skew for key, bounds in self.bounds.items()}
+            return []
+        before: dict[Key, int] = {}
         for client, coordinator in self._pairs(event, event.generation):
-            self._bound(client, coordinator)
-        return {key for key, bounds in self.bounds.items() if bounds.skew != before.get(key, 0)}
+            key = (log_of(client.place.file), coordinator.node)
+            bounds = self.bounds.setdefault(key, Bounds())
+            before.setdefault(key, bounds.skew)
+            _bound(bounds, client, coordinator)
+        return [key for key, skew in before.items() if self.bounds[key].skew != skew]
 
     def proven(self) -> Iterator[tuple[Key, Bounds]]:
         """Clocks that differ."""
@@ -110,14 +113,13 @@ class Skews:
         kept = {generation: [each for each in events if when(each) >= before - FAR_US] for generation, events in self._clients.items()}
         self._clients = {generation: events for generation, events in kept.items() if events}
 
-    def _bound(self, client: Event, coordinator: Event) -> None:
-        key = (log_of(client.place.file), coordinator.node)
-        bounds = self.bounds.setdefault(key, Bounds())
-        ahead = when(client) - when(coordinator)
-        if abs(ahead) > FAR_US:
-            return
-        bounds.pairs += 1
-        if client.name in _AFTER and (bounds.upper is None or ahead < bounds.upper):
-            bounds.upper, bounds.upper_lines = ahead, (client, coordinator)
-        if client.name in _BEFORE and (bounds.lower is None or ahead > bounds.lower):
-            bounds.lower, bounds.lower_lines = ahead, (client, coordinator)
+
+def _bound(bounds: Bounds, client: Event, coordinator: Event) -> None:
+    ahead = when(client) - when(coordinator)
+    if abs(ahead) > FAR_US:
+        return
+    bounds.pairs += 1
+    if client.name in _AFTER and (bounds.upper is None or ahead < bounds.upper):
+        bounds.upper, bounds.upper_lines = ahead, (client, coordinator)
+    if client.name in _BEFORE and (bounds.lower is None or ahead > bounds.lower):
+        bounds.lower, bounds.lower_lines = ahead, (client, coordinator)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
@@ -67,6 +68,29 @@ def crowd(members: int, rebalances: int) -> Iterator[Event]:
         number += 3
 
 
+def crowd_of_logs(members: int, rebalances: int, behind_seconds: float = 0.0) -> Iterator[Event]:
+    """The same group as its coordinator and its clients show it, each in a log of its own; clocks of clients may be behind."""
+    at, behind = 0, int(behind_seconds * 1_000_000)
+    for generation in range(2, rebalances + 2):
+        leader = {"reason_id": "leader_rejoin", "reason_member_id": f"c0-{UUID.format(0)}"}
+        yield _event(at, at, "RebalanceStarted", generation=generation - 1, **leader)
+        for name, after, coordinators in (
+            ("ClientJoinSent", 1_000_000, ""),
+            ("ClientJoined", 2_001_000, "GenerationStarted"),
+            ("ClientSynced", 3_001_000, "AssignmentReceived"),
+        ):
+            if coordinators:
+                yield _event(at, at + after - 1_000, coordinators, generation=generation, member_count=members)
+            for index in range(members):
+                told = _event(at, at + after + index, name, client_id=f"c{index}", member_id=f"c{index}-{UUID.format(index)}")
+                own = {"file": f"c{index}.log", "line": told.place.line, "byte_offset": told.place.byte_offset}
+                number = None if name == "ClientJoinSent" else generation
+                yield replace(
+                    told, at_us=at + after + index - behind, place=Place(**own), witness=Witness.CLIENT, node=None, generation=number
+                )
+        at += 60_000_000
+
+
 def timed(events: Iterator[Event]) -> tuple[int, float]:
     held = list(events)
     begun = time.perf_counter()
@@ -84,8 +108,18 @@ def main() -> None:
         count, seconds = timed(crowd(members, 4))
         costs.append(seconds)
         print(f"{members} members: {count / seconds:,.0f} events/s")
-    growth = math.log(costs[-1] / costs[0]) / math.log(sizes[-1] / sizes[0])
-    print(f"growth of the cost of a rebalance with members: exponent {growth:.2f}")
+    print(f"growth of the cost of a rebalance with members: exponent {_growth(sizes, costs):.2f}")
+    for told, behind in (("", 0.0), (" whose clocks are behind", 5.0)):
+        costs = []
+        for members in sizes:
+            count, seconds = timed(crowd_of_logs(members, 4, behind))
+            costs.append(seconds)
+            print(f"{members} members with a log each{told}: {count / seconds:,.0f} events/s, {seconds / 4:.2f} s a rebalance")
+        print(f"growth of the cost of a rebalance with logs{told}: exponent {_growth(sizes, costs):.2f}")
+
+
+def _growth(sizes: Sequence[int], costs: Sequence[float]) -> float:
+    return math.log(costs[-1] / costs[0]) / math.log(sizes[-1] / sizes[0])
 
 
 if __name__ == "__main__":

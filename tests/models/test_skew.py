@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
-from models.kafka.skew import Skews
+from models.kafka.skew import Bounds, Skews
+from models.replay import GroupStage
 
 SECOND = 1_000_000
 KINDS = {
+    "RebalanceStarted": Witness.COORDINATOR,
     "GenerationStarted": Witness.COORDINATOR,
     "AssignmentReceived": Witness.COORDINATOR,
+    "ClientJoining": Witness.CLIENT,
     "ClientJoined": Witness.CLIENT,
     "ClientAssignmentMade": Witness.CLIENT,
     "ClientSynced": Witness.CLIENT,
@@ -80,3 +86,59 @@ def test_how_many_generations_wait_for_their_other_lines_is_limited(monkeypatch:
                 pass
     assert len(skews._coordinators) <= 4
     assert len(skews._clients) <= 4
+
+
+def crowd(logs: int, ahead: float, generations: int = 2) -> list[Event]:
+    """All members have a log each, whose clock is `ahead` seconds; coordinators' lines come first, or clients' where clocks are behind."""
+    events = []
+    for number in range(1, generations + 1):
+        for each in [line("RebalanceStarted", 100.0 * number - 1, number - 1), *generation(number, 100.0 * number, ahead)]:
+            if each.witness is Witness.COORDINATOR:
+                events.append(each)
+                continue
+            for index in range(logs if each.name != "ClientAssignmentMade" else 1):
+                place = Place(f"app-{index}.log", 1, each.place.byte_offset)
+                events.append(replace(each, place=place, client_id=f"c{index}", member_id=f"c{index}-id"))
+    return sorted(events, key=lambda event: event.order_us)
+
+
+@pytest.mark.parametrize("ahead", [-2.0, 0.0])
+def test_a_line_is_compared_with_those_of_its_own_generation_alone(ahead: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+    skew = Bounds.skew.fget  # type: ignore[attr-defined]
+
+    def counted(bounds: Bounds) -> int:
+        nonlocal looked
+        looked += 1
+        found: int = skew(bounds)
+        return found
+
+    monkeypatch.setattr(Bounds, "skew", property(counted))
+    events = crowd(logs=50, ahead=ahead)
+    skews = Skews()
+    changed = [key for each in events for key in skews.feed(each)]
+    assert 0 < looked <= 2 * sum(bounds.pairs for bounds in skews.bounds.values())
+    assert {log for log, _ in changed} == ({f"app-{index}.log" for index in range(50)} if ahead else set())
+
+
+@pytest.mark.parametrize("ahead", [-2.0, 2.0])
+def test_lines_of_clients_are_put_right_once_their_clocks_are_known(ahead: float) -> None:
+    """Also where the replay was interrupted before they were."""
+    events = crowd(logs=5, ahead=ahead)
+    joins = [line("ClientJoining", 99.5 + ahead, 0), line("ClientJoining", 199.5 + ahead, 0)]
+    events += [
+        replace(each, place=Place(f"app-{index}.log", 1, 0), client_id=f"c{index}", generation=None) for each in joins for index in range(5)
+    ]
+    events.sort(key=lambda event: event.order_us)
+    whole, interrupted = GroupStage("c", "g", ClusterFacts("c")), GroupStage("c", "g", ClusterFacts("c"))
+    behind = False
+    for event in events:
+        whole.feed(event)
+        interrupted = GroupStage.resumed("c", "g", ClusterFacts("c"), interrupted.state())
+        interrupted.feed(event)
+        behind = behind or bool(interrupted._behind)
+    rows = whole.finish()
+    assert behind
+    assert interrupted.finish() == rows
+    assert len(rows.divergences) == 5
+    assert {round(row.join_delay_seconds or 0, 1) for row in rows.rebalance_members} == {0.5}
