@@ -147,31 +147,9 @@ class ClusterFacts:
         high = bisect_right(self.takeovers, end, key=lambda load: load.at)
         return self.takeovers[low:high]
 
-    def known_until(self, at: int) -> dict[str, str]:
-        """What judging a group's rebalances may ask for, as text, of no later time than `at` (microseconds).
-
-        Where two states of facts agree in this, so do verdicts on what was over some time before. What is asked for when a
-        history is finished is not in it.
-        """
-        timed = {name: [each for each in getattr(self, name) if each.at <= at] for name in _TIMED}
-        told = {name: [event for event in getattr(self, name) if _time(event) <= at] for name in ("leaders_replaced", "kept")}
-        strays = {group: [event for event in events if event.order_us <= at] for group, events in sorted(self.strays.items())}
-        known = {
-            **timed,
-            **told,
-            "deletions": [each for each in self.deletions if each[0] <= at],
-            "strays": {group: events for group, events in strays.items() if events},
-            **{name: getattr(self, name) for name in _IN_FORCE},
-        }
-        return {name: repr(value) for name, value in known.items()}
-
     def partition_of(self, group: str) -> int | None:
         """The offsets partition that a group hashes to; None while the partition count is unknown."""
         return partition_for(clear(group), self.offsets_partitions) if self.offsets_partitions else None
-
-
-_TIMED = ("loads", "takeovers", "topic_changes", "node_changes", "goings")
-_IN_FORCE = ("initial_delay_ms", "session_timeout_ms", "rebalance_timeout_ms", "offsets_partitions")
 
 
 def java_hash(text: str) -> int:
@@ -215,7 +193,8 @@ def _nodes(value: object) -> list[str]:
     return [str(node) for node in value] if isinstance(value, (list, tuple)) else [] if value is None else [str(value)]
 
 
-def _time(event: Event) -> int:
+def event_time(event: Event) -> int:
+    """When a line was written, or where it stands if it tells no time; microseconds."""
     return event.at_us if event.at_us is not None else event.order_us
 
 
@@ -238,22 +217,22 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.goings.sort(key=lambda going: (going.at, _order(going.event.place)))
     facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
-    facts.leaders_replaced.sort(key=lambda event: (_time(event), _order(event.place)))
+    facts.leaders_replaced.sort(key=lambda event: (event_time(event), _order(event.place)))
     if not facts.retention_told and _is_old(facts):
         facts.offsets_retention_seconds = OLD_OFFSETS_RETENTION_MINUTES * 60.0
-    facts.kept.sort(key=lambda event: (_time(event), _order(event.place)))
+    facts.kept.sort(key=lambda event: (event_time(event), _order(event.place)))
     return facts
 
 
 def _unsaid_goings(lists: list[Event]) -> Iterator[Going]:
     """Brokers that a controller's list of live ones has no longer, without a word: a new controller only names those that it finds."""
     live: set[str] = set()
-    for event in sorted(lists, key=lambda event: (_time(event), _order(event.place))):
+    for event in sorted(lists, key=lambda event: (event_time(event), _order(event.place))):
         named = event.fields.get("live")
         if isinstance(named, (list, tuple)):
             now = {str(node) for node in named}
             said = {*_nodes(event.fields.get("removed")), *_nodes(event.fields.get("bounced"))}
-            yield from (Going(_time(event), node, event) for node in sorted(live - now - said))
+            yield from (Going(event_time(event), node, event) for node in sorted(live - now - said))
             live = now
 
 
@@ -284,7 +263,7 @@ def _takeovers(loads: Iterable[Load]) -> list[Load]:
 
 
 def _learn_one(facts: ClusterFacts, event: Event) -> None:
-    at = _time(event)
+    at = event_time(event)
     if event.name in _LOADS and event.partition is not None:
         facts.loads.append(Load(at, event.node, event.partition, _LOADS[event.name], event))
     elif event.name in _TOPIC_CHANGES and event.topic:

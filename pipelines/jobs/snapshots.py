@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,13 +17,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from models.cluster import ClusterFacts
+from models.known_facts import KnownFacts, known_facts
 from models.replay import SETTLE_US
 from pipelines import few, scopes
 from pipelines.jobs.ingest import Touched
 from pipelines.scopes import Scope
 from pipelines.tables import Warehouse
 from pipelines.transforms.snapshots import SNAPSHOTS, Boundary, SnapshotRules
-from pipelines.versions import catalogue_version, fingerprint_of, model_version
+from pipelines.versions import catalogue_version, model_version
 
 _US_PER_SECOND = 1_000_000
 _STEPS = 4
@@ -121,20 +121,17 @@ def look(
     whole: Iterable[str],
 ) -> Snapshots:
     """The stored states, and which of them the `groups`, and all of the `whole` clusters, can go on from."""
-    found = Snapshots({cluster: _boundaries(each, rules) for cluster, each in facts.items()})
+    known = {cluster: known_facts(each) for cluster, each in facts.items()}
+    found = Snapshots({cluster: _boundaries(each.logs_end, known[cluster], rules) for cluster, each in facts.items()})
     if warehouse.is_empty(SNAPSHOTS):
         return found
-    mine = (catalogue_version(), model_version())
-
-    @cache
-    def told(cluster: str, until: int) -> str:
-        return fingerprint_of(facts[cluster].known_until(until))
-
+    mine, all_of = (catalogue_version(), model_version()), set(whole)
     rows = warehouse.rows(SNAPSHOTS, scopes.among("cluster", touched.clusters), _TOLD)
     times = zip(_times(rows, "upto_at"), _times(rows, "facts_until_at"), strict=True)
     for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
-        found.stored.append(_stored(row, upto, until, touched, mine, told if row["cluster"] in facts else None))
-    all_of = set(whole)
+        each = Stored(row[_KEY], row["cluster"], row["group"], upto)
+        is_asked = _is_in(each, groups, all_of)  # states of others stay as they are: nobody asks whether they hold
+        found.stored.append(each if not is_asked else replace(each, holds=_holds(each, row, until, touched, mine, known)))
     for each in sorted(found.stored, key=lambda each: each.upto):
         if each.holds and _is_in(each, groups, all_of):
             found.chosen[each.cluster, each.group] = each
@@ -147,30 +144,30 @@ def _times(rows: pa.Table, name: str) -> list[int]:
     return found
 
 
-def _stored(row: Mapping[str, Any], upto: int, until: int, touched: Touched, mine: tuple[str, str], told: Any) -> Stored:
-    cluster, group = row["cluster"], row["group"]
-    least = touched.least.get((cluster, group))
-    holds = (
-        told is not None
-        and cluster not in touched.whole
-        and (least is None or upto < least)
+def _holds(
+    each: Stored, row: Mapping[str, Any], until: int, touched: Touched, mine: tuple[str, str], known: Mapping[str, KnownFacts]
+) -> bool:
+    least = touched.least.get((each.cluster, each.group))
+    return (
+        each.cluster in known
+        and each.cluster not in touched.whole
+        and (least is None or each.upto < least)
         and (row["catalogue_version"], row["model_version"]) == mine
-        and told(cluster, until) == row["facts"]
+        and known[each.cluster].until(until) == row["facts"]
     )
-    return Stored(row[_KEY], cluster, group, upto, holds)
 
 
-def _boundaries(facts: ClusterFacts, rules: SnapshotRules) -> list[Boundary]:
+def _boundaries(logs_end: int | None, known: KnownFacts, rules: SnapshotRules) -> list[Boundary]:
     """Times that many runs have in common, so that a state is not taken anew by each of them.
 
     A rebalance is judged when it is so long over that nothing of the cluster that came later is asked for.
     """
-    if facts.logs_end is None:
+    if logs_end is None:
         return []
     found = []
     for lag in rules.lags_seconds:
         step = max(int(lag * _US_PER_SECOND) // _STEPS, 1)
-        upto = facts.logs_end // step * step - _STEPS * step
+        upto = logs_end // step * step - _STEPS * step
         until = upto + SETTLE_US
-        found.append(Boundary(upto, until, fingerprint_of(facts.known_until(until)), catalogue_version(), model_version()))
+        found.append(Boundary(upto, until, known.until(until), catalogue_version(), model_version()))
     return found

@@ -6,6 +6,7 @@ import pytest
 
 from models.cluster import ClusterFacts, learn
 from models.events import Event, Place, Witness
+from models.known_facts import known_facts
 
 US = 1_000_000
 UNTIL = 100 * US
@@ -16,10 +17,10 @@ def event(name: str, at: int, **values: object) -> Event:
     return Event(name, at * US, at * US, Place("server.log", at, at), Witness.BROKER, fields=values, **common)  # type: ignore[arg-type]
 
 
-def known(*events: Event, **strays: list[Event]) -> dict[str, str]:
+def known(*events: Event, **strays: list[Event]) -> str:
     facts = learn([event("BrokerStarting", 10, node="1"), event("PartitionLoaded", 11, node="1", partition=3), *events], "c")
     facts.strays = strays
-    return facts.known_until(UNTIL)
+    return known_facts(facts).until(UNTIL)
 
 
 KINDS = {
@@ -47,4 +48,15 @@ def test_lines_that_were_brought_to_a_group_count_by_their_time() -> None:
 def test_settings_count_whenever_they_were_told_and_the_end_of_the_logs_does_not() -> None:
     assert known(event("BrokerConfigured", 500, node="1", initial_rebalance_delay_ms=0)) != known()
     facts = ClusterFacts("c", logs_end=1)
-    assert facts.known_until(UNTIL) == ClusterFacts("c", logs_end=2).known_until(UNTIL)
+    assert known_facts(facts) == known_facts(ClusterFacts("c", logs_end=2))
+
+
+def test_one_look_at_the_facts_tells_of_each_time() -> None:
+    events = [
+        event(name, at, node="1", topic="orders", partition=at) for at in (10, 20, 20, 30) for name in ("TopicCreated", "KafkaVersion")
+    ]
+    whole = known_facts(learn(events, "c"))
+    for until in (5, 10, 15, 20, 25, 30, 35):
+        part = learn([each for each in events if each.order_us <= until * US], "c")
+        assert whole.until(until * US) == known_facts(part).until(until * US) == known_facts(part).fingerprints[-1]
+    assert len(set(whole.fingerprints)) == 5

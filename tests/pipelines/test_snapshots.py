@@ -6,22 +6,29 @@ import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from models.cluster import ClusterFacts
+from models.cluster import ClusterFacts, learn
 from models.events import Event, Place, Witness
+from models.known_facts import KnownFacts, known_facts
 from models.replay import GroupStage
 from parsers.reader import ReadOptions
 from parsers.redaction import KINDS, Redaction
 from pipelines.delta import micros_of
 from pipelines.jobs import snapshots
+from pipelines.jobs.ingest import Touched
 from pipelines.jobs.run import RunOutcome
-from pipelines.jobs.snapshots import Snapshots, Stored
+from pipelines.jobs.snapshots import Snapshots, Stored, look
 from pipelines.local import AnalyzeOptions, analyze
 from pipelines.simulate.run import read_scenario, simulate
+from pipelines.tables import Warehouse
 from pipelines.transforms.snapshots import Boundary, SnapshotRules, Taking
+from pipelines.versions import catalogue_version, model_version
 from tests.pipelines.site import Site
 
 RULES = SnapshotRules(events=10, events_per_row=0.0, lags_seconds=(120.0, 660.0, 1500.0))
@@ -153,6 +160,39 @@ def test_where_each_event_makes_rows_a_state_is_not_worth_it() -> None:
     assert taken(rebalances(range(3, 90)), 60, rules=SnapshotRules(events=20, events_per_row=0.0)) == [60]
     heartbeats = [line("HeartbeatCompleted", at, client_id="c-1") for at in range(90, 900)]
     assert taken(rebalances(range(3, 90)) + heartbeats, 800, rules=SnapshotRules(events=20)) == [800]
+
+
+def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster has as many states as groups; a batch seldom touches more than some of these."""
+    facts = learn([line("PartitionLoaded", 50, partition=3)], "c")
+    facts.logs_end = 90 * US
+    names = [f"g-{number}" for number in range(20)]
+    held, mine = known_facts(facts).until(60 * US), {"catalogue_version": catalogue_version(), "model_version": model_version()}
+    stored = [
+        {"group_snapshot_id": f"{group} at {at}", "cluster": "c", "group": group, "upto_at": at, "facts_until_at": 60, "facts": told} | mine
+        for group in names
+        for at, told in ((40, held), (50, "others"))
+    ]
+    rows = pa.Table.from_pylist(stored)
+    for name in ("upto_at", "facts_until_at"):
+        times = pc.multiply(rows[name], US).cast(pa.timestamp("us", "UTC"))
+        rows = rows.set_column(rows.schema.get_field_index(name), name, times)
+    asked: list[int] = []
+
+    class Counted(KnownFacts):
+        def until(self, at: int) -> str:
+            asked.append(at)
+            return super().until(at)
+
+    known = known_facts(facts)
+    monkeypatch.setattr(snapshots, "known_facts", lambda _: Counted(known.times, known.fingerprints))
+    warehouse = cast(Warehouse, SimpleNamespace(is_empty=lambda _: False, rows=lambda *_: rows))
+    touched = Touched(events={"c": {"HeartbeatCompleted"}}, groups={"c": {"g-3"}}, least={("c", "g-3"): 45 * US})
+    found = look(warehouse, touched, {"c": facts}, SnapshotRules(lags_seconds=()), {"c": {"g-3", "g-4"}}, ())
+    assert {group: each.upto // US for (_, group), each in found.chosen.items()} == {"g-3": 40, "g-4": 40}
+    assert len(asked) == 3
+    found = look(warehouse, touched, {"c": facts}, SnapshotRules(lags_seconds=()), {}, ("c",))
+    assert {group: each.upto // US for (_, group), each in found.chosen.items()} == dict.fromkeys(names, 40)
 
 
 @pytest.mark.spark
