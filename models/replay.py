@@ -53,8 +53,11 @@ SETTLE_DRAFTS = 64
 EPISODE_MAX = 2_000
 """Rebalances of one episode. A group that never comes to rest goes on with another one; bounds what it holds in memory, too."""
 
+EPISODE_MEMBERS_MAX = 100_000
+"""... or so many rows of their members (a kilobyte each): a group of thousands has as many in each rebalance."""
+
 LEAVING_ROWS = 1_000
-"""Rebalances and states of clients that are final and wait in a stage to be let out."""
+"""Rebalances and states of clients that are final and wait in a stage to be let out; or EPISODE_MEMBERS_MAX rows of members."""
 
 ACTS_HELD_MAX = 20_000
 """Deeds of one group held at once; beyond it the oldest drafts are judged with what is known."""
@@ -270,7 +273,8 @@ class GroupStage:
 
     def let_out(self) -> Iterator[GroupHistory]:
         """Rows that are final, where there are many: whoever takes them holds no group whole."""
-        if len(self.final.rebalances) + len(self.final.client_states) >= LEAVING_ROWS:
+        final = self.final
+        if len(final.rebalances) + len(final.client_states) >= LEAVING_ROWS or len(final.rebalance_members) >= EPISODE_MEMBERS_MAX:
             rows, self.final = self.final, GroupHistory()
             yield rows
 
@@ -449,7 +453,7 @@ class GroupStage:
             return
         waiting = self._waiting_since
         quiet = (at - self._over > max(self._gap, SETTLE_US)) if waiting is None else (waiting - self._over > self._gap)
-        if quiet or len(self.open.rebalances) >= EPISODE_MAX:
+        if quiet or len(self.open.rebalances) >= EPISODE_MAX or len(self.open.rebalance_members) >= EPISODE_MEMBERS_MAX:
             self._close(at, before=(at if waiting is None else min(waiting, at)) - SETTLE_US)
 
     def _close(self, at: int, before: int) -> None:

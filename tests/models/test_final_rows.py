@@ -212,6 +212,32 @@ def test_an_episode_without_end_is_told_as_several(monkeypatch: pytest.MonkeyPat
         assert before == after
 
 
+def test_an_episode_of_many_members_is_told_as_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [event for generation in range(1, 101) for event in crowded(generation * 60, generation, members=10)]
+    one = replay_group("c", "g", events, FACTS)
+    assert [each.rebalance_count for each in one.incidents] == [100]
+    monkeypatch.setattr(replay, "EPISODE_MEMBERS_MAX", 200)
+    stage, several = GroupStage("c", "g", FACTS), GroupHistory()
+    for event in events:
+        stage.feed(event)
+        assert len(stage.open.rebalance_members) < 200
+        for left in stage.let_out():
+            several.take(left)
+        assert not stage.final.rebalance_members
+    assert len(several.rebalance_members) > 600
+    several.take(stage.finish())
+    assert sorted(each.rebalance_count for each in several.incidents) == [5, 19, 19, 19, 19, 19]
+    plain = [sorted(each.rebalance_member_id for each in told.rebalance_members) for told in (one, several)]
+    assert plain[0] == plain[1]
+    assert len(plain[0]) >= 1_000
+
+
+def crowded(second: int, generation: int, members: int) -> list[Event]:
+    """A rebalance that each member tells of in a log."""
+    joins = [dataclasses.replace(line("ClientJoining", second + 1), witness=Witness.CLIENT, client_id=f"c-{n}") for n in range(members)]
+    return sorted([*joins, *rebalance(second, generation, "m-0", "1")], key=lambda event: event.order_us)
+
+
 def epochs(count: int, apart: int, witnessed: bool = True) -> list[Event]:
     members = {"m-9"}
     return [event for number in range(1, count + 1) for event in epoch(number * apart, number, members, f"m-{number % 3}", witnessed)]
