@@ -18,8 +18,12 @@ SNAPSHOTS = "group_snapshots"
 STATE = "state"
 _UPTO = "_upto_at"
 
-ROWS_MAX = 40_000
-"""A group with more rows that are not final is replayed from an earlier state: this one would be as large as they are, a kilobyte each."""
+STATE_MAX = 16_000_000
+"""A longer state (characters) is not kept: it costs a row of that size, read and written as one. The group is replayed from an earlier
+state or from its beginning."""
+
+ROWS_MAX = 16_000
+"""With more rows that are not final a state is not even made: it would be as large as they are, a kilobyte each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,12 @@ class Taking:
         rules, rows = self.rules, stage.row_count
         if not self._fed or self._fed < rules.events or rows > ROWS_MAX or stage.event_count < rules.events_per_row * rows:
             return
+        state = stage.state()
+        if len(state) > STATE_MAX:
+            return
         self._fed = 0
         key = make_id("state", self.cluster, self.group, boundary.upto)
-        told = (boundary.facts_until, boundary.facts, stage.state(), boundary.catalogue_version, boundary.model_version)
+        told = (boundary.facts_until, boundary.facts, state, boundary.catalogue_version, boundary.model_version)
         self.taken.append(GroupSnapshot(self.cluster, key, self.group, boundary.upto, *told))
 
 

@@ -162,6 +162,20 @@ def test_where_each_event_makes_rows_a_state_is_not_worth_it() -> None:
     assert taken(rebalances(range(3, 90)) + heartbeats, 800, rules=SnapshotRules(events=20)) == [800]
 
 
+def test_a_state_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group is replayed from the state before it."""
+    quiet = [line("HeartbeatCompleted", at, client_id="c-1") for at in range(100)]
+    crowd = [line("HeartbeatCompleted", at, client_id=f"c-{at}", member_id=f"m-{at}") for at in range(100, 400)]
+    few = SnapshotRules(events=20, events_per_row=0.0)
+    assert taken([*quiet, *crowd], 50, 90, 390, rules=few) == [50, 90, 390]
+    monkeypatch.setattr("pipelines.transforms.snapshots.STATE_MAX", 20_000)
+    assert taken([*quiet, *crowd], 50, 90, 390, rules=few) == [50, 90]
+    monkeypatch.undo()
+    assert taken(rebalances(range(3, 90)), 30, 60, rules=few) == [30, 60]
+    monkeypatch.setattr("pipelines.transforms.snapshots.ROWS_MAX", 50)
+    assert taken(rebalances(range(3, 90)), 30, 60, rules=few) == [30]
+
+
 def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster has as many states as groups; a batch seldom touches more than some of these."""
     facts = learn([line("PartitionLoaded", 50, partition=3)], "c")
