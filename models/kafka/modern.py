@@ -61,7 +61,11 @@ class EpochDraft:
     members_after: int | None = None
     assignor: str | None = None
     protocol: str = "consumer"
+    came: frozenset[str] = frozenset()
+    went: frozenset[str] = frozenset()
+    """Members that were not there in the epoch before, and those that were and are not: many epochs of a large group may wait."""
     members: frozenset[str] = frozenset()
+    """Who was there; known once it is the turn of the epoch to be told of."""
     blockers: list[Person] = field(default_factory=list)
     closes: bool = False
     """One of the leaves by which a whole group was closed."""
@@ -100,6 +104,8 @@ class ModernReplay:
     _again: list[Change] = field(default_factory=list)  # what members do once more that the last epoch came from
     _members_known: bool = False
     _count_before: int = 0
+    _last_members: frozenset[str] = frozenset()
+    """Members as the last draft has them."""
 
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of these coordinators."""
@@ -188,6 +194,7 @@ class ModernReplay:
             for each in self._leaving_together():
                 each.closes = False
         self.drafts.pop()
+        self._last_members = (self._last_members - draft.came) | draft.went
         self.epoch = draft.epoch_before
         for change in draft.changes:
             member_id = change.event.member_id or ""
@@ -251,7 +258,8 @@ class ModernReplay:
         draft.members_before = self._count_before if self._members_known else None
         draft.members_after = len(self.members) if self._members_known else None
         draft.events = [change.event for change in fresh] + [event]
-        draft.members = frozenset(self.members)
+        before, self._last_members = self._last_members, frozenset(self.members)
+        draft.came, draft.went = self._last_members - before, before - self._last_members
         draft.protocol = self.protocol
         if self.drafts and self.drafts[-1].outcome == "open" and self.drafts[-1].targeted is None:
             self.drafts[-1].outcome = "superseded"
@@ -345,6 +353,7 @@ class ModernReplay:
     def settle(self) -> None:
         """Say of the epoch that is waiting when its members had arrived and who kept the others waiting, where their own logs tell it."""
         draft, following = self.drafts[self.settled], self.following
+        draft.members = self._members_of_waiting()
         if draft.outcome == "empty":
             return
         if not draft.changes:
@@ -369,7 +378,12 @@ class ModernReplay:
         drafts = self.drafts[self.settled :]
         changes = [*self._pending, *self._again, *(change for draft in drafts for change in draft.changes)]
         acting = {change.event.member_id for change in changes if change.event.member_id}
-        return acting.union(self.members, *(draft.members for draft in drafts))
+        return acting.union(self.members, self._members_of_waiting() if drafts else (), *(draft.came for draft in drafts))
+
+    def _members_of_waiting(self) -> frozenset[str]:
+        """Who was there in the epoch that is waiting: those of the one before it, which was told of, but for what changed."""
+        before, draft = self.drafts[self.settled - 1].members if self.settled else frozenset[str](), self.drafts[self.settled]
+        return (before - draft.went) | draft.came
 
     def forget(self, members: Iterable[Member]) -> None:
         """These members will not be told of again."""

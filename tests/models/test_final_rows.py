@@ -284,6 +284,24 @@ def test_what_is_held_of_epochs_without_end_is_bounded(monkeypatch: pytest.Monke
     assert plain[0][:alike] == plain[1][:alike]
 
 
+def test_epochs_that_wait_hold_who_came_and_went_and_not_all_that_are_there() -> None:
+    members = {f"m-{number}" for number in range(500)}
+    joins = [line("ModernMemberJoined", 10, member_id=member, client_id=member) for member in sorted(members)]
+    events = [*joins, line("GroupEpochBumped", 10, generation=1)]
+    for number in range(2, 302):
+        events += epoch(10 + number, number, members, f"m-{number % 7}", witnessed=False)
+    events.sort(key=lambda event: event.order_us)
+    stage, sizes = GroupStage("c", "g", FACTS), []
+    for event in events:
+        stage.feed(event)
+        if event.name == "GroupEpochBumped":
+            sizes.append(len(stage.state()) if len(stage.modern.drafts) in {10, 300} else 0)
+    small, large = (size for size in sizes if size)
+    assert large < small + 290 * 1_500  # with all of 500 members each would be five times as large
+    assert stage.modern.named() == {each.member_id for each in joins}
+    assert [row.members_after for row in stage.finish().rebalances[-3:]] == [496, 495, 494]
+
+
 def test_deeds_of_a_group_without_a_known_rebalance_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "ACTS_MAX", 300)
     monkeypatch.setattr(replay, "ACTS_HELD_MAX", 100)
