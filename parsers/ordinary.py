@@ -16,7 +16,17 @@ _TOKEN = re.compile(r"[^\W_](?:[\w.@#$%+~-]*[^\W_])?|_+[\w.-]*", re.UNICODE)
 _PART = re.compile(r"[A-Za-z]+|\d+|[^\W\d_]+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 _SLOT = re.compile(r"\{[^{}]*\}")
-_CLASS = re.compile(r"(?:org\.apache|javax?|kafka|scala|sun|jdk|com\.sun)(?:\.[\w$]+)+(?:@[0-9a-f]+)?")
+_CLASS = re.compile(
+    r"(?:(?:org\.apache\.\w+"
+    r"|kafka\.(?:admin|api|authorizer|cluster|common|consumer|controller|coordinator|log|message|metrics|migration"
+    r"|network|producer|raft|request|security|serializer|server|tools|utils|zk|zookeeper)"
+    r"|java\.(?:io|lang|math|net|nio|rmi|security|sql|text|time|util)|javax\.(?:crypto|management|naming|net|security)"
+    r"|(?:com\.)?sun\.(?:jmx|management|misc|net|nio|reflect|rmi|security|util)|jdk\.(?:internal|jfr|net|nio)"
+    r"|scala\.(?:collection|concurrent|io|math|reflect|runtime|sys|util))(?:\.[a-z]\w*)*|kafka|scala)"
+    r"(?:\.[A-Z][\w$]*)+(?:\.[\w$]+)?(?:@[0-9a-f]+)?"
+)
+"""A class, or a method of one. A host or a topic may begin alike (`kafka.acme.corp`): the package is one of the product, and something
+in it begins with a capital; a package alone is ordinary where its words are."""
 _RANDOM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[0-9a-f]*\d)[0-9a-f]{8,}|0x[0-9a-f]+|name-[a-z2-7]{12}")
 _INTERNAL = re.compile(r"__[a-z_]+(?:-\d+)?")
 _QUANTITY = re.compile(r"v?\d+(?:\.\d+)*(?:ms|s|m|h|d|k|kb|mb|gb|K|M|G|B|KB|MB|GB|T\d*|Z)?|\d{4}-\d\d-\d\dT[\d:.]+Z?|[A-Z]+\d")

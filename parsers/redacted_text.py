@@ -31,6 +31,7 @@ _IPV6 = re.compile(
 )
 _WITH_PORT = re.compile(r"(?<![\w.:@-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=:\d{2,5}\b)")
 _WITH_ADDRESS = re.compile(r"(?<![\w.-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=/\d{1,3}(?:\.\d{1,3}){3})")
+_SOURCE = re.compile(r"[A-Z]\w*\.(?:java|scala|kt|cs)|[a-z]\w*\.(?:py|pyx|go|c|js)")
 _IN_A_LIST = re.compile(r"(?:\w+://)?([^\s,:/@\[\]]+)")
 
 
@@ -82,9 +83,15 @@ def _addresses(redaction: Redaction, text: str, own: Own, found: Own) -> None:
     for pattern in (_WITH_PORT, _WITH_ADDRESS, _HOST):
         for match in pattern.finditer(text):
             name = match[1].lstrip("/").rpartition(":")[0] if pattern is _HOST and ":" in match[1] else match[1].lstrip("/")
-            if name and not name.isdigit() and name not in own and (pattern is _HOST or not redaction.words.plain(name)):
+            if name and not name.isdigit() and name not in own and (pattern is _HOST or not _says_nothing(redaction, name)):
                 found[name] = redaction.name(name)
     for match in _HOSTS.finditer(text):
         for each in _IN_A_LIST.finditer(match[1]):
-            if not each[1].isdigit() and not redaction.words.plain(each[1]):
+            if not each[1].isdigit() and not _says_nothing(redaction, each[1]):
                 found[each[1]] = redaction.name(each[1])
+
+
+def _says_nothing(redaction: Redaction, name: str) -> bool:
+    """Whether what stands where hosts do is a plain word, or a place in code (`Thread.java:750`)."""
+    place = _SOURCE.fullmatch(name)
+    return (place is not None and name[0].isupper()) or (redaction.words.plain(name) and (place is not None or "." not in name))

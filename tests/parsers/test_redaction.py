@@ -84,6 +84,36 @@ def test_in_a_text_that_nobody_understands_only_plain_words_stay() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("Connection to kafka.acme.corp:9092 and kafka.payments.svc:9092 failed", ["kafka.acme.corp", "kafka.payments.svc"]),
+        ("connect to kafka.server.host:9092", ["kafka.server.host"]),
+        ("connect to kafka.payments.svc/10.0.3.17", ["kafka.payments.svc", "10.0.3.17"]),
+        ("\tbootstrap.servers = [kafka.acme.corp:9092, kafka.server.host]", ["kafka.acme.corp", "kafka.server.host"]),
+    ],
+)
+@pytest.mark.parametrize("kinds", [KINDS, ["hosts"]], ids=["all", "hosts"])
+def test_a_host_may_be_called_as_a_class_begins(kinds: list[str], text: str, gone: list[str]) -> None:
+    hidden = text
+    for each in gone:
+        hidden = hidden.replace(each, name(each))
+    assert Redaction(kinds, KEY).text(text, {}, strict=False) == hidden
+
+
+@pytest.mark.parametrize("topic", ["kafka.acme.orders", "java.acme.orders", "scala.acme.orders", "sun.acme.Orders", "kafka.acme.Orders"])
+def test_a_topic_may_be_called_as_a_class_begins(topic: str) -> None:
+    assert ALL.text(f"topic {topic} is gone", {}) == ALL.text(f"topic {topic} is gone", {}, strict=True) == f"topic {name(topic)} is gone"
+
+
+def test_classes_and_their_methods_stay() -> None:
+    text = (
+        "at java.util.concurrent.ThreadPoolExecutor$Worker.run(ThreadPoolExecutor.java:624) "
+        "at kafka.server.KafkaRequestHandler.run(KafkaRequestHandler.scala:74) org.apache.kafka.common.Cluster@1f2e3d4c kafka.Kafka"
+    )
+    assert ALL.text(text, {}, strict=True) == text
+
+
+@pytest.mark.parametrize(
     ("path", "expected"),
     [
         ("logs/kafka/server.log.2026-11-21.gz", "logs/kafka/server.log.2026-11-21.gz"),
