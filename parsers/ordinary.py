@@ -30,7 +30,22 @@ in it begins with a capital; a package alone is ordinary where its words are."""
 _RANDOM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[0-9a-f]*\d)[0-9a-f]{8,}|0x[0-9a-f]+|name-[a-z2-7]{12}")
 _INTERNAL = re.compile(r"__[a-z_]+(?:-\d+)?")
 _QUANTITY = re.compile(r"v?\d+(?:\.\d+)*(?:ms|s|m|h|d|k|kb|mb|gb|K|M|G|B|KB|MB|GB|T\d*|Z)?|\d{4}-\d\d-\d\dT[\d:.]+Z?|[A-Z]+\d")
-_ENDING = re.compile(r"(?:\.(?:log|out|txt|json|gz|bz2|xz|zst|tar|tgz|zip|old|bak|\d[\d_T-]*)|-\d{4}-\d\d-\d\d[\d-]*)+$")
+_DATE = r"(?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d(?:[-_.T]\d\d(?:[-_.:]?\d\d){0,2})?(?:[-_.]\d{1,6})?(?![-_.]?\d)"
+_ENDINGS = rf"(?:\.(?:log|out|txt|json|gz|bz2|xz|zst|tar|tgz|zip|old|bak)|[.-]{_DATE})*"
+_ENDING = re.compile(rf"{_ENDINGS}(?:\.\d{{1,10}}{_ENDINGS})?$")
+"""What kind of file it is, when it was, and one number: in `.77.3.21` there may be an address."""
+_ENDING_MAX = 200
+_GROUPS = "[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6}"
+_COLONS = rf"(?:[0-9A-Fa-f]{{1,4}}:){{7}}[0-9A-Fa-f]{{1,4}}(?=(?::\d{{1,5}})?(?![\w:]))|(?:{_GROUPS})?::(?:{_GROUPS})?(?![\w:]|\.\d)"
+_DOTTED = r"\d{1,3}(?:\.\d{1,3}){3}"
+IPV4 = re.compile(rf"(?<!\d)(?<!\d\.){_DOTTED}(?!\d|\.\d)")
+IPV6 = re.compile(rf"(?<![\w:.])(?:{_COLONS})")
+"""Java writes all eight groups, and a port behind them with another colon."""
+_IN_A_PATH = re.compile(
+    rf"(?<!\d){_DATE}|(?P<address>(?<!\d){_DOTTED}(?!\d)|(?<![\w:.])(?:{_COLONS}))|(?P<done>name-[a-z2-7]{{12}})"
+    r"|(?P<dashed>(?<!\d)\d{1,3}([-_])\d{1,3}(?:\4\d{1,3}){2}(?!\d))"
+)
+_MARKS = "-_.@:[]"
 _SETTING = re.compile(r"[a-z][\w.]*", re.ASCII)
 _HELD_MAX = 100_000
 
@@ -104,8 +119,22 @@ class Words:
         return told
 
     def kept_whole(self, part: str) -> str:
-        """A part of a path: as it is if all of it is ordinary, else a pseudonym with the ending of the file."""
-        ending = _ENDING.search(part)
+        """A part of a path: as it is if all of it is ordinary but addresses, else a pseudonym with the ending of the file."""
+        told = [found for found in _IN_A_PATH.finditer(part) if found.lastgroup is not None]
+        ending = _ENDING.search(part, max(told[-1].end() if told else 0, len(part) - _ENDING_MAX))
         stem, tail = (part[: ending.start()], ending[0]) if ending is not None else (part, "")
-        kept = self.plain(stem) and not ("." in stem and any(map(str.isalpha, stem)))
-        return (stem if kept else self._name(stem)) + tail
+        pieces, begun = [], 0
+        for found in told:
+            if found["dashed"] or not self._stays(stem[begun : found.start()]):
+                return self._name(stem) + tail  # a host's name, of which the address is a part
+            pieces += [stem[begun : found.start()], found[0] if found["done"] else self._name(found[0])]
+            begun = found.end()
+        rest = stem[begun:]
+        if not self._stays(rest):
+            return self._name(stem) + tail
+        return "".join(pieces) + rest + tail
+
+    def _stays(self, piece: str) -> bool:
+        """Whether a piece of a path is of plain words, and no name with a domain."""
+        word = _ENDING.sub("", piece.strip(_MARKS)[-_ENDING_MAX:]) if len(piece) <= _ENDING_MAX else piece
+        return self.plain(word) and not ("." in word and any(map(str.isalpha, word)))

@@ -119,11 +119,31 @@ def test_classes_and_their_methods_stay() -> None:
         ("logs/kafka/server.log.2026-11-21.gz", "logs/kafka/server.log.2026-11-21.gz"),
         ("/srv/kafka-1/controller.log", f"/srv/{name('kafka-1')}/controller.log"),
         ("kafka-1.example/payroll.log.3.gz", f"{name('kafka-1.example')}/{name('payroll')}.log.3.gz"),
+        ("logs/10.77.3.21/server.log", f"logs/{name('10.77.3.21')}/server.log"),
+        ("192.168.1.5.log", f"{name('192.168.1.5')}.log"),
+        ("10-0-3-17.log", f"{name('10-0-3-17')}.log"),
+        ("10_0_3_17/server.log", f"{name('10_0_3_17')}/server.log"),
+        ("server.log.10.0.3.17", f"server.log.{name('10.0.3.17')}"),
+        ("server.log.10.0.3.17.1.gz", f"server.log.{name('10.0.3.17')}.1.gz"),
+        ("broker-10.0.3.17.log", f"broker-{name('10.0.3.17')}.log"),
+        ("10.0.3.17-2026-11-21.log", f"{name('10.0.3.17')}-2026-11-21.log"),
+        ("payroll-10.0.3.17.log", f"{name('payroll-10.0.3.17')}.log"),
+        ("ip-10-0-3-17.ec2.internal/server.log", f"{name('ip-10-0-3-17.ec2.internal')}/server.log"),
+        ("2001:db8::1/fe80:0:0:0:1ff:fe23:4567:890a.log", f"{name('2001:db8::1')}/{name('fe80:0:0:0:1ff:fe23:4567:890a')}.log"),
+        ("server-2026-11-21-1.log.gz", "server-2026-11-21-1.log.gz"),
+        ("server.log.2026-11-21-13", "server.log.2026-11-21-13"),
+        ("server.2026.11.21.13.05.log", "server.2026.11.21.13.05.log"),
+        ("server.20261121T130533.log", "server.20261121T130533.log"),
     ],
 )
 def test_of_a_path_only_plain_words_and_endings_stay(path: str, expected: str) -> None:
     assert ALL.path(path) == expected
     assert ALL.path(ALL.path(path)) == ALL.path(path)
+
+
+@pytest.mark.parametrize("shape", [".log" * 10_000 + "x", ".1" * 20_000 + "x", ".20261121" * 4_000 + "x", "1-" * 20_000])
+def test_hostile_paths_take_no_longer_than_long_ones(shape: str) -> None:
+    assert ALL.path(shape) is not None
 
 
 def test_sealed_names_are_read_by_who_has_the_key_and_nobody_else() -> None:
