@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from parsers.ordinary import IPV4, IPV6
+
 if TYPE_CHECKING:
     from parsers.redaction import Own, Redaction
 
@@ -25,10 +27,7 @@ _OWNER_MAX = 300
 _TOPICS = re.compile(r"\b[tT]opics?(?:\(s\):?)?\s{0,4}[=:]?\s{0,4}\[([^\[\]{}=]*)\]")
 _APART = re.compile(r"[\s,\"']+")
 _PARTITION = re.compile(r"(.+)-\d{1,6}", re.DOTALL)
-_IPV4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]|-\d)|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?=:\d)")
-_IPV6 = re.compile(
-    r"(?<![\w:.])(?:(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}|(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?::(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?)(?![\w:])"
-)
+_IP_HOST = re.compile(r"(?<![A-Za-z0-9])ip(?:-\d{1,3}){4}(?!\d)(?:\.[A-Za-z][\w-]*)*")
 _WITH_PORT = re.compile(r"(?<![\w.:@-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=:\d{2,5}\b)")
 _WITH_ADDRESS = re.compile(r"(?<![\w.-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=/\d{1,3}(?:\.\d{1,3}){3})")
 _SOURCE = re.compile(r"[A-Z]\w*\.(?:java|scala|kt|cs)|[a-z]\w*\.(?:py|pyx|go|c|js)")
@@ -76,7 +75,7 @@ def _topics(redaction: Redaction, text: str, own: Own, found: Own) -> None:
 
 
 def _addresses(redaction: Redaction, text: str, own: Own, found: Own) -> None:
-    for pattern in (_IPV4, _IPV6):
+    for pattern in (IPV4, IPV6, _IP_HOST):
         for match in pattern.finditer(text):
             if match[0] != "::":
                 found[match[0]] = redaction.name(match[0])

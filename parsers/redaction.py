@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from parsers.ordinary import Words
+from parsers.ordinary import IPV4, Words
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -32,7 +32,6 @@ _BLOCK_BYTES = 32
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _RANDOM = re.compile(r"[\w-]{22}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _OWN_CLIENT = re.compile(r"((?:consumer|connector-consumer|streams)-)(.+)(-\d+)", re.DOTALL)
-_ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
 _BARE_HOST = re.compile(r"(?P<before>/?)(?P<host>[^\s:/,;()\[\]]+|\[[0-9A-Fa-f:.%\w]+\])(?P<after>(?::\d+)?)")
 _INNER_TOPIC = re.compile(
     r"__(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata)$|RMQ_SYS_|SCHEDULE_TOPIC|TBW102$|OFFSET_MOVED_EVENT$|SELF_TEST_TOPIC$|BenchmarkTest$"
@@ -152,7 +151,7 @@ class Redaction:
         made = _OWN_CLIENT.fullmatch(name)
         told = f"{made[1]}{self._chosen('groups', made[2])}{made[3]}" if made is not None else name
         if "hosts" in self.kinds:
-            told = _ADDRESS.sub(lambda found: self.name(found[0]), told)
+            told = IPV4.sub(lambda found: self.name(found[0]), told)
         own[name] = told
         return told
 
@@ -173,7 +172,7 @@ class Redaction:
                 own[found["host"]] = found["host"]
             return name
         if found is None:
-            return _ADDRESS.sub(lambda address: own.setdefault(address[0], self.name(address[0])), self.text(name, own))
+            return IPV4.sub(lambda address: own.setdefault(address[0], self.name(address[0])), self.text(name, own))
         own[found["host"]] = self.name(found["host"])
         return found["before"] + own[found["host"]] + found["after"]
 
@@ -190,11 +189,23 @@ class Redaction:
         pieces = [(text, False)]
         if len(found) > _FEW:
             pieces, found = _known_words(text, found), {name: by for name, by in found.items() if not _WORD.fullmatch(name)}
+            if "hosts" in self.kinds:
+                pieces = [piece for each in pieces for piece in self._addressed(each)]
         for name in sorted(found, key=len, reverse=True):
             if name and name in text:
                 pieces = [piece for each in pieces for piece in _replaced(each, name, found[name])]
         deny = self.everything if strict is None else strict
         return "".join(piece if done or not deny else self.words.kept(piece, strict=bool(strict)) for piece, done in pieces)
+
+    def _addressed(self, piece: tuple[str, bool]) -> Iterable[tuple[str, bool]]:
+        """A piece cut at its addresses, which may stand in the middle of a word."""
+        text, done = piece
+        begun = 0
+        for found in () if done else IPV4.finditer(text):
+            yield text[begun : found.start()], False
+            yield self.name(found[0]), True
+            begun = found.end()
+        yield text[begun:], done
 
     def path(self, path: str) -> str:
         """A path, whose folders and files may be called after anything: only ordinary words stay."""
@@ -256,10 +267,10 @@ def _replaced(piece: tuple[str, bool], name: str, by: str) -> Iterable[tuple[str
     if at < 0:
         yield piece
         return
-    begun = 0
+    begun, alone = 0, _address_stands_alone if IPV4.fullmatch(name) else _stands_alone
     while at >= 0:
         end = at + len(name)
-        if _stands_alone(text, at, end):
+        if alone(text, at, end):
             if at > begun:
                 yield text[begun:at], False
             yield by, True
@@ -274,6 +285,12 @@ def _replaced(piece: tuple[str, bool], name: str, by: str) -> Iterable[tuple[str
 def _stands_alone(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start], text[end : end + 1]
     return not (_is_word(before) and _is_word(text[start])) and not (_is_word(after) and _is_word(text[end - 1]))
+
+
+def _address_stands_alone(text: str, start: int, end: int) -> bool:
+    """Letters may touch an address (`10.0.3.17_9092`), more numbers would make it something else."""
+    found = IPV4.match(text, start, end + 2)
+    return found is not None and found.end() == end
 
 
 def _is_word(character: str) -> bool:

@@ -57,6 +57,16 @@ def test_one_name_has_one_pseudonym_per_key_whatever_its_kind() -> None:
         ("preorders and orders_2, orders-3", {"orders": "A"}, "preorders and orders_2, A-3"),
         ("connection to 10.0.3.17:9092 at 10:00:00,123", {}, f"connection to {name('10.0.3.17')}:9092 at 10:00:00,123"),
         ("from fe80::1ff:fe23:4567:890a at", {}, f"from {name('fe80::1ff:fe23:4567:890a')} at"),
+        ("lost 10.0.3.17.", {}, f"lost {name('10.0.3.17')}."),
+        ("lost 10.0.3.17_9092 (10.0.3.18-1)", {}, f"lost {name('10.0.3.17')}_9092 ({name('10.0.3.18')}-1)"),
+        ("lost 10.0.3.1, 10.0.3.17 and 110.0.3.1", {}, f"lost {name('10.0.3.1')}, {name('10.0.3.17')} and {name('110.0.3.1')}"),
+        ("version 5.1.4.0.1 at 10.0.3.17", {}, f"version 5.1.4.0.1 at {name('10.0.3.17')}"),
+        (
+            "from /2001:db8:0:0:0:0:0:1:9092 and /0:0:0:0:0:0:0:2",
+            {},
+            f"from /{name('2001:db8:0:0:0:0:0:1')}:9092 and /{name('0:0:0:0:0:0:0:2')}",
+        ),
+        ("lost ip-10-0-3-17, ip-10-0-3-18.ec2.internal.", {}, f"lost {name('ip-10-0-3-17')}, {name('ip-10-0-3-18.ec2.internal')}."),
         ("principal:User:jo;session:User:ANONYMOUS", {}, f"principal:User:{name('jo')};session:User:ANONYMOUS"),
         ("assigned [a-x-0, b-y-1] to it", {}, f"assigned [{name('a-x')}-0, {name('b-y')}-1] to it"),
         (f"member payroll-{UUID} joins", {}, f"member {name('payroll')}-{UUID} joins"),
@@ -74,6 +84,12 @@ def test_of_a_record_with_many_names_each_is_found() -> None:
     own = {f"topic.{number}": f"T{number}" for number in range(300)}
     text = ", ".join(f"{each}-{number}" for number, each in enumerate(own))
     assert ALL.text(text, own, strict=False) == ", ".join(f"T{number}-{number}" for number in range(300))
+
+
+def test_of_a_record_with_many_names_each_address_is_found() -> None:
+    told = [f"10.0.3.{number}" for number in range(100)]
+    text = "_9092, ".join(told) + "."
+    assert ALL.text(text, {}, strict=False) == "_9092, ".join(map(name, told)) + "."
 
 
 def test_in_a_text_that_nobody_understands_only_plain_words_stay() -> None:
@@ -168,7 +184,8 @@ def test_the_key_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", ["a" * 40_000, "a-" * 20_000, "[" * 20_000, "), " * 10_000, "group " * 8_000, "topics    " * 5_000, "1.2." * 9_000]
+    "shape",
+    ["a" * 40_000, "a-" * 20_000, "[" * 20_000, "), " * 10_000, "group " * 8_000, "topics    " * 5_000, "1.2." * 9_000, "ip-1-" * 8_000],
 )
 def test_hostile_texts_take_no_longer_than_long_ones(shape: str) -> None:
     """Each would take minutes with a pattern that tries again from every place."""
