@@ -46,6 +46,7 @@ _IN_A_PATH = re.compile(
     r"|(?P<dashed>(?<!\d)\d{1,3}([-_])\d{1,3}(?:\4\d{1,3}){2}(?!\d))"
 )
 _MARKS = "-_.@:[]"
+_BARE = re.compile(r"[A-Za-z_]+|\d+")
 _SETTING = re.compile(r"[a-z][\w.]*", re.ASCII)
 _HELD_MAX = 100_000
 
@@ -96,6 +97,11 @@ class Words:
             return False
         mixed = any(map(str.isdigit, token)) and any(map(str.isalpha, token)) and not _QUANTITY.fullmatch(token)
         return not mixed and cls.ordinary(token)
+
+    @classmethod
+    def bare(cls, token: str) -> bool:
+        """Whether a name is a single plain word or a number, which texts hold of their own accord."""
+        return _BARE.fullmatch(token) is not None and cls.plain(token)
 
     def kept(self, text: str, *, strict: bool = False) -> str:
         """A text in which only ordinary words are left as they are, or, more strictly, only plain ones."""

@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 from parsers.ordinary import IPV4, IPV6
 
 if TYPE_CHECKING:
-    from parsers.redaction import Own, Redaction
+    from collections.abc import Callable
+
+    from parsers.redaction import Own, Place, Redaction
+
+    Told = Callable[[str, Own], str]
 
 _VALUE = r"""["']?\s*[=:]\s*\\?["']?([^\s"'\\,;()\[\]{}]+)"""
 _GROUP = re.compile(r"\b(?:group[._]?[iI]d|groupName|consumerGroup|group|Group)" + _VALUE)
 _CLIENT = re.compile(r"\b(?:client[._]?[iI]d|clientID|group\.instance\.id|groupInstanceId|group_instance_id|instanceId)" + _VALUE)
 _MEMBER = re.compile(r"\b(?:member[._]?[iI]d|leader|leaderId|leader_id)" + _VALUE)
 _TOPIC = re.compile(r"\b(?:topic|topicName|Topic)" + _VALUE)
-_HOST = re.compile(r"\b(?:brokerName|host(?:\.?name|Name)?|client[._]?host|clientHost|address|remote|addr)" + _VALUE)
+_HOST = re.compile(
+    r"\b(?:brokerName|host(?:\.?name|Name)?|client[._]?host|clientHost|address|remote|addr)"
+    r"""["']?\s*[=:]\s*\\?["']?/*([^\s"'\\,;()\[\]{}/:]+)"""
+)
 _HOSTS = re.compile(r"\b(?:bootstrap\.servers|zookeeper\.connect|(?:advertised\.)?listeners|controller\.quorum\.\w+)\s*=\s*([^\n]*)")
 _USER = re.compile(r"\bUser:([^\s,;)\]\"'/]+)|\b(?:user(?:name|\.name)?|principal\.name)" + _VALUE)
 _QUOTED = re.compile(r"""(?:"name"|\bname)\s*[:=]\s*"?([^\s"',;()\[\]{}]+)""")
@@ -25,7 +32,7 @@ _BETWEEN = re.compile(r"[\s,;:=\[\]{}()\"']+")
 _ASSIGNED = re.compile(r"(?:^\{|\), )([^{}]{1,300}?)=Assignment\(")
 _OWNER_MAX = 300
 _TOPICS = re.compile(r"\b[tT]opics?(?:\(s\):?)?\s{0,4}[=:]?\s{0,4}\[([^\[\]{}=]*)\]")
-_APART = re.compile(r"[\s,\"']+")
+_LISTED = re.compile(r"([^\s,\"']+)")
 _PARTITION = re.compile(r"(.+)-\d{1,6}", re.DOTALL)
 _IP_HOST = re.compile(r"(?<![A-Za-z0-9])ip(?:-\d{1,3}){4}(?!\d)(?:\.[A-Za-z][\w-]*)*")
 _WITH_PORT = re.compile(r"(?<![\w.:@-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=:\d{2,5}\b)")
@@ -34,60 +41,85 @@ _SOURCE = re.compile(r"[A-Z]\w*\.(?:java|scala|kt|cs)|[a-z]\w*\.(?:py|pyx|go|c|j
 _IN_A_LIST = re.compile(r"(?:\w+://)?([^\s,:/@\[\]]+)")
 
 
-def told_names(redaction: Redaction, text: str, own: Own) -> Own:
-    """Names that a text itself shows to be such, beside those in `own`, and what stands for them."""
-    found: Own = {}
+class _Found:
+    """What a text tells of names: `names` are looked for in all of it, `places` are where words stand that are names there only."""
+
+    def __init__(self, redaction: Redaction, own: Own) -> None:
+        self.redaction = redaction
+        self.own = own
+        self.names: Own = {}
+        self.places: list[Place] = []
+
+    def add(self, told: Told, match: re.Match[str], group: int = 1) -> None:
+        """A name that stands in a match."""
+        name = match[group]
+        if self.redaction.words.bare(name):
+            by = told(name, {})
+            if by != name and not name.isdigit():
+                self.places.append((*match.span(group), by))
+        elif name not in self.own:
+            told(name, self.names)
+
+    def host(self, name: str, found: Own) -> str:
+        found[name] = self.redaction.name(name)
+        return found[name]
+
+
+def told_names(redaction: Redaction, text: str, own: Own) -> tuple[Own, list[Place]]:
+    """Names that a text itself shows to be such, beside those in `own`, and what stands for them; single words by their places."""
+    found = _Found(redaction, own)
     for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member), (_GROUP, redaction.group), (_TOPIC, redaction.topic)):
         for match in pattern.finditer(text):
-            if match[1] not in own and not match[1].isdigit():
-                told(match[1], found)
+            found.add(told, match)
     for match in _ASSIGNED.finditer(text):
-        redaction.member(match[1], found)
+        redaction.member(match[1], found.names)
     for match in _UUID.finditer(text):
         owner = _BETWEEN.split(text[max(0, match.start() - _OWNER_MAX) : match.start()])[-1]
         if owner and owner not in own:
-            redaction.client(owner, found)
-    _topics(redaction, text, own, found)
+            redaction.member(owner + match[0], found.names)
+    _topics(found, text)
     if "hosts" in redaction.kinds:
-        _addresses(redaction, text, own, found)
+        _addresses(found, text)
     if "users" in redaction.kinds:
         for match in _USER.finditer(text):
-            name = match[1] or match[2]
-            if name not in {"ANONYMOUS", "*", "null"} and name not in own:
-                found[name] = redaction.name(name)
-    return {name: by for name, by in found.items() if name not in own}
+            group = 1 if match[1] else 2
+            if match[group] not in {"ANONYMOUS", "*", "null"}:
+                found.add(found.host, match, group)
+    return {name: by for name, by in found.names.items() if name not in own}, found.places
 
 
-def _topics(redaction: Redaction, text: str, own: Own, found: Own) -> None:
+def _topics(found: _Found, text: str) -> None:
+    redaction, own = found.redaction, found.own
     if "requestApiKey" in text or "partitions" in text:
         for match in _QUOTED.finditer(text):
-            if match[1] not in own and not redaction.words.plain(match[1]):
-                redaction.topic(match[1], found)
+            if not redaction.words.plain(match[1]):
+                found.add(redaction.topic, match)
     for listed in _TOPICS.finditer(text):
-        for name in filter(None, _APART.split(listed[1])):
-            if name not in own:
-                redaction.topic(name, found)
+        for match in _LISTED.finditer(text, *listed.span(1)):
+            found.add(redaction.topic, match)
     for listed in _PARTITIONS.finditer(text):
         for part in _BETWEEN.split(listed[1]):
             named = _PARTITION.fullmatch(part)
             if named is not None and named[1] not in own and not redaction.words.plain(named[1]):
-                redaction.topic(named[1], found)
+                redaction.topic(named[1], found.names)
 
 
-def _addresses(redaction: Redaction, text: str, own: Own, found: Own) -> None:
+def _addresses(found: _Found, text: str) -> None:
+    redaction = found.redaction
     for pattern in (IPV4, IPV6, _IP_HOST):
         for match in pattern.finditer(text):
             if match[0] != "::":
-                found[match[0]] = redaction.name(match[0])
-    for pattern in (_WITH_PORT, _WITH_ADDRESS, _HOST):
+                found.names[match[0]] = redaction.name(match[0])
+    for match in _HOST.finditer(text):
+        found.add(found.host, match)
+    for pattern in (_WITH_PORT, _WITH_ADDRESS):
         for match in pattern.finditer(text):
-            name = match[1].lstrip("/").rpartition(":")[0] if pattern is _HOST and ":" in match[1] else match[1].lstrip("/")
-            if name and not name.isdigit() and name not in own and (pattern is _HOST or not _says_nothing(redaction, name)):
-                found[name] = redaction.name(name)
-    for match in _HOSTS.finditer(text):
-        for each in _IN_A_LIST.finditer(match[1]):
-            if not each[1].isdigit() and not _says_nothing(redaction, each[1]):
-                found[each[1]] = redaction.name(each[1])
+            if not _says_nothing(redaction, match[1]):
+                found.add(found.host, match)
+    for listed in _HOSTS.finditer(text):
+        for match in _IN_A_LIST.finditer(text, *listed.span(1)):
+            if not match[1].isdigit() and not _says_nothing(redaction, match[1]):
+                found.host(match[1], found.names)
 
 
 def _says_nothing(redaction: Redaction, name: str) -> bool:

@@ -47,6 +47,13 @@ Own = dict[str, str]
 """Names that a record's fields give, and what stands for them; those of kinds that stay are there too, for themselves."""
 
 
+Place = tuple[int, int, str]
+"""From where to where a name stands in a text, and what stands for it."""
+
+Piece = tuple[str, bool]
+"""A part of a text, and whether it was put in."""
+
+
 class BadKeyError(ValueError):
     """A key that can't be used, or kinds that aren't known."""
 
@@ -139,7 +146,12 @@ class Redaction:
     def topic_partition(self, name: str, own: Own) -> str:
         """`TOPIC-PARTITION`, or a topic alone."""
         topic, dash, number = name.rpartition("-")
-        return f"{self.topic(topic, own)}-{number}" if dash and number.isdigit() else self.topic(name, own)
+        if not dash or not number.isdigit():
+            return self.topic(name, own)
+        told = f"{self.topic(topic, own)}-{number}"
+        if Words.bare(topic):
+            own[name] = told
+        return told
 
     def client(self, name: str, own: Own) -> str:
         """A client id or the id of a static member. Where these stay, the group or address in ids made by libraries does not."""
@@ -162,7 +174,13 @@ class Redaction:
                 own[name] = name
             return name
         tail = _UUID.search(name)
-        return self.client(name[: tail.start()], own) + tail[0] if tail is not None else self.client(name, own)
+        if tail is None:
+            return self.client(name, own)
+        owner = name[: tail.start()]
+        told = self.client(owner, own) + tail[0]
+        if Words.bare(owner):
+            own[name] = told
+        return told
 
     def host(self, name: str, own: Own) -> str:
         """A host or an address, with a port or without; a broker's number is none."""
@@ -185,10 +203,13 @@ class Redaction:
         """
         from parsers.redacted_text import told_names
 
-        found = own | told_names(self, text, own)
-        pieces = [(text, False)]
+        told, places = told_names(self, text, own)
+        # Single words and numbers stand in texts of their own accord: they are names only where something says so.
+        found = {name: by for name, by in own.items() if not Words.bare(name)} | told
+        pieces = _cut(text, places)
         if len(found) > _FEW:
-            pieces, found = _known_words(text, found), {name: by for name, by in found.items() if not _WORD.fullmatch(name)}
+            pieces = [piece for each in pieces for piece in _known_words(each, found)]
+            found = {name: by for name, by in found.items() if not _WORD.fullmatch(name)}
             if "hosts" in self.kinds:
                 pieces = [piece for each in pieces for piece in self._addressed(each)]
         for name in sorted(found, key=len, reverse=True):
@@ -197,7 +218,7 @@ class Redaction:
         deny = self.everything if strict is None else strict
         return "".join(piece if done or not deny else self.words.kept(piece, strict=bool(strict)) for piece, done in pieces)
 
-    def _addressed(self, piece: tuple[str, bool]) -> Iterable[tuple[str, bool]]:
+    def _addressed(self, piece: Piece) -> Iterable[Piece]:
         """A piece cut at its addresses, which may stand in the middle of a word."""
         text, done = piece
         begun = 0
@@ -247,20 +268,32 @@ class Redaction:
         return AESSIV(hmac.digest(self._root, b"groupscope seal", "sha512"))
 
 
-def _known_words(text: str, names: Own) -> list[tuple[str, bool]]:
-    """A text cut at its words, for records that list many names: a word may end in the number of a partition, or a random id."""
+def _cut(text: str, places: Iterable[Place]) -> list[Piece]:
+    """A text cut at places that are known to be names, with what stands for them."""
     pieces, begun = [], 0
-    for found in _WORD.finditer(text):
+    for start, end, by in sorted(places):
+        if start >= begun:
+            pieces += [(text[begun:start], False), (by, True)]
+            begun = end
+    return [*pieces, (text[begun:], False)]
+
+
+def _known_words(piece: Piece, names: Own) -> list[Piece]:
+    """A text cut at its words, for records that list many names: a word may end in the number of a partition, or a random id."""
+    text, done = piece
+    pieces: list[Piece] = []
+    begun = 0
+    for found in () if done else _WORD.finditer(text):
         tail = _TAIL.search(found[0])
         for name, rest in ((found[0], ""), (found[0][: tail.start()], tail[0]) if tail is not None else (found[0], "")):
             if name in names:
                 pieces += [(text[begun : found.start()], False), (names[name] + rest, True)]
                 begun = found.end()
                 break
-    return [*pieces, (text[begun:], False)]
+    return [*pieces, (text[begun:], done)]
 
 
-def _replaced(piece: tuple[str, bool], name: str, by: str) -> Iterable[tuple[str, bool]]:
+def _replaced(piece: Piece, name: str, by: str) -> Iterable[Piece]:
     """A piece cut where a name stands by itself; what was put in is not looked at again."""
     text, done = piece
     at = -1 if done else text.find(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +42,8 @@ def clear(samples: Path) -> Analysis:
 
 
 def analyzed(samples: Path, redaction: Redaction | None) -> Analysis:
-    options = analyze_options(load_settings(samples / "settings.toml"), Given())
+    settings = samples / "settings.toml"
+    options = analyze_options(load_settings(settings if settings.exists() else None), Given())
     names._known.clear()
     try:
         return analyze([str(samples)], dataclasses.replace(options, read=dataclasses.replace(options.read, redaction=redaction)))
@@ -83,6 +85,21 @@ def test_verdicts_are_the_same_up_to_pseudonyms(samples: Path, clear: Analysis, 
     gone = {each for each in names_in(clear) if each[1] in kinds}
     assert gone or kinds == ("users",)
     assert not gone & names_in(hidden)
+
+
+@pytest.mark.parametrize("word", ["consumer", "poll", "member", "is", "1"])
+def test_a_group_called_after_a_word_of_messages_gets_the_same_verdicts(samples: Path, tmp_path: Path, word: str) -> None:
+    for path in (samples / "kafka" / "2.8.2" / "rolling-restart").rglob("*.log*"):
+        text = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
+        copy = tmp_path / path.parent.name / path.name.removesuffix(".gz")
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(text.replace("email-sender-h", word), encoding="utf-8")
+    redaction = Redaction(KINDS, KEY)
+    clear, hidden = analyzed(tmp_path, None), analyzed(tmp_path, redaction)
+    assert {row["group"] for row in rows_of(clear, "rebalances")} == {word}
+    for table in VERDICTS:
+        assert told(rows_of(hidden, table), redaction) == told(rows_of(clear, table)), table
+    assert word not in {row["group"] for row in rows_of(hidden, "rebalances")}
 
 
 def test_no_name_is_left_in_anything_that_is_told(samples: Path, clear: Analysis) -> None:

@@ -57,6 +57,15 @@ def test_one_name_has_one_pseudonym_per_key_whatever_its_kind() -> None:
         ("preorders and orders_2, orders-3", {"orders": "A"}, "preorders and orders_2, A-3"),
         ("connection to 10.0.3.17:9092 at 10:00:00,123", {}, f"connection to {name('10.0.3.17')}:9092 at 10:00:00,123"),
         ("from fe80::1ff:fe23:4567:890a at", {}, f"from {name('fe80::1ff:fe23:4567:890a')} at"),
+        (
+            "group is already rebalancing, member 1 left",
+            {"is": "A", "member": "B", "1": "C"},
+            "group is already rebalancing, member 1 left",
+        ),
+        ("UNKNOWN_MEMBER_ID since PreparingRebalance", {"UNKNOWN_MEMBER_ID": "A", "PreparingRebalance": "B"}, None),
+        (f"consumer-{UUID} of consumer", {"consumer": "A", f"consumer-{UUID}": f"A-{UUID}"}, f"A-{UUID} of consumer"),
+        ("groupId=consumer, group 'consumer'", {"consumer": "A"}, f"groupId={name('consumer')}, group 'consumer'"),
+        ("topics [events, a-x] of events", {}, f"topics [{name('events')}, {name('a-x')}] of events"),
         ("lost 10.0.3.17.", {}, f"lost {name('10.0.3.17')}."),
         ("lost 10.0.3.17_9092 (10.0.3.18-1)", {}, f"lost {name('10.0.3.17')}_9092 ({name('10.0.3.18')}-1)"),
         ("lost 10.0.3.1, 10.0.3.17 and 110.0.3.1", {}, f"lost {name('10.0.3.1')}, {name('10.0.3.17')} and {name('110.0.3.1')}"),
@@ -76,8 +85,15 @@ def test_one_name_has_one_pseudonym_per_key_whatever_its_kind() -> None:
 )
 def test_names_in_a_text_are_found_by_what_tells_them(text: str, own: dict[str, str], expected: str | None) -> None:
     if expected is None:
-        expected = f"MessageQueue [topic={name('payroll')}, brokerName={name('broker-a')}, queueId=3]"
+        expected = text if own else f"MessageQueue [topic={name('payroll')}, brokerName={name('broker-a')}, queueId=3]"
     assert Redaction(KINDS, KEY).text(text, own, strict=False) == expected
+
+
+def test_partitions_and_members_called_after_plain_words_are_known_again() -> None:
+    own: dict[str, str] = {}
+    assert ALL.topic_partition("events-3", own) == f"{name('events')}-3"
+    assert ALL.member(f"consumer-{UUID}", own) == f"{name('consumer')}-{UUID}"
+    assert ALL.text(f"events-3 of consumer-{UUID}, no events", own) == f"{name('events')}-3 of {name('consumer')}-{UUID}, no events"
 
 
 def test_of_a_record_with_many_names_each_is_found() -> None:
