@@ -32,6 +32,12 @@ _BETWEEN = re.compile(r"[\s,;:=\[\]{}()\"']+")
 _ASSIGNED = re.compile(r"(?:^\{|\), )([^{}]{1,300}?)=Assignment\(")
 _OWNER_MAX = 300
 _TOPICS = re.compile(r"\b[tT]opics?(?:\(s\):?)?\s{0,4}[=:]?\s{0,4}\[([^\[\]{}=]*)\]")
+_CHANGED = re.compile(r"\bhas changed from \[([^\[\]{}=]*)(?:\](?: at the beginning of the rebalance)? to \[([^\[\]{}=]*))?")
+_METADATA = re.compile(r"[{,]\s{0,4}([^\s={},()\[\]]+)=(?:\d+(?=[,}])|\[|TopicMetadata\()")
+_KEY = re.compile(r"\bkey=([^\s@=,;()\[\]{}]+)@([^\s@,;()\[\]{}]+)")
+_TOLD_PARTITIONS = re.compile(
+    r"\b[pP]artitions?(?:\(s\))?(?:\s{0,4}[=:]\s{0,4}|\s{1,4})(\[[^\[\]{}()]*(?=\])|[^\s,;:=()\[\]{}\"']+-\d{1,6}(?![\w-]))"
+)
 _LISTED = re.compile(r"([^\s,\"']+)")
 _PARTITION = re.compile(r"(.+)-\d{1,6}", re.DOTALL)
 _IP_HOST = re.compile(r"(?<![A-Za-z0-9])ip(?:-\d{1,3}){4}(?!\d)(?:\.[A-Za-z][\w-]*)*")
@@ -89,19 +95,28 @@ def told_names(redaction: Redaction, text: str, own: Own) -> tuple[Own, list[Pla
 
 
 def _topics(found: _Found, text: str) -> None:
-    redaction, own = found.redaction, found.own
-    if "requestApiKey" in text or "partitions" in text:
+    redaction = found.redaction
+    if "requestApiKey" in text or "partitions" in text or "TopicMetadata" in text:
         for match in _QUOTED.finditer(text):
-            if not redaction.words.plain(match[1]):
+            if "TopicMetadata" in text or not redaction.words.plain(match[1]):
                 found.add(redaction.topic, match)
-    for listed in _TOPICS.finditer(text):
-        for match in _LISTED.finditer(text, *listed.span(1)):
+    if "metadata has changed" in text or "TopicMetadata(" in text:
+        for match in _METADATA.finditer(text):
             found.add(redaction.topic, match)
-    for listed in _PARTITIONS.finditer(text):
-        for part in _BETWEEN.split(listed[1]):
-            named = _PARTITION.fullmatch(part)
-            if named is not None and named[1] not in own and not redaction.words.plain(named[1]):
-                redaction.topic(named[1], found.names)
+    for match in _KEY.finditer(text):
+        found.add(redaction.topic, match)
+        found.add(redaction.group, match, 2)
+    spans = [listed.span(1) for listed in _TOPICS.finditer(text)]
+    spans += [listed.span(group) for listed in _CHANGED.finditer(text) for group in (1, 2) if listed[group] is not None]
+    for span in spans:
+        for match in _LISTED.finditer(text, *span):
+            found.add(redaction.topic, match)
+    for pattern, told in ((_PARTITIONS, False), (_TOLD_PARTITIONS, True)):
+        for listed in pattern.finditer(text):
+            for part in _BETWEEN.split(listed[1]):
+                named = _PARTITION.fullmatch(part)
+                if named is not None and (told or not redaction.words.plain(named[1])) and not named[1].isdigit():
+                    redaction.topic_partition(part, found.names)
 
 
 def _addresses(found: _Found, text: str) -> None:

@@ -65,6 +65,7 @@ def test_one_name_has_one_pseudonym_per_key_whatever_its_kind() -> None:
         ("UNKNOWN_MEMBER_ID since PreparingRebalance", {"UNKNOWN_MEMBER_ID": "A", "PreparingRebalance": "B"}, None),
         (f"consumer-{UUID} of consumer", {"consumer": "A", f"consumer-{UUID}": f"A-{UUID}"}, f"A-{UUID} of consumer"),
         ("groupId=consumer, group 'consumer'", {"consumer": "A"}, f"groupId={name('consumer')}, group 'consumer'"),
+        ("partitions=[events-0] of partition events-1", {}, f"partitions=[{name('events')}-0] of partition {name('events')}-1"),
         ("topics [events, a-x] of events", {}, f"topics [{name('events')}, {name('a-x')}] of events"),
         ("lost 10.0.3.17.", {}, f"lost {name('10.0.3.17')}."),
         ("lost 10.0.3.17_9092 (10.0.3.18-1)", {}, f"lost {name('10.0.3.17')}_9092 ({name('10.0.3.18')}-1)"),
@@ -87,6 +88,36 @@ def test_names_in_a_text_are_found_by_what_tells_them(text: str, own: dict[str, 
     if expected is None:
         expected = text if own else f"MessageQueue [topic={name('payroll')}, brokerName={name('broker-a')}, queueId=3]"
     assert Redaction(KINDS, KEY).text(text, own, strict=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("assignment metadata has changed from (version4: {a-x=3, b.y=2}) to (version5: {a-x=3})", ["a-x", "b.y"]),
+        ("cached metadata has changed from (version4: {a-x=[NO_RACKS, NO_RACKS], b.y=[NO_RACKS]})", ["a-x", "b.y"]),
+        ("the subscription has changed from [a-x] at the beginning of the rebalance to [a-x, b.y]", ["a-x", "b.y"]),
+        ("the subscription has changed from [user-events] to [payment-events]", ["user-events", "payment-events"]),
+        ("Computed new subscription metadata: {a-x=TopicMetadata(id=HGQef8yRTTatswyaE-plUw, name=a-x, numPartitions=3)}", ["a-x"]),
+        ("{user-events=TopicMetadata(id=HGQef8yRTTatswyaE-plUw, name=user-events, numPartitions=3)}", ["user-events"]),
+        ("Setting offset for partition payroll-1 to the committed offset", ["payroll"]),
+        ("Setting offset for partition user-events-1 to the committed offset", ["user-events"]),
+        ("Assignment(partitions=[user-events-0, user-events-1])", ["user-events"]),
+        ("PULL_OFFSET_MOVED, key=payroll@pay-group, queueId=3", ["payroll", "pay-group"]),
+    ],
+)
+@pytest.mark.parametrize("kinds", [KINDS, ["topics", "groups"]], ids=["all", "some"])
+def test_topics_are_found_where_messages_tell_them(kinds: list[str], text: str, gone: list[str]) -> None:
+    hidden = text
+    for each in gone:
+        hidden = hidden.replace(each, name(each))
+    assert Redaction(kinds, KEY).text(text, {}, strict=False) == hidden
+
+
+@pytest.mark.parametrize(
+    "text", ["OffsetAndMetadata{offset=10, leaderEpoch=null, metadata=''}", "[kafka-request-handler-0] metadata {size=3}"]
+)
+def test_what_only_looks_like_a_topic_stays(text: str) -> None:
+    assert Redaction(["topics"], KEY).text(text, {}) == text
 
 
 def test_partitions_and_members_called_after_plain_words_are_known_again() -> None:
@@ -201,7 +232,20 @@ def test_the_key_is_not_shown() -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    ["a" * 40_000, "a-" * 20_000, "[" * 20_000, "), " * 10_000, "group " * 8_000, "topics    " * 5_000, "1.2." * 9_000, "ip-1-" * 8_000],
+    [
+        "a" * 40_000,
+        "a-" * 20_000,
+        "[" * 20_000,
+        "), " * 10_000,
+        "group " * 8_000,
+        "topics    " * 5_000,
+        "1.2." * 9_000,
+        "ip-1-" * 8_000,
+        "partition " * 5_000,
+        "partition-" * 5_000,
+        "metadata has changed {" * 2_000,
+        "has changed from [" * 3_000,
+    ],
 )
 def test_hostile_texts_take_no_longer_than_long_ones(shape: str) -> None:
     """Each would take minutes with a pattern that tries again from every place."""
