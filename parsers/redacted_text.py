@@ -43,7 +43,8 @@ _PARTITION = re.compile(r"(.+)-\d{1,6}", re.DOTALL)
 _IP_HOST = re.compile(r"(?<![A-Za-z0-9])ip(?:-\d{1,3}){4}(?!\d)(?:\.[A-Za-z][\w-]*)*")
 _WITH_PORT = re.compile(r"(?<![\w.:@-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=:\d{2,5}\b)")
 _WITH_ADDRESS = re.compile(r"(?<![\w.-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=/\d{1,3}(?:\.\d{1,3}){3})")
-_SOURCE = re.compile(r"[A-Z]\w*\.(?:java|scala|kt|cs)|[a-z]\w*\.(?:py|pyx|go|c|js)")
+_SOURCE = re.compile(r"[A-Z]\w*\.(?:java|scala|kt|cs)|\w+\.(?:py|pyx|go|c|js)")
+_LOCAL = "localhost"
 _IN_A_LIST = re.compile(r"(?:\w+://)?([^\s,:/@\[\]]+)")
 
 
@@ -129,15 +130,12 @@ def _addresses(found: _Found, text: str) -> None:
         found.add(found.host, match)
     for pattern in (_WITH_PORT, _WITH_ADDRESS):
         for match in pattern.finditer(text):
-            if not _says_nothing(redaction, match[1]):
+            # A single word before a port may be anything (`line:12`), unless a scheme or an address stands beside it.
+            told = pattern is _WITH_ADDRESS or text.endswith("//", 0, match.start())
+            if match[1] != _LOCAL and not _SOURCE.fullmatch(match[1]) and (told or not redaction.words.bare(match[1])):
                 found.add(found.host, match)
     for listed in _HOSTS.finditer(text):
         for match in _IN_A_LIST.finditer(text, *listed.span(1)):
-            if not match[1].isdigit() and not _says_nothing(redaction, match[1]):
-                found.host(match[1], found.names)
-
-
-def _says_nothing(redaction: Redaction, name: str) -> bool:
-    """Whether what stands where hosts do is a plain word, or a place in code (`Thread.java:750`)."""
-    place = _SOURCE.fullmatch(name)
-    return (place is not None and name[0].isupper()) or (redaction.words.plain(name) and (place is not None or "." not in name))
+            port = text.startswith(":", match.end()) and text[match.end() + 1 : match.end() + 2].isdigit()
+            if match[1] != _LOCAL and (port or not redaction.words.bare(match[1])):
+                found.add(found.host, match)
