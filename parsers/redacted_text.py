@@ -25,6 +25,9 @@ _HOST = re.compile(
 )
 _HOSTS = re.compile(r"\b(?:bootstrap\.servers|zookeeper\.connect|(?:advertised\.)?listeners|controller\.quorum\.\w+)\s*=\s*([^\n]*)")
 _USER = re.compile(r"\bUser:([^\s,;)\]\"'/]+)|\b(?:user(?:name|\.name)?|principal\.name)" + _VALUE)
+_KERBEROS = re.compile(r"\bUser:([^\s,;)\]\"'/@=]+)/([^\s,;)\]\"'/@]+)(?:@([^\s,;)\]\"'/@]+))?")
+_DISTINGUISHED = re.compile(r"\bUser:([A-Za-z]{1,20}=[^\"';()\[\]{}\n]{1,500})")
+_ATTRIBUTE = re.compile(r"(?:^|,\s?)[A-Za-z0-9.]{1,40}=(?:[^,\s]*(?: [^,\s=]+){0,8}(?=,\s?[A-Za-z0-9.]{1,40}=)|[^,\s]*)")
 _QUOTED = re.compile(r"""(?:"name"|\bname)\s*[:=]\s*"?([^\s"',;()\[\]{}]+)""")
 _PARTITIONS = re.compile(r"[\[{(]([^\[\]{}()]*)(?=[\]}),:= ])")
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])")
@@ -42,7 +45,8 @@ _LISTED = re.compile(r"([^\s,\"']+)")
 _PARTITION = re.compile(r"(.+)-\d{1,6}", re.DOTALL)
 _IP_HOST = re.compile(r"(?<![A-Za-z0-9])ip(?:-\d{1,3}){4}(?!\d)(?:\.[A-Za-z][\w-]*)*")
 _WITH_PORT = re.compile(r"(?<![\w.:@-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=:\d{2,5}\b)")
-_WITH_ADDRESS = re.compile(r"(?<![\w.-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=/\d{1,3}(?:\.\d{1,3}){3})")
+_WITH_ADDRESS = re.compile(r"(?<![\w.-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=/(?:\d{1,3}(?:\.\d{1,3}){3}|<unresolved>))")
+_AT_END_POINT = re.compile(r"EndPoint\((?:-?\d+,\s?)?([^\s,()=]+),\s?\d+|\bUnknownHostException:\s{1,4}([^\s:,;()\[\]{}]+)")
 _SOURCE = re.compile(r"[A-Z]\w*\.(?:java|scala|kt|cs)|\w+\.(?:py|pyx|go|c|js)")
 _LOCAL = "localhost"
 _IN_A_LIST = re.compile(r"(?:\w+://)?([^\s,:/@\[\]]+)")
@@ -88,10 +92,7 @@ def told_names(redaction: Redaction, text: str, own: Own) -> tuple[Own, list[Pla
     if "hosts" in redaction.kinds:
         _addresses(found, text)
     if "users" in redaction.kinds:
-        for match in _USER.finditer(text):
-            group = 1 if match[1] else 2
-            if match[group] not in {"ANONYMOUS", "*", "null"}:
-                found.add(found.host, match, group)
+        _users(found, text)
     return {name: by for name, by in found.names.items() if name not in own}, found.places
 
 
@@ -120,6 +121,26 @@ def _topics(found: _Found, text: str) -> None:
                     redaction.topic_partition(part, found.names)
 
 
+def _users(found: _Found, text: str) -> None:
+    for match in _USER.finditer(text):
+        group = 1 if match[1] else 2
+        if match[group] not in {"ANONYMOUS", "*", "null"}:
+            found.add(found.host, match, group)
+    for match in _KERBEROS.finditer(text):
+        for group in (2, 3):
+            if match[group]:
+                found.add(found.host, match, group)
+    for match in _DISTINGUISHED.finditer(text):
+        end = match.start(1)
+        for each in _ATTRIBUTE.finditer(match[1]):
+            if each.start() != end - match.start(1):
+                break
+            end += len(each[0])
+        if text.endswith(('"', "principal:"), 0, match.start()):  # nothing follows it: the last value may hold spaces
+            end = match.end(1)
+        found.places.append((match.start(1), end, found.host(text[match.start(1) : end], {})))
+
+
 def _addresses(found: _Found, text: str) -> None:
     redaction = found.redaction
     for pattern in (IPV4, IPV6, _IP_HOST):
@@ -128,6 +149,8 @@ def _addresses(found: _Found, text: str) -> None:
                 found.names[match[0]] = redaction.name(match[0])
     for match in _HOST.finditer(text):
         found.add(found.host, match)
+    for match in _AT_END_POINT.finditer(text):
+        found.add(found.host, match, 1 if match[1] else 2)
     for pattern in (_WITH_PORT, _WITH_ADDRESS):
         for match in pattern.finditer(text):
             # A single word before a port may be anything (`line:12`), unless a scheme or an address stands beside it.

@@ -31,7 +31,12 @@ _HELD_MAX = 200_000
 _BLOCK_BYTES = 32
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _RANDOM = re.compile(r"[\w-]{22}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_OWN_CLIENT = re.compile(r"((?:consumer|connector-consumer|streams)-)(.+)(-\d+)", re.DOTALL)
+_OWN_CLIENT = re.compile(r"(?P<before>(?:consumer|connector-consumer|streams)-)(?P<group>.+)(?P<after>-\d+)", re.DOTALL)
+_OF_STREAMS = re.compile(
+    r"(?P<before>)(?P<group>.+?)(?P<after>-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"(?:-(?:StreamThread|GlobalStreamThread|CleanupThread|StateUpdater|admin).*))",
+    re.DOTALL,
+)
 _BARE_HOST = re.compile(r"(?P<before>/?)(?P<host>[^\s:/,;()\[\]]+|\[[0-9A-Fa-f:.%\w]+\])(?P<after>(?::\d+)?)")
 _INNER_TOPIC = re.compile(
     r"__(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata)$|RMQ_SYS_|SCHEDULE_TOPIC|TBW102$|OFFSET_MOVED_EVENT$|SELF_TEST_TOPIC$|BenchmarkTest$"
@@ -160,8 +165,8 @@ class Redaction:
         if "client_ids" in self.kinds:
             own[name] = self.name(name)
             return own[name]
-        made = _OWN_CLIENT.fullmatch(name)
-        told = f"{made[1]}{self._chosen('groups', made[2])}{made[3]}" if made is not None else name
+        made = _OWN_CLIENT.fullmatch(name) or _OF_STREAMS.fullmatch(name)
+        told = f"{made['before']}{self._chosen('groups', made['group'])}{made['after']}" if made is not None else name
         if "hosts" in self.kinds:
             told = IPV4.sub(lambda found: self.name(found[0]), told)
         own[name] = told

@@ -36,6 +36,9 @@ def name(text: str) -> str:
         (ALL.host, "kafka-1.example:9092", name("kafka-1.example") + ":9092"),
         (ALL.host, "3", "3"),
         (Redaction(["groups"], KEY).client, "consumer-orders-1", f"consumer-{name('orders')}-1"),
+        (Redaction(["groups"], KEY).client, f"pay-{UUID}-StreamThread-1-consumer", f"{name('pay')}-{UUID}-StreamThread-1-consumer"),
+        (Redaction(["groups"], KEY).member, f"pay-{UUID}-admin-{UUID}", f"{name('pay')}-{UUID}-admin-{UUID}"),
+        (Redaction(["groups"], KEY).client, f"pay-{UUID}", f"pay-{UUID}"),
         (Redaction(["hosts"], KEY).client, "10.0.3.17@4711#99", f"{name('10.0.3.17')}@4711#99"),
         (Redaction(["topics"], KEY).group, "orders", "orders"),
     ],
@@ -170,6 +173,32 @@ def test_a_host_may_be_called_as_a_class_begins(kinds: list[str], text: str, gon
     assert Redaction(kinds, KEY).text(text, {}, strict=False) == hidden
 
 
+DN = "CN=app,OU=Finance and Tax, O=Acme,C=DE"
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("connect to BrokerEndPoint(3,kafka1.acme.corp,9092)", ["kafka1.acme.corp"]),
+        ("on EndPoint(kafka1.acme.corp,9092,ListenerName(PLAINTEXT),PLAINTEXT)", ["kafka1.acme.corp"]),
+        ("connect to payroll-1/<unresolved>:9092", ["payroll-1"]),
+        ("java.net.UnknownHostException: kafka1: Name or service not known", ["kafka1"]),
+        (f'"principal":"User:{DN}","session"', [DN]),
+        (f"Principal = User:{DN} is Denied Operation = Describe", [DN]),
+        (f"principal:User:{DN};session:User:ANONYMOUS", [DN]),
+        ('"principal":"User:CN=app,O=Acme Corp","session"', ["CN=app,O=Acme Corp"]),
+        ("principal:User:alice/kafka1@ACME.CORP;", ["alice", "kafka1", "ACME.CORP"]),
+        ("principal:User:jo@acme.corp;", ["jo@acme.corp"]),
+    ],
+)
+@pytest.mark.parametrize("kinds", [KINDS, ["hosts", "users"]], ids=["all", "some"])
+def test_hosts_and_users_are_found_where_messages_tell_them(kinds: list[str], text: str, gone: list[str]) -> None:
+    hidden = text
+    for each in gone:
+        hidden = hidden.replace(each, name(each))
+    assert Redaction(kinds, KEY).text(text, {}, strict=False) == hidden
+
+
 @pytest.mark.parametrize("topic", ["kafka.acme.orders", "java.acme.orders", "scala.acme.orders", "sun.acme.Orders", "kafka.acme.Orders"])
 def test_a_topic_may_be_called_as_a_class_begins(topic: str) -> None:
     assert ALL.text(f"topic {topic} is gone", {}) == ALL.text(f"topic {topic} is gone", {}, strict=True) == f"topic {name(topic)} is gone"
@@ -252,6 +281,9 @@ def test_the_key_is_not_shown() -> None:
         "partition-" * 5_000,
         "metadata has changed {" * 2_000,
         "has changed from [" * 3_000,
+        "User:A=" + "b " * 20_000,
+        "User:a/" * 8_000,
+        "User:A=b," * 6_000,
     ],
 )
 def test_hostile_texts_take_no_longer_than_long_ones(shape: str) -> None:
