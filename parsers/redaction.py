@@ -30,7 +30,7 @@ PSEUDONYM = re.compile(PREFIX + "[a-z2-7]{12}")
 _HELD_MAX = 200_000
 _BLOCK_BYTES = 32
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_RANDOM = re.compile(r"[\w-]{22}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_RANDOM = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]{21}[AQgw]|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _OWN_CLIENT = re.compile(r"(?P<before>(?:consumer|connector-consumer|streams)-)(?P<group>.+)(?P<after>-\d+)", re.DOTALL)
 _OF_STREAMS = re.compile(
     r"(?P<before>)(?P<group>.+?)(?P<after>-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -132,8 +132,7 @@ class Redaction:
         """A group's id."""
         if name in _NO_NAMES:
             return name
-        own[name] = self._chosen("groups", name)
-        return own[name]
+        return _noted(own, name, self._chosen("groups", name))
 
     def topic(self, name: str, own: Own) -> str:
         """A topic; those of the product itself stay, and RocketMQ's retry topics are named by their groups."""
@@ -141,12 +140,10 @@ class Redaction:
             return name
         of_group = _OF_A_GROUP.fullmatch(name)
         if of_group is not None:
-            own[name] = of_group[1] + (self.name(of_group[2]) if self.kinds & {"groups", "topics"} else of_group[2])
-        elif name.startswith(_INTERNAL):  # which models tell from others by this
-            own[name] = _INTERNAL + self._chosen("topics", name.removeprefix(_INTERNAL))
-        else:
-            own[name] = self._chosen("topics", name)
-        return own[name]
+            return _noted(own, name, of_group[1] + (self.name(of_group[2]) if self.kinds & {"groups", "topics"} else of_group[2]))
+        if name.startswith(_INTERNAL):  # which models tell from others by this
+            return _noted(own, name, _INTERNAL + self._chosen("topics", name.removeprefix(_INTERNAL)))
+        return _noted(own, name, self._chosen("topics", name))
 
     def topic_partition(self, name: str, own: Own) -> str:
         """`TOPIC-PARTITION`, or a topic alone."""
@@ -163,20 +160,18 @@ class Redaction:
         if name in _NO_NAMES:
             return name
         if "client_ids" in self.kinds:
-            own[name] = self.name(name)
-            return own[name]
+            return _noted(own, name, self.name(name))
         made = _OWN_CLIENT.fullmatch(name) or _OF_STREAMS.fullmatch(name)
         told = f"{made['before']}{self._chosen('groups', made['group'])}{made['after']}" if made is not None else name
         if "hosts" in self.kinds:
             told = IPV4.sub(lambda found: self.name(found[0]), told)
-        own[name] = told
-        return told
+        return _noted(own, name, told)
 
     def member(self, name: str, own: Own) -> str:
         """A member id: its owner's id and a random part, or nothing but the latter."""
         if name in _NO_NAMES or _RANDOM.fullmatch(name):
             if name not in _NO_NAMES:
-                own[name] = name
+                _noted(own, name, name)
             return name
         tail = _UUID.search(name)
         if tail is None:
@@ -192,7 +187,7 @@ class Redaction:
         found = _BARE_HOST.fullmatch(name)
         if name in _NO_NAMES or name.isdigit() or "hosts" not in self.kinds:
             if found is not None and not found["host"].isdigit() and name not in _NO_NAMES:
-                own[found["host"]] = found["host"]
+                _noted(own, found["host"], found["host"])
             return name
         if found is None:
             return IPV4.sub(lambda address: own.setdefault(address[0], self.name(address[0])), self.text(name, own))
@@ -271,6 +266,13 @@ class Redaction:
         from cryptography.hazmat.primitives.ciphers.aead import AESSIV  # only where names are redacted
 
         return AESSIV(hmac.digest(self._root, b"groupscope seal", "sha512"))
+
+
+def _noted(own: Own, name: str, by: str) -> str:
+    """What stands for a name, which is noted; a name of two kinds, of which one is hidden, is hidden in texts."""
+    if by != name or name not in own:
+        own[name] = by
+    return by
 
 
 def _cut(text: str, places: Iterable[Place]) -> list[Piece]:

@@ -32,6 +32,8 @@ def name(text: str) -> str:
         (ALL.member, f"web-1-{UUID}", f"{name('web-1')}-{UUID}"),
         (ALL.member, UUID, UUID),
         (ALL.member, "n8ulF8E-TuafXnWzSLrIEA", "n8ulF8E-TuafXnWzSLrIEA"),
+        (ALL.member, "payments-consumer-0001", name("payments-consumer-0001")),
+        (ALL.member, "PaymentsConsumerNumber", name("PaymentsConsumerNumber")),
         (ALL.host, "/10.0.3.17", "/" + name("10.0.3.17")),
         (ALL.host, "kafka-1.example:9092", name("kafka-1.example") + ":9092"),
         (ALL.host, "3", "3"),
@@ -122,6 +124,13 @@ def test_topics_are_found_where_messages_tell_them(kinds: list[str], text: str, 
 )
 def test_what_only_looks_like_a_topic_stays(text: str) -> None:
     assert Redaction(["topics"], KEY).text(text, {}) == text
+
+
+def test_a_name_of_two_kinds_is_hidden_in_texts_if_either_is() -> None:
+    own: dict[str, str] = {}
+    groups = Redaction(["groups"], KEY)
+    assert (groups.group("a-x", own), groups.topic("a-x", own)) == (name("a-x"), "a-x")
+    assert groups.text("a-x and a-x-1", own) == f"{name('a-x')} and {name('a-x')}-1"
 
 
 def test_partitions_and_members_called_after_plain_words_are_known_again() -> None:
