@@ -29,7 +29,7 @@ _CLASS = re.compile(
 in it begins with a capital; a package alone is ordinary where its words are."""
 _RANDOM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[0-9a-f]*\d)[0-9a-f]{8,}|0x[0-9a-f]+|name-[a-z2-7]{12}")
 _INTERNAL = re.compile(r"__[a-z_]+(?:-\d+)?")
-_QUANTITY = re.compile(r"v?\d+(?:\.\d+)*(?:ms|s|m|h|d|k|kb|mb|gb|K|M|G|B|KB|MB|GB|T\d*|Z)?|\d{4}-\d\d-\d\dT[\d:.]+Z?|[A-Z]+\d")
+_QUANTITY = re.compile(r"(?:v|version)?\d+(?:\.\d+)*(?:ms|s|m|h|d|k|kb|mb|gb|K|M|G|B|KB|MB|GB|T\d*|Z)?|\d{4}-\d\d-\d\dT[\d:.]+Z?|[A-Z]+\d")
 _DATE = r"(?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d(?:[-_.T]\d\d(?:[-_.:]?\d\d){0,2})?(?:[-_.]\d{1,6})?(?![-_.]?\d)"
 _ENDINGS = rf"(?:\.(?:log|out|txt|json|gz|bz2|xz|zst|tar|tgz|zip|old|bak)|[.-]{_DATE})*"
 _ENDING = re.compile(rf"{_ENDINGS}(?:\.\d{{1,10}}{_ENDINGS})?$")

@@ -27,6 +27,9 @@ _MEMBERS = (
 )
 _TOPICS = ("fetchers", "partitions", "assigned", "revoked", "topics", "metadata", "detail")
 _HOSTS = ("client_host", "remote", "address", "coordinator", "broker")
+_FREE = frozenset({"reason", "client_reason", "reason_error", "why", "error", "detail", "metadata", "assignments"})
+"""Fields in which clients and operators say what they like; whatever verdicts compare in them is plain words."""
+_FOLDER = "folder"
 _PARTS = re.compile(r"[\s,;:=\[\]{}()]+")
 _PARTITION = re.compile(r".+-\d{1,6}")
 _COLUMNS = ("group", "topic", "client_id", "instance_id", "member_id")
@@ -80,8 +83,11 @@ def _record(redaction: Redaction, makers: Mapping[str, Told], values: dict[str, 
     fields: dict[str, Any] = orjson.loads(values["fields"]) if values["fields"] else {}
     # Fields that are names first: they say what the others mention.
     told = {name: _named(makers[name], value, own) for name, value in fields.items() if name in makers}
-    told |= {name: _listed(redaction, value, own) for name, value in fields.items() if name in _TOPICS}
-    told |= {name: _mentions(redaction, value, own) for name, value in fields.items() if name not in told}
+    free = _FREE if redaction.everything else frozenset[str]()
+    told |= {name: _listed(redaction, value, own, strict=name in free) for name, value in fields.items() if name in _TOPICS}
+    told |= {name: _mentions(redaction, value, own, strict=name in free) for name, value in fields.items() if name not in told}
+    if redaction.everything and isinstance(told.get(_FOLDER), str):
+        told[_FOLDER] = redaction.path(fields[_FOLDER])
     sealed = _sealed(own, values)
     if sealed:
         told[SEALED] = redaction.seal(sealed)
@@ -99,30 +105,32 @@ def _named(told: Told, value: Any, own: Own) -> Any:
     return value
 
 
-def _listed(redaction: Redaction, value: Any, own: Own) -> Any:
+def _listed(redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
     """Topics or their partitions, in a list or a text; beside them other things may stand."""
     if isinstance(value, list):
-        return [_listed(redaction, each, own) if isinstance(each, list) else _topic(redaction, each, own) for each in value]
+        return [_listed(redaction, each, own, strict=strict) if isinstance(each, list) else _topic(redaction, each, own) for each in value]
     if isinstance(value, dict):
-        return {_topic(redaction, name, own): _mentions(redaction, each, own) for name, each in value.items()}
+        return {_topic(redaction, name, own): _mentions(redaction, each, own, strict=strict) for name, each in value.items()}
     for part in _PARTS.split(value) if isinstance(value, str) else ():
         if _PARTITION.fullmatch(part):
             redaction.topic_partition(part, own)
-    return _mentions(redaction, value, own)
+    return _mentions(redaction, value, own, strict=strict)
 
 
 def _topic(redaction: Redaction, value: Any, own: Own) -> Any:
     return redaction.topic_partition(value, own) if isinstance(value, str) and not value.isdigit() else value
 
 
-def _mentions(redaction: Redaction, value: Any, own: Own) -> Any:
-    """Any other field: what it mentions of names is replaced, and nothing else, since models compare its words."""
+def _mentions(redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
+    """Any other field: what it mentions of names is replaced, and in free text what may be one; models compare the rest of its words."""
     if isinstance(value, str):
-        return redaction.text(value, own, strict=False)
+        return redaction.text(value, own, strict=strict)
     if isinstance(value, list):
-        return [_mentions(redaction, each, own) for each in value]
+        return [_mentions(redaction, each, own, strict=strict) for each in value]
     if isinstance(value, dict):
-        return {_mentions(redaction, name, own): _mentions(redaction, each, own) for name, each in value.items()}
+        return {
+            _mentions(redaction, name, own, strict=strict): _mentions(redaction, each, own, strict=strict) for name, each in value.items()
+        }
     return value
 
 

@@ -36,7 +36,8 @@ _ASSIGNED = re.compile(r"(?:^\{|\), )([^{}]{1,300}?)=Assignment\(")
 _OWNER_MAX = 300
 _TOPICS = re.compile(r"\b[tT]opics?(?:\(s\):?)?\s{0,4}[=:]?\s{0,4}\[([^\[\]{}=]*)\]")
 _CHANGED = re.compile(r"\bhas changed from \[([^\[\]{}=]*)(?:\](?: at the beginning of the rebalance)? to \[([^\[\]{}=]*))?")
-_METADATA = re.compile(r"[{,]\s{0,4}([^\s={},()\[\]]+)=(?:\d+(?=[,}])|\[|TopicMetadata\()")
+_METADATA = re.compile(r"[{,]\s{0,4}([^\s={},()\[\]]+)=(?:\d+(?=[,}])|\[)")
+_TOPIC_METADATA = re.compile(r"[{,]\s{0,4}([^\s={},()\[\]]+)=TopicMetadata\(")
 _KEY = re.compile(r"\bkey=([^\s@=,;()\[\]{}]+)@([^\s@,;()\[\]{}]+)")
 _TOLD_PARTITIONS = re.compile(
     r"\b[pP]artitions?(?:\(s\))?(?:\s{0,4}[=:]\s{0,4}|\s{1,4})(\[[^\[\]{}()]*(?=\])|[^\s,;:=()\[\]{}\"']+-\d{1,6}(?![\w-]))"
@@ -102,8 +103,8 @@ def _topics(found: _Found, text: str) -> None:
         for match in _QUOTED.finditer(text):
             if "TopicMetadata" in text or not redaction.words.plain(match[1]):
                 found.add(redaction.topic, match)
-    if "metadata has changed" in text or "TopicMetadata(" in text:
-        for match in _METADATA.finditer(text):
+    for sign, pattern in (("metadata has changed", _METADATA), ("=TopicMetadata(", _TOPIC_METADATA)):
+        for match in pattern.finditer(text) if sign in text else ():
             found.add(redaction.topic, match)
     for match in _KEY.finditer(text):
         found.add(redaction.topic, match)

@@ -13,6 +13,7 @@ import pytest
 
 from conf.settings import load_settings
 from models import names
+from models.kafka import clients, departures, elimination, joins, modern
 from parsers.reader import find_files, read_file
 from parsers.redaction import KINDS, PSEUDONYM, Redaction
 from pipelines.cli.rules import Given, analyze_options
@@ -100,6 +101,43 @@ def test_a_group_called_after_a_word_of_messages_gets_the_same_verdicts(samples:
     for table in VERDICTS:
         assert told(rows_of(hidden, table), redaction) == told(rows_of(clear, table)), table
     assert word not in {row["group"] for row in rows_of(hidden, "rebalances")}
+
+
+UUID = "6d2f0b2e-57aa-45a7-85fb-85adbdbf2a2c"
+TELLING = f"""\
+[2026-11-21 10:00:00,000] INFO [GroupCoordinator 1]: Preparing to rebalance group zorba-g in state PreparingRebalance with old \
+generation 3 (__consumer_offsets-17) (reason: Removing member zorba-1-{UUID} on LeaveGroup; client reason: scale down by zorbaop of \
+zorba-api on kafka-7) (kafka.coordinator.group.GroupCoordinator)
+[2026-11-21 10:00:00,100] INFO [Consumer clientId=zorba-1, groupId=zorba-g] Request joining group due to: cached metadata has changed from \
+(version4: {{zorba-t=[NO_RACKS]}}) at the beginning of the rebalance to (version5: {{zorba-t=[NO_RACKS], zorba-u=[NO_RACKS]}}) \
+(org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)
+[2026-11-21 10:00:00,300] INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=4] [GroupId zorba-g] Computed new subscription \
+metadata: {{zorba-t=TopicMetadata(id=HGQef8yRTTatswyaE-plUw, name=zorba-t, numPartitions=3)}}. \
+(org.apache.kafka.coordinator.group.GroupMetadataManager)
+[2026-11-21 10:00:00,400] WARN [ReplicaManager broker=1] Stopping serving replicas in dir /data/kafka-7/logs (kafka.server.ReplicaManager)
+[2026-11-21 10:00:00,500] INFO Successfully joined group zorba-g with generation 3 (kafka.coordinator.consumer)
+"""
+
+
+def test_what_clients_and_operators_say_is_hidden_wherever_it_goes(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(TELLING, encoding="utf-8")
+    analysis = analyzed(tmp_path, Redaction(KINDS, KEY))
+    options = dataclasses.replace(analyze_options(load_settings(), Given()).read, redaction=Redaction(KINDS, KEY))
+    [source] = find_files([str(tmp_path)], options).files
+    events = [row for chunk in read_file(source, options) for row in chunk.events.to_pylist()]
+    told = json.dumps([events, *(rows_of(analysis, table) for table in (*VERDICTS, "unknown"))], default=str)
+    assert "zorba" not in told
+    assert "kafka-7" not in json.dumps([row["fields"] for row in events])
+    fields = json.loads(events[0]["fields"])
+    assert PSEUDONYM.sub("X", fields["client_reason"]) == "scale down by X of X on X"
+    assert {row["event"] for row in events} >= {"RebalanceStarted", "ClientRejoinRequested", "SubscriptionMetadataChanged", "LogDirFailed"}
+
+
+def test_what_verdicts_compare_in_free_text_is_plain() -> None:
+    fixed = [each for each, _ in (*departures._LEAVE_WHY, *joins._REJOIN_WHY, *modern._WHY_FENCED)]
+    fixed += [*joins._REJOIN_AFTER_TROUBLE, *elimination._STORE_ERRORS, *clients._UNKNOWN_MEMBER, "not provided"]
+    for each in fixed:
+        assert Redaction(KINDS, KEY).text(each, {}, strict=True) == each
 
 
 def test_no_name_is_left_in_anything_that_is_told(samples: Path, clear: Analysis) -> None:
