@@ -28,7 +28,8 @@ _CLASS = re.compile(
 """A class, or a method of one. A host or a topic may begin alike (`kafka.acme.corp`): the package is one of the product, and something
 in it begins with a capital; a package alone is ordinary where its words are."""
 _RANDOM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[0-9a-f]*\d)[0-9a-f]{8,}|0x[0-9a-f]+|name-[a-z2-7]{12}")
-_INTERNAL = re.compile(r"__[a-z_]+(?:-\d+)?")
+INTERNAL = "__"
+_INTERNAL = re.compile(rf"{INTERNAL}(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata|remote_log_metadata)(?:-\d+)?")
 _QUANTITY = re.compile(r"(?:v|version)?\d+(?:\.\d+)*(?:ms|s|m|h|d|k|kb|mb|gb|K|M|G|B|KB|MB|GB|T\d*|Z)?|\d{4}-\d\d-\d\dT[\d:.]+Z?|[A-Z]+\d")
 _DATE = r"(?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d(?:[-_.T]\d\d(?:[-_.:]?\d\d){0,2})?(?:[-_.]\d{1,6})?(?![-_.]?\d)"
 _ENDINGS = rf"(?:\.(?:log|out|txt|json|gz|bz2|xz|zst|tar|tgz|zip|old|bak)|[.-]{_DATE})*"
@@ -70,8 +71,13 @@ class Words:
     """Tells ordinary words from others, which `name` replaces."""
 
     def __init__(self, name: Callable[[str], str]) -> None:
-        self._name = name
+        self._made = name
         self._held: dict[str, str] = {}
+
+    def _name(self, token: str) -> str:
+        """What stands for a word; that a topic is an internal one stays to be seen, as where it is known to be a topic."""
+        inner = token.removeprefix(INTERNAL)
+        return INTERNAL + self._made(inner) if inner and inner != token else self._made(token)
 
     @staticmethod
     def ordinary(token: str) -> bool:

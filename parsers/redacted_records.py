@@ -33,6 +33,7 @@ _FOLDER = "folder"
 _PARTS = re.compile(r"[\s,;:=\[\]{}()]+")
 _PARTITION = re.compile(r".+-\d{1,6}")
 _COLUMNS = ("group", "topic", "client_id", "instance_id", "member_id")
+_LOGGER = "logger"
 _TEXTS = ("thread", "text")
 
 
@@ -51,11 +52,14 @@ def redacted(redaction: Redaction, kind: str, batch: pa.RecordBatch) -> pa.Recor
     """A batch of events, unknown or rejected records without names of the chosen kinds; `file` is redacted where it is found."""
     if not batch.num_rows:
         return batch
-    if kind != "events":
+    if kind == "events":
+        cleaned = _events(redaction, batch)
+    else:
         columns = {name: batch[name].to_pylist() for name in ("template", "text") if name in batch.schema.names}
         cleaned = {name: [_unknown(redaction, text) for text in texts] for name, texts in columns.items()}
-        return _with(batch, cleaned)
-    return _with(batch, _events(redaction, batch))
+    if redaction.everything and _LOGGER in batch.schema.names:
+        cleaned[_LOGGER] = [_unknown(redaction, logger) for logger in batch[_LOGGER].to_pylist()]
+    return _with(batch, cleaned)
 
 
 def _unknown(redaction: Redaction, text: str | None) -> str | None:

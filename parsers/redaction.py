@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from parsers.ordinary import IPV4, Words
+from parsers.ordinary import INTERNAL, IPV4, Words
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -39,10 +39,9 @@ _OF_STREAMS = re.compile(
 )
 _BARE_HOST = re.compile(r"(?P<before>/?)(?P<host>[^\s:/,;()\[\]]+|\[[0-9A-Fa-f:.%\w]+\])(?P<after>(?::\d+)?)")
 _INNER_TOPIC = re.compile(
-    r"__(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata)$|RMQ_SYS_|SCHEDULE_TOPIC|TBW102$|OFFSET_MOVED_EVENT$|SELF_TEST_TOPIC$|BenchmarkTest$"
+    r"__(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata|remote_log_metadata)$|RMQ_SYS_|SCHEDULE_TOPIC|TBW102$|OFFSET_MOVED_EVENT$|SELF_TEST_TOPIC$|BenchmarkTest$"
 )
 _OF_A_GROUP = re.compile(r"(%(?:RETRY|DLQ)%)(.*)", re.DOTALL)
-_INTERNAL = "__"
 _FEW = 50
 _WORD = re.compile(r"[\w.%-]+")
 _TAIL = re.compile(r"-(?:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
@@ -141,8 +140,8 @@ class Redaction:
         of_group = _OF_A_GROUP.fullmatch(name)
         if of_group is not None:
             return _noted(own, name, of_group[1] + (self.name(of_group[2]) if self.kinds & {"groups", "topics"} else of_group[2]))
-        if name.startswith(_INTERNAL):  # which models tell from others by this
-            return _noted(own, name, _INTERNAL + self._chosen("topics", name.removeprefix(_INTERNAL)))
+        if name.startswith(INTERNAL):  # which models tell from others by this
+            return _noted(own, name, INTERNAL + self._chosen("topics", name.removeprefix(INTERNAL)))
         return _noted(own, name, self._chosen("topics", name))
 
     def topic_partition(self, name: str, own: Own) -> str:

@@ -115,7 +115,7 @@ zorba-api on kafka-7) (kafka.coordinator.group.GroupCoordinator)
 metadata: {{zorba-t=TopicMetadata(id=HGQef8yRTTatswyaE-plUw, name=zorba-t, numPartitions=3)}}. \
 (org.apache.kafka.coordinator.group.GroupMetadataManager)
 [2026-11-21 10:00:00,400] WARN [ReplicaManager broker=1] Stopping serving replicas in dir /data/kafka-7/logs (kafka.server.ReplicaManager)
-[2026-11-21 10:00:00,500] INFO Successfully joined group zorba-g with generation 3 (kafka.coordinator.consumer)
+[2026-11-21 10:00:00,500] INFO Successfully joined group zorba-g with generation 3 (zorba.worker)
 """
 
 

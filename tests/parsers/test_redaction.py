@@ -152,6 +152,12 @@ def test_of_a_record_with_many_names_each_address_is_found() -> None:
     assert ALL.text(text, {}, strict=False) == "_9092, ".join(map(name, told)) + "."
 
 
+def test_internal_topics_of_others_are_names() -> None:
+    text = "topics __payments_internal, __consumer_offsets-3 and __consumer_offsets"
+    assert ALL.topic("__payments_internal", {}) == "__" + name("payments_internal")
+    assert ALL.text(text, {}, strict=True) == text.replace("payments_internal", name("payments_internal"))
+
+
 def test_in_a_text_that_nobody_understands_only_plain_words_stay() -> None:
     text = "Could not rebalance payroll on kafka-1 because of quota 17 in 3 attempts (org.apache.kafka.common.Cluster)"
     hidden = ALL.text(text, {}, strict=True)
