@@ -6,11 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from parsers.redaction import PSEUDONYM, Redaction
 from pipelines.schemas import TABLES
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS
@@ -27,9 +28,20 @@ def mounted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def remote(tmp_path_factory: pytest.TempPathFactory, mounted: Path) -> Iterator[str]:
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the server's event log."""
+    return tmp_path_factory.mktemp("events")
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory, mounted: Path, events: Path) -> Iterator[str]:
     """The address of a server."""
-    more = {"spark.hadoop.fs.viewfs.mounttable.elsewhere.link./mounted": mounted.as_uri()}
+    more = {
+        "spark.hadoop.fs.viewfs.mounttable.elsewhere.link./mounted": mounted.as_uri(),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": events.as_uri(),
+        "spark.eventLog.compress": "false",
+    }
     with connect_server(tmp_path_factory.mktemp("server"), more) as address:
         yield address
 
@@ -38,9 +50,9 @@ AS_IF_MUCH = "from pipelines.jobs import ingest; ingest.FEW_BYTES = 0; from pipe
 """The job, whose workers read what is little, too."""
 
 
-def run(site: Site, remote: str, *how: str, source: str = "logs") -> None:
+def run(site: Site, remote: str, *how: str, source: str = "logs", options: Sequence[str] = ()) -> None:
     """The job in a process that finds no Java."""
-    command = [sys.executable, *(how or ("-m", "pipelines.cli.job")), "--input", source, "--warehouse", "warehouse"]
+    command = [sys.executable, *(how or ("-m", "pipelines.cli.job")), "--input", source, "--warehouse", "warehouse", *options]
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     environment |= {"SPARK_REMOTE": remote, "PYTHONPATH": str(ROOT), "PATH": str(site.place / "nothing")}
     done = subprocess.run(command, cwd=site.place, env=environment, text=True, capture_output=True, check=False)
@@ -69,3 +81,21 @@ def test_what_only_the_server_can_open_is_read_there(remote: str, mounted: Path,
     for table in ("rebalances", "events", "log_files"):
         told = [line.replace("viewfs://elsewhere/mounted/", "logs/") for line in site.content()[table]]
         assert sorted(told) == published.content()[table]
+
+
+@pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="a minute of Spark for one more way in: python -m tests.cluster")
+def test_what_workers_read_is_hidden_by_a_key_that_the_server_does_not_write_down(
+    remote: str, events: Path, poll_timeout: Path, tmp_path: Path
+) -> None:
+    site = Site(tmp_path)
+    shutil.copytree(poll_timeout, site.logs)
+    key = "a key that nobody else is told"
+    (tmp_path / "key").write_text(key, encoding="utf-8")
+    run(site, remote, "-c", AS_IF_MUCH, options=["--redact", "groups,client_ids", "--redact-key", "key"])
+    [group] = {row["group"] for row in site.table("rebalances")}
+    written = b"".join(path.read_bytes() for path in events.rglob("*") if path.is_file())
+
+    assert PSEUDONYM.fullmatch(group)
+    assert b"mapInArrow" in written or b"MapInArrow" in written
+    assert key.encode() not in written
+    assert Redaction(["groups"], key.encode()).secret.encode() not in written
