@@ -30,7 +30,9 @@ in it begins with a capital; a package alone is ordinary where its words are."""
 _RANDOM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[0-9a-f]*\d)[0-9a-f]{8,}|0x[0-9a-f]+|name-[a-z2-7]{12}")
 INTERNAL = "__"
 _INTERNAL = re.compile(rf"{INTERNAL}(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata|remote_log_metadata)(?:-\d+)?")
-_QUANTITY = re.compile(r"(?:v|version)?\d+(?:\.\d+)*(?:ms|s|m|h|d|k|kb|mb|gb|K|M|G|B|KB|MB|GB|T\d*|Z)?|\d{4}-\d\d-\d\dT[\d:.]+Z?|[A-Z]+\d")
+_QUANTITY = re.compile(
+    r"(?:v|version)?\d+(?:\.\d+)*(?:ms|s|m|h|d|k|kb|mb|gb|K|M|G|B|KB|MB|GB|T\d*|Z)?|\d{4}-\d\d-\d\dT[\d:.]+Z?|[A-Z]+\d|bz2|lz4|s3a|CRC-32"
+)
 _DATE = r"(?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d(?:[-_.T]\d\d(?:[-_.:]?\d\d){0,2})?(?:[-_.]\d{1,6})?(?![-_.]?\d)"
 _ENDINGS = rf"(?:\.(?:log|out|txt|json|gz|bz2|xz|zst|tar|tgz|zip|old|bak)|[.-]{_DATE})*"
 _ENDING = re.compile(rf"{_ENDINGS}(?:\.\d{{1,10}}{_ENDINGS})?$")
@@ -46,6 +48,7 @@ _IN_A_PATH = re.compile(
     rf"(?<!\d){_DATE}|(?P<address>(?<!\d){_DOTTED}(?!\d)|(?<![\w:.])(?:{_COLONS}))|(?P<done>name-[a-z2-7]{{12}})"
     r"|(?P<dashed>(?<!\d)\d{1,3}([-_])\d{1,3}(?:\4\d{1,3}){2}(?!\d))"
 )
+_DASHED = re.compile(r"\d([-_])\d{1,3}\1\d{1,3}\1\d")
 _MARKS = "-_.@:[]"
 _BARE = re.compile(r"[A-Za-z_]+|\d+")
 _SETTING = re.compile(r"[a-z][\w.]*", re.ASCII)
@@ -98,6 +101,8 @@ class Words:
         """Whether a word is ordinary and has no number in it: hosts and clients are often called `kafka-1`."""
         if _RANDOM.fullmatch(token) or _CLASS.fullmatch(token) or _INTERNAL.fullmatch(token):
             return True
+        if _DASHED.search(token) and any(found["dashed"] for found in _IN_A_PATH.finditer(token)):
+            return False
         parts = _PART.findall(token)
         if len(parts) > 1 and any(len(part) == 1 and part.isalpha() for part in parts):
             return False

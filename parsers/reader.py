@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -72,15 +72,21 @@ def find_files(paths: Sequence[str], options: ReadOptions | None = None) -> Disc
     if options.redaction is not None:
         path = options.redaction.path
         found.files = [replace(source, name=path(source.name)) for source in found.files]
-        found.skipped = [_hidden(skip, path) for skip in found.skipped]
+        found.skipped = [_hidden(skip, options.redaction) for skip in found.skipped]
     return found
 
 
-def _hidden(skip: Skipped, path: Callable[[str], str]) -> Skipped:
+def _hidden(skip: Skipped, redaction: Redaction) -> Skipped:
+    name = redaction.path(skip.name)
     if skip.copy_of is None:
-        return replace(skip, name=path(skip.name))
-    original = path(skip.copy_of)
-    return replace(skip, name=path(skip.name), copy_of=original, reason=f"{COPY} {original}")
+        return replace(skip, name=name, reason=_reason(skip.reason, redaction))
+    original = redaction.path(skip.copy_of)
+    return replace(skip, name=name, copy_of=original, reason=f"{COPY} {original}")
+
+
+def _reason(reason: str, redaction: Redaction | None) -> str:
+    """Why a file is not read, without names of what is in it. The words that we say ourselves, and look for, are plain ones."""
+    return reason if redaction is None else redaction.text(reason, {}, strict=True)
 
 
 def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:
@@ -158,21 +164,21 @@ class FileReader:
         try:
             stream = self._source.open()
         except OSError as problem:
-            report.status, report.reason = "rejected", f"{UNREADABLE}: {problem.strerror or problem}"
+            self._stopped("rejected", f"{UNREADABLE}: {problem.strerror or problem}")
             return
         try:
             if not self._source.is_as_found(stream) or not stream.skip(self._context.byte_offset):
-                report.status, report.reason = "truncated", CHANGED
+                self._stopped("truncated", CHANGED)
                 return
             yield from self._chunks(stream)
             start, stop = self._range
             report.bytes_read = (stream.position if stop is None else min(stop, stream.position)) - (start or 0)
             if stream.problem:
-                report.status, report.reason = "truncated", f"{stream.problem} after byte {stream.position}"
+                self._stopped("truncated", f"{stream.problem} after byte {stream.position}")
             elif self._has_changed(stream):
-                report.status, report.reason = "truncated", CHANGED
+                self._stopped("truncated", CHANGED)
         except OSError as problem:
-            report.status, report.reason = "rejected", f"{UNREADABLE}: {problem.strerror or problem}"
+            self._stopped("rejected", f"{UNREADABLE}: {problem.strerror or problem}")
         finally:
             stream.close()
             self._conclude()
@@ -252,6 +258,9 @@ class FileReader:
         self._newest = None if running[-1] == _NEVER else int(running[-1])
         order = numbers(running, TIME, None if running[0] != _NEVER else running != _NEVER)
         return events.set_column(EVENT_SCHEMA.get_field_index("order_at"), EVENT_SCHEMA.field("order_at"), order)
+
+    def _stopped(self, status: str, reason: str) -> None:
+        self.report.status, self.report.reason = status, _reason(reason, self._options.redaction)
 
     def _conclude(self) -> None:
         report = self.report

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pickle
 import re
+import zipfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from parsers.files import UNREADABLE
+from parsers.reader import CHANGED, ReadOptions, find_files, read_file
 from parsers.redaction import KINDS, PSEUDONYM, BadKeyError, Redaction
+from parsers.streams import READ_ERROR
 
 KEY = b"a key of sixteen bytes"
 ALL = Redaction(KINDS, KEY)
@@ -258,6 +264,66 @@ def test_of_a_path_only_plain_words_and_endings_stay(path: str, expected: str) -
 @pytest.mark.parametrize("shape", [".log" * 10_000 + "x", ".1" * 20_000 + "x", ".20261121" * 4_000 + "x", "1-" * 20_000])
 def test_hostile_paths_take_no_longer_than_long_ones(shape: str) -> None:
     assert ALL.path(shape) is not None
+
+
+LINE = b"[2026-11-21 10:00:00,000] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)\n"
+
+
+def zipped(path: Path, *, flag: int = 0, damaged: bool = False) -> Path:
+    """An archive of one log, in a folder that is called after customer and host."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("payments-prod/zorbahost.acme/server.log", LINE * 50)
+    data = bytearray(path.read_bytes())
+    data[6] |= flag
+    data[data.index(b"PK\x01\x02") + 8] |= flag
+    if damaged:
+        data[data.index(b"started")] ^= 1
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("made", "says"), [({"flag": 1}, "is encrypted, password required for extraction"), ({"damaged": True}, "Bad CRC-32 for file")]
+)
+def test_why_a_file_is_not_read_names_nothing_that_is_in_it(tmp_path: Path, made: dict[str, Any], says: str) -> None:
+    told = []
+    for options in (ReadOptions(), ReadOptions(redaction=ALL)):
+        found = find_files([str(zipped(tmp_path / "bundle.zip", **made))], options)
+        readers = [read_file(source, options) for source in found.files]
+        assert sum(chunk.events.num_rows for reader in readers for chunk in reader) in {0, 50}
+        told.append(" ".join([*(skip.reason for skip in found.skipped), *(reader.report.reason or "" for reader in readers)]))
+    clear, hidden = told
+    assert says in clear
+    assert "zorbahost.acme" in clear
+    assert says in hidden
+    assert not any(each in hidden for each in ("zorbahost", "acme", "prod"))
+
+
+@pytest.mark.parametrize(
+    ("reason", "gone"),
+    [
+        ("When reading information for key 'zorbahost/server.log' in bucket 'acme-prod': AWS Error", ["zorbahost", "acme-prod"]),
+        ("Bad CRC-32 for file '10-0-3-17/server.log'", ["10-0-3-17"]),
+    ],
+)
+def test_reasons_of_a_store_lose_their_names(reason: str, gone: list[str]) -> None:
+    hidden = reason
+    for each in gone:
+        hidden = hidden.replace(each, name(each))
+    assert ALL.text(reason, {}, strict=True) == hidden
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *(CHANGED, UNREADABLE, f"{READ_ERROR} at byte 12: Input/output error", f"{UNREADABLE}: Permission denied", "empty"),
+        *("the same file was named before", "a program or document, not a bundle of logs", "bz2 stream ends early after byte 7"),
+        *("a gzip archive in an archive: unpack the outer one first", "not a log: no line is in a known layout"),
+        "damaged tar archive: no header at byte 512",
+    ],
+)
+def test_our_own_reasons_stay_as_they_are(reason: str) -> None:
+    assert ALL.text(reason, {}, strict=True) == reason
 
 
 def test_sealed_names_are_read_by_who_has_the_key_and_nobody_else() -> None:

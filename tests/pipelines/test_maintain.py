@@ -66,3 +66,11 @@ def test_upkeep_keeps_what_readers_may_need_and_asks_for_a_warehouse(tmp_path: P
         maintain(MaintainOptions(str(tmp_path), keep_hours=167))
     with pytest.raises(NothingReadable, match="is no warehouse"):
         maintain(MaintainOptions(str(tmp_path)))
+
+
+def test_what_went_wrong_names_nothing_where_names_are_hidden() -> None:
+    problem = OSError("s3a://acme-prod/lake: 10.0.3.17 refused zorbaop")
+    assert upkeep._told(problem, redacted=False) == str(problem)
+    told = upkeep._told(problem, redacted=True)
+    assert not any(each in told for each in ("acme", "10.0.3.17", "zorbaop"))
+    assert "refused" in told
