@@ -33,7 +33,11 @@ _INTERNAL = re.compile(rf"{INTERNAL}(?:consumer_offsets|transaction_state|share_
 _QUANTITY = re.compile(
     r"(?:v|version)?\d+(?:\.\d+)*(?:ms|s|m|h|d|k|kb|mb|gb|K|M|G|B|KB|MB|GB|T\d*|Z)?|\d{4}-\d\d-\d\dT[\d:.]+Z?|[A-Z]+\d|bz2|lz4|s3a|CRC-32"
 )
-_DATE = r"(?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d(?:[-_.T]\d\d(?:[-_.:]?\d\d){0,2})?(?:[-_.]\d{1,6})?(?![-_.]?\d)"
+_TIME = (
+    r"T[0-2]\d[-_.:]?[0-5]\d[-_.:]?[0-5]\d[-_.,]\d{3,6}|[-_.T][0-2]\d(?:[-_.:]?[0-5]\d){0,2}|[-_.T][0-2]\d(?:[-_.:]?[0-5]\d)?[-_.]\d{1,6}"
+)
+_DATE = rf"(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d(?:{_TIME}|[-_.]\d{{1,6}})?(?![-_.]?\d)"
+"""A day, maybe with a time or a number. Four numbers that follow a day may be an address."""
 _ENDINGS = rf"(?:\.(?:log|out|txt|json|gz|bz2|xz|zst|tar|tgz|zip|old|bak)|[.-]{_DATE})*"
 _ENDING = re.compile(rf"{_ENDINGS}(?:\.\d{{1,10}}{_ENDINGS})?$")
 """What kind of file it is, when it was, and one number: in `.77.3.21` there may be an address."""
@@ -153,5 +157,5 @@ class Words:
 
     def _stays(self, piece: str) -> bool:
         """Whether a piece of a path is of plain words, and no name with a domain."""
-        word = _ENDING.sub("", piece.strip(_MARKS)[-_ENDING_MAX:]) if len(piece) <= _ENDING_MAX else piece
+        word = _ENDING.sub("", piece.strip(_MARKS)) if len(piece) <= _ENDING_MAX else piece
         return self.plain(word) and not ("." in word and any(map(str.isalpha, word)))

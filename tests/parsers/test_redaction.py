@@ -254,6 +254,9 @@ def test_classes_and_their_methods_stay() -> None:
         ("server.log.2026-11-21-13", "server.log.2026-11-21-13"),
         ("server.2026.11.21.13.05.log", "server.2026.11.21.13.05.log"),
         ("server.20261121T130533.log", "server.20261121T130533.log"),
+        ("server.log.2026-11-21-13-05-33", "server.log.2026-11-21-13-05-33"),
+        ("server.2026-11-21-13.1.log.gz", "server.2026-11-21-13.1.log.gz"),
+        ("2026-11-21-10.20.30.40.log", f"2026-11-21-{name('10.20.30.40')}.log"),
     ],
 )
 def test_of_a_path_only_plain_words_and_endings_stay(path: str, expected: str) -> None:
