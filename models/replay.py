@@ -36,11 +36,12 @@ from models.kafka.clients import Clients, log_of
 from models.kafka.history import GroupHistory
 from models.kafka.impact import Impact
 from models.kafka.learning import learn
-from models.kafka.members import Member, Roster
+from models.kafka.members import Roster
 from models.kafka.modern import ModernReplay
 from models.kafka.offsets_at_risk import empty_at_the_end
 from models.kafka.outages_incidents import CLOCKS_US, goings_of, point_to_outages
 from models.kafka.skew import Skews
+from models.kafka.strays import told_apart
 from models.kafka.verdicts import SYSTEM, HistoryWriter
 from models.rows import RebalanceMember
 
@@ -71,9 +72,6 @@ STRETCHES_MAX = 2_000
 _FOREVER = 1 << 62
 """What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach."""
 
-IDLE_US = 86_400_000_000
-"""A member that nothing has named for so long, and that is in no generation that counts, is not told of any more."""
-
 
 def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts) -> GroupHistory:
     """Replay one group.
@@ -85,16 +83,6 @@ def replay_group(cluster: str, group: str, events: Iterable[Event], facts: Clust
     for event in events:
         stage.feed(event)
     return stage.finish()
-
-
-def _told_apart(group: str, facts: ClusterFacts) -> deque[Event]:
-    """Lines about a group that do not name it alone: those that delete several at once, and those of clients that name none."""
-    deletions = [
-        Event("GroupDied", event.at_us, event.order_us, event.place, event.witness, event.message, event.text, event.node, group)
-        for _, name, event in facts.deletions
-        if name == group
-    ]
-    return deque(sorted([*deletions, *facts.strays.get(group, ())], key=lambda event: event.order_us))
 
 
 _ENDINGS = {Deed.LEAVE: "left", Deed.EXPIRE: "expired", Deed.EVICT: "evicted", Deed.SYNC_MISSED: "removed", Deed.ID_EXPIRED: "expired"}
@@ -169,7 +157,7 @@ class GroupStage:
         self.modern = ModernReplay(self.roster)
         self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
         self.chronicle = Chronicle(self.cluster, self.group, self.facts)
-        self._told_apart = _told_apart(self.group, self.facts)
+        self._told_apart = told_apart(self.group, self.facts)
         self._goings = goings_of(self.facts)
 
     @classmethod
@@ -469,29 +457,43 @@ class GroupStage:
         rows.divergences.extend(self.chronicle.findings(found))
         classic.findings = classic.findings[len(found) :]
         classic.deaths = []
-        rows.client_states.extend(self.client_states.rows(self.cluster, self.group, SYSTEM, self._skew_of_log, before))
-        past = self._past_members(before)
+        gone = self._gone_clients(before)
+        rows.client_states.extend(self.client_states.rows(self.cluster, self.group, SYSTEM, self._skew_of_log, before, gone))
+        self._forget_clients(gone)
+        past = self.roster.past(before, self._named())
         rows.member_sessions.extend(self.writer.sessions(past))
         self._conclude(rows)
         self.final.take(rows, final_at=at)
         self.open, self._over = GroupHistory(), 0
         del classic.drafts[: max(self._settled - 1, 0)]
         self._settled = min(self._settled, 1)
-        self.roster.forget(past)
+        clients = self.roster.forget(past)
         self.writer.forget(past)
-        self.knowledge.forget(past, before)
+        self.knowledge.forget(past, clients, before)
         self.modern.forget(past)
         self.skews.forget(before)
 
-    def _past_members(self, before: int) -> list[Member]:
-        """Members whose session is over, or that nothing has named for long, and that no open question is about."""
+    def _named(self) -> set[str | None]:
+        """Ids of members that an open question is about."""
         named = {member_id for members in self.knowledge.generations.values() for member_id in members.values()}
-        named |= {act.member_id for act in self.acts} | self.roster.latest | self.modern.named()
-        return [
-            member
-            for member in self.roster.members.values()
-            if member.member_id not in named and (member.last_seen_at or 0) < (before if member.ended_how != "open" else before - IDLE_US)
-        ]
+        return named | {act.member_id for act in self.acts} | self.modern.named()
+
+    def _gone_clients(self, before: int) -> set[tuple[str, str]]:
+        """Clients, each by its log and client id, of which nothing was heard for long by a time and that no deed is of."""
+        logs = {log_of(act.event.place.file) for act in self.acts}
+        return {key for key in self.client_states.gone(before) if key[0] not in logs}
+
+    def _forget_clients(self, clients: set[tuple[str, str]]) -> None:
+        """All that is known of these is told, and what their logs say of clocks."""
+        if not clients:
+            return
+        logs = self.client_states.forget(clients)
+        self.open.divergences.extend(self.chronicle.clocks(self.skews, logs))
+        self.skews.forget_logs(logs)
+        self.clients.forget(clients)
+        self._set_clocks()
+        for log in logs:
+            self._skew_of_log.pop(log, None)
 
 
 def _began(draft: Draft) -> int:

@@ -47,10 +47,16 @@ class GroupKnowledge:
     stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
     settings: dict[str, dict[str, int]] = field(default_factory=dict)  # actor -> its timeouts, as its log printed them
 
-    def forget(self, members: Iterable[Member], before: int) -> None:
-        """Drop what was learned of these members, and polls that were late before a time (microseconds)."""
+    def forget(self, members: Iterable[Member], clients: set[str], before: int) -> None:
+        """Drop what was learned of these members, of these clients if they are in no generation, and polls that were late before a time
+        (microseconds)."""
         for member in members:
             self.first_generation.pop(member.member_id, None)
+        for client in clients.difference(*self.generations.values()):
+            self.clients.discard(client)
+            self.topics.pop(client, None)
+            self.patterns.discard(client)
+            self.settings.pop(client, None)
         kept = {actor: [at for at in times if at >= before] for actor, times in self.stale_at.items()}
         self.stale_at = {actor: times for actor, times in kept.items() if times}
 

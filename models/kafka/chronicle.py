@@ -6,7 +6,7 @@ Rows are numbered on, so that a group can let go of those that nothing later wil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from models.cluster import ClusterFacts
@@ -88,14 +88,17 @@ class Chronicle:
             key = self._key("divergence")
             yield Divergence(self.cluster, SYSTEM, key, self.group, when(event), finding.expected, finding.observed, evidence([event]))
 
-    def clocks(self, skews: Skews) -> Iterator[Divergence]:
-        """Clients whose clock is not the coordinator's; what they say was put onto its clock."""
+    def clocks(self, skews: Skews, gone: Container[str] | None = None) -> Iterator[Divergence]:
+        """Clients whose clock is not the coordinator's; what they say was put onto its clock. Of all logs, or of those that are gone:
+        if they come back, their clocks are told of once more."""
         for (log, node), bounds in skews.proven():
+            if gone is not None and log not in gone:
+                continue
             lines = [event for pair in (bounds.lower_lines, bounds.upper_lines) if pair for event in pair]
             yield Divergence(
                 self.cluster,
                 SYSTEM,
-                make_id("skew", self.cluster, self.group, log, node),
+                make_id("skew", self.cluster, self.group, log, node, *([when(lines[0])] if gone is not None else [])),
                 self.group,
                 when(lines[0]),
                 f"the clock of node {node}",

@@ -7,7 +7,7 @@ membership manager are brought under the same three names.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event
@@ -16,6 +16,7 @@ from models.ids import make_id
 from models.kafka.acts import text_field
 from models.kafka.classic import when
 from models.kafka.clients import log_of
+from models.kafka.members import IDLE_US, LASTING_US
 from models.rows import ClientState
 
 UNJOINED, REBALANCING, STABLE = "UNJOINED", "REBALANCING", "STABLE"
@@ -55,6 +56,13 @@ class _Lane:
     stretches: list[_Stretch] = field(default_factory=list)
     told: int = 0
     """Stretches before these, whose rows are written."""
+    seen_at: int = 0
+
+    def is_gone(self, before: int) -> bool:
+        """Whether nothing was heard of the client for long by a time; what ended or left is sooner gone than who may be at rest."""
+        last = self.stretches[-1] if self.stretches else None
+        is_lasting = last is not None and last.ended_at is None and last.state != UNJOINED
+        return self.seen_at < before - (LASTING_US if is_lasting else IDLE_US)
 
 
 @dataclass(slots=True)
@@ -68,13 +76,16 @@ class ClientStates:
     """Stretches whose rows are not written."""
     left: int = 0
     """How many there were after some were."""
+    _first: int = 0
+    """Number of the first stretch of a client that is new, or comes back: beyond all of those that were forgotten."""
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
         if event.client_id is None or not event.name.startswith("Client"):
             return
         at = when(event)
-        lane = self._lane(log_of(event.place.file), event.client_id).stretches
+        found = self._lane(log_of(event.place.file), event.client_id)
+        found.seen_at, lane = max(found.seen_at, at), found.stretches
         last = lane[-1] if lane else None
         if event.name == "ClientClosed":
             if last is not None and last.ended_at is None:
@@ -95,18 +106,41 @@ class ClientStates:
         found = self._lanes.get((log, client))
         if found is None:
             self._logs[client] += 1
-            found = self._lanes[log, client] = _Lane(self._logs[client])
+            found = self._lanes[log, client] = _Lane(self._logs[client], told=self._first)
         return found
 
-    def rows(self, cluster: str, group: str, system: str, skews: Mapping[str, int], before: int | None = None) -> Iterator[ClientState]:
+    def gone(self, before: int) -> list[tuple[str, str]]:
+        """Clients, each by log and client id, of which nothing was heard for long by a time."""
+        return [key for key, lane in self._lanes.items() if lane.is_gone(before)]
+
+    def forget(self, clients: Iterable[tuple[str, str]]) -> set[str]:
+        """Forget these clients, whose rows are written, and return the logs that show no other one. If they come back, they are new."""
+        logs = set()
+        for key in clients:
+            lane = self._lanes.pop(key)
+            self._first = max(self._first, lane.told)
+            logs.add(key[0])
+        held = {client for _, client in self._lanes}
+        self._logs = Counter({client: count for client, count in self._logs.items() if client in held})
+        return logs - {log for log, _ in self._lanes}
+
+    def rows(
+        self,
+        cluster: str,
+        group: str,
+        system: str,
+        skews: Mapping[str, int],
+        before: int | None = None,
+        gone: Container[tuple[str, str]] = (),
+    ) -> Iterator[ClientState]:
         """Stretches, on the coordinator's clock as far as the difference of each log's clock is known.
 
-        All of them; or, once, those that a later one follows and that ended before a time.
+        All of them; or, once, those that a later one follows and that ended before a time, and all of clients that are `gone`.
         """
         for (log, client), lane in sorted(self._lanes.items()):
             skew = skews.get(log, 0)
-            index = 0
-            while index < len(lane.stretches) and (before is None or _is_past(lane.stretches, index, before + skew)):
+            index, whole = 0, before is None or (log, client) in gone
+            while index < len(lane.stretches) and (whole or _is_past(lane.stretches, index, (before or 0) + skew)):
                 each = lane.stretches[index]
                 yield ClientState(
                     cluster,

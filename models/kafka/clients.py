@@ -7,6 +7,7 @@ and asks for one; any other rejoins under the id that it has (AbstractCoordinato
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -64,6 +65,12 @@ class Clients:
             deed = Deed.JOIN if member_id is None else Deed.REJOIN
             return [Act(deed, when(event), member_id or None, event.client_id, event.instance_id, None, None, event)]
         return []
+
+    def forget(self, clients: Iterable[tuple[str, str]]) -> None:
+        """Nothing was heard of these for long, each told by its log and client id."""
+        for key in clients:
+            self._ids.pop(key, None)
+            self._starting.pop(key, None)
 
 
 def _forgets_id(event: Event) -> bool:

@@ -7,11 +7,17 @@ members, since 2.3) and a random UUID, so an id tells its owner even where no ot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from models.rows import Person
+
+IDLE_US = 86_400_000_000
+"""What nothing has named for so long, and what is over or has a successor, is not told of any more."""
+
+LASTING_US = 30 * IDLE_US
+"""The last that is known of a client, if it did not say that it goes: members of a group that is at rest write nothing."""
 
 _UUID_SUFFIX = re.compile(r"^(?P<owner>.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
 
@@ -75,15 +81,24 @@ class Roster:
                 self._instances[member.instance_id] = client_id
         return member
 
-    def forget(self, members: Iterable[Member]) -> None:
-        """Nothing will ask for these again. Lines that name them nevertheless make new ones."""
+    def past(self, before: int, named: Container[str | None]) -> list[Member]:
+        """Members whose session was over by a time, or that nothing had named for long, and that no open question is about (`named`)."""
+        latest = set(self._current.values())
+        return [
+            member
+            for member in self.members.values()
+            if member.member_id not in named and (member.last_seen_at or 0) < before - _kept_for(member, member.member_id in latest)
+        ]
+
+    def forget(self, members: Iterable[Member]) -> set[str]:
+        """Nothing will ask for these again. Lines that name them nevertheless make new ones. Returns the clients that went with them."""
+        gone = set()
         for member in members:
             del self.members[member.member_id]
-
-    @property
-    def latest(self) -> frozenset[str]:
-        """The last member id of each client."""
-        return frozenset(self._current.values())
+            if member.client_id is not None and self._current.get(member.client_id) == member.member_id:
+                del self._current[member.client_id]
+                gone.add(member.client_id)
+        return gone
 
     def client_of(self, member_id: str | None, instance_id: str | None = None) -> str | None:
         """Client id of a member: as a line said it, else by its static instance, else as its id says."""
@@ -114,3 +129,10 @@ class Roster:
         instance = instance_id or (member.instance_id if member else None)
         client = client_id or self.client_of(member_id, instance)
         return Person(member_id, client, instance, member.host if member else None, reason, first)
+
+
+def _kept_for(member: Member, is_latest: bool) -> int:
+    """How long after its last line a member is held. What names only a client is about its latest member."""
+    if member.ended_how == "open":
+        return LASTING_US if is_latest else IDLE_US
+    return IDLE_US if is_latest else 0

@@ -7,7 +7,7 @@ client's times are put onto the coordinator's clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from models.events import Event
@@ -84,6 +84,10 @@ class Skews:
         return (
             (key, bounds) for key, bounds in sorted(self.bounds.items(), key=lambda item: (item[0][0], item[0][1] or "")) if bounds.skew
         )
+
+    def forget_logs(self, logs: Container[str]) -> None:
+        """Nothing was heard of these logs for long."""
+        self.bounds = {key: bounds for key, bounds in self.bounds.items() if key[0] not in logs}
 
     def _pairs(self, event: Event, generation: int) -> list[tuple[Event, Event]]:
         """A coordinator's line with the clients' lines of its generation, whichever came first."""

@@ -7,11 +7,13 @@ What fits several groups is given to none.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
+from models.cluster import ClusterFacts
 from models.events import Event, Witness
 from models.kafka.clients import log_of
 from models.kafka.members import owner_of
@@ -28,6 +30,17 @@ STRAY_EVENTS = frozenset(
     }
 )
 """Events of clients that a group's history needs, also where their lines name no group."""
+
+
+def told_apart(group: str, facts: ClusterFacts) -> deque[Event]:
+    """Lines about a group that do not name it alone: those that delete several at once, and those of clients that name none."""
+    deletions = [
+        Event("GroupDied", event.at_us, event.order_us, event.place, event.witness, event.message, event.text, event.node, group)
+        for _, name, event in facts.deletions
+        if name == group
+    ]
+    return deque(sorted([*deletions, *facts.strays.get(group, ())], key=lambda event: event.order_us))
+
 
 SLACK_US = 60_000_000
 """A client is in its group this long before it is first seen there: clocks differ, and joins take their time."""

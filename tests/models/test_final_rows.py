@@ -104,6 +104,38 @@ def migrations(draw: st.DrawFn) -> list[Event]:
     return events
 
 
+DAYS = 86_400
+
+
+def process(second: int, generation: int, client: int, ahead: int, *, goes: bool) -> list[Event]:
+    """A client's process in a generation, by its own log, whose clock is ahead by so many seconds; it may go then."""
+    names = {"ClientConfigured": 0, "ClientSubscribed": 0, "ClientJoining": 0, "ClientJoined": 1, "ClientSynced": 2}
+    told = [line(name, second + after + ahead) for name, after in {**names, **({"ClientLeaveSent": 5} if goes else {})}.items()]
+    own = {"place": Place(f"c-{client}.log", second, second), "witness": Witness.CLIENT, "client_id": f"c-{client}", "node": None}
+    joined = {"ClientJoined", "ClientSynced", "ClientLeaveSent"}
+    return [
+        dataclasses.replace(
+            each,
+            generation=generation if each.name in joined else None,
+            member_id=f"c-{client}-{generation}" if each.name in joined else None,
+            **own,  # type: ignore[arg-type]
+        )
+        for each in told
+    ]
+
+
+@st.composite
+def processes(draw: st.DrawFn) -> list[Event]:
+    """Rebalances of clients that have logs, some of which are not heard of for long."""
+    events, second = [], 1_000
+    for generation in range(1, draw(st.integers(2, 7))):
+        events += rebalance(second, generation, f"m-{generation}", "1")
+        for client in draw(st.sets(st.integers(0, 2), min_size=1)):
+            events += process(second, generation + 1, client, (0, 5, -5)[client], goes=draw(st.booleans()))
+        second += draw(st.sampled_from([90, 700, DAYS // 2, 2 * DAYS, 20 * DAYS, 40 * DAYS]))
+    return sorted(events, key=lambda event: event.order_us)
+
+
 def all_rows(history: GroupHistory) -> list[tuple[str, object]]:
     return [(table.name, row) for table in fields(history) for row in getattr(history, table.name)]
 
@@ -114,7 +146,7 @@ LONGEST = pytest.mark.parametrize("longest", [replay.EPISODE_MAX, 2])
 
 @LONGEST
 @settings(max_examples=60, deadline=None)
-@given(stories() | modern_stories() | migrations())
+@given(stories() | modern_stories() | migrations() | processes())
 def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, events: list[Event]) -> None:
     with mock.patch.object(replay, "EPISODE_MAX", longest):
         whole = all_rows(replay_group("c", "g", events, FACTS))
@@ -127,7 +159,7 @@ def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, event
 
 @LONGEST
 @settings(max_examples=60, deadline=None)
-@given(stories() | modern_stories() | migrations())
+@given(stories() | modern_stories() | migrations() | processes())
 def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_taken(longest: int, events: list[Event]) -> None:
     with mock.patch.object(replay, "EPISODE_MAX", longest):
         whole = all_rows(replay_group("c", "g", events, FACTS))
@@ -282,6 +314,44 @@ def test_what_is_held_of_epochs_without_end_is_bounded(monkeypatch: pytest.Monke
     plain = [[dataclasses.replace(row, final_at=None, root_cause=None) for row in told.rebalances] for told in (one, rows)]
     alike = len(plain[0]) - 31  # the last ten minutes are not judged by what comes after
     assert plain[0][:alike] == plain[1][:alike]
+
+
+def keys(history: GroupHistory) -> list[tuple[str, str]]:
+    named = {"client_states": "client_state_id", "member_sessions": "member_session_id", "divergences": "divergence_id"}
+    return [(table, getattr(row, named[table])) for table, row in all_rows(history) if table in named]
+
+
+def test_clients_that_are_gone_are_told_of_and_forgotten() -> None:
+    """Processes that are new each time have names of their own: a stream application of some years had thousands."""
+    stage, sizes = GroupStage("c", "g", FACTS), []
+    for turn in range(1, 100):
+        second = turn * DAYS
+        events = [*rebalance(second, turn, f"m-{turn}", "1"), *process(second, turn + 1, turn, 5 * (turn % 2), goes=turn % 3 > 0)]
+        for event in sorted(events, key=lambda event: event.order_us):
+            stage.feed(event)
+        stage.catch_up((second + 2_000) * US)
+        sizes.append(len(stage.state()))
+        held = (stage.roster.members, stage.roster._current, stage.client_states._lanes, stage.clients._ids, stage.skews.bounds)
+        assert all(len(each) < 40 for each in held)
+        assert len(stage.knowledge.settings) == len(stage.knowledge.topics) < 40
+    assert sizes[-1] < 1.2 * sizes[40]
+    rows = stage.finish()
+    assert len({row.client_id for row in rows.client_states}) == 99
+    assert {row.client_id for row in rows.member_sessions} >= {f"c-{turn}" for turn in range(1, 100)}
+    assert len(rows.divergences) == 50  # every other clock is ahead
+    assert len(set(keys(rows))) == len(keys(rows))
+
+
+def test_a_client_that_comes_back_after_long_is_told_of_anew() -> None:
+    told = ((1_000, 1), (40 * DAYS, 2), (41 * DAYS, 2), (90 * DAYS, 1))
+    events = []
+    for turn, (second, client) in enumerate(told, 1):
+        events += [*rebalance(second, turn, f"m-{turn}", "1"), *process(second, turn + 1, client, -5 * (client % 2), goes=client == 1)]
+    events.sort(key=lambda event: event.order_us)
+    rows = replay_group("c", "g", events, FACTS)
+    assert [row.state for row in rows.client_states if row.client_id == "c-1"] == ["UNJOINED", "REBALANCING", "STABLE", "UNJOINED"] * 2
+    assert [row.final_at is not None for row in rows.divergences] == [True, False]
+    assert len(set(keys(rows))) == len(keys(rows))
 
 
 def test_epochs_that_wait_hold_who_came_and_went_and_not_all_that_are_there() -> None:
