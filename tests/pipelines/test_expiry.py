@@ -29,6 +29,7 @@ def row(path: Path, last_at: int | None) -> dict[str, Any]:
         {"file_id": found[0].file_id, "bytes_read": found[0].size_bytes, "options_id": options_id(found[0], ReadOptions())} if found else {}
     )
     rest = {"path": str(path), "file_id": "gone", "size_bytes": 99, "bytes_read": 99, "options_id": "x", "last_at": last_at, "cluster": "c"}
+    rest |= {"status": "ok", "reason": None}
     return rest | known | {"size_bytes": found[0].size_bytes if found else 99}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.pipelines.test_jobs import OTHER_GROUP, Killed, killed_before, rebuil
 
 pytestmark = pytest.mark.spark
 Copied = Callable[[Site], Site]
+LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 LOST = Path("logs") / "broker-1" / "server.log.1"
 """A file that is gone before the run after the one that was killed."""
 
@@ -38,7 +40,12 @@ def changed_by_somebody(spark: Any, site: Site, table: str) -> None:
 
 @pytest.mark.parametrize(
     ("point", "others"),
-    [("state_snapshots", False), ("log_files", False), ("member_sessions", False), ("log_files", True)],
+    [
+        pytest.param("state_snapshots", False, marks=LONG),
+        ("log_files", False),
+        pytest.param("member_sessions", False, marks=LONG),
+        pytest.param("log_files", True, marks=LONG),
+    ],
     ids=["before states", "before the ledger", "before gold", "with rows of others"],
 )
 def test_a_first_run_that_was_killed_leaves_nothing_of_files_that_are_gone(
@@ -56,6 +63,7 @@ def test_a_first_run_that_was_killed_leaves_nothing_of_files_that_are_gone(
     assert site.run().spared
 
 
+@LONG
 @pytest.mark.parametrize("others", [False, True], ids=["taken back", "not to be taken back"])
 def test_a_rebuild_leaves_nothing_of_a_run_before_it_that_was_killed(spark: Any, published: Site, copied: Copied, others: bool) -> None:
     site = copied(published)
