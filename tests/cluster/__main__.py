@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-OTHERS = ("pipelines/test_connect.py", "pipelines/test_spark_files.py", "pipelines/test_recovery.py", "pipelines/test_redacted_job.py")
+OTHERS = ("connect", "spark_files", "recovery", "redacted_job", "both_systems", "schedule")
 
 if __name__ == "__main__":
     os.environ["GROUPSCOPE_CLUSTER"] = "1"
     here = Path(__file__).parent
-    raise SystemExit(pytest.main(["-q", "-rs", str(here), *(str(here.parent / other) for other in OTHERS)]))
+    raise SystemExit(pytest.main(["-q", "-rs", str(here), *(str(here.parent / "pipelines" / f"test_{other}.py") for other in OTHERS)]))

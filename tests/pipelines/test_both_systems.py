@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 from datetime import timedelta
@@ -19,7 +20,10 @@ from tests.pipelines.site import Site
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster"),
+]
 ONE = ReadOptions(clusters=((None, "one"),))
 ROCKET_TABLES = ("allocation_changes", "queue_ownership")
 

@@ -157,6 +157,7 @@ print([row["status"] for row in sorted(site.table("runs"), key=lambda row: row["
 """
 
 
+@pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 @pytest.mark.spark
 def test_a_session_that_died_is_replaced(poll_timeout: Path, tmp_path: Path) -> None:
     shutil.copytree(poll_timeout, tmp_path / "logs")
