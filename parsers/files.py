@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from parsers import places as stores
@@ -349,15 +350,10 @@ def _short_copies(sources: Sequence[SourceFile]) -> dict[str, str]:
             heads.setdefault(head[:_TELLING_BYTES], []).append((head, source.name))
     found: dict[str, str] = {}
     for alike in heads.values():
-        alike.sort()
-        # In order, what a head begins stands right behind it.
-        behind: tuple[bytes, str] | None = None
-        for place, (head, name) in reversed(list(enumerate(alike))):
-            following = alike[place + 1] if place + 1 < len(alike) else None
-            if following is not None and following[0] != head:
-                behind = following
-            if len(head) < IDENTITY_BYTES and behind is not None and behind[0].startswith(head):
-                found[name] = found.get(behind[1], behind[1])
+        # In order, what a head begins stands right behind it. Equal heads were told apart before.
+        for (head, name), (longer, other) in reversed(list(pairwise(sorted(alike)))):
+            if len(head) < IDENTITY_BYTES and len(longer) > len(head) and longer.startswith(head):
+                found[name] = found.get(other, other)
     return found
 
 
