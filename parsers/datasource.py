@@ -11,6 +11,7 @@ them. Options, all as text:
     partitions    how many partitions at least, if there is enough to read (default: processors of the driver)
     partition_bytes   size of a partition at most, where files can be cut (default 128 MiB)
     starts        JSON of name -> [offset, line]: files of `sources` that are read from there on
+    lines         JSON of name -> ends of lines between the edges of its ranges (`parsers.ranges.Lines`), else counted while planning
     block_bytes   report apart on what lies behind the last multiple of this, so that a later reading can begin there
     stores_secret     JSON of what `places.configure` is told; Spark hides options of such names
     max_record_bytes
@@ -50,7 +51,7 @@ PARTITION_BYTES = 128 << 20
 _KNOWN = frozenset(
     {
         "path", "paths", "kind", "log_tz", "clusters", "kafka_versions", "sources", "rotated", "fold_runs",
-        "partitions", "partition_bytes", "max_record_bytes", "starts", "block_bytes",
+        "partitions", "partition_bytes", "max_record_bytes", "starts", "lines", "block_bytes",
         "stores_secret", "redact", "redact_secret",
     }
 )  # fmt: skip
@@ -148,11 +149,10 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         sources, reports = self._find()
-        starts = json.loads(self._options.get("starts") or "{}")
-        whole = [source for source in sources if source.name not in starts]
+        starts = {name: Start(*told) for name, told in json.loads(self._options.get("starts") or "{}").items()}
+        lines = json.loads(self._options.get("lines") or "{}")
         count, most = self._number("partitions", os.cpu_count() or 1), self._number("partition_bytes", PARTITION_BYTES)
-        shares = share_out(whole, count, most) if whole else []
-        shares += _spread([Range(source, *_from(starts[source.name])) for source in sources if source.name in starts], count)
+        shares = share_out([(source, starts.get(source.name)) for source in sources], count, most, lines) if sources else []
         return [*map(_Share, shares), *([_Share((), reports)] if reports or not shares else [])]
 
     def _find(self) -> tuple[list[SourceFile], list[dict[str, Any]]]:
@@ -202,17 +202,6 @@ class _Reader(DataSourceReader):
     def _rows(self, kind: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if rows.num_rows and self._kind in {None, kind}:
             yield rows if self._kind else tagged(kind, rows)
-
-
-def _from(start: Sequence[int]) -> tuple[int, None, int]:
-    offset, line = start
-    return offset, None, line
-
-
-def _spread(ranges: Sequence[Range], count: int) -> list[list[Range]]:
-    """Ranges dealt out to at most `count` tasks, the largest first."""
-    ordered = sorted(ranges, key=lambda part: (-part.weight, part.source.name))
-    return [ordered[number::count] for number in range(min(count, len(ordered)))]
 
 
 def tagged(kind: str, rows: pa.RecordBatch) -> pa.RecordBatch:

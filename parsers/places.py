@@ -8,7 +8,6 @@ profiles, roles of the machine). A scheme that none of these knows may be served
 from __future__ import annotations
 
 import fnmatch
-import glob
 import io
 import os
 import re
@@ -21,6 +20,8 @@ _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/")
 _S3 = ("s3", "s3a", "s3n")
 _AZURE = ("abfs", "abfss")
 _MAGIC = re.compile(r"[*?\[]")
+State = tuple[int, int]
+"""Time of a file's last change, in nanoseconds since 1970 or 0 where a store doesn't say, and its size."""
 _settings: dict[str, dict[str, Any]] = {}
 _served: dict[str, Any] = {}
 
@@ -156,8 +157,8 @@ def _kind(place: str) -> str | None:
     return {fs.FileType.File: "file", fs.FileType.Directory: "folder"}.get(told)
 
 
-def state_of(place: str) -> tuple[int, int]:
-    """Time of the last change, in nanoseconds, and size. Raises OSError."""
+def state_of(place: str) -> State:
+    """What a file is like by now. Raises OSError."""
     path = local_path(place)
     if path is not None:
         status = os.stat(path)
@@ -169,8 +170,8 @@ def state_of(place: str) -> tuple[int, int]:
     return info.mtime_ns or 0, info.size
 
 
-def walk(place: str) -> Iterator[str]:
-    """Every file below a folder of a store, by its URI, in order."""
+def walk(place: str) -> Iterator[tuple[str, State]]:
+    """Every file below a folder of a store, by its URI, in order, and what it is like."""
     from pyarrow import fs
 
     store, inner = _opened(place)
@@ -180,20 +181,16 @@ def walk(place: str) -> Iterator[str]:
     folders = {info.path for info in listed if info.type == fs.FileType.Directory}
     for info in sorted(listed, key=lambda each: each.path):
         if info.is_file and info.path not in folders:
-            yield f"{prefix}/{info.path[len(inner) :].lstrip('/')}"
+            yield f"{prefix}/{info.path[len(inner) :].lstrip('/')}", (info.mtime_ns or 0, info.size)
 
 
-def matches(pattern: str) -> Iterator[str]:
-    """Files whose place fits a glob; `**` stands for any folders, and in a store `*` does not stop at a slash."""
-    path = local_path(pattern)
-    if path is not None:
-        yield from (found for found in sorted(glob.glob(path, recursive=True)) if not os.path.isdir(found))
-        return
+def matches(pattern: str) -> Iterator[tuple[str, State]]:
+    """Files of a store whose place fits a glob, and what they are like; `**` stands for any folders, and `*` does not stop at a slash."""
     magic = _MAGIC.search(pattern)
     base = pattern[: magic.start()] if magic else pattern
-    for found in walk(base.rpartition("/")[0]):
+    for found, state in walk(base.rpartition("/")[0]):
         if fnmatch.fnmatchcase(found, pattern):
-            yield found
+            yield found, state
 
 
 def absolute(place: str) -> str:

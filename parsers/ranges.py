@@ -7,17 +7,20 @@ layout with dates. Ranges begin at multiples of a block, so that runs of heartbe
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from itertools import accumulate, pairwise
 
 from parsers.files import SourceFile
 from parsers.folding import FOLD_BLOCK_BYTES
-from parsers.places import open_file, read_at
+from parsers.resume import Start, ends_of_lines, is_resumable
+
+Source = tuple[SourceFile, Start | None]
+Lines = Mapping[str, Sequence[int] | None]
+"""By a file's name the ends of lines between each two of its edges, or None where it can't be cut."""
 
 # A compressed log is so much larger when it is read.
 _PACKED = 10
-_READ = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,10 @@ class Range:
         return (self.source.size_bytes if self.stop is None else self.stop) - self.start
 
 
-def share_out(sources: Sequence[SourceFile], shares: int, share_bytes: int) -> list[list[Range]]:
-    """Ranges of all files in at least `shares` parts (if there is enough to read) of `share_bytes` at most, as files allow."""
-    lots = _lots(sources, share_bytes)
+def share_out(sources: Sequence[Source], shares: int, share_bytes: int, lines: Lines | None = None) -> list[list[Range]]:
+    """Ranges of all files, each from its start on, in at least `shares` parts (if there is enough to read) of `share_bytes` at most, as
+    files allow. `lines` has by name what `edges` need of files that were counted through before."""
+    lots = _lots(sources, share_bytes, lines or {})
     weights = [sum(part.weight for part in lot) for lot in lots]
     count = max(1, min(len(lots), max(shares, -(-sum(weights) // share_bytes))))
     parts: list[list[Range]] = [[] for _ in range(count)]
@@ -52,63 +56,47 @@ def share_out(sources: Sequence[SourceFile], shares: int, share_bytes: int) -> l
     return [part for part in parts if part]
 
 
-def _lots(sources: Sequence[SourceFile], share_bytes: int) -> list[list[Range]]:
+def _lots(sources: Sequence[Source], share_bytes: int, lines: Lines) -> list[list[Range]]:
     """Ranges that one reader reads best: files of a compressed tar together, in their order there, all else by itself."""
     bundles: dict[str, list[Range]] = {}
     alone = []
-    for source in sources:
+    for source, start in sources:
         if source.archive and source.archive.startswith("tar+"):
             bundles.setdefault(source.path, []).append(Range(source))
         else:
-            alone += [[part] for part in cut(source, share_bytes)]
+            found = _ranges(source, start, share_bytes, lines[source.name]) if source.name in lines else cut(source, share_bytes, start)
+            alone += [[part] for part in found]
     return [*alone, *bundles.values()]
 
 
-def cut(source: SourceFile, share_bytes: int) -> list[Range]:
-    """The file in ranges of about `share_bytes`, or as a whole."""
+def cut(source: SourceFile, share_bytes: int, start: Start | None = None) -> list[Range]:
+    """The file from its start on, in ranges of about `share_bytes`, or as a whole."""
+    places = edges(source, share_bytes, start)
+    return _ranges(source, start, share_bytes, _ends_between(source.path, places) if len(places) > 1 else [])
+
+
+def edges(source: SourceFile, share_bytes: int, start: Start | None = None) -> list[int]:
+    """Where ranges of a file begin: the first at its start, and no other in a file that is not cut."""
     step = max(FOLD_BLOCK_BYTES, share_bytes // FOLD_BLOCK_BYTES * FOLD_BLOCK_BYTES)
-    told = source.format
-    date = told.layout.date
-    dated = told.layout_name == "json" or (date is not None and date.dated)
-    if not source.plain or told.wrappers or told.encoding != "utf-8" or not dated or source.size_bytes <= step:
-        return [Range(source)]
-    starts = list(range(step, source.size_bytes, step))
-    lines = _lines_before(source, starts)
-    if lines is None:
-        return [Range(source)]
-    edges = [(0, 1), *zip(starts, lines, strict=True)]
-    stops: list[int | None] = [*starts, None]
-    return [Range(source, start, stop, line) for (start, line), stop in zip(edges, stops, strict=True)]
+    begin = start.offset if start is not None else 0
+    return [begin, *(range(begin // step * step + step, source.size_bytes, step) if is_resumable(source) else ())]
 
 
-def _lines_before(source: SourceFile, starts: Sequence[int]) -> list[int] | None:
-    """For each start the number of the line that holds the byte before it; None when the file holds zero bytes, or can't be read
-    any more, which its reader will say."""
-    try:
-        with open_file(source.path) as file:
-            return _lines_at(file, starts)
-    except OSError:
-        return None
+def _ranges(source: SourceFile, start: Start | None, share_bytes: int, ends: Sequence[int] | None) -> list[Range]:
+    """`ends` are the ends of lines between each two edges, None where the file can't be cut."""
+    begin = start or Start(0, 1)
+    if not ends:
+        return [Range(source, begin.offset, None, begin.line)]
+    places = edges(source, share_bytes, start)
+    lines = accumulate(ends, initial=begin.line)
+    return [Range(source, place, stop, line) for place, stop, line in zip(places, [*places[1:], None], lines, strict=True)]
 
 
-def _lines_at(file: BinaryIO, starts: Sequence[int]) -> list[int] | None:
+def _ends_between(path: str, places: Sequence[int]) -> list[int] | None:
     found: list[int] = []
-    count = 0
-    before = 0
-    for start in starts:
-        for block in _blocks(file, before, start - 1):
-            if b"\x00" in block:
-                return None
-            count += block.count(b"\n")
-        before = start - 1
-        found.append(count + 1)
+    for begin, end in pairwise(places):
+        count = ends_of_lines(path, begin, end)
+        if count is None:
+            return None
+        found.append(count)
     return found
-
-
-def _blocks(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
-    while begin < end:
-        block = read_at(file, min(_READ, end - begin), begin)
-        if not block:
-            return
-        yield block
-        begin += len(block)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ import orjson
 import pyarrow as pa
 
 from parsers.arrow import integers_of, known_of, numbers
-from parsers.files import COPY, UNREADABLE, Discovery, Skipped, SourceFile, discover, read_places
+from parsers.discovery import discover
+from parsers.files import COPY, UNREADABLE, Discovery, Skipped, SourceFile, read_places
 from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.kernel import MAX_RECORD_BYTES, ChunkContext, OpenRecord, ParsedChunk, parse_chunk
 from parsers.redacted_records import redacted
@@ -25,6 +26,7 @@ from parsers.zones import Clock, Rules, check_zones
 
 if TYPE_CHECKING:
     from parsers.catalogue import Catalogue
+    from parsers.looks import Look
 
 __all__ = ["Discovery", "FileReader", "FileReport", "ReadOptions", "SourceFile", "find_files", "read_file", "read_places"]
 
@@ -64,15 +66,20 @@ class ReadOptions:
         return rule.value if rule else None
 
 
-def find_files(paths: Sequence[str], options: ReadOptions | None = None) -> Discovery:
-    """Look at all paths: what can be read, what is skipped and why, which paths do not exist."""
+def find_files(paths: Sequence[str], options: ReadOptions | None = None, before: Mapping[str, Look] | None = None) -> Discovery:
+    """Look at all paths: what can be read, what is skipped and why, which paths do not exist. Files that are as an earlier look found
+    them are not opened; `before` has these by name, as `Discovery.looks` gave them."""
     options = options or ReadOptions()
     check_zones(options.log_tz)
-    found = discover(paths, rotated=options.rotated)
-    if options.redaction is not None:
-        path = options.redaction.path
-        found.files = [replace(source, name=path(source.name)) for source in found.files]
-        found.skipped = [_hidden(skip, options.redaction) for skip in found.skipped]
+    known = before or {}
+    if options.redaction is None:
+        return discover(paths, rotated=options.rotated, before=known.get)
+    path = options.redaction.path
+    found = discover(paths, rotated=options.rotated, before=lambda name: known.get(path(name)))
+    found.files = [replace(source, name=path(source.name)) for source in found.files]
+    found.skipped = [_hidden(skip, options.redaction) for skip in found.skipped]
+    # What stands in archives has its names there.
+    found.looks = {path(name): None if look is None or look.has_names else look for name, look in found.looks.items()}
     return found
 
 

@@ -39,29 +39,33 @@ def is_resumable(source: SourceFile) -> bool:
 
 
 def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD_BLOCK_BYTES) -> Start | None:
-    """The last multiple of a block behind `start`, with its line; None where there is none, or zero bytes lie before it, or the file
-    can't be read any more, which its reader will say."""
+    """The last multiple of a block behind `start`, with its line; None where there is none, or where lines can't be counted."""
     begin = start or Start(0, 1)
     end = source.size_bytes // block_bytes * block_bytes
     if end <= begin.offset or not is_resumable(source):
         return None
-    try:
-        lines = _lines_between(source.path, max(0, begin.offset - 1), end - 1)
-    except OSError:
-        return None
+    lines = ends_of_lines(source.path, begin.offset, end)
     return None if lines is None else Start(end, begin.line + lines)
 
 
-def _lines_between(path: str, begin: int, end: int) -> int | None:
-    """Ends of lines within [begin, end); None where there are zero bytes."""
+def ends_of_lines(path: str, begin: int, end: int) -> int | None:
+    """How many lines the byte before `end` is behind the one before `begin`; None where zero bytes lie between, or the file can't be read
+    any more, which its reader will say."""
+    try:
+        with open_file(path) as file:
+            return _ends(file, max(0, begin - 1), end - 1)
+    except OSError:
+        return None
+
+
+def _ends(file: BinaryIO, begin: int, end: int) -> int | None:
     count = 0
-    with open_file(path) as file:
-        while begin < end:
-            block = read_at(file, min(_READ, end - begin), begin)
-            if not block or b"\x00" in block:
-                return None
-            count += block.count(b"\n")
-            begin += len(block)
+    while begin < end:
+        block = read_at(file, min(_READ, end - begin), begin)
+        if not block or b"\x00" in block:
+            return None
+        count += block.count(b"\n")
+        begin += len(block)
     return count
 
 

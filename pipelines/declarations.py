@@ -75,6 +75,21 @@ _OPS = [
         ("incident_id",),
         ("incident_id",),
     ),
+    Table(
+        "ops",
+        "looks",
+        "One row per file on disk that was looked into: as long as its size and time of change are the same, runs don't open it.",
+        (
+            required("path", TEXT, "Path of the file: of an archive, not of what is in it."),
+            required("modified_ns", COUNT, "When the file was last changed: nanoseconds since 1970, as the disk or store says."),
+            required("size_bytes", COUNT, "Size on disk.", least=0),
+            required("parts", TEXT, "What stands in it, as JSON: identity and form of each content, or why it is not read."),
+            required("catalogue_version", TEXT, "Fingerprint of the parsers that looked; others look again."),
+            RUN_ID,
+        ),
+        ("path",),
+        ("path",),
+    ),
 ]
 
 _BRONZE = [

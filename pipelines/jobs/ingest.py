@@ -39,6 +39,7 @@ from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown
 
 _BEFORE_ALL = -1
 
+_EVENTS_A_FILE = 50_000
 FEW_BYTES = 8 << 20
 """Records of so many bytes are few enough to be held by the driver."""
 
@@ -203,7 +204,8 @@ class _Ingest:
         few = records is not None and records.few and not places.kept
         events = unknown = refused = None
         if records is not None:
-            events = in_file_order(records.of_kind("events"), places.before(self.states)).withColumn("cluster", F.lit(""))
+            events = in_file_order(records.of_kind("events"), self.reading.parts, places.before(self.states))
+            events = events.withColumn("cluster", F.lit(""))
             unknown = unknown_in_files(records.of_kind("unknown"), self.block_bytes).withColumn("unknown_in_file_id", F.lit(""))
             refused = records.of_kind("rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")})
         in_files = self._rows("unknown_in_files", unknown, places, "stretch", self.block_bytes)
@@ -225,6 +227,8 @@ class _Ingest:
             scope = self.done.scopes[table] = places.scope(position, unit)
             watch = Watch(("cluster", "group", "event"), "order_at", self._note_changes) if table == "events" else None
             count = counts.get(table)
+            if table == "events" and count and warehouse.is_empty(table):  # else each task that reads would write a file
+                frame = frame.coalesce(-(-count // _EVENTS_A_FILE))
             rows = without_run(table).empty_table() if count == 0 else frame.toArrow() if few else frame
             self.done.changes[table] = warehouse.replace(table, rows, self.stamp, scope, count=count, watch=watch)
         if self.done.changes["unknown_in_files"]:

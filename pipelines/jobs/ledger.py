@@ -167,7 +167,7 @@ class _Matching:
         wanted: dict[str, list[tuple[int, int]]] = {}
         for source in found:
             file = self.by_path.get(source.name)
-            if file is None or not source.plain or file.size_bytes == source.size_bytes:
+            if file is None or not source.plain or (source.unchanged and file.size_bytes == source.size_bytes):
                 continue
             at = max((at for at, _ in file.checkpoints if at <= source.size_bytes), default=0)
             wanted[source.path] = [(max(0, at - IDENTITY_BYTES), at)] if at else []
@@ -209,9 +209,10 @@ class _Matching:
 
 def _length_if_same(file: KnownFile, source: SourceFile, *, again: bool = False) -> int | None:
     """The length of the source if it begins with the known content or is its beginning, else None. A file that looks as it did is
-    not asked, unless reading it `again` may give more."""
+    not asked, unless reading it `again` may give more; of one that is plain, its end has to look so, too."""
     if (file.path, file.file_id, file.size_bytes) == (source.name, source.file_id, source.size_bytes) and not again:
-        return file.bytes_read
+        same = source.unchanged or not source.plain or begins_as(source, source.size_bytes, file.checkpoints)
+        return file.bytes_read if same else None
     if file.bytes_read < IDENTITY_BYTES:
         same = file.file_id == source.file_id or (file.bytes_read, file.file_id) in head_hashes(source, [file.bytes_read])
         return content_length(source) if same else None

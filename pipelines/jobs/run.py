@@ -27,6 +27,7 @@ from pipelines import stores
 from pipelines.errors import CannotWrite, GateFailed, JobError, NothingReadable
 from pipelines.jobs.entries import VERSIONED, Published, Run
 from pipelines.jobs.files import FileRow, bytes_of
+from pipelines.jobs.looks import looks_before, write_looks
 from pipelines.packages import check_packages
 from pipelines.uris import catalog_parts, is_uri
 from pipelines.versions import catalogue_version, model_version, product_version
@@ -108,7 +109,8 @@ def run(options: RunOptions) -> RunOutcome:
     began = time.monotonic()
     if any(map(is_uri, [*options.inputs, options.warehouse])):
         stores.use(options.spark, options.inputs)
-    found = find_files(list(options.inputs), read)
+    seen = looks_before(options.warehouse)
+    found = find_files(list(options.inputs), read, {} if options.rebuild else seen)
     if found.missing:
         raise NothingReadable(f"{found.missing[0]}: no such file or folder")
     if not found.files:
@@ -130,6 +132,7 @@ def run(options: RunOptions) -> RunOutcome:
             with register.alive(entry):
                 job.work(found)
             job.publish()
+    write_looks(options.warehouse, {} if job.forgets else seen, found.looks, outcome.run_id)
     return outcome
 
 
@@ -304,6 +307,8 @@ class _Job:
     """Done when the library of the gates is loaded."""
     seen: list[Validation] = field(default_factory=list)
     """What the gates found, for their pages."""
+    forgets: bool = False
+    """Names are hidden from now on, or otherwise, and none that are known stay."""
 
     def work(self, found: Discovery) -> None:
         from pipelines.jobs.ingest import ingest
@@ -321,7 +326,7 @@ class _Job:
             check_versions(before, self.entry)
         settled = self._taken_back(before, stamp) and not rebuild
         # Names that are to be hidden from now on must not stay where nothing is read again.
-        forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
+        self.forgets = forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
         with _timed(self.outcome, "ingest"):
             ingested = ingest(
                 self.warehouse,

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+Parts = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Reports on the parts of files in their order, by file, with times in microseconds."""
 
-def in_file_order(events: DataFrame, before: Mapping[str, int] | None = None) -> DataFrame:
+
+def in_file_order(events: DataFrame, parts: Parts, before: Mapping[str, int]) -> DataFrame:
     """Events with `order_at` as it is in the whole file: the greatest time up to this record.
 
     A file is read in parts, and a part knows only its own times. `before` is the greatest time, in microseconds, of what
-    was read of a file by an earlier run.
+    was read of a file by an earlier run. Rows stay where they are: a large file is not brought together for this.
     """
-    so_far = Window.partitionBy("file").orderBy("byte_offset").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    ordered = events.withColumn("order_at", F.max("at").over(so_far))
-    if not before:
-        return ordered
-    table = pa.table({"_file": list(before), "_before": list(before.values())}, schema=_BEFORE)
-    known = F.broadcast(events.sparkSession.createDataFrame(table))
-    joined = ordered.join(known, F.col("file") == F.col("_file"), "left")
-    return joined.withColumn("order_at", F.greatest("order_at", F.timestamp_micros("_before"))).drop("_file", "_before")
+    unit = math.gcd(*(part["part_offset"] for reports in parts.values() for part in reports))
+    times = [row for file, reports in parts.items() for row in _times_before(file, reports, before.get(file), unit)]
+    if not times:
+        return events
+    rows = pa.Table.from_pylist([dict(zip(_BEFORE.names, row, strict=True)) for row in times], schema=_BEFORE)
+    known = F.broadcast(events.sparkSession.createDataFrame(rows))
+    unit_of = F.expr(f"byte_offset DIV {unit}") if unit else F.lit(0)
+    joined = events.join(known, (F.col("file") == F.col("_file")) & (unit_of == F.col("_unit")), "left")
+    return joined.withColumn("order_at", F.greatest("order_at", F.timestamp_micros("_before"))).drop(*_BEFORE.names)
 
 
-_BEFORE = pa.schema([("_file", pa.string()), ("_before", pa.int64())])
+def _times_before(file: str, reports: Sequence[Mapping[str, Any]], before: int | None, unit: int) -> Iterator[tuple[str, int, int]]:
+    """For each unit of a file in a part before which there is a time: the greatest of these."""
+    ends = [part["part_offset"] for part in reports[1:]] + [reports[-1]["part_offset"] + reports[-1]["bytes_read"]]
+    for part, end in zip(reports, ends, strict=True):
+        if before is not None:
+            first = part["part_offset"] // unit if unit else 0
+            yield from ((file, number, before) for number in range(first, max(first, (end - 1) // unit if unit else 0) + 1))
+        if part["last_at"] is not None:
+            before = part["last_at"] if before is None else max(before, part["last_at"])
+
+
+_BEFORE = pa.schema([("_file", pa.string()), ("_unit", pa.int64()), ("_before", pa.int64())])

@@ -18,13 +18,14 @@ from pyspark.sql.types import StructType
 from pyspark.sql.utils import is_remote
 
 from parsers import places
-from parsers.datasource import NAME, BrokerLogs, sources_json
+from parsers.datasource import NAME, PARTITION_BYTES, BrokerLogs, sources_json
 from parsers.reader import ReadOptions, SourceFile
 from parsers.resume import Start
 from parsers.schema import RECORD_SCHEMA
 from pipelines.few import framed
 from pipelines.rows import micros
 from pipelines.transforms import parts as parts_of_files
+from pipelines.transforms.line_counts import counted
 from pipelines.transforms.parts import is_cut, measured, parse_parts
 from pipelines.transforms.pieces import LARGE_BYTES, cut_at, lines, parse, whole
 
@@ -54,6 +55,7 @@ def read_by_spark(
 ) -> DataFrame:
     """The same records, read by Spark's workers whenever they are asked for."""
     told = _told(sources, options, block_bytes) | {"partitions": spark.conf.get("spark.sql.shuffle.partitions") or "1"}
+    told |= {"partition_bytes": str(PARTITION_BYTES), "lines": json.dumps(counted(spark, sources, PARTITION_BYTES))}
     if is_remote():
         return _read_by_function(spark, told)
     spark.dataSource.register(BrokerLogs)

@@ -157,7 +157,8 @@ def test_files_of_a_compressed_tar_are_one_share_in_its_order(tmp_path: Path) ->
     (tmp_path / "b.zip").write_bytes(packed_zip({"x.log": START + line(4), "y.log": START + line(5)}))
     (tmp_path / "c.log").write_bytes(START + line(6))
 
-    shares = [[part.source.relative for part in share] for share in share_out(find(tmp_path).files, 9, 1 << 20)]
+    sources = [(source, None) for source in find(tmp_path).files]
+    shares = [[part.source.relative for part in share] for share in share_out(sources, 9, 1 << 20)]
     assert sorted(shares) == [[f"a.tgz/{name}" for name in LOGS], ["b.zip/x.log"], ["b.zip/y.log"], ["c.log"]]
 
 

@@ -13,6 +13,7 @@ from parsers.files import SourceFile
 from parsers.ranges import Range, cut, share_out
 from parsers.reader import FileReader, ReadOptions
 from parsers.reports import merge_reports, report_row
+from parsers.resume import Start
 from tests.conftest import ROOT
 from tests.parsers.reading import Row, find, read_source
 
@@ -43,6 +44,11 @@ def check(source: SourceFile, share_bytes: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranges, "FOLD_BLOCK_BYTES", 1)
         parts = cut(source, share_bytes)
+        [*first, rest] = parts
+        assert [*first, *cut(source, share_bytes, Start(rest.start, rest.line))] == parts
+        if first:  # what is read on is cut at the same places
+            second = parts[1]
+            assert [parts[0], *cut(source, share_bytes, Start(second.start, second.line))] == parts
 
     assert rows(source, parts) == rows(source, [Range(source)])
 
@@ -90,7 +96,7 @@ def test_files_that_cannot_be_cut_are_read_as_a_whole(tmp_path: Path, monkeypatc
 
 def test_work_is_shared_out_evenly() -> None:
     sources = find(SAMPLES).files
-    shares = share_out(sources, 4, 1 << 27)
+    shares = share_out([(source, None) for source in sources], 4, 1 << 27)
 
     assert len(shares) == 4
     assert sorted(part.source.name for share in shares for part in share) == sorted(source.name for source in sources)

@@ -78,12 +78,24 @@ def test_a_log_that_has_grown_corrects_what_was_told_without_it(published: Site,
     site = copied(halfway)
     shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
     assert site.content() != published.content()
+    files = [path for path in site.logs.rglob("*") if path.is_file()]
+    for path in files:
+        os.utime(path, (1_700_000_000, 1_700_000_000))
     outcome = site.run()
 
     assert outcome.counts["files_read"] == 1
     assert site.content() == published.content()
     # What the new half does not touch keeps the run that wrote it.
     assert len({row["run_id"] for row in site.table("events")}) == 2
+    # Files that have not changed for long are known by that, and not opened again.
+    looks = site.table("looks")
+    assert {row["path"] for row in looks} == {str(path.relative_to(site.place)) for path in files}
+    assert {(row["modified_ns"], row["run_id"]) for row in looks} == {(1_700_000_000 * 10**9, outcome.run_id)}
+    for path in files:
+        path.write_bytes(bytes(path.stat().st_size))
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    assert site.run().spared
+    assert site.table("looks") == looks
 
 
 def test_logs_that_are_gone_are_not_forgotten_and_renamed_ones_are_known_by_their_new_name(published: Site, copied: Copied) -> None:

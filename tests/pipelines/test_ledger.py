@@ -5,8 +5,11 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import json
+import os
 import shutil
 import tarfile
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any
 import pytest
 import zstandard
 
+from parsers.looks import Look
 from parsers.reader import Discovery, FileReader, ReadOptions, SourceFile, find_files
 from parsers.reports import report_row
 from parsers.resume import Start, checkpoints, settled_end
@@ -76,6 +80,7 @@ class Ledger:
     files: dict[str, KnownFile] = field(default_factory=dict)
     rows: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)
     bytes_read: int = 0
+    looks: dict[str, Look] = field(default_factory=dict)
 
     def run(self, *, rebuild: bool = False, options_id: str = "same", meanwhile: Callable[[], None] = lambda: None) -> dict[str, str]:
         """Read what is new; `meanwhile` is called between the finding of files and their reading. Files that were missed -> why."""
@@ -87,7 +92,9 @@ class Ledger:
             meanwhile()
             return Read([_read(source, start) for source, start in sources])
 
-        reading = read(find_files([str(self.logs)]), planned, parse)
+        found = find_files([str(self.logs)], before={} if rebuild else self.looks)
+        self.looks = {path: written_down(look) for path, look in found.looks.items() if look is not None}
+        reading = read(found, planned, parse)
         todo = reading.todo
         assert not todo.stale
         files = {}
@@ -116,6 +123,18 @@ class Ledger:
 
     def names(self) -> set[str]:
         return {Path(path).name for path in self.rows}
+
+
+def written_down(look: Look) -> Look:
+    return Look.of(look.modified, look.size_bytes, json.loads(json.dumps(look.told())))
+
+
+def hours_pass(folder: Path) -> None:
+    """What was written a moment ago was written long ago, each file at another time."""
+    now = time.time()
+    for number, path in enumerate(path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_mtime > now - 60):
+        at = now - 3600 + number
+        os.utime(path, (at, at))
 
 
 def append(path: Path, content: bytes) -> None:
@@ -244,13 +263,16 @@ STYLES: dict[Style, list[tuple[int, int]]] = {
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.__name__)
 @pytest.mark.parametrize("before", [200, 15])
-def test_each_record_is_read_once_whatever_the_rotation(tmp_path: Path, style: Style, before: int) -> None:
-    """`before` records were read at first: more than an identity's bytes, or fewer."""
+@pytest.mark.parametrize("pause", [lambda _: None, hours_pass], ids=["at once", "hours later"])
+def test_each_record_is_read_once_whatever_the_rotation(tmp_path: Path, style: Style, before: int, pause: Callable[[Path], None]) -> None:
+    """`before` records were read at first: more than an identity's bytes, or fewer. What has not changed for hours is not opened again."""
     log = tmp_path / "server.log"
     log.write_bytes(lines(200 - before, before))
     ledger = Ledger(tmp_path)
+    pause(tmp_path)
     ledger.run()
     style(log)
+    pause(tmp_path)
     ledger.run()
     expected = sorted(("orders", n) for first, end in STYLES[style] for n in range(max(first, 200 - before), end))
 
@@ -258,6 +280,8 @@ def test_each_record_is_read_once_whatever_the_rotation(tmp_path: Path, style: S
         [*expected, ("orders", 299)] if style is grow_within_a_line and ("orders", 299) in ledger.told() else expected
     )
     again = ledger.bytes_read
+    pause(tmp_path)
+    ledger.run()
     ledger.run()
     assert ledger.bytes_read == again, "a second look reads nothing"
 
@@ -357,6 +381,74 @@ def test_contents_that_begin_alike_and_lose_their_name_one_after_the_other_are_a
         ledger.run()
 
     assert ledger.told() == [("orders", n) for n in range(400) if n % 100 < 100 - n // 100]
+
+
+def scramble(path: Path) -> None:
+    """Other bytes, as many of them and with the same time of change: who sees that has opened the file."""
+    status = path.stat()
+    path.write_bytes(bytes(status.st_size))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_files_that_have_not_changed_are_not_opened_again(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_bytes(lines(0, 200))
+    (tmp_path / "short.log").write_bytes(lines(900, 2))
+    (tmp_path / "old.log.gz").write_bytes(gzip.compress(lines(500, 200)))
+    (tmp_path / "gc.log").write_bytes(b"no log in any layout\n" * 9)
+    with tarfile.open(tmp_path / "bundle.tgz", "w:gz") as bundle:
+        bundle.add(tmp_path / "server.log", "logs/server.log")
+        bundle.add(tmp_path / "old.log.gz", "logs/old.log.gz")
+    hours_pass(tmp_path)
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    told, read = ledger.told(), ledger.bytes_read
+    assert len(told) == 402
+    for path in tmp_path.iterdir():
+        scramble(path)
+
+    assert ledger.run() == {}
+    assert (ledger.told(), ledger.bytes_read) == (told, read)
+    hours_pass(tmp_path)
+    (tmp_path / "server.log").write_bytes(lines(0, 210))
+    assert ledger.run() == {}
+    assert (len(ledger.told()), sum(path.endswith("server.log") for path in ledger.rows)) == (412, 1)
+    assert ledger.told() == sorted([*told, *(("orders", n) for n in range(200, 210))])
+
+
+def test_a_copy_that_was_compared_is_not_read_again(tmp_path: Path) -> None:
+    content = lines(0, 20_000)
+    (tmp_path / "server.log").write_bytes(content)
+    (tmp_path / "copy.log").write_bytes(content[:-500])
+    hours_pass(tmp_path)
+    first = find_files([str(tmp_path)])
+    looks = {path: written_down(look) for path, look in first.looks.items() if look is not None}
+    for path in tmp_path.iterdir():
+        scramble(path)
+
+    assert [source.name for source in first.files] == [str(tmp_path / "server.log")]
+    assert len(looks) == 2
+    again = find_files([str(tmp_path)], before=looks)
+    assert (again.skipped, again.looks) == (first.skipped, looks)
+
+
+def test_what_may_still_change_within_its_time_is_looked_into_again(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(lines(0, 200))
+    assert find_files([str(log)]).looks == {str(log): None}
+    hours_pass(tmp_path)
+    assert find_files([str(log)]).looks[str(log)] is not None
+
+
+def test_other_content_of_the_same_size_that_begins_alike_is_another(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(lines(0, 200))
+    hours_pass(tmp_path)
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    log.write_bytes(lines(0, 150) + lines(700, 50))
+    ledger.run()
+
+    assert set(ledger.told()) == {("orders", n) for n in [*range(200), *range(700, 750)]}
 
 
 def test_late_files_and_the_same_content_in_another_place_are_no_new_records(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,8 +14,12 @@ from hypothesis import strategies as st
 
 from models.ids import make_id
 from models.rows import Divergence, Evidence
+from parsers import ranges
+from parsers.reader import find_files
+from parsers.resume import Start
 from parsers.schema import EVENT_SCHEMA, UNKNOWN_SCHEMA
 from pipelines.sightings import sightings_in, strays_in
+from pipelines.transforms import line_counts
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
 from pipelines.transforms.replay import cut_at_keys, replayed, rows_of
@@ -29,6 +34,10 @@ START = datetime(2024, 3, 31, tzinfo=UTC)
 
 def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
+
+
+def micros(time: datetime) -> int:
+    return (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def event(file: str, offset: int, seconds: float | None, **values: Any) -> dict[str, Any]:
@@ -56,13 +65,52 @@ def arrow(spark: SparkSession, rows: list[dict[str, Any]], schema: pa.Schema) ->
 
 @pytest.mark.spark
 def test_order_within_a_file_never_goes_back(spark: SparkSession) -> None:
-    seconds = [None, 5.0, 3.0, None, 7.0, 6.5]
-    rows = [event("a", place, value) for place, value in enumerate(seconds)] + [event("b", 0, 1.0), event("b", 1, None)]
-    # Parts of a file are read apart, each with an order of its own.
+    seconds = [None, 5.0, 3.0, None, 7.0, 6.5, None, 2.0]
+    orders = [None, 5.0, 3.0, None, 7.0, 7.0, None, 2.0]  # each part of a file is read apart, and knows its own times
+    parts = {"a": [(0, 2, 5.0), (2, 1, 3.0), (3, 3, 7.0), (6, 2, 2.0)], "b": [(0, 2, 1.0)], "c": [(6, 3, 1.5)]}
+    told = zip(seconds, orders, strict=True)
+    rows = [event("a", place, value, order_at=order and at(order)) for place, (value, order) in enumerate(told)]
+    rows += [event("b", 0, 1.0, order_at=at(1.0)), event("b", 1, None, order_at=at(1.0))]
+    rows += [event("c", 6, None), event("c", 7, 1.5, order_at=at(1.5)), event("c", 8, 1.5, order_at=at(1.5))]
+    reports = {
+        file: [{"part_offset": offset, "bytes_read": size, "last_at": micros(at(last))} for offset, size, last in told]
+        for file, told in parts.items()
+    }
     frame = arrow(spark, rows[::-1], EVENT_SCHEMA).repartition(3)
-    found = {(row["file"], row["byte_offset"]): row["order_at"] for row in in_file_order(frame).toArrow().to_pylist()}
-    expected = [None, at(5), at(5), at(5), at(7), at(7)]
-    assert found == {("a", place): value for place, value in enumerate(expected)} | {("b", 0): at(1), ("b", 1): at(1)}
+    ordered = in_file_order(frame, reports, {"c": micros(at(1.0))})
+    found = {(row["file"], row["byte_offset"]): row["order_at"] for row in ordered.toArrow().to_pylist()}
+    expected = {"a": [None, 5, 5, 5, 7, 7, 7, 7], "b": [1, 1], "c": [None] * 6 + [1, 1.5, 1.5]}
+    assert found == {
+        (file, place): None if value is None else at(value)
+        for file, values in expected.items()
+        for place, value in enumerate(values)
+        if (file, place) in found
+    }
+    assert len(found) == len(rows)
+    assert ordered.columns == frame.columns
+
+
+@pytest.mark.spark
+def test_lines_of_large_files_are_counted_by_workers(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = b"[2026-11-21 09:07:55,%03d] INFO [GroupCoordinator 1]: Group g with generation 5 is now empty (__consumer_offsets-12) (x)\n"
+    text = b"".join(line % (number % 1000) for number in range(5000))
+    for name, content in {"a.log": text, "b.log": text[:400_000] + b"\x00" * 99 + text[400_000:], "small.log": text[1000:2000]}.items():
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.setattr(ranges, "FOLD_BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(line_counts, "LARGE_BYTES", 2000)
+    found = {Path(source.path).name: source for source in find_files([str(tmp_path)]).files}
+    start = ranges.cut(found["a.log"], 1 << 16)[2]
+    for sources in (
+        [(source, None) for source in found.values()],
+        [(found["a.log"], Start(start.start, start.line))],
+    ):
+        lines = line_counts.counted(spark, sources, 1 << 16)
+        shares = ranges.share_out(sources, 1, 1 << 16, lines)
+        by_place = sorted((part for share in shares for part in share), key=lambda part: (part.source.name, part.start))
+        assert by_place == [part for source, begin in sources for part in ranges.cut(source, 1 << 16, begin)]
+    assert {Path(name).name: ends is None for name, ends in line_counts.counted(spark, sources, 1 << 16).items()} == {"a.log": False}
+    assert line_counts.counted(spark, [(found["b.log"], None)], 1 << 16) == {found["b.log"].name: None}
+    assert line_counts.counted(spark, [(found["small.log"], None)], 1 << 16) == {}
 
 
 @pytest.mark.spark
