@@ -10,7 +10,7 @@ from hashlib import blake2b
 from models.cluster import ClusterFacts, event_time
 
 _TIMED = ("loads", "takeovers", "topic_changes", "node_changes", "goings")
-_IN_FORCE = ("initial_delay_ms", "session_timeout_ms", "rebalance_timeout_ms", "offsets_partitions")
+_IN_FORCE = ("initial_delay_ms", "session_timeout_ms", "rebalance_timeout_ms", "offsets_partitions", "offsets_retention_seconds")
 _DIGEST_BYTES = 10
 
 

@@ -14,6 +14,8 @@ from typing import BinaryIO
 
 from parsers.files import IDENTITY_BYTES, SourceFile, head_of
 from parsers.folding import FOLD_BLOCK_BYTES
+from parsers.kernel import MAX_RECORD_BYTES
+from parsers.layouts import TORN_HEADER
 from parsers.places import open_file, read_at
 from parsers.streams import read_up_to
 
@@ -39,13 +41,25 @@ def is_resumable(source: SourceFile) -> bool:
 
 
 def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD_BLOCK_BYTES) -> Start | None:
-    """The last multiple of a block behind `start`, with its line; None where there is none, or where lines can't be counted."""
+    """The last multiple of a block behind `start` where no line is torn, with its line; None where there is none, or where lines can't be
+    counted."""
     begin = start or Start(0, 1)
-    end = source.size_bytes // block_bytes * block_bytes
-    if end <= begin.offset or not is_resumable(source):
+    if not is_resumable(source):
         return None
-    lines = ends_of_lines(source.path, begin.offset, end)
-    return None if lines is None else Start(end, begin.line + lines)
+    try:
+        with open_file(source.path) as file:
+            ends = range(source.size_bytes // block_bytes * block_bytes, begin.offset, -block_bytes)
+            end = next((end for end in ends if not _is_torn(file, end)), None)
+    except OSError:
+        return None
+    lines = None if end is None else ends_of_lines(source.path, begin.offset, end)
+    return None if end is None or lines is None else Start(end, begin.line + lines)
+
+
+def _is_torn(file: BinaryIO, end: int) -> bool:
+    """Whether a second record begins at or behind `end` in a line that began before: such a line is read as a whole."""
+    data = read_at(file, MAX_RECORD_BYTES + 1, end - 1)
+    return not data.startswith(b"\n") and TORN_HEADER.search(data[1:].partition(b"\n")[0].decode("utf-8", "replace")) is not None
 
 
 def ends_of_lines(path: str, begin: int, end: int) -> int | None:

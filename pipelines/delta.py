@@ -26,7 +26,7 @@ USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """Setting: what commits of SQL commands keep in the history, as those of writers do of their option."""
 
 _FILE_BYTES = "spark.databricks.delta.optimize.maxFileSize"
-_TELLING = re.compile(r"['\\\\$]")
+_TELLING = re.compile(r"['\\\\$\x00]")
 
 
 def quoted(name: str) -> str:

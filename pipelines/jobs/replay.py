@@ -127,6 +127,8 @@ class _Replay:
         facts = facts_of(self.warehouse, clusters, rows, self.options.assume)
         told = {cluster: fingerprint_of(_without_end(found)) for cluster, found in facts.items()}
         changed = {cluster for cluster in facts if self.states.get(cluster, {}).get("facts") != told[cluster]}
+        # Of one whose last file that tells something has gone, nothing is known any more.
+        changed |= clusters & self.states.keys() - facts.keys()
         self.whole = self.touched.whole | changed
         nodes = {row["path"]: row["node"] for row in rows if row["node"]}
         self._group_stage(facts, nodes)
@@ -139,7 +141,7 @@ class _Replay:
         self._unknown_table(rows)
         after = {cluster: {"facts": told[cluster], "readers": read[cluster], "rocketmq": cluster in rocket} for cluster in facts}
         rows_after = state_rows(CLUSTER, after, {cluster: cluster for cluster in after})
-        return self._replayed(rows_after, frozenset(self.touched.whole - facts.keys()))
+        return self._replayed(rows_after, frozenset(self.whole - facts.keys()))
 
     def _replayed(self, states: pa.Table, gone: frozenset[str]) -> Replayed:
         spark = self.warehouse.spark

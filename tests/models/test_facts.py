@@ -45,8 +45,9 @@ def test_lines_that_were_brought_to_a_group_count_by_their_time() -> None:
     assert known(g=[event("ClientJoining", 100)]) != known()
 
 
-def test_settings_count_whenever_they_were_told_and_the_end_of_the_logs_does_not() -> None:
-    assert known(event("BrokerConfigured", 500, node="1", initial_rebalance_delay_ms=0)) != known()
+@pytest.mark.parametrize("setting", [{"initial_rebalance_delay_ms": 0}, {"offsets_retention_minutes": 60}, {"offsets_partitions": 9}])
+def test_settings_count_whenever_they_were_told_and_the_end_of_the_logs_does_not(setting: dict[str, int]) -> None:
+    assert known(event("BrokerConfigured", 500, node="1", **setting)) != known()
     facts = ClusterFacts("c", logs_end=1)
     assert known_facts(facts) == known_facts(ClusterFacts("c", logs_end=2))
 

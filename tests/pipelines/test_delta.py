@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 AT = datetime(2026, 11, 21, 9, 8, 31, 920017, tzinfo=UTC)
-VALUES = [None, "it's", "a\\b\n$x ${spark.app.name} `q` {}", "", 7, 0.1, 1e-9, AT, {"it's": 1, "b": 2}, {"x": 0.5}, {}]
+VALUES = [None, "it's", "a\0b", "a\\b\n$x ${spark.app.name} `q` {}", "", 7, 0.1, 1e-9, AT, {"it's": 1, "b": 2}, {"x": 0.5}, {}]
 
 
 @pytest.mark.spark

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
@@ -53,15 +54,25 @@ def test_only_old_content_that_is_gone_goes(tmp_path: Path, there: bool, last_at
 
 @pytest.mark.spark
 def test_after_an_expiry_the_tables_are_those_of_the_files_that_are_left(
-    spark: SparkSession, published: Site, copied: Copied, tmp_path: Path
+    spark: SparkSession, samples: Path, published: Site, copied: Copied, tmp_path: Path
 ) -> None:
+    """Also of a cluster of which nothing is left that tells of it as a whole."""
     site, fresh = copied(published), Site(tmp_path / "fresh")
+    other, read = site.logs / "other", ReadOptions(clusters=[("other/*", "other")])
+    shutil.copytree(samples / "kafka" / "4.1.1" / "consumer-protocol", other)
+    for client in (other / "clients").iterdir():
+        lines = client.read_text().splitlines(keepends=True)
+        client.write_text("".join(line for line in lines if not re.search(r"AppInfoParser|Cluster ID|ConsumerConfig", line)))
+    assert site.run(read=read).exit_code == 0
     before = site.content()
+    assert "other" in {row["cluster"] for row in site.table("learned_facts")}
     shutil.rmtree(site.logs / "clients")
+    shutil.rmtree(other / "broker-1")
     shutil.copytree(site.logs, fresh.logs)
-    assert site.run().spared  # what was read of files that are gone stays, as long as nothing else is said
-    assert not site.run(keep=timedelta(days=36500)).changed
-    assert site.run(keep=NOW).changed
-    fresh.run()
+    assert site.run(read=read).spared  # what was read of files that are gone stays, as long as nothing else is said
+    assert not site.run(read=read, keep=timedelta(days=36500)).changed
+    assert site.run(read=read, keep=NOW).changed
+    fresh.run(read=read)
     assert site.content() == fresh.content() != before
-    assert site.run(keep=NOW).spared
+    assert "other" not in {row["cluster"] for row in fresh.table("learned_facts")}
+    assert site.run(read=read, keep=NOW).spared

@@ -451,6 +451,25 @@ def test_other_content_of_the_same_size_that_begins_alike_is_another(tmp_path: P
     assert set(ledger.told()) == {("orders", n) for n in [*range(200), *range(700, 750)]}
 
 
+@pytest.mark.parametrize("where", range(-130, 10, 7))
+def test_a_torn_line_across_a_place_to_go_on_from_is_read_once(tmp_path: Path, where: int) -> None:
+    """Two records in one line, of which the second begins around the end of a block."""
+    first, second = lines(50, 1)[:90], lines(51, 1)
+    before = lines(0, (2 * BLOCK + where - len(first)) // len(lines(0, 1)))
+    fill = b"[2026-11-21 09:00:00,000] INFO nothing of interest "
+    log = tmp_path / "server.log"
+    log.write_bytes(before + fill.ljust(2 * BLOCK + where - len(first) - len(before) - 1, b"x") + b"\n" + first + second + lines(60, 9))
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    append(log, lines(80, 3))
+    ledger.run()
+    rebuilt = Ledger(tmp_path)
+    rebuilt.run()
+
+    assert ledger.rows == rebuilt.rows
+    assert ("orders", 51) in ledger.told()
+
+
 def test_late_files_and_the_same_content_in_another_place_are_no_new_records(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_bytes(lines(0, 200))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -76,6 +77,7 @@ def test_without_new_records_only_the_versions_are_told_anew(spark: Any, publish
     assert site.run().spared
 
 
+@pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 def test_what_a_killed_run_wrote_is_taken_back_whoever_looked_after_it(spark: Any, published: Site, copied: Copied) -> None:
     site = copied(published)
     grown(site)
