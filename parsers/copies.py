@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from itertools import pairwise
 
-from parsers.files import BLOCK_BYTES, IDENTITY_BYTES, SourceFile, head_of
+from parsers.files import BLOCK_BYTES, IDENTITY_BYTES, SourceFile
 from parsers.looks import Measures, Part
 from parsers.streams import READ_ERROR, read_up_to
 
@@ -22,14 +21,24 @@ _PACKING_BYTES = 1024
 def copies_among(sources: Sequence[SourceFile], parts: Mapping[str, Part]) -> dict[str, str]:
     """Names of files that another one repeats, or begins with, each with that one's name. `parts` says by name what is known of each
     content, and is told what is measured here."""
+    measures = {source.name: parts[source.name].measures for source in sources}
     by_identity: dict[str, list[SourceFile]] = {}
     for source in sources:
         by_identity.setdefault(source.file_id, []).append(source)
     found: dict[str, str] = {}
     for alike in by_identity.values():
         if len(alike) > 1:
-            found |= _repeated(alike, {source.name: parts[source.name].measures for source in alike})
-    return found | _short([source for source in sources if source.name not in found], parts)
+            found |= _repeated(alike, measures)
+    by_begin: dict[int, list[SourceFile]] = {}
+    for source in sources:
+        if source.name not in found:
+            by_begin.setdefault(parts[source.name].begins, []).append(source)
+    for alike in by_begin.values():
+        if len(alike) > 1:
+            found |= _short(alike, measures)
+    for each in measures.values():
+        each.keep_asked()
+    return found
 
 
 def _repeated(alike: Sequence[SourceFile], measures: Mapping[str, Measures]) -> dict[str, str]:
@@ -39,10 +48,8 @@ def _repeated(alike: Sequence[SourceFile], measures: Mapping[str, Measures]) -> 
         with suppress(OSError):  # it may be gone by now, which its reader will say
             lengths[source.name] = _length(source, measures[source.name])
     kept = sorted((source for source in alike if source.name in lengths), key=lambda source: -lengths[source.name])
-    wanted = {upto for length in lengths.values() for upto in (min(length, BLOCK_BYTES), length)}
-    for name in lengths:
-        known = measures[name].beginnings
-        measures[name].beginnings = {upto: known[upto] for upto in wanted & known.keys()}
+    # Nobody asks for the whole of the longest.
+    wanted = {upto for source in kept[1:] for upto in (min(lengths[source.name], BLOCK_BYTES), lengths[source.name])}
     found: dict[str, str] = {}
     for place, source in enumerate(kept):
         length = lengths[source.name]
@@ -88,11 +95,13 @@ def _beginning(source: SourceFile, upto: int, measures: Measures, wanted: Iterab
     if upto not in measures.beginnings:
         with suppress(OSError), closing(_blocks(source, measures)) as blocks:
             measures.beginnings |= _fingerprints(blocks, sorted({*wanted} - measures.beginnings.keys()))
-    return measures.beginnings.get(upto)
+    measures.asked.add(upto)
+    return measures.beginnings.get(upto) or None
 
 
 def _fingerprints(blocks: Iterator[bytes], lengths: Sequence[int]) -> dict[int, str]:
-    found: dict[int, str] = {}
+    """Fingerprints of beginnings of these lengths, of which the content may end before the last; those are empty."""
+    found = dict.fromkeys(lengths, "")
     digest, at, block = hashlib.sha256(), 0, b""
     for length in lengths:
         while at + len(block) < length:
@@ -107,26 +116,34 @@ def _fingerprints(blocks: Iterator[bytes], lengths: Sequence[int]) -> dict[int, 
     return found
 
 
-def _short(sources: Sequence[SourceFile], parts: Mapping[str, Part]) -> dict[str, str]:
-    """Files shorter than an identity's bytes with which a longer one begins: by name, with the longer one's name."""
-    by_begin: dict[int, list[SourceFile]] = {}
-    for source in sources:
-        by_begin.setdefault(parts[source.name].begins, []).append(source)
-    found: dict[str, str] = {}
-    for alike in by_begin.values():
-        if len(alike) > 1 and any(source.size_bytes <= IDENTITY_BYTES + _PACKING_BYTES for source in alike):
-            found |= _shorter(alike)
-    return found
-
-
-def _shorter(alike: Sequence[SourceFile]) -> dict[str, str]:
-    heads: list[tuple[bytes, str]] = []
+def _short(alike: Sequence[SourceFile], measures: Mapping[str, Measures]) -> dict[str, str]:
+    """Files shorter than an identity's bytes with which a longer one begins: by name, with the longer one's name. Equal ones were told
+    apart before."""
+    lengths: dict[str, int] = {}
     for source in alike:
-        with suppress(OSError):
-            heads.append((head_of(source), source.name))
+        if source.size_bytes <= IDENTITY_BYTES + _PACKING_BYTES:
+            with suppress(OSError):
+                lengths[source.name] = _length(source, measures[source.name])
+    wanted = {length for length in lengths.values() if length < IDENTITY_BYTES}
     found: dict[str, str] = {}
-    # In order, what a head begins stands right behind it. Equal heads were told apart before.
-    for (head, name), (longer, other) in reversed(list(pairwise(sorted(heads)))):
-        if len(head) < IDENTITY_BYTES and len(longer) > len(head) and longer.startswith(head):
-            found[name] = found.get(other, other)
-    return found
+    for length in sorted(wanted):
+        begun: dict[str, list[SourceFile]] = {}
+        for source in alike:
+            told = _beginning(source, length, measures[source.name], wanted)
+            if told is not None:
+                begun.setdefault(told, []).append(source)
+        for same in begun.values():
+            shorter = next((source.name for source in same if lengths.get(source.name) == length), None)
+            longer = min(
+                (source for source in same if source.name != shorter), key=lambda each: (-each.size_bytes, each.name), default=None
+            )
+            if shorter is not None and longer is not None:
+                found[shorter] = longer.name
+    return {name: _last(found, name) for name in found}
+
+
+def _last(found: Mapping[str, str], name: str) -> str:
+    """What is read at the end of a row of copies, each longer than the one before."""
+    while name in found:
+        name = found[name]
+    return name

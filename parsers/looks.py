@@ -23,17 +23,23 @@ _HEAD_BYTES = 512
 # How much of a file is looked at, step by step, until it shows what it is.
 _SAMPLE_STEPS = (1 << 16, 1 << 20, 1 << 24)
 # Clocks of files tick by up to two seconds, and what changes within one tick has the same time.
-_TICK_NS = 10 * 10**9
+_TICK_NS = 3 * 10**9
 
 
 @dataclass(slots=True)
 class Measures:
-    """Of a content with which others may begin: its length, and fingerprints of its beginnings by their lengths."""
+    """Of a content with which others may begin: its length, and fingerprints of its beginnings by their lengths, empty where it is
+    shorter. `asked` are those that were asked for this time."""
 
     length: int | None = None
     beginnings: dict[int, str] = field(default_factory=dict)
     passing: bool = False
     """The store failed meanwhile, so another time may tell more."""
+    asked: set[int] = field(default_factory=set, compare=False)
+
+    def keep_asked(self) -> None:
+        """Forget what nobody asks for any more."""
+        self.beginnings = {upto: told for upto, told in self.beginnings.items() if upto in self.asked}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +144,8 @@ def _entry(opener: Opener, part: Part) -> Part:
                 return replace(part, reason=f"a {compression} archive in an archive: unpack the outer one first")
             return _content(stream_of(file, compression), replace(part, compression=compression))
     except OSError as problem:
-        return replace(part, reason=str(problem), passing=True)
+        # What is wrong with the archive itself stays so; the system's errors have numbers.
+        return replace(part, reason=str(problem), passing=problem.errno is not None)
 
 
 def _content(stream: Stream, part: Part) -> Part:

@@ -83,6 +83,21 @@ def _ends(file: BinaryIO, begin: int, end: int) -> int | None:
     return count
 
 
+def content_end(source: SourceFile, length: int) -> int:
+    """Where the last byte of a plain file is that is not zero: what is behind it up to `length` may still be filled in."""
+    try:
+        with open_file(source.path) as file:
+            while length:
+                begin = max(0, length - _READ)
+                kept = read_at(file, length - begin, begin).rstrip(b"\x00")
+                if kept:
+                    return begin + len(kept)
+                length = begin
+    except OSError:  # its reader will say
+        pass
+    return length
+
+
 def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = ()) -> list[Checkpoint]:
     """Checkpoints of a plain file at powers of two and at `length`; of other files none, since they don't grow."""
     places = _checkpoint_places(source, length)

@@ -85,6 +85,7 @@ _OPS = [
             required("size_bytes", COUNT, "Size on disk.", least=0),
             required("parts", TEXT, "What stands in it, as JSON: identity and form of each content, or why it is not read."),
             required("catalogue_version", TEXT, "Fingerprint of the parsers that looked; others look again."),
+            Column("redaction", TEXT, "Fingerprint of how names were hidden; null where they are not."),
             RUN_ID,
         ),
         ("path",),

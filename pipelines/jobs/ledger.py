@@ -35,6 +35,8 @@ class KnownFile:
     start: Start | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
     cut: bool = False
+    hollow: bool = False
+    """It ended with zero bytes, as a file does whose room is taken before it is written."""
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ def _decide(result: Plan, source: SourceFile, file: KnownFile, length: int, opti
     elif not same_options:
         result.stale.append(source.name)
         result.known[source.name] = file.path
-    elif length > file.bytes_read:
+    elif length > file.bytes_read or (file.hollow and same_path and length == file.bytes_read and not source.unchanged):
         result.read.append((source, file.start))
         if not same_path and file.start is not None:
             result.renamed[file.path] = source.name
@@ -231,4 +233,5 @@ def _known(row: Mapping[str, Any], state: Mapping[str, Any]) -> KnownFile:
     start = Start(state["offset"], state["line"]) if state.get("offset") else None
     places = tuple((at, digest) for at, digest in state.get("checkpoints", ()))
     cut = row["status"] != "ok" and (row["reason"] or "").startswith(READ_ERROR)
-    return KnownFile(row["path"], row["file_id"], row["size_bytes"] or 0, row["bytes_read"] or 0, row["options_id"], start, places, cut)
+    sizes = (row["size_bytes"] or 0, row["bytes_read"] or 0)
+    return KnownFile(row["path"], row["file_id"], *sizes, row["options_id"], start, places, cut, bool(state.get("hollow")))

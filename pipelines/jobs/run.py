@@ -27,7 +27,7 @@ from pipelines import stores
 from pipelines.errors import CannotWrite, GateFailed, JobError, NothingReadable
 from pipelines.jobs.entries import VERSIONED, Published, Run
 from pipelines.jobs.files import FileRow, bytes_of
-from pipelines.jobs.looks import looks_before, write_looks
+from pipelines.jobs.looks import note_looks, seen_before
 from pipelines.packages import check_packages
 from pipelines.uris import catalog_parts, is_uri
 from pipelines.versions import catalogue_version, model_version, product_version
@@ -109,8 +109,8 @@ def run(options: RunOptions) -> RunOutcome:
     began = time.monotonic()
     if any(map(is_uri, [*options.inputs, options.warehouse])):
         stores.use(options.spark, options.inputs)
-    seen = looks_before(options.warehouse)
-    found = find_files(list(options.inputs), read, {} if options.rebuild else seen)
+    seen = seen_before(options.warehouse, read.redaction)
+    found = find_files(list(options.inputs), read, {} if options.rebuild else seen.known)
     if found.missing:
         raise NothingReadable(f"{found.missing[0]}: no such file or folder")
     if not found.files:
@@ -121,6 +121,8 @@ def run(options: RunOptions) -> RunOutcome:
     entry = _entry(options, read, outcome.run_id)
     new = bytes_of((source, None) for source in found.files) if options.rebuild else _new_bytes(options, found, read, entry, outcome)
     if new is None:
+        if seen.has_names:  # a run that was to hide them did not come so far
+            note_looks(options.warehouse, seen, found.looks, read.redaction, outcome.run_id)
         return outcome
     with ThreadPoolExecutor(1) as beside:
         checker = beside.submit(_load_gates)
@@ -132,7 +134,7 @@ def run(options: RunOptions) -> RunOutcome:
             with register.alive(entry):
                 job.work(found)
             job.publish()
-    write_looks(options.warehouse, {} if job.forgets else seen, found.looks, outcome.run_id)
+    note_looks(options.warehouse, seen, found.looks, read.redaction, outcome.run_id, job.missed)
     return outcome
 
 
@@ -307,8 +309,8 @@ class _Job:
     """Done when the library of the gates is loaded."""
     seen: list[Validation] = field(default_factory=list)
     """What the gates found, for their pages."""
-    forgets: bool = False
-    """Names are hidden from now on, or otherwise, and none that are known stay."""
+    missed: frozenset[str] = frozenset()
+    """Files that could not be read as they were found."""
 
     def work(self, found: Discovery) -> None:
         from pipelines.jobs.ingest import ingest
@@ -326,7 +328,7 @@ class _Job:
             check_versions(before, self.entry)
         settled = self._taken_back(before, stamp) and not rebuild
         # Names that are to be hidden from now on must not stay where nothing is read again.
-        self.forgets = forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
+        forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
         with _timed(self.outcome, "ingest"):
             ingested = ingest(
                 self.warehouse,
@@ -338,6 +340,7 @@ class _Job:
                 forget=forget,
                 oldest=_oldest(self.options, self.entry),
             )
+        self.missed = frozenset(ingested.missed)
         self.outcome.warnings += [f"{name}: {why}" for name, why in sorted(ingested.missed.items())]
         if forget:
             self.register.scrub(self.entry)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from models.ids import make_id
 from parsers.reader import SourceFile
 from parsers.reports import join_parts
-from parsers.resume import Start, checkpoints
+from parsers.resume import Start, checkpoints, content_end
 from pipelines.schemas import without_run
 from pipelines.versions import catalogue_version, model_version
 
@@ -65,9 +65,12 @@ def file_state(source: SourceFile, before: State | None, start: Start | None, pa
     elif before is not None and start is not None:
         state = {name: before[name] for name in ("offset", "line", "report")}
     known = [(at, digest) for at, digest in (before or {}).get("checkpoints", ())]
-    places = checkpoints(source, length, known if start is not None else ())
+    end = content_end(source, length)
+    places = checkpoints(source, end, known if start is not None else ())
     if places:
         state["checkpoints"] = [list(place) for place in places]
+    if end < length:
+        state["hollow"] = True
     return state or None
 
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import tarfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 import zstandard
 
+from parsers import archives, places, resume, streams
 from parsers.looks import Look
 from parsers.reader import Discovery, FileReader, ReadOptions, SourceFile, find_files
 from parsers.reports import report_row
-from parsers.resume import Start, checkpoints, settled_end
+from parsers.resume import Start, checkpoints, content_end, settled_end
 from pipelines.jobs.ledger import KnownFile, Plan, known_files, plan
 from pipelines.jobs.reading import Sources, read
 
@@ -113,7 +114,9 @@ class Ledger:
             told = {"path": source.name, "options_id": options_id, "bytes_read": length}
             row = {name: part.report[name] for name in ("file_id", "size_bytes", "status", "reason")} | told
             last = part.settled or start
-            state = {"checkpoints": checkpoints(source, length)} | ({"offset": last.offset, "line": last.line} if last else {})
+            end = content_end(source, length) if source.plain else length
+            state = {"checkpoints": checkpoints(source, end)} | ({"offset": last.offset, "line": last.line} if last else {})
+            state |= {"hollow": True} if end < length else {}
             [files[source.name]] = known_files([row], {source.name: state})
         self.files, self.rows = files, rows
         return reading.missed
@@ -431,6 +434,46 @@ def test_a_copy_that_was_compared_is_not_read_again(tmp_path: Path) -> None:
     assert (again.skipped, again.looks) == (first.skipped, looks)
 
 
+def read_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Told by files that are opened from now on: how much is read of them."""
+    told: list[int] = []
+
+    class Counted(io.FileIO):
+        def readinto(self, target: Any) -> int:
+            told.append(super().readinto(target) or 0)
+            return told[-1]
+
+    def opened(place: str, *_: int, **__: int) -> io.BufferedReader:
+        return io.BufferedReader(Counted(place))
+
+    for module in (places, streams, archives, resume):
+        monkeypatch.setattr(module, "open_file", opened)
+    return told
+
+
+def test_what_was_measured_of_contents_that_begin_alike_is_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, upto in enumerate((20, 400)):
+        with tarfile.open(tmp_path / f"bundle-{number}.tgz", "w:gz") as bundle:
+            for name, content in (("random", os.urandom(1 << 21)), ("server.log", lines(0, upto))):
+                member = tarfile.TarInfo(f"logs/{name}")
+                member.size = len(content)
+                bundle.addfile(member, io.BytesIO(content))
+    (tmp_path / "old.log").write_bytes(lines(900, 30_000))
+    (tmp_path / "old.log.gz").write_bytes(gzip.compress(lines(900, 30_000)))
+    (tmp_path / "copy.log").write_bytes(lines(900, 9000))
+    hours_pass(tmp_path)
+    first = find_files([str(tmp_path)])
+    known = {path: written_down(look) for path, look in first.looks.items() if look is not None}
+    told = read_bytes(monkeypatch)
+    again = find_files([str(tmp_path)], before=known)
+
+    assert (sum(told), again.skipped) == (0, first.skipped)
+    assert len(first.files) == 2
+    append(tmp_path / "old.log", lines(31_000, 30_000))
+    assert len(find_files([str(tmp_path)], before=known).files) == 2
+    assert 0 < sum(told) < 3 * len(lines(900, 30_000)), "what no other has is not compared"
+
+
 def test_what_may_still_change_within_its_time_is_looked_into_again(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_bytes(lines(0, 200))
@@ -449,6 +492,25 @@ def test_other_content_of_the_same_size_that_begins_alike_is_another(tmp_path: P
     ledger.run()
 
     assert set(ledger.told()) == {("orders", n) for n in [*range(200), *range(700, 750)]}
+
+
+@pytest.mark.parametrize("room", [60_000, 60_000 + 3 * BLOCK])
+@pytest.mark.parametrize("pause", [lambda _: None, hours_pass], ids=["at once", "hours later"])
+@pytest.mark.parametrize("steps", [(200, 380, 400), (60, 390, 395), (400, 400)], ids=str)
+def test_a_file_whose_room_is_taken_before_it_is_written(
+    tmp_path: Path, room: int, pause: Callable[[Path], None], steps: Sequence[int]
+) -> None:
+    """As some appenders and copying tools do: its size stays, or grows by leaps, and what is not yet written is zero."""
+    log = tmp_path / "server.log"
+    ledger = Ledger(tmp_path)
+    for place, upto in enumerate(steps):
+        log.write_bytes(lines(0, upto).ljust(60_000 if place == 0 else room, b"\0"))
+        pause(tmp_path)
+        ledger.run()
+        assert ledger.told() == [("orders", n) for n in range(upto)]
+        ledger.run()
+        assert ledger.told() == [("orders", n) for n in range(upto)]
+    assert len(ledger.rows) == 1
 
 
 @pytest.mark.parametrize("where", range(-130, 10, 7))
