@@ -1,8 +1,11 @@
-"""Whether the top-level packages that are imported are ours: their names are common ones, `conf` above all."""
+"""Whether the top-level packages that are imported are ours: their names are common ones, `conf` above all.
+
+This is looked at before any of them but `pipelines` is imported, so nothing of them may be imported here.
+"""
 
 from __future__ import annotations
 
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import PurePath
 
@@ -24,6 +27,10 @@ def check_packages() -> None:
 
 
 def _place(name: str) -> PurePath | None:
-    """The folder or archive that holds a package."""
+    """The folder or archive that holds a package, or a module of that name."""
     spec = find_spec(name) or PathFinder.find_spec(name)
-    return PurePath(spec.origin).parent.parent if spec is not None and spec.origin else None
+    return None if spec is None or not spec.origin else _holder(PurePath(spec.origin), spec)
+
+
+def _holder(file: PurePath, spec: ModuleSpec) -> PurePath:
+    return file.parent if spec.submodule_search_locations is None else file.parent.parent

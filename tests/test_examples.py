@@ -22,7 +22,7 @@ import pytest
 import typer
 import yaml
 
-from pipelines.cli.main import app
+from pipelines.cli.commands import app
 from pipelines.session import delta_artifacts, delta_settings
 from tests.cluster.object_store import SDK
 

@@ -1,5 +1,13 @@
 """The file that spark-submit runs: `groupscope run`, with the options behind it."""
 
-from pipelines.cli.job import main
+import sys
+
+import pipelines
+
+try:
+    from pipelines.cli.job import main
+except ModuleNotFoundError:
+    print(f"error: the package pipelines is taken from {pipelines.__file__}, which is not groupscope's", file=sys.stderr)
+    sys.exit(2)
 
 main()

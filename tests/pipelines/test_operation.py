@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -26,6 +28,7 @@ from pipelines.jobs.alerts import AlertOptions, sender, tell
 from pipelines.jobs.metrics import RunFacts, last_success, metrics_text, table_samples
 from pipelines.jobs.watch import repeat, until_told
 from pipelines.schemas import TABLES
+from tests.conftest import ROOT
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -324,3 +327,30 @@ def test_an_intruder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(UsageError, match=rf"the package conf is taken from {tmp_path}"):
         packages.check_packages()
+
+
+STARTS = {
+    "groupscope": ["-c", "from pipelines.cli.main import run; run()", "run"],
+    "groupscope-job": ["-c", "from pipelines.cli.job import main; main()"],
+    "spark-submit job.py": [str(ROOT / "docs" / "examples" / "job.py")],
+    "spark-submit pipelines/cli/job.py": [str(ROOT / "pipelines" / "cli" / "job.py")],
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("name", packages.PACKAGES)
+@pytest.mark.parametrize("form", ["package", "module"])
+def test_every_start_names_an_intruder_before_it_needs_the_package(tmp_path: Path, start: str, name: str, form: str) -> None:
+    if name == "pipelines" and start != "spark-submit job.py":
+        pytest.skip("nothing of ours is imported there: Python's own error says so")
+    intruder = tmp_path / name / "__init__.py" if form == "package" else tmp_path / f"{name}.py"
+    intruder.parent.mkdir(exist_ok=True)
+    intruder.touch()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, *STARTS[start], "--input", "logs", "--warehouse", str(tmp_path / "warehouse")]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"error: the package {name} ")
+    assert str(tmp_path) in line
