@@ -57,7 +57,7 @@ class Followers:
             timings=outcome.timings,
         )
         counts, samples = dict(outcome.counts), None
-        troubles: list[Exception] = []
+        troubles = list(outcome.troubles)
         for follow in (self._tell, self._publish_pages):
             try:
                 counts |= follow(outcome)

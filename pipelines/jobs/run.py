@@ -92,6 +92,8 @@ class RunOutcome:
     timings: dict[str, float] = field(default_factory=dict)
     files: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    troubles: list[Exception] = field(default_factory=list)
+    """What went wrong beside the run, and did not keep it from publishing."""
     spared: bool = False
     """Nothing was new, and Spark was not even started."""
 
@@ -129,8 +131,8 @@ def run(options: RunOptions) -> RunOutcome:
         with _timed(outcome, "session"), _disk_named(options.warehouse):
             warehouse, register = _open(options, new)
             register.start(entry)
-        with _closed_on_error(register, entry, outcome, options):
-            job = _Job(options, read, warehouse, register, entry, outcome, checker)
+        with _documented(options, outcome) as validations, _closed_on_error(register, entry, outcome, options):
+            job = _Job(options, read, warehouse, register, entry, outcome, checker, validations)
             with register.alive(entry):
                 job.work(found)
             job.publish()
@@ -242,6 +244,32 @@ def _timed(outcome: RunOutcome, stage: str) -> Iterator[None]:
 
 
 @contextmanager
+def _documented(options: RunOptions, outcome: RunOutcome) -> Iterator[list[Validation]]:
+    """Write the pages of what the gates have found by then, whatever becomes of the run. The error of one that fails goes before
+    trouble with its pages."""
+    seen: list[Validation] = []
+    try:
+        yield seen
+    except BaseException:
+        for trouble in _trouble_with_docs(options, seen):
+            _log.warning("%s", shown(trouble, options.read.redaction))
+        raise
+    outcome.troubles += _trouble_with_docs(options, seen)
+
+
+def _trouble_with_docs(options: RunOptions, seen: list[Validation]) -> list[Exception]:
+    if options.data_docs is None or not seen:
+        return []
+    from pipelines.quality.docs import write_docs
+
+    try:
+        write_docs(options.data_docs, seen)
+    except Exception as error:
+        return [error]
+    return []
+
+
+@contextmanager
 def _closed_on_error(register: Runs, entry: Run, outcome: RunOutcome, options: RunOptions) -> Iterator[None]:
     """Close the entry of a run that fails, and give the disk's errors their name."""
     from pipelines.jobs.entries import FAILED
@@ -307,7 +335,7 @@ class _Job:
     outcome: RunOutcome
     checker: Future[None]
     """Done when the library of the gates is loaded."""
-    seen: list[Validation] = field(default_factory=list)
+    seen: list[Validation]
     """What the gates found, for their pages."""
     missed: frozenset[str] = frozenset()
     """Files that could not be read as they were found."""
@@ -436,10 +464,6 @@ class _Job:
     def _record(self, results: list[Result], stamp: Stamp) -> None:
         from pipelines.jobs.publish import record_results
 
-        if self.options.data_docs is not None and self.seen:
-            from pipelines.quality.docs import write_docs
-
-            write_docs(self.options.data_docs, self.seen)
         if results:
             with _timed(self.outcome, "record"):
                 self.outcome.changes["quality_results"] = record_results(self.warehouse, results, stamp)

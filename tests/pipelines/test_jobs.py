@@ -198,17 +198,19 @@ def test_other_options_are_not_mixed_with_what_was_read_by_the_old_ones(publishe
     assert {row["severity"] for row in site.table("incidents")} == {"critical"}
 
 
-def test_a_failed_gate_stops_publication(spark: Any, published: Site, copied: Copied) -> None:
+def test_a_failed_gate_stops_publication(spark: Any, published: Site, copied: Copied, caplog: pytest.LogCaptureFixture) -> None:
     site = copied(published)
     events = str(site.warehouse / TABLES["events"].path)
     twin = spark.read.format("delta").load(events).where("message = 'kafka.group.rebalance_started'").orderBy("byte_offset").limit(1)
     place = twin.select("file", "byte_offset").first()
     twin.write.format("delta").mode("append").save(events)
     gold = {name: version for name, version in site.versions().items() if TABLES[name].layer == "gold" and name != "quality_results"}
-    with pytest.raises(GateFailed) as failure:
-        site.run()
+    (site.place / "no folder").touch()
+    with pytest.raises(GateFailed) as failure, caplog.at_level("WARNING"):
+        site.run(data_docs=site.place / "no folder")
 
     assert failure.value.exit_code == 5
+    assert "no folder: the pages of the quality gates can't be written" in caplog.text
     [first, counted, line] = str(failure.value).splitlines()
     assert first == "quality gate failed, nothing is published:"
     assert counted.startswith("  bronze.log_files: never: rows are not as many as the ledger counts: not met by 1 of 4 rows")
@@ -220,6 +222,18 @@ def test_a_failed_gate_stops_publication(spark: Any, published: Site, copied: Co
     assert failed == {("events", "critical", 2), ("log_files", "critical", 1)}
     [run] = [row for row in site.table("runs") if row["run_number"] == 2]
     assert (run["status"], run["exit_code"]) == ("failed", 5)
+
+
+def test_pages_of_the_gates_that_cannot_be_written_keep_no_run_from_publishing(published: Site, copied: Copied) -> None:
+    site = copied(published)
+    (site.place / "no folder").touch()
+    with (site.logs / "broker-1" / "server.log").open("a", encoding="utf-8") as log:
+        log.write(OTHER_GROUP)
+    outcome = site.run(data_docs=site.place / "no folder")
+
+    assert [type(trouble) for trouble in outcome.troubles] == [CannotWrite]
+    assert "returns-f" in {row["group"] for row in site.table("rebalances")}
+    assert sorted(row["status"] for row in site.table("runs")) == ["published", "published"]
 
 
 class Killed(BaseException):

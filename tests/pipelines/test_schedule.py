@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,16 @@ def test_metrics_are_written_where_alerts_and_pages_fail_and_say_so(place: Path,
     with pytest.raises(NothingReadable, match="is no warehouse"):  # there are no runs to make pages of
         replace(both, alerts=None).succeeded(OUTCOME)
     assert {f"groupscope_run_exit_code {codes.NOTHING_READABLE}", INCIDENTS} <= samples(followers)
+
+
+def test_trouble_with_the_pages_of_the_gates_is_told_after_all_else(place: Path, followers: Followers) -> None:
+    told: list[Any] = []
+    both = replace(followers, alerts=AlertOptions("", news_for=timedelta(days=9999)), send=told.append)
+    with pytest.raises(CannotWrite, match="pages of the quality gates"):
+        both.succeeded(replace(OUTCOME, troubles=[CannotWrite("docs: the pages of the quality gates can't be written")]))
+
+    assert {f"groupscope_run_exit_code {codes.CANNOT_WRITE}", INCIDENTS} <= samples(followers)
+    assert [each["incident_id"] for each in told] == ["now"]
 
 
 def test_a_failed_run_keeps_what_the_tables_say(followers: Followers) -> None:
