@@ -354,7 +354,7 @@ GOLD = [
     Table(
         "gold",
         "quality_results",
-        "Results of the quality gates: the latest of each expectation.",
+        "Results of the quality gates: the latest of each expectation, about the rows that were looked at then.",
         (
             required("quality_result_id", TEXT, "Id: hash of table and expectation."),
             required("table", TEXT, "Table that was checked."),
@@ -364,7 +364,7 @@ GOLD = [
             required("arguments", TEXT, "Its arguments, as JSON."),
             required("success", FLAG, "It was met."),
             required("severity", TEXT, "What a failure means: critical stops the run, warning does not.", ("critical", "warning")),
-            Column("checked_rows", COUNT, "Rows that were looked at."),
+            Column("checked_rows", COUNT, "Rows that were looked at: those that the run may have changed, or all."),
             Column("unexpected_rows", COUNT, "Rows that did not meet it."),
             required("sample", TEXTS, "Some of those rows, as JSON."),
             RUN_ID,

@@ -222,6 +222,7 @@ def test_a_failed_gate_stops_publication(spark: Any, published: Site, copied: Co
     assert failed == {("events", "critical", 2), ("log_files", "critical", 1)}
     [run] = [row for row in site.table("runs") if row["run_number"] == 2]
     assert (run["status"], run["exit_code"]) == ("failed", 5)
+    assert line.strip() in run["error"]
 
 
 def test_pages_of_the_gates_that_cannot_be_written_keep_no_run_from_publishing(published: Site, copied: Copied) -> None:
