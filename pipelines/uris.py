@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -18,6 +19,17 @@ def is_uri(place: str) -> bool:
 def warehouse_uri(place: str) -> str:
     """A warehouse as a URI or an absolute path, without a slash at its end."""
     return place.rstrip("/") if is_uri(place) else str(Path(place).absolute())
+
+
+def nothing_at(place: str) -> str:
+    """What is said of an input that brings no file. Raises OSError where its store can't be asked."""
+    from parsers import places
+
+    if not places.is_folder(place):
+        return f"{place}: no such file or folder"
+    local = places.local_path(place)
+    can_be_read = local is None or os.access(local, os.R_OK | os.X_OK)
+    return f"{place}: the folder is empty" if can_be_read else f"{place}: the folder can't be read: permission denied"
 
 
 def catalog_parts(catalog: str) -> list[str]:

@@ -8,6 +8,7 @@ from pipelines.cli import codes
 from pipelines.cli import options as o
 from pipelines.cli.console import Talk
 from pipelines.errors import NothingReadable
+from pipelines.uris import nothing_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +45,7 @@ def events(
     )
     found = find_files(paths, options)
     if found.missing:
-        raise NothingReadable(f"{found.missing[0]}: no such file or folder")
+        raise NothingReadable(nothing_at(found.missing[0]))
     if not found.files:
         reason = f"; {found.skipped[0].name}: {found.skipped[0].reason}" if found.skipped else ""
         raise NothingReadable(f"no log could be read{reason}")

@@ -117,7 +117,6 @@ def run(
     from conf.settings import load_settings
     from pipelines.cli.after_run import Followers
     from pipelines.cli.rules import Given, analyze_options
-    from pipelines.cli.source import check_paths
     from pipelines.jobs.run import RunOptions
 
     if every and (once or rebuild):
@@ -127,7 +126,6 @@ def run(
     place = warehouse or loaded.warehouse.uri
     if not place:
         raise UsageError("--warehouse is missing: name the folder or URI below which the tables are to be")
-    check_paths(inputs, by_spark=True)
     given = analyze_options(loaded, Given(log_tz, cluster, kafka_version, assume, redact, redact_key))
     talk = Talk(quiet=quiet, verbose=verbose)
     spark = dict(map(pair, conf or ()))
@@ -181,9 +179,11 @@ class _Show:
 
 def _once(options: RunOptions, followers: Followers, show: _Show) -> int:
     from pipelines.cli.after_run import code_of
+    from pipelines.cli.source import check_paths
     from pipelines.jobs.run import run as run_job
 
     try:
+        check_paths(options.inputs, by_spark=True)  # a folder that is not mounted now may be, for the next run
         outcome = run_job(options)
     except BaseException as error:
         followers.failed(error, code_of(error))

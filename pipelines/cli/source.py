@@ -14,7 +14,7 @@ from dashboards.units import Clock
 from pipelines.cli import codes
 from pipelines.cli.asked import Asked
 from pipelines.errors import NothingReadable, UsageError
-from pipelines.uris import is_uri
+from pipelines.uris import is_uri, nothing_at
 
 if TYPE_CHECKING:
     from parsers.redaction import Redaction
@@ -118,7 +118,7 @@ def _analysis(asked: Asked, settings: Settings) -> tuple[Any, list[int]]:
     with talk.progress("reading") as progress:
         analysis = analyze(paths, options, progress)
     if analysis.missing:
-        raise NothingReadable(f"{analysis.missing[0]}: no such file or folder")
+        raise NothingReadable(nothing_at(analysis.missing[0]))
     for text in analysis.warnings:
         talk.warn(text)
     shown = options.read.redaction

@@ -29,7 +29,7 @@ from pipelines.jobs.entries import VERSIONED, Published, Run
 from pipelines.jobs.files import FileRow, bytes_of
 from pipelines.jobs.looks import note_looks, seen_before
 from pipelines.packages import check_packages
-from pipelines.uris import catalog_parts, is_uri
+from pipelines.uris import catalog_parts, is_uri, nothing_at
 from pipelines.versions import catalogue_version, model_version, product_version
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def run(options: RunOptions) -> RunOutcome:
     seen = seen_before(options.warehouse, read.redaction)
     found = find_files(list(options.inputs), read, {} if options.rebuild else seen.known)
     if found.missing:
-        raise NothingReadable(f"{found.missing[0]}: no such file or folder")
+        raise NothingReadable(nothing_at(found.missing[0]))
     if not found.files:
         raise NothingReadable(_nothing(options.inputs, found))
     _writable(options.warehouse)

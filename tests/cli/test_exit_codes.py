@@ -70,7 +70,8 @@ def test_a_missing_path_beside_a_good_one_stops_before_any_work(cli: Cli) -> Non
 
 @pytest.mark.parametrize("command", ["analyze", "events"])
 def test_nothing_readable(cli: Cli, tmp_path: Path, command: str) -> None:
-    assert cli(command, tmp_path).code == codes.NOTHING_READABLE
+    empty = cli(command, tmp_path)
+    assert (empty.code, empty.err) == (codes.NOTHING_READABLE, f"error: {tmp_path}: the folder is empty\n")
     (tmp_path / "notes.txt").write_text("nothing of a log\n")
     done = cli(command, tmp_path / "notes.txt")
     assert done.code == codes.NOTHING_READABLE

@@ -18,6 +18,7 @@ from conf.settings import load_settings
 from pipelines.cli import codes
 from pipelines.cli.after_run import Followers
 from pipelines.cli.console import ReaderGone, Talk
+from pipelines.cli.main import main
 from pipelines.cli.run_job import _again_and_again, _Show
 from pipelines.errors import CannotWrite, GateFailed, NothingReadable, UsageError, WarehouseBusy
 from pipelines.jobs.alerts import AlertOptions
@@ -110,7 +111,7 @@ def scheduled(followers: Followers, patch: pytest.MonkeyPatch, *errors: Exceptio
 
     patch.setattr("pipelines.jobs.run.run", run)
     show = _Show(as_json=False, quiet=True, talk=followers.talk, place=followers.place)
-    code = _again_and_again(0.001, RunOptions(["logs"], followers.place), followers, show)
+    code = _again_and_again(0.001, RunOptions([followers.place], followers.place), followers, show)
     assert not left
     return code
 
@@ -127,6 +128,31 @@ def test_a_schedule_goes_on_after_any_error_and_tells_of_it(
     assert "warning: full\n" in said
     assert scheduled(replace(followers, log_json=True), monkeypatch, LookupError("executor 3 was lost")) == codes.GOOD
     assert '"event": "unexpected error"' in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_mounted_is_a_failed_run_like_any_other(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The metrics say so, and a schedule goes on until it is there."""
+    metrics = place / "groupscope.prom"
+    asked = ["run", "--input", str(place / "mnt"), "--warehouse", str(place / "warehouse"), "--metrics", str(metrics), "--log-json"]
+    assert main(asked) == codes.NOTHING_READABLE
+    assert f"groupscope_run_exit_code {codes.NOTHING_READABLE}\n" in metrics.read_text(encoding="utf-8")
+    assert "mnt: no such file or folder" in capsys.readouterr().err
+    (place / "mnt").mkdir()
+    assert main(asked) == codes.NOTHING_READABLE
+    assert "mnt: the folder is empty" in capsys.readouterr().err
+    (place / "mnt").rmdir()
+    followed: list[int] = []
+
+    def failed(_: Any, error: BaseException, exit_code: int) -> None:
+        followed.append(exit_code)
+        if len(followed) == 3:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Followers, "failed", failed)
+    assert main([*asked, "--every", "1s"]) == codes.NOTHING_READABLE
+    assert followed == [codes.NOTHING_READABLE] * 3
 
 
 @pytest.mark.parametrize("error", [UsageError("--rebuild is needed"), ReaderGone()])
