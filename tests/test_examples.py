@@ -149,6 +149,17 @@ def test_the_dag_of_airflow_is_made_of_what_airflow_has(monkeypatch: pytest.Monk
         check_command(words)
 
 
+def test_the_driver_has_a_python_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archives are unpacked for executors only, and `spark.pyspark.python` would go before the environment's PYSPARK_DRIVER_PYTHON."""
+    conf = airflow_tasks(monkeypatch)[0]["conf"]
+    manual = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+
+    assert Path(conf["spark.pyspark.driver.python"]).is_absolute()
+    assert conf["spark.pyspark.python"] == "./environment/bin/python"
+    assert "spark.pyspark.driver.python=./environment/bin/python" in manual
+    assert "PYSPARK_DRIVER_PYTHON=" not in manual
+
+
 def s3a_jars() -> set[str]:
     """Artifacts without which Spark has no Delta and no s3a: of the versions that fit the installed Spark."""
     [hadoop] = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")

@@ -27,6 +27,8 @@ with DAG(
         packages=f"io.delta:delta-spark_4.2_2.13:4.4.0,{S3A}",
         conf={
             "spark.pyspark.python": "./environment/bin/python",
+            # The hook submits in client mode: the driver runs here, where nothing unpacks the archive but you, once.
+            "spark.pyspark.driver.python": "/opt/groupscope/environment/bin/python",
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         },

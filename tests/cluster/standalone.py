@@ -139,6 +139,7 @@ def submit(made: Cluster, environment: Path, place: Path, *options: str) -> subp
         archive.extractall(place / "environment", filter="fully_trusted")  # noqa: S202 - packed a moment ago
     conf = {
         "spark.pyspark.python": PYTHON,
+        "spark.pyspark.driver.python": PYTHON,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "768m",
@@ -153,9 +154,8 @@ def submit(made: Cluster, environment: Path, place: Path, *options: str) -> subp
     }
     command = [str(SPARK / "bin" / "spark-submit"), "--master", made.master, "--archives", f"{environment}#environment"]
     command += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
-    environ = _environment() | {"PYSPARK_DRIVER_PYTHON": PYTHON}
     return subprocess.Popen(
-        [*command, "job.py", *options], cwd=place, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*command, "job.py", *options], cwd=place, env=_environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 
