@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from conf.settings import load_settings
-from pipelines.cli import codes
+from pipelines.cli import codes, job
 from pipelines.cli.after_run import Followers
 from pipelines.cli.console import ReaderGone, Talk
 from pipelines.cli.main import main
@@ -94,6 +94,31 @@ def test_a_run_that_gives_way_leaves_the_metrics_of_the_other_one(followers: Fol
     followers.failed(WarehouseBusy("another run holds the warehouse"), codes.WAREHOUSE_BUSY)
 
     assert samples(followers) == before
+
+
+# -- the entry for platforms ------------------------------------------------------------------------------------
+
+
+def test_platforms_take_what_was_published_for_a_success(
+    place: Path, followers: Followers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One rejected record makes all later runs end with 4; the metrics say so."""
+    monkeypatch.setattr("pipelines.jobs.run.run", lambda _: replace(OUTCOME, exit_code=codes.SOME_REJECTED))
+    asked = ["--input", str(place), "--warehouse", str(place), "--metrics", str(followers.metrics), "--log-json"]
+    job.main(asked)
+    assert '"exit_code": 4' in capsys.readouterr().err
+    assert f"groupscope_run_exit_code {codes.SOME_REJECTED}" in samples(followers)
+    assert main(["run", *asked]) == codes.SOME_REJECTED
+    job.main(["run", *asked])
+
+
+def test_platforms_are_told_of_a_failure(place: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        job.main(["--input", str(place / "nothing"), "--warehouse", str(place)])
+    assert ended.value.code == codes.NOTHING_READABLE
+    with pytest.raises(SystemExit) as ended:
+        job.main(["maintain", "--keep-runs-days", "none"])
+    assert ended.value.code == codes.USAGE
 
 
 # -- again and again --------------------------------------------------------------------------------------------
