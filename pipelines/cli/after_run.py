@@ -85,18 +85,16 @@ class Followers:
                 self.talk.warn(str(trouble))
 
     def goes_on_after(self, error: Exception) -> None:
-        """Tell of an error that does not end a schedule: in full where it has no name."""
+        """Tell of an error that does not end a schedule, also where words beside the answer are not wanted: in full where it has no
+        name."""
         if isinstance(error, JobError):
-            self.talk.warn(str(error))
+            self.talk.fail(str(error))
             return
         # What a traceback says of values may be names that are to be hidden.
         lines = traceback.format_exception(error) if self.redaction is None else traceback.format_tb(error.__traceback__)
         told = " ".join(f"{type(error).__name__}: {self._shown(error)}".split())
         self._log("unexpected error", exit_code=codes.OUR_BUG, error=told, traceback="".join(lines))
-        self.talk.warn(f"{told}; the next run tries again")
-        if not self.log_json:
-            for line in "".join(lines).splitlines():
-                self.talk.note(line)
+        self.talk.fail("\n".join([f"{told}; the next run tries again", *([] if self.log_json else lines)]))
 
     def _raise_gravest(self, troubles: list[Exception]) -> NoReturn:
         """End with the error that settles the exit code, and warn of the others."""

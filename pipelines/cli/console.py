@@ -110,6 +110,12 @@ class Talk:
         if not self.quiet:
             print(visible(text), file=sys.stderr)
 
+    def fail(self, text: str) -> None:
+        """Tell of an error, which is never left out. Text of several lines is shown in as many."""
+        from dashboards.text import visible
+
+        print("error: " + "\n".join(map(visible, text.splitlines())), file=sys.stderr, flush=True)
+
     @contextlib.contextmanager
     def progress(self, what: str) -> Iterator[Callable[[str, int, int], None] | None]:
         """A bar for long work: yields what is to be told (name, bytes done, bytes in all), None where no bar may be."""

@@ -150,9 +150,20 @@ def test_a_schedule_goes_on_after_any_error_and_tells_of_it(
     said = capsys.readouterr().err
     assert "LookupError: executor 3 was lost; the next run tries again" in said
     assert said.count("Traceback (most recent call last)") == 2
-    assert "warning: full\n" in said
+    assert "error: full\n" in said
     assert scheduled(replace(followers, log_json=True), monkeypatch, LookupError("executor 3 was lost")) == codes.GOOD
     assert '"event": "unexpected error"' in capsys.readouterr().err
+
+
+def test_a_schedule_tells_of_failures_also_where_it_is_to_be_quiet(
+    followers: Followers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quiet = replace(followers, talk=Talk(quiet=True))
+    scheduled(quiet, monkeypatch, GateFailed("quality gate failed:\n  rows \x1b are missing"), LookupError("lost"))
+    said = capsys.readouterr().err.splitlines()
+
+    assert said[:2] == ["error: quality gate failed:", "  rows \\x1b are missing"]
+    assert said[2:4] == ["error: LookupError: lost; the next run tries again", "Traceback (most recent call last):"]
 
 
 def test_a_folder_that_is_not_mounted_is_a_failed_run_like_any_other(
