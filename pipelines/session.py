@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import Enum
@@ -244,7 +246,7 @@ def get_session(conf: Mapping[str, str] | None = None, work: Work = Work.USUAL) 
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _jvm_talks_to_stderr():
+    with _jvm_talks_to_stderr(), _interrupts_stay():
         return builder.getOrCreate()
 
 
@@ -309,6 +311,18 @@ def _answers(gateway: Any) -> bool:
         return bool(gateway.jvm.java.lang.System.getProperty("java.version"))
     except Exception:
         return False
+
+
+@contextmanager
+def _interrupts_stay() -> Iterator[None]:
+    """Keep what somebody has set for SIGINT: a context that is made in the main thread sets its own, which ends the run. Python's own
+    gives way, since Spark's cancels the jobs, too."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before not in (None, signal.default_int_handler) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import SparkSession
 
 from pipelines import session
+from pipelines.jobs.watch import until_told
 from tests.conftest import ROOT
 
 
@@ -176,3 +180,39 @@ def test_local_workers_run_this_interpreter_and_see_our_packages(spark: SparkSes
 
     rows = spark.range(1, numPartitions=1).mapInPandas(where, "text string").collect()  # type: ignore[arg-type]
     assert [row.text for row in rows] == [sys.executable, str(Path(session.__file__).with_name("__init__.py"))]
+
+
+class MadeUp:
+    """Stands for Spark: a session that sets a handler of SIGINT of its own as it is made, as SparkContext does."""
+
+    def config(self, *_: str) -> MadeUp:
+        return self
+
+    def getOrCreate(self) -> MadeUp:
+        def cancels_all_jobs(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGINT, cancels_all_jobs)
+        return self
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_session_leaves_a_schedule_its_signals(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setattr("pyspark.sql.SparkSession", SimpleNamespace(getActiveSession=lambda: None, builder=MadeUp()))
+    before, over = signal.getsignal(signal.SIGINT), threading.Event()
+    with until_told(over):
+        session.get_session({"spark.master": "spark://elsewhere:7077"})
+        signal.raise_signal(number)  # the run that is under way goes on
+        assert over.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_without_a_schedule_the_handler_is_that_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.sql.SparkSession", SimpleNamespace(getActiveSession=lambda: None, builder=MadeUp()))
+    monkeypatch.setattr(signal, "default_int_handler", signal.getsignal(signal.SIGINT))
+    before = signal.getsignal(signal.SIGINT)
+    session.get_session({"spark.master": "spark://elsewhere:7077"})
+    assert signal.getsignal(signal.SIGINT) is not before
+    signal.signal(signal.SIGINT, before)
