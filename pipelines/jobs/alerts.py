@@ -44,7 +44,7 @@ CANNOT_TELL = (OSError, HTTPException, ValueError)
 
 @dataclass(frozen=True, slots=True)
 class AlertOptions:
-    """Whom to tell, from which severity on, and how long ago an incident may have ended to be news."""
+    """Whom to tell, from which severity on, and how long ago an incident may have ended to be news; one that goes on is news."""
 
     url: str
     severity: str = "critical"

@@ -18,10 +18,12 @@ from conf.settings import load_settings
 from pipelines.cli import codes, job
 from pipelines.cli.after_run import Followers
 from pipelines.cli.console import ReaderGone, Talk
+from pipelines.cli.files import write_text
 from pipelines.cli.main import main
 from pipelines.cli.run_job import _again_and_again, _Show
 from pipelines.errors import CannotWrite, GateFailed, NothingReadable, UsageError, WarehouseBusy
 from pipelines.jobs.alerts import AlertOptions
+from pipelines.jobs.metrics import RunFacts, kept_samples, metrics_text
 from pipelines.jobs.run import RunOptions, RunOutcome
 from pipelines.schemas import TABLES
 from tests.conftest import ROOT
@@ -86,6 +88,15 @@ def test_a_failed_run_keeps_what_the_tables_say(followers: Followers) -> None:
     followers.succeeded(OUTCOME)
     followers.succeeded(OUTCOME)
     assert INCIDENTS in samples(followers)
+
+
+def test_names_that_hold_ends_of_lines_are_kept_whole(tmp_path: Path) -> None:
+    incidents: list[Any] = [({"cluster": name}, 1.0) for name in ("a\u2028b", "a\x85b", "a\rb", "a\r\nb", "a\x0bb", "plain")]
+    path = tmp_path / "groupscope.prom"
+    text = metrics_text(RunFacts(codes.GOOD, 1.0), {"groupscope_incidents": incidents}, None)
+    write_text(path, text + "groupscope_incidents{cut off")
+
+    assert kept_samples(path) == text[text.index("# HELP groupscope_incidents ") :]
 
 
 def test_a_run_that_gives_way_leaves_the_metrics_of_the_other_one(followers: Followers) -> None:
