@@ -22,6 +22,7 @@ import pytest
 import typer
 import yaml
 
+from pipelines.cli import job
 from pipelines.cli.commands import app
 from pipelines.session import delta_artifacts, delta_settings
 from tests.cluster.object_store import SDK
@@ -39,13 +40,18 @@ def check_command(words: list[str]) -> None:
     assert command.make_context(name, list(arguments)).params
 
 
+def job_command(arguments: list[str]) -> list[str]:
+    """What the entry for platforms makes of its arguments."""
+    return arguments if arguments[0] in job.COMMANDS else ["run", *arguments]
+
+
 def commands_in(text: str) -> Iterator[list[str]]:
     """Command lines of groupscope in a text, without the program."""
     for found in re.finditer(r"(?:^|[ /])groupscope ((?:run|maintain) [^\n]*)", text, re.MULTILINE):
         yield shlex.split(found[1])
 
 
-@pytest.mark.parametrize("name", ["crontab", "groupscope.service"])
+@pytest.mark.parametrize("name", ["crontab", "groupscope.service", "groupscope-maintain.service"])
 def test_commands_are_ours(name: str) -> None:
     found = list(commands_in((EXAMPLES / name).read_text(encoding="utf-8")))
 
@@ -63,6 +69,28 @@ def test_commands_of_the_manual_are_ours() -> None:
         check_command([word for word in words if not word.startswith("#")])
 
 
+def test_upkeep_starts_in_a_minute_in_which_no_run_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And waits for a run that is at work, or tries again."""
+    read = {name: (EXAMPLES / name).read_text(encoding="utf-8") for name in ("crontab", *UNITS)}
+    kubernetes = yaml.safe_load((EXAMPLES / "spark_application_upkeep.yaml").read_text(encoding="utf-8"))["spec"]
+    databricks = json.loads((EXAMPLES / "databricks_upkeep.json").read_text(encoding="utf-8"))
+    [upkeep] = [line for line in read["crontab"].splitlines() if " maintain " in line]
+    airflow_tasks(monkeypatch)
+    [dag] = [made for made in Recorded.made if made.get("dag_id") == "groupscope_upkeep"]
+
+    assert upkeep.startswith("17 3 * * * flock /tmp/groupscope.lock /opt/")
+    assert "OnCalendar=*-*-* 03:17\n" in read["groupscope-maintain.timer"]
+    assert re.search(r"^After=.*\bgroupscope\.service$", read["groupscope-maintain.service"], re.MULTILINE)
+    assert (kubernetes["schedule"], dag["schedule"]) == ("17 3 * * *", "17 3 * * *")
+    assert databricks["schedule"]["quartz_cron_expression"] == "0 17 3 * * ?"
+    retries = [
+        kubernetes["template"]["restartPolicy"]["onFailureRetries"],
+        databricks["tasks"][0]["max_retries"],
+        dag["default_args"]["retries"],
+    ]
+    assert min(retries) >= 10
+
+
 def test_cron_has_five_fields_and_a_command() -> None:
     lines = [line for line in (EXAMPLES / "crontab").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
 
@@ -70,8 +98,13 @@ def test_cron_has_five_fields_and_a_command() -> None:
         assert re.fullmatch(r"((\*|\d+)(/\d+)? ){5}\S.*", line), line
 
 
+UNITS = [f"{name}.{kind}" for name in ("groupscope", "groupscope-maintain") for kind in ("service", "timer")]
+
+
 @pytest.mark.parametrize(
-    ("name", "sections"), [("groupscope.service", {"Unit", "Service"}), ("groupscope.timer", {"Unit", "Timer", "Install"})]
+    ("name", "sections"),
+    [(name, {"Unit", "Service"}) for name in UNITS if name.endswith(".service")]
+    + [(name, {"Unit", "Timer", "Install"}) for name in UNITS if name.endswith(".timer")],
 )
 def test_units_of_systemd(name: str, sections: set[str]) -> None:
     unit = configparser.ConfigParser(interpolation=None, strict=True)
@@ -83,30 +116,32 @@ def test_units_of_systemd(name: str, sections: set[str]) -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd on this machine to ask")
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
-    for name in ("groupscope.service", "groupscope.timer"):
+    for name in UNITS:
         text = (EXAMPLES / name).read_text(encoding="utf-8")
         (tmp_path / name).write_text(text.replace("/opt/groupscope/bin/groupscope", "/bin/true"), encoding="utf-8")
-    asked = ["systemd-analyze", "verify", *(str(tmp_path / name) for name in ("groupscope.service", "groupscope.timer"))]
+    asked = ["systemd-analyze", "verify", *(str(tmp_path / name) for name in UNITS)]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_application_of_kubernetes() -> None:
-    found = yaml.safe_load((EXAMPLES / "spark_application.yaml").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["spark_application.yaml", "spark_application_upkeep.yaml"])
+def test_the_applications_of_kubernetes(name: str) -> None:
+    found = yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
     template = found["spec"]["template"]
 
     assert (found["kind"], template["type"], template["sparkVersion"]) == ("ScheduledSparkApplication", "Python", "4.2.0")
-    check_command(["run", *template["arguments"]])
+    check_command(job_command(template["arguments"]))
 
 
-def test_the_job_of_databricks_names_an_entry_point_of_the_wheel() -> None:
-    found = json.loads((EXAMPLES / "databricks_job.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["databricks_job.json", "databricks_upkeep.json"])
+def test_the_jobs_of_databricks_name_an_entry_point_of_the_wheel(name: str) -> None:
+    found = json.loads((EXAMPLES / name).read_text(encoding="utf-8"))
     [task] = found["tasks"]
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
 
     assert task["python_wheel_task"]["entry_point"] in scripts
     assert task["libraries"][0]["whl"].endswith(WHEEL)
-    check_command(["run", *task["python_wheel_task"]["parameters"]])
+    check_command(job_command(task["python_wheel_task"]["parameters"]))
 
 
 class Recorded:

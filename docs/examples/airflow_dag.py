@@ -35,5 +35,12 @@ with DAG(
         application_args=["--input", "/logs", "--warehouse", WAREHOUSE, "--log-json"],
     )
 
-with DAG(dag_id="groupscope_upkeep", schedule="17 3 * * *", start_date=datetime(2026, 1, 1), catchup=False):
+with DAG(
+    dag_id="groupscope_upkeep",
+    schedule="17 3 * * *",
+    start_date=datetime(2026, 1, 1),
+    catchup=False,
+    # Where a run is at work, upkeep ends with 6.
+    default_args={"retries": 12, "retry_delay": timedelta(minutes=5)},
+):
     BashOperator(task_id="maintain", bash_command=f"groupscope maintain --warehouse {WAREHOUSE} --conf spark.jars.packages={S3A}")
