@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,13 +86,15 @@ class Followers:
         """Tell of an error that does not end a schedule, also where words beside the answer are not wanted: in full where it has no
         name."""
         if isinstance(error, JobError):
-            self.talk.fail(str(error))
+            if not self.log_json:  # else `failed` has told it
+                self.talk.fail(str(error))
             return
         # What a traceback says of values may be names that are to be hidden.
         lines = traceback.format_exception(error) if self.redaction is None else traceback.format_tb(error.__traceback__)
         told = " ".join(f"{type(error).__name__}: {self._shown(error)}".split())
         self._log("unexpected error", exit_code=codes.OUR_BUG, error=told, traceback="".join(lines))
-        self.talk.fail("\n".join([f"{told}; the next run tries again", *([] if self.log_json else lines)]))
+        if not self.log_json:
+            self.talk.fail("\n".join([f"{told}; the next run tries again", *lines]))
 
     def _raise_gravest(self, troubles: list[Exception]) -> NoReturn:
         """End with the error that settles the exit code, and warn of the others."""
@@ -112,13 +112,13 @@ class Followers:
 
     def _tell(self, outcome: RunOutcome) -> dict[str, int]:
         if self.alerts is None or self.send is None:
-            return {"alerts": 0}
+            return {"alerts": 0, "alerts_failed": 0}
         from pipelines.jobs.alerts import tell
 
         told = tell(self.place, outcome.table_versions, outcome.run_id, self.alerts, self.send)
-        if told:
-            self._log("alerts sent", incidents=told)
-        return {"alerts": told}
+        if told.sent:
+            self._log("alerts sent", incidents=told.sent)
+        return {"alerts": told.sent, "alerts_failed": told.failed}
 
     def _publish_pages(self, _: RunOutcome) -> dict[str, int]:
         if self.report is not None:
@@ -145,5 +145,6 @@ class Followers:
     def _log(self, event: str, **values: object) -> None:
         """One JSON object a line, on standard error, where that was asked for."""
         if self.log_json:
-            line = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **values}
-            print(json.dumps(line, ensure_ascii=True, default=str), file=sys.stderr, flush=True)
+            from pipelines.cli.json_log import write
+
+            write(event, **values)

@@ -90,9 +90,11 @@ def _console(file: IO[str]) -> Console:
 
 
 class Talk:
-    """Words beside the answer: warnings, progress. `verbose` is asked where an error is shown."""
+    """Words beside the answer: warnings, progress. `verbose` and `as_json` are asked where an error is shown."""
 
     verbose = False
+    as_json = False
+    """Words are events of a log, as `json_log` writes them."""
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
@@ -101,7 +103,13 @@ class Talk:
     def warn(self, text: str) -> None:
         from dashboards.text import visible
 
-        if not self.quiet:
+        if self.quiet:
+            return
+        if Talk.as_json:
+            from pipelines.cli.json_log import write
+
+            write("warning", text=text)
+        else:
             print(f"warning: {visible(text)}", file=sys.stderr)
 
     def note(self, text: str) -> None:
@@ -119,7 +127,7 @@ class Talk:
     @contextlib.contextmanager
     def progress(self, what: str) -> Iterator[Callable[[str, int, int], None] | None]:
         """A bar for long work: yields what is to be told (name, bytes done, bytes in all), None where no bar may be."""
-        if self.quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        if self.quiet or Talk.as_json or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             yield None
             return
         from rich.console import Console

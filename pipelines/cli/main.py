@@ -23,6 +23,16 @@ _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if "--log-json" not in given:
+        return _command(given)
+    from pipelines.cli.json_log import json_lines
+
+    with json_lines():
+        return _command(given)
+
+
+def _command(arguments: Sequence[str]) -> int:
     try:
         check_packages()
     except UsageError as error:
@@ -32,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Talk.verbose = False
     try:
-        result = app(args=None if arguments is None else list(arguments), prog_name="groupscope", standalone_mode=False)
+        result = app(args=arguments, prog_name="groupscope", standalone_mode=False)
         Output().flush()
     except ReaderGone:
         return codes.GOOD
@@ -69,24 +79,28 @@ def _failed(error: Exception) -> int:
     code = getattr(error, "exit_code", None)
     if isinstance(code, int) and code != codes.OUR_BUG:
         return _say(str(error), code)
-    if Talk.verbose:
-        traceback.print_exception(error)
     told = " ".join(str(error).split())
     hint = (
         "this is a bug of groupscope"
         + ("" if Talk.verbose else "; run again with -v for the traceback")
         + ", and report it with that and the version"
     )
-    return _say(f"{type(error).__name__}: {told}\n{hint}", codes.OUR_BUG)
+    return _say(f"{type(error).__name__}: {told}\n{hint}", codes.OUR_BUG, traceback.format_exception(error) if Talk.verbose else ())
 
 
-def _say(text: str, code: int) -> int:
+def _say(text: str, code: int, trace: Sequence[str] = ()) -> int:
     """One line to standard error, with nothing in it that a terminal would obey."""
+    if Talk.as_json:
+        from pipelines.cli.json_log import write
+
+        told = {"traceback": "".join(trace)} if trace else {}
+        write("interrupted" if code == codes.INTERRUPTED else "error", exit_code=code, error=text, **told)
+        return code
     from dashboards.text import visible
 
     lines = [visible(line) for line in text.strip().splitlines()] or ["failed"]
     prefix = "" if code == codes.INTERRUPTED else "error: "
-    print(f"{prefix}{lines[0]}", *lines[1:], sep="\n", file=sys.stderr)
+    print("".join(trace) + f"{prefix}{lines[0]}", *lines[1:], sep="\n", file=sys.stderr)
     return code
 
 

@@ -54,6 +54,14 @@ class AlertOptions:
         return SEVERITIES[SEVERITIES.index(self.severity) :]
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How many incidents somebody was told of, and how many could not be told now."""
+
+    sent: int
+    failed: int
+
+
 def sender(url: str) -> Send:
     """How to tell a place of an incident. Raises UsageError where nothing here knows the place."""
     if url.startswith(("http://", "https://")):
@@ -82,8 +90,8 @@ def _post(url: str, incident: Mapping[str, Any]) -> None:
         pass
 
 
-def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOptions, send: Send, now: datetime | None = None) -> int:
-    """Tell of the published incidents that nobody was told of; say how many. What can't be told now is logged."""
+def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOptions, send: Send, now: datetime | None = None) -> Told:
+    """Tell of the published incidents that nobody was told of; say of how many. What can't be told now is logged."""
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
     alerts = _Alerts(open_table(f"{uri}/{TABLES['alerts'].path}"), now, run_id)
@@ -91,15 +99,19 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
     rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
     new = [row for row in rows if row["incident_id"] not in alerts.told and _is_news(row, now - options.news_for)]
     left = sorted(new, key=lambda row: (row["started_at"] or datetime.min.replace(tzinfo=UTC), row["incident_id"]))
-    sent = 0
+    sent = failed = 0
     while left:
         row = left.pop(0)
         if alerts.grew():
             random.shuffle(left)
-        if row["incident_id"] not in alerts.told and _is_told(row, send):
+        if row["incident_id"] in alerts.told:
+            continue
+        if _is_told(row, send):
             alerts.write_down(row)
             sent += 1
-    return sent
+        else:
+            failed += 1
+    return Told(sent, failed)
 
 
 class _Alerts:

@@ -24,7 +24,7 @@ from pipelines import packages
 from pipelines.cli.reports import INCIDENTS_MAX, index_page
 from pipelines.cli.run_job import span_seconds
 from pipelines.errors import UsageError
-from pipelines.jobs.alerts import AlertOptions, sender, tell
+from pipelines.jobs.alerts import AlertOptions, Told, sender, tell
 from pipelines.jobs.metrics import RunFacts, last_success, metrics_text, table_samples
 from pipelines.jobs.watch import repeat, until_told
 from pipelines.schemas import TABLES
@@ -129,10 +129,10 @@ def test_each_incident_is_told_once(place: Path) -> None:
     told: list[Any] = []
     options = AlertOptions("")
 
-    assert tell(str(place), VERSIONS, "run-1", options, told.append, NOW) == 2
-    assert tell(str(place), VERSIONS, "run-2", options, told.append, NOW) == 0
+    assert tell(str(place), VERSIONS, "run-1", options, told.append, NOW).sent == 2
+    assert tell(str(place), VERSIONS, "run-2", options, told.append, NOW).sent == 0
     assert sorted(each["incident_id"] for each in told) == ["now", "open"]
-    assert tell(str(place), VERSIONS, "run-3", AlertOptions("", "warning"), told.append, NOW) == 1
+    assert tell(str(place), VERSIONS, "run-3", AlertOptions("", "warning"), told.append, NOW).sent == 1
 
 
 def test_what_could_not_be_told_is_told_by_the_next_run(place: Path) -> None:
@@ -141,8 +141,8 @@ def test_what_could_not_be_told_is_told_by_the_next_run(place: Path) -> None:
     def broken(_: Any) -> None:
         raise ConnectionRefusedError("nobody there")
 
-    assert tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken, NOW) == 0
-    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW) == 2
+    assert tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken, NOW) == Told(sent=0, failed=2)
+    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW).sent == 2
 
 
 def test_what_cannot_be_told_keeps_nothing_else_from_being_told_or_written_down(place: Path) -> None:
@@ -159,10 +159,10 @@ def test_what_cannot_be_told_keeps_nothing_else_from_being_told_or_written_down(
         told: list[Any] = []
         ways = [sender(f"http://127.0.0.1:{listening.getsockname()[1]}/"), sender("http://127.0.0.1:80/a b"), told.append, told.append]
         options = AlertOptions("", "warning")
-        assert tell(str(place), VERSIONS, "run-1", options, lambda incident: ways.pop(0)(incident), NOW) == 1
+        assert tell(str(place), VERSIONS, "run-1", options, lambda incident: ways.pop(0)(incident), NOW).sent == 1
         answering.join()
 
-    assert tell(str(place), VERSIONS, "run-2", options, told.append, NOW) == 2
+    assert tell(str(place), VERSIONS, "run-2", options, told.append, NOW).sent == 2
     assert len({each["incident_id"] for each in told}) == len(told) == 3
 
 
@@ -176,7 +176,7 @@ def test_one_whose_delivery_breaks_off_everything_leaves_what_was_told_written_d
 
     with pytest.raises(LookupError):
         tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken_at_the_second, NOW)
-    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW) == 1
+    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW).sent == 1
 
 
 def test_two_that_tell_at_the_same_time_tell_each_other(place: Path) -> None:
@@ -187,11 +187,11 @@ def test_two_that_tell_at_the_same_time_tell_each_other(place: Path) -> None:
     def told_beside(incident: Any) -> None:
         if not told:
             told.append(incident["incident_id"])
-            assert tell(str(place), VERSIONS, "run-2", options, lambda other: told.append(other["incident_id"]), NOW) == 3
+            assert tell(str(place), VERSIONS, "run-2", options, lambda other: told.append(other["incident_id"]), NOW).sent == 3
         else:
             told.append(incident["incident_id"])
 
-    assert tell(str(place), VERSIONS, "run-1", options, told_beside, NOW) == 1
+    assert tell(str(place), VERSIONS, "run-1", options, told_beside, NOW).sent == 1
     assert sorted(told) == sorted(["mild", "now", "open", told[0]])
 
 

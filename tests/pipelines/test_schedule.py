@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -105,6 +106,70 @@ def test_a_run_that_gives_way_leaves_the_metrics_of_the_other_one(followers: Fol
     followers.failed(WarehouseBusy("another run holds the warehouse"), codes.WAREHOUSE_BUSY)
 
     assert samples(followers) == before
+
+
+# -- the log ----------------------------------------------------------------------------------------------------
+
+TALKATIVE = """
+import logging, os, subprocess, sys, threading, warnings
+from pipelines.cli.main import run
+from pipelines.jobs.run import RunOutcome
+
+def work(options):
+    logging.getLogger("pipelines.jobs").warning("incident %s\\ncould not be told", "i1")
+    logging.getLogger("others").setLevel("INFO")
+    logging.getLogger("others").info("made a folder")
+    warnings.warn("old")
+    os.write(2, b"from below, \\xff\\n")
+    subprocess.run(["sh", "-c", "echo out of a child >&2"])
+    thread = threading.Thread(target=lambda: 1 / 0)
+    thread.start()
+    thread.join()
+    if "bad" in options.warehouse:
+        os.write(2, b"no end of line")
+        raise LookupError("boom")
+    return RunOutcome("r", warnings=["no file matches x"])
+
+import pipelines.jobs.run
+pipelines.jobs.run.run = work
+run()
+"""
+
+
+@pytest.mark.parametrize(("warehouse", "code"), [("good", codes.GOOD), ("bad", codes.OUR_BUG)])
+def test_everything_in_a_log_of_json_is_json(tmp_path: Path, warehouse: str, code: int) -> None:
+    command = [sys.executable, "-c", TALKATIVE, "run", "--input", str(tmp_path), "--warehouse", warehouse, "--log-json", "-v"]
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    said = [line["text"] for line in lines if line["event"] == "said"]
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert all(line["at"] for line in lines)
+    [logged] = [line for line in lines if line["event"] == "log"]
+    assert (logged["level"], logged["text"]) == ("warning", "incident i1\ncould not be told")
+    assert {"from below, \\xff", "out of a child", "ZeroDivisionError: division by zero"} <= set(said)
+    events = [line["event"] for line in lines if line["event"] not in ("said", "log")]
+    assert events == (["run finished", "warning"] if code == codes.GOOD else ["run failed", "error"])
+    if code:
+        assert said[-1] == "no end of line"
+        assert "Traceback" in next(line["traceback"] for line in lines if line["event"] == "error")
+
+
+def test_wrong_use_is_told_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--log-json", "--nonsense"]) == codes.USAGE
+    [line] = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["exit_code"] == codes.USAGE
+    assert main(["run", "--nonsense"]) == codes.USAGE
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_alerts_that_could_not_be_delivered_are_counted(place: Path, followers: Followers) -> None:
+    def broken(_: Any) -> None:
+        raise ConnectionRefusedError("nobody there")
+
+    both = replace(followers, alerts=AlertOptions("", news_for=timedelta(days=9999)), send=broken)
+    both.succeeded(OUTCOME)
+    assert {'groupscope_run_count{what="alerts"} 0', 'groupscope_run_count{what="alerts_failed"} 1'} <= samples(followers)
 
 
 # -- the entry for platforms ------------------------------------------------------------------------------------
