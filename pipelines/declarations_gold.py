@@ -55,7 +55,12 @@ GOLD = [
         Column("from_state", TEXT, "State before; null where the logs begin.", values=words.STATES),
         required("to_state", TEXT, "State after.", words.STATES),
         Column("changed_at", INSTANT, "When, on the coordinator's clock."),
-        required("trigger", TEXT, "Event that changed the state."),
+        required(
+            "trigger",
+            TEXT,
+            "Event that changed the state. `CoordinatorLost` where a rebalance broke off with its coordinator: the next one finds the "
+            "group as it was before.",
+        ),
         Column("generation", COUNT, "Generation after the change, or group epoch."),
         Column("member_count", COUNT, "Members after the change.", least=0),
         Column("leader", TEXT, "Member id of the leader."),

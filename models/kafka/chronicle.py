@@ -46,7 +46,7 @@ class Chronicle:
                 change.before.value if change.before else None,
                 change.after.value,
                 None if change.inferred else when(change.event),
-                change.event.name,
+                change.trigger,
                 change.generation,
                 change.member_count,
                 change.leader,

@@ -68,6 +68,16 @@ class StateChange:
     generation: int | None
     member_count: int | None
     leader: str | None
+    taken_back: bool = False
+    """What was not finished got lost with its coordinator: no step that a coordinator takes."""
+
+    @property
+    def trigger(self) -> str:
+        """What changed the state: the event, but not where it only shows that the coordinator was lost."""
+        return COORDINATOR_LOST if self.taken_back else self.event.name
+
+
+COORDINATOR_LOST = "CoordinatorLost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +177,8 @@ class ClassicReplay:
         if outcome == "coordinator_lost" and self.group.state is not draft.state_before:
             # What was not finished is not in the offsets topic: the next coordinator finds the group as it was.
             if draft.state_before is not None:
-                self.changes.append(StateChange(self.group.state, draft.state_before, True, event, draft.generation_before, None, None))
+                lost = StateChange(self.group.state, draft.state_before, True, event, draft.generation_before, None, None, taken_back=True)
+                self.changes.append(lost)
             self.group.state = draft.state_before
 
     def _open(self, event: Event, generation_before: int | None, state_before: State | None, *, started: bool) -> Draft:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from models.kafka.classic import COORDINATOR_LOST
 from models.kafka.group import VALID_PREVIOUS
 from pipelines.errors import CannotWrite, GateFailed, UsageError
 from pipelines.jobs.replay import NAMING
@@ -193,6 +194,7 @@ def test_steps_and_generations_that_cannot_be(spark: SparkSession) -> None:
             spark,
             "group_transitions",
             *({"transition_id": str(place), "from_state": one, "to_state": other} for place, (one, other) in enumerate(steps)),
+            {"transition_id": "lost", "from_state": "PreparingRebalance", "to_state": "Stable", "trigger": COORDINATOR_LOST},
         ),
     }
     found = failed(run_gate("gold", frames, dict.fromkeys(frames, 1)))
