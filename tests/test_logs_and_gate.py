@@ -58,3 +58,15 @@ def test_a_coordinator_may_go_in_the_middle_of_a_rebalance(tmp_path: Path, case:
     assert broken(found) == []
     steps = [f"{row.from_state} {row.to_state}" for row in found.timeline if row.trigger == COORDINATOR_LOST]
     assert steps == [taken_back]
+
+
+CONSUMER_PROTOCOL = "kafka/4.1.1/consumer-protocol/broker-1/server.log"
+
+
+@pytest.mark.parametrize("first", [77, 79, 83, 85, 87, 89, 91, 95])
+def test_a_log_may_begin_in_the_middle_of_a_consumer_group(samples: Path, tmp_path: Path, first: int) -> None:
+    lines = (samples / CONSUMER_PROTOCOL).read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "server.log").write_text("".join(lines[first - 1 :]), encoding="utf-8")
+    found = analyzed(tmp_path)
+    assert broken(found) == []
+    assert all(row.joined_at is None for row in found.rebalances if row.protocol == "consumer" and row.outcome == "empty")

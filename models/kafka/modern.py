@@ -252,9 +252,9 @@ class ModernReplay:
         fresh = self._fresh(event)
         acting = [change for change in fresh if change.cause is not Cause.METADATA_CHANGE] or fresh
         first = acting[0].event if acting else event
-        self._members_known = self._members_known or epoch == 1 or not self._count_before
+        self._members_known = self._members_known or epoch == 1
         draft = EpochDraft(epoch, self.epoch if self.epoch is not None else (epoch - 1 if epoch else None), first, acting)
-        draft.was_empty = not self._count_before and (epoch == 1 or self._members_known)
+        draft.was_empty = self._members_known and not self._count_before
         draft.members_before = self._count_before if self._members_known else None
         draft.members_after = len(self.members) if self._members_known else None
         draft.events = [change.event for change in fresh] + [event]
@@ -310,9 +310,19 @@ class ModernReplay:
             self.epoch = event.generation
         if self.drafts and self.drafts[-1].epoch == event.generation:
             draft = self.drafts[-1]
+            if draft.outcome == "empty":
+                self._take_for_unknown(draft)
             draft.targeted = event
             draft.assignor = text_field(event, "assignor") or draft.assignor
             draft.events.append(event)
+
+    def _take_for_unknown(self, draft: EpochDraft) -> None:
+        """Only a group with members gets a target: there are some that the logs didn't show, so it isn't known who is there."""
+        draft.outcome, draft.reached_at = "open", None
+        draft.members_before = draft.members_after = None
+        for each in self._leaving_together():
+            each.closes = False
+        self._members_known = False
 
     def _moved(self, event: Event) -> None:
         """A member reached an epoch; when all have, the epoch is complete."""
