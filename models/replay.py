@@ -395,7 +395,7 @@ class GroupStage:
         """Tell of the next epoch of the newer protocols."""
         self._set_clocks()
         draft = self.modern.drafts[self.modern.settled]
-        self.open.rebalances.append(self.writer.epoch(self.modern, self.knowledge))
+        self.writer.epoch(self.modern, self.knowledge, self.open)
         self._over = max(self._over, over(self.open.rebalances[-1]))
         if self._waiting is None:
             del self.acts[: bisect_left(self.acts, draft.began, key=lambda act: act.at)]

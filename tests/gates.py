@@ -6,13 +6,14 @@ Those that need other tables, or words that only Spark's SQL has, are left to `t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 
 from pipelines.local import Analysis
 from pipelines.quality.checks import Check, checks_of
 from pipelines.rows import to_batch
-from pipelines.schemas import CONTRACT, TABLES
+from pipelines.schemas import CONTRACT, TABLES, Table
 
 WITHOUT_ROWS = frozenset({"unknown", "rejected"})
 """Of these an analysis holds what files hold, and nothing that models say."""
@@ -22,24 +23,25 @@ ONLY_SPARK = ("aggregate(",)
 
 def broken(analysis: Analysis) -> list[str]:
     """Which rules the rows of an analysis break, each with one of the rows."""
-    return list(_broken(analysis))
+    with duckdb.connect() as connection:
+        connection.execute("CREATE MACRO size(listed) AS len(listed)")
+        return [
+            line
+            for name, table in CONTRACT.items()
+            if name not in WITHOUT_ROWS
+            for line in _broken(connection, TABLES[table], list(getattr(analysis, name)))
+        ]
 
 
-def _broken(analysis: Analysis) -> Iterator[str]:
-    for name, table in CONTRACT.items():
-        batch = to_batch(table, [] if name in WITHOUT_ROWS else list(getattr(analysis, name)))
-        if not batch.num_rows:
-            continue
-        with duckdb.connect() as connection:
-            connection.execute("CREATE MACRO size(listed) AS len(listed)")
-            connection.register("batch", batch)
-            for check in checks_of(TABLES[table]):
-                condition = condition_of(check)
-                if condition is None:
-                    continue
-                found = connection.execute(f"SELECT * FROM batch WHERE {condition}").fetchone()
-                if found is not None:
-                    yield f"{table}: {check.name}: {dict(zip(batch.schema.names, found, strict=True))}"
+def _broken(connection: duckdb.DuckDBPyConnection, table: Table, rows: list[Any]) -> Iterator[str]:
+    if not rows:
+        return
+    connection.register("batch", to_batch(table.name, rows))
+    for check in checks_of(table):
+        condition = condition_of(check)
+        found = connection.sql(f"SELECT * FROM batch WHERE {condition}").fetchone() if condition is not None else None
+        if found is not None:
+            yield f"{table.name}: {check.name}: {dict(zip(table.column_names, found, strict=False))}"
 
 
 def condition_of(check: Check) -> str | None:

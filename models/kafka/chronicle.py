@@ -18,6 +18,7 @@ from models.kafka.offsets_at_risk import expiration
 from models.kafka.skew import Skews
 from models.kafka.verdicts import SYSTEM, US_PER_SECOND, seconds
 from models.rows import CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
+from models.times import in_order
 
 
 @dataclass(slots=True)
@@ -57,6 +58,7 @@ class Chronicle:
     def moves(self, moves: Iterable[Move]) -> Iterator[CoordinatorMove]:
         """Changes of the coordinator."""
         for move in moves:
+            left_at, loaded_at = in_order(when(move.left), when(move.arrived))
             partition = move.arrived.partition if move.arrived.partition is not None else self.facts.partition_of(self.group)
             yield CoordinatorMove(
                 self.cluster,
@@ -66,9 +68,9 @@ class Chronicle:
                 partition,
                 move.from_node,
                 move.to_node,
-                when(move.left),
-                when(move.arrived),
-                seconds(when(move.left), when(move.arrived)),
+                left_at,
+                loaded_at,
+                seconds(left_at, loaded_at),
                 evidence([event for event in (move.left, move.arrived) if event is not None]),
             )
 

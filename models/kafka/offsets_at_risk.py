@@ -13,6 +13,7 @@ from models.kafka.classic import ClassicReplay, when
 from models.kafka.group import State
 from models.kafka.modern import ModernReplay
 from models.rows import OffsetExpiration
+from models.times import in_order
 
 US_PER_SECOND = 1_000_000
 
@@ -25,8 +26,8 @@ def expiration(
     empty_since = when(empty)
     expires = empty_since + int(retention * US_PER_SECOND) if empty_since is not None else None
     events = [event for event in (empty, lost_by) if event is not None]
-    at = when(lost_by) if lost_by is not None else expires
-    return OffsetExpiration(cluster, system, key, group, empty_since, at, retention, lost_by is not None, evidence(events))
+    _, gone_at = in_order(empty_since, when(lost_by) if lost_by is not None else expires)
+    return OffsetExpiration(cluster, system, key, group, empty_since, gone_at, retention, lost_by is not None, evidence(events))
 
 
 def empty_at_the_end(classic: ClassicReplay, modern: ModernReplay) -> Event | None:

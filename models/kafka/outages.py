@@ -29,6 +29,7 @@ from models.rows import (
     PartitionPlacement,
     UnderReplicatedSpan,
 )
+from models.times import in_order
 
 SYSTEM = "kafka"
 
@@ -335,13 +336,14 @@ def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, eac
 def broker_outage(cluster: str, absence: Absence) -> BrokerOutage:
     """An absence as a row."""
     key = absence.down_at if absence.down_at is not None else absence.up_at
+    down_at, up_at = in_order(absence.down_at, absence.up_at)
     return BrokerOutage(
         cluster=cluster,
         system=SYSTEM,
         broker_outage_id=make_id("broker_outage", cluster, absence.node, "down", key),
         node=absence.node,
-        down_at=absence.down_at,
-        up_at=absence.up_at,
+        down_at=down_at,
+        up_at=up_at,
         how=absence.how,
         evidence=evidence([*absence.events[:6], *absence.ends[:2]]),
     )

@@ -10,6 +10,7 @@ from models.kafka.partitions import MOMENT_US, PartitionHistory
 from models.kafka.partitions_brokers import Brokers
 from models.kafka.partitions_shortages import CAUGHT_UP, UNKNOWN, Shortage
 from models.rows import UnderReplicatedSpan
+from models.times import in_order
 
 SYSTEM = "kafka"
 
@@ -23,6 +24,7 @@ def under_replicated_spans(cluster: str, history: PartitionHistory, brokers: Bro
         if not shortage.events or _never_was(shortage, history, brokers):
             continue
         lost = [node for node in shortage.missing if _was_lost(brokers, node, shortage)]
+        started_at, ended_at = in_order(shortage.started_at, shortage.ended_at)
         first = shortage.started_at if shortage.started_at is not None else shortage.ended_at
         yield UnderReplicatedSpan(
             cluster=cluster,
@@ -30,8 +32,8 @@ def under_replicated_spans(cluster: str, history: PartitionHistory, brokers: Bro
             under_replicated_span_id=make_id("under_replicated", cluster, history.topic, history.partition, first),
             topic=history.topic,
             partition=history.partition,
-            started_at=shortage.started_at,
-            ended_at=shortage.ended_at,
+            started_at=started_at,
+            ended_at=ended_at,
             cause=_cause(shortage, lost),
             ended_by=shortage.ended_by,
             replicas=list(shortage.replicas),

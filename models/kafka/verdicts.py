@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from models.causes import Cause
 from models.cluster import ClusterFacts
+from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.acts import Act, Deed
@@ -25,11 +27,13 @@ from models.kafka.roots import root_cause
 from models.kafka.settling import settled_by
 from models.rows import (
     Conformance,
+    Divergence,
     MemberSession,
     Person,
     Rebalance,
     RebalanceMember,
 )
+from models.times import in_order
 
 US_PER_SECOND = 1_000_000
 
@@ -80,6 +84,7 @@ class HistoryWriter:
         row = self._row(case, judgement, offenders)
         history.rebalances.append(row)
         history.rebalance_members.extend(self._members(case, row, best.acts))
+        history.divergences.extend(self._set_back(row, case.draft.started, case.draft.joined, case.draft.ended))
         stopped = row.member_seconds_stopped or 0.0
         for person in offenders:
             if person.member_id:
@@ -106,7 +111,7 @@ class HistoryWriter:
 
     def _row(self, case: Case, judgement: Judgement, offenders: list[Person]) -> Rebalance:
         draft, best = case.draft, judgement.best
-        started, joined, ended = draft.started_at, draft.joined_at, draft.ended_at
+        started, joined, ended = in_order(draft.started_at, draft.joined_at, draft.ended_at)
         join_seconds = seconds(started, joined)
         duration = seconds(started, ended)
         delay = self._initial_delay(case, join_seconds)
@@ -235,12 +240,31 @@ class HistoryWriter:
             if row.outcome == "open" and row.protocol == "classic":
                 row.at_least_seconds = seconds(row.started_at, self.logs_end)
 
-    def epoch(self, modern: ModernReplay, known: GroupKnowledge) -> Rebalance:
-        """The epoch of the newer protocols that is waiting to be told of."""
+    def epoch(self, modern: ModernReplay, known: GroupKnowledge, history: GroupHistory) -> None:
+        """Add the row of the epoch of the newer protocols that is waiting to be told of."""
         modern.settle()
-        row = self._epoch_row(modern, modern.drafts[modern.settled], known)
+        draft = modern.drafts[modern.settled]
+        row = self._epoch_row(modern, draft, known)
+        history.rebalances.append(row)
+        history.divergences.extend(self._set_back(row, draft.started, draft.targeted))
         modern.told()
-        return row
+
+    def _set_back(self, row: Rebalance, *steps: Event | None) -> Iterator[Divergence]:
+        """Says where the coordinator's clock went back between the lines of a rebalance's steps; the row's times are put in order."""
+        for before, after in pairwise(event for event in steps if event is not None):
+            back = when(before) - when(after)
+            if back <= 0 or before.node != after.node:
+                continue
+            yield Divergence(
+                self.cluster,
+                SYSTEM,
+                make_id("set back", row.rebalance_id, after.name),
+                self.group,
+                when(after),
+                "a clock that never goes back",
+                f"it went back by {back / US_PER_SECOND:.3f} s within a rebalance, whose times were put in order",
+                evidence([before, after]),
+            )
 
     def sessions(self, members: Iterable[Member]) -> Iterable[MemberSession]:
         """What is known of these members from their first line to their last."""
@@ -269,9 +293,9 @@ class HistoryWriter:
 
     def _epoch_row(self, modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> Rebalance:
         verdict = judge_epoch(modern, draft, known, self.facts)
-        started = draft.began
+        started, targeted, reached = in_order(draft.began, when(draft.targeted), draft.reached_at)
         until = modern.following.began if modern.following else None
-        stopped = self.impact.of_epoch(started, until, witnessed=modern.reconciliations.witnessed.issuperset(draft.members))
+        stopped = self.impact.of_epoch(draft.began, until, witnessed=modern.reconciliations.witnessed.issuperset(draft.members))
         return Rebalance(
             cluster=self.cluster,
             system=SYSTEM,
@@ -284,13 +308,13 @@ class HistoryWriter:
             generation_before=draft.epoch_before,
             generation_after=draft.epoch,
             started_at=started,
-            joined_at=when(draft.targeted),
-            ended_at=draft.reached_at,
+            joined_at=targeted,
+            ended_at=reached,
             initial_delay_seconds=0.0,
-            join_seconds=seconds(started, when(draft.targeted)),
+            join_seconds=seconds(started, targeted),
             sync_seconds=None,
-            reconcile_seconds=seconds(when(draft.targeted), draft.reached_at),
-            duration_seconds=seconds(started, draft.reached_at),
+            reconcile_seconds=seconds(targeted, reached),
+            duration_seconds=seconds(started, reached),
             at_least_seconds=None,
             outcome=draft.outcome,
             cause=verdict.cause.value,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -75,6 +76,17 @@ def test_of_partitions_and_brokers(seed: int) -> None:
         assert span.ended_at is None or span.started_at is None or span.started_at <= span.ended_at
     assert {row.node for row in found.brokers} <= set(NODES)
     assert len(found.partition_placements) == len(found.layout.placements)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_of_brokers_whose_clocks_are_set_back(seed: int) -> None:
+    dice = random.Random(seed)  # noqa: S311 - repeatable
+    events = [replace(event, at_us=event.order_us - dice.choice([0, 0, 1_000, 3_600_000_000])) for event in lines(dice, 60)]
+    found = outages_of("c", replay_partitions(events, {}, learn(event for event in events if event.name in CLUSTER_EVENTS)))
+    spans = [(row.offline_at, row.online_at) for row in found.partition_outages]
+    spans += [(row.started_at, row.ended_at) for row in [*found.under_replicated_spans, *found.incidents]]
+    spans += [(row.down_at, row.up_at) for row in found.broker_outages]
+    assert all(began is None or ended is None or began <= ended for began, ended in spans)
 
 
 HELD = "[MessageQueue [topic=orders, brokerName=broker-a, queueId=0]]"

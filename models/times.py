@@ -1,0 +1,12 @@
+"""Times of rows, whatever the clocks did that they were read from."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+
+def in_order(*times: int | None) -> list[int | None]:
+    """Times of steps that follow each other, none before an earlier one: a clock may be set back between their lines, by NTP or at the
+    end of summer time, and lines of two brokers have two clocks. Steps of which no time is known stay without one."""
+    latest = accumulate((at for at in times if at is not None), max)
+    return [at if at is None else next(latest) for at in times]
