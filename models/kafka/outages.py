@@ -166,7 +166,7 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
     return PartitionOutage(
         cluster=cluster,
         system=SYSTEM,
-        outage_id=make_id("outage", cluster, history.topic, history.partition, epoch),
+        outage_id=make_id("outage", cluster, *history.key, epoch),
         topic=history.topic,
         partition=history.partition,
         offline_at=offline_at,
@@ -291,7 +291,7 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers) -> I
             yield LeaderMove(
                 cluster=cluster,
                 system=SYSTEM,
-                leader_move_id=make_id("leader_move", cluster, history.topic, history.partition, each.epoch),
+                leader_move_id=make_id("leader_move", cluster, *history.key, each.epoch),
                 topic=history.topic,
                 partition=history.partition,
                 from_node=before.leader,

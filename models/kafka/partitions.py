@@ -8,6 +8,7 @@ takes it up, or follow from the loss or return of a broker by the rules of elect
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -84,6 +85,13 @@ class PartitionHistory:
     supposed: bool = False
     preferred: list[int] = field(default_factory=list)  # when preferred replicas were to be elected
     deleted_at: int | None = None
+    life: int = 0
+    """How many lives of a partition of this name were over before."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Tells lives apart: leader epochs begin anew with each, so that they tell rows apart only within one."""
+        return (self.topic, self.partition, *([self.life] if self.life else []))
 
     @property
     def current(self) -> Leadership | None:
@@ -229,13 +237,14 @@ class Partitions:
     by_name: dict[tuple[str, int], PartitionHistory] = field(default_factory=dict)
     ended: list[PartitionHistory] = field(default_factory=list)
     _held_by: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
+    _lives: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def of(self, topic: str, partition: int) -> PartitionHistory:
         """The partition's present life."""
         key = (topic, partition)
         known = self.by_name.get(key)
         if known is None:
-            known = self.by_name[key] = PartitionHistory(topic, partition)
+            known = self.by_name[key] = PartitionHistory(topic, partition, life=self._lives[key])
         return known
 
     def note_nodes(self, history: PartitionHistory, nodes: Iterable[str]) -> None:
@@ -274,6 +283,7 @@ class Partitions:
         history.delete(at)
         if any(each.told is not Told.IMPLIED for each in history.leaderships):
             self.ended.append(history)
+            self._lives[topic, partition] += 1
 
     def topic_deleted(self, topic: str, at: int) -> None:
         """All partitions of a topic are gone."""

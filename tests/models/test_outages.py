@@ -112,6 +112,15 @@ def test_any_lines_may_be_missing(path: Path) -> None:
             assert (row.ended_by == "open") == (row.online_at is None)
 
 
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_no_two_rows_have_one_id(path: Path) -> None:
+    """Also not those of a topic that is deleted and created again, whose leader epochs begin anew."""
+    found = find(events_of(path.read_text(encoding="utf-8").partition("----\n")[0]))
+    ids = [row.outage_id for row in found.partition_outages] + [row.leader_move_id for row in found.leader_moves]
+    ids += [row.under_replicated_span_id for row in found.under_replicated_spans]
+    assert len(set(ids)) == len(ids)
+
+
 def rows_in(found: Outages) -> list[object]:
     return [row for name in OUTAGE_TABLES for row in getattr(found, name)]
 
