@@ -36,6 +36,10 @@ ROWS_STAY = frozenset(
 of another kind are found when a table is opened."""
 
 
+_MEANWHILE = 16
+"""So many commits may come between two looks at a log."""
+
+
 class Commit(NamedTuple):
     """One version of a table: what was done, and what its writer said of it (`userMetadata`), which is the run's id in ours."""
 
@@ -51,7 +55,8 @@ def commits_since(warehouse: Warehouse, name: str, version: int) -> list[Commit]
         later = log.version() - version
         found = log.history(later) if later > 0 else []
         return [Commit(entry["version"], entry.get("operation", ""), entry.get("userMetadata")) for entry in found]
-    since = delta.history(warehouse.spark, warehouse.path(name)).where(F.col("version") > version)
+    later = warehouse.latest(name) - version
+    since = delta.history(warehouse.spark, warehouse.path(name), max(later, 0) + _MEANWHILE).where(F.col("version") > version)
     return [Commit(*row) for row in since.select("version", "operation", "userMetadata").collect()]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from models.events import Witness
 from models.kafka.strays import STRAY_EVENTS, Sighting
 from parsers.arrow import alike, integers_of, numbers, strings
 from parsers.schema import TIME
@@ -17,6 +18,9 @@ _KEYS = ["file", "witness", "group", "client_id", "client_number", "member_id"]
 CLIENT_NUMBER = r'"client_number":(\d+)'
 REASON_MEMBER = r'"reason_member_id":"([^"\\]*)"'
 """Fields of an event, as they stand in its canonical JSON."""
+MEMBER_OWNER = r"^([\s\S]*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+"""The client in an id that a coordinator gave (`models.kafka.members.owner_of`). Each start of a client gives a new id, and only
+clients' own lines need it: of others the client is enough, so that what is seen grows with clients and not with time."""
 
 _STRAY_NAMES = strings(sorted(STRAY_EVENTS))
 
@@ -33,7 +37,10 @@ def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Sighting]:
         kept = batch.filter(told)
         columns = {name: kept[name] for name in ("file", "witness", "group", "client_id", "order_at")}
         columns["client_number"] = _extracted(kept["fields"], CLIENT_NUMBER)
-        columns["member_id"] = pc.coalesce(kept["member_id"], _extracted(kept["fields"], REASON_MEMBER))
+        member = pc.coalesce(kept["member_id"], _extracted(kept["fields"], REASON_MEMBER))
+        own = pc.fill_null(pc.equal(columns["witness"], Witness.CLIENT.value), False)
+        columns["client_id"] = pc.if_else(own, columns["client_id"], pc.coalesce(columns["client_id"], _extracted(member, MEMBER_OWNER)))
+        columns["member_id"] = pc.if_else(own, member, None)
         firsts, group = alike([columns[name] for name in _KEYS])
         times = integers_of(columns["order_at"])
         first, last = times[firsts], times[firsts]

@@ -12,6 +12,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -184,8 +185,13 @@ class SparkFiles:
             if large:
                 with whole(self.spark, max(LARGE_BYTES + 1, *(file.size for file in large))):
                     parts += self._of_large(large, wanted)
-        except AnalysisException as error:
-            raise OSError(2, "gone since it was listed, or not to be read", _said(error)) from error
+        except Exception as error:  # of a task that can't read, whatever its class is
+            if len(wanted) == 1:
+                raise OSError(2, "gone since it was listed, or not to be read", _said(error)) from error
+            for place, ranges in wanted.items():  # one must not hide the others, and is told of when it is read itself
+                with suppress(OSError):
+                    self._bring({place: ranges})
+            return
         for part in parts:
             for row in part.to_pylist():
                 file = of[row["file"]]

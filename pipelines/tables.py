@@ -42,6 +42,7 @@ from pipelines.differences import (
 )
 from pipelines.errors import WarehouseBusy
 from pipelines.meanwhile import set_to
+from pipelines.partitions import partitions_of
 from pipelines.points import reached
 from pipelines.schemas import TABLES, Table
 from pipelines.scopes import NAMES_MAX, Scope, among
@@ -109,7 +110,7 @@ class Warehouse:
     @property
     def partitions(self) -> int:
         """Into how many parts this session cuts what it sorts or groups."""
-        return int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        return partitions_of(self.spark)
 
     def path(self, name: str) -> str:
         return f"{self.uri}/{TABLES[name].path}"

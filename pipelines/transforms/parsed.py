@@ -23,6 +23,7 @@ from parsers.reader import ReadOptions, SourceFile
 from parsers.resume import Start
 from parsers.schema import RECORD_SCHEMA
 from pipelines.few import framed
+from pipelines.partitions import partitions_of
 from pipelines.rows import micros
 from pipelines.transforms import parts as parts_of_files
 from pipelines.transforms.line_counts import counted
@@ -44,7 +45,7 @@ def parsed(
         for each in sources:
             (direct if places.server_of(each[0].path) is None else others).append(each)
         held = [read_by_spark(spark, direct, options, block_bytes).persist()] if direct else []
-        return Records(spark, reduce(DataFrame.unionAll, held + _read_through_spark(spark, others, options, block_bytes)))
+        return Records(spark, held + _read_through_spark(spark, others, options, block_bytes))
     places.ahead({source.path: [(max(0, start.offset - 1) if start else 0, source.size_bytes)] for source, start in sources})
     reader = BrokerLogs(_told(sources, options, block_bytes)).reader(StructType())
     return Records(spark, pa.Table.from_batches([rows for share in reader.partitions() for rows in reader.read(share)], RECORD_SCHEMA))
@@ -54,7 +55,7 @@ def read_by_spark(
     spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int
 ) -> DataFrame:
     """The same records, read by Spark's workers whenever they are asked for."""
-    told = _told(sources, options, block_bytes) | {"partitions": spark.conf.get("spark.sql.shuffle.partitions") or "1"}
+    told = _told(sources, options, block_bytes) | {"partitions": str(partitions_of(spark))}
     told |= {"partition_bytes": str(PARTITION_BYTES), "lines": json.dumps(counted(spark, sources, PARTITION_BYTES))}
     if is_remote():
         return _read_by_function(spark, told)
@@ -138,11 +139,11 @@ _FILE_COLUMNS = {"events": "file", "unknown": "file", "rejected": "file", "files
 class Records:
     """Records of all kinds, read once: held by this process where they are few, else by Spark until they are released."""
 
-    def __init__(self, spark: SparkSession, records: pa.Table | DataFrame) -> None:
+    def __init__(self, spark: SparkSession, records: pa.Table | list[DataFrame]) -> None:
         self._spark = spark
         self._here = records if isinstance(records, pa.Table) else None
-        self._there = None if isinstance(records, pa.Table) else records
-        self._held = self._there
+        self._held = [] if isinstance(records, pa.Table) else records
+        self._there = reduce(DataFrame.unionAll, self._held) if self._held else None
 
     def leave_out(self, files: Iterable[str]) -> None:
         """Have none of these files from now on."""
@@ -184,8 +185,8 @@ class Records:
 
     def release(self) -> None:
         """Let Spark forget them."""
-        if self._held is not None:
-            self._held.unpersist()
+        for frame in self._held:
+            frame.unpersist()
 
 
 def _of_kind(records: DataFrame, kind: str) -> DataFrame:

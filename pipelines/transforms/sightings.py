@@ -7,25 +7,28 @@ from collections.abc import Iterator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from models.events import Witness
 from models.kafka.strays import Sighting
-from pipelines.sightings import CLIENT_NUMBER, REASON_MEMBER, sightings_of
+from pipelines.sightings import CLIENT_NUMBER, MEMBER_OWNER, REASON_MEMBER, sightings_of
 
 
 def sightings_of_all(events: DataFrame) -> Iterator[Sighting]:
-    """Who was seen in which group. Few distinct facts, so they come to the driver."""
+    """Who was seen in which group. Facts of clients are few, so they come to the driver."""
     told = events.where(F.col("group").isNotNull() & F.col("event").isNotNull() & F.col("order_at").isNotNull())
+    member = F.coalesce("member_id", _extracted("fields", REASON_MEMBER))
+    own = F.col("witness") == Witness.CLIENT.value
     named = told.select(
         "file",
         "witness",
         "group",
-        "client_id",
-        _extracted(CLIENT_NUMBER).alias("client_number"),
-        F.coalesce("member_id", _extracted(REASON_MEMBER)).alias("member_id"),
+        F.when(own, F.col("client_id")).otherwise(F.coalesce("client_id", _extracted(member, MEMBER_OWNER))).alias("client_id"),
+        _extracted("fields", CLIENT_NUMBER).alias("client_number"),
+        F.when(own, member).alias("member_id"),
         "order_at",
     )
     keys = [name for name in named.columns if name != "order_at"]
     return sightings_of(named.groupBy(*keys).agg(F.min("order_at").alias("first_at"), F.max("order_at").alias("last_at")).toArrow())
 
 
-def _extracted(pattern: str) -> Column:
-    return F.nullif(F.regexp_extract("fields", pattern, 1), F.lit(""))
+def _extracted(column: str | Column, pattern: str) -> Column:
+    return F.nullif(F.regexp_extract(column, pattern, 1), F.lit(""))

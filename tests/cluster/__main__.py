@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-OTHERS = ("connect", "spark_files", "recovery", "redacted_job", "both_systems", "others_commits", "schedule")
+OTHERS = ("connect", "spark_files", "recovery", "redacted_job", "both_systems", "others_commits", "schedule", "expiry", "jobs")
 
 if __name__ == "__main__":
     os.environ["GROUPSCOPE_CLUSTER"] = "1"

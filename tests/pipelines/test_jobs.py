@@ -29,6 +29,7 @@ from tests.pipelines.site import Site
 
 pytestmark = pytest.mark.spark
 Copied = Callable[[Site], Site]
+LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 RUNS_OF_ITS_OWN = 1  # versions of `runs` that a run makes which finds nothing new
 
 
@@ -51,7 +52,7 @@ def test_a_run_fills_the_tables_and_says_so(published: Site) -> None:
     assert all(row["success"] for row in results)
 
 
-@pytest.mark.parametrize("most", [0, 30], ids=["none are few", "some are few"])
+@pytest.mark.parametrize("most", [pytest.param(0, id="none are few"), pytest.param(30, id="some are few", marks=LONG)])
 def test_what_is_not_few_is_read_compared_and_written_by_spark(
     published: Site, halfway: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
@@ -143,6 +144,7 @@ def test_only_groups_with_new_records_are_replayed_and_a_rebuild_finds_the_same(
     assert rebuilt_otherwise(site) == set()
 
 
+@LONG
 def test_a_log_that_rotates_while_a_run_begins_is_left_to_the_next_one(
     published: Site, halfway: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch
 ) -> None:

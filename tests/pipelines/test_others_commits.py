@@ -19,6 +19,7 @@ from tests.pipelines.test_jobs import OTHER_GROUP, Killed, killed_before, rebuil
 
 pytestmark = pytest.mark.spark
 Copied = Callable[[Site], Site]
+LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 
 UPKEEP = (
     "OPTIMIZE {table}",
@@ -52,6 +53,7 @@ def described(site: Site) -> dict[str, tuple[Any, ...]]:
     return {name: (log.metadata().description, *(field.metadata for field in log.schema().fields)) for name, log in logs.items()}
 
 
+@LONG
 def test_a_run_goes_on_from_tables_that_others_look_after(spark: Any, published: Site, copied: Copied) -> None:
     site = copied(published)
     looked_after(spark, site, "rebalances", by=UPKEEP)
@@ -77,7 +79,7 @@ def test_without_new_records_only_the_versions_are_told_anew(spark: Any, publish
     assert site.run().spared
 
 
-@pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
+@LONG
 def test_what_a_killed_run_wrote_is_taken_back_whoever_looked_after_it(spark: Any, published: Site, copied: Copied) -> None:
     site = copied(published)
     grown(site)

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from pipelines import session
 from pipelines.jobs.watch import until_told
+from pipelines.partitions import partitions_of
 from tests.conftest import ROOT
 
 
@@ -216,3 +217,9 @@ def test_without_a_schedule_the_handler_is_that_of_spark(monkeypatch: pytest.Mon
     session.get_session({"spark.master": "spark://elsewhere:7077"})
     assert signal.getsignal(signal.SIGINT) is not before
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(("told", "parts"), [("8", 8), ("auto", 200), (None, 200), ("", 200), ("0", 1)])
+def test_a_platform_may_find_the_number_of_partitions_by_itself(told: str | None, parts: int) -> None:
+    conf = SimpleNamespace(get=lambda name, default: told if name == "spark.sql.shuffle.partitions" else default)
+    assert partitions_of(SimpleNamespace(conf=conf)) == parts  # type: ignore[arg-type]

@@ -160,6 +160,25 @@ def test_the_records_are_those_of_arrow(spark: SparkSession, mounted: Path, samp
     assert spark.conf.get("spark.sql.files.maxPartitionBytes") == before
 
 
+def test_a_file_that_spark_cannot_read_does_not_hide_the_others(
+    spark: SparkSession, mounted: Path, samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("good.log", "refused.log"):
+        shutil.copy(samples / "kafka" / "2.8.2" / "coordinator-failover" / f"broker-{len(name) % 2 + 1}" / "server.log", mounted / name)
+    whole = spark_files.SparkFiles._beginnings
+
+    def refused(files: spark_files.SparkFiles, wanted: list[str], size: int) -> Any:
+        if any(place.endswith("refused.log") for place in wanted):
+            raise RuntimeError("Permission denied: user=spark, access=READ")  # as a task that fails says it
+        return whole(files, wanted, size)
+
+    monkeypatch.setattr(spark_files.SparkFiles, "_beginnings", refused)
+    through_spark(spark)
+    found = find_files([MOUNT])
+    assert [source.name for source in found.files] == [f"{MOUNT}/good.log"]
+    assert [(skip.name, skip.reason.partition(":")[0]) for skip in found.skipped] == [(f"{MOUNT}/refused.log", "cannot be read")]
+
+
 @pytest.mark.parametrize("ending", [b"", b"\n"])
 def test_large_files_are_read_in_parts(
     spark: SparkSession, mounted: Path, samples: Path, monkeypatch: pytest.MonkeyPatch, ending: bytes

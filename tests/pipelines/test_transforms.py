@@ -158,7 +158,8 @@ def test_who_was_seen_where_is_the_same_in_one_process(spark: SparkSession) -> N
     member = "app-00000000-0000-4000-8000-000000000001"
     rows = [
         event("s.log", 0, 1, group="g", member_id=member, order_at=at(1)),
-        event("s.log", 1, 9, group="g", member_id=member, order_at=at(9)),
+        event("s.log", 1, 9, group="g", member_id=member[:-1] + "2", order_at=at(9)),
+        event("s.log", 5, 9, group="g", member_id="1WmGz6tDT1eMh7Qx0a0w5A", order_at=at(99)),
         event("s.log", 2, 9, group="g", fields=f'{{"reason":"x","reason_member_id":"{member}"}}', order_at=at(12)),
         event("s.log", 3, 9, group="g", order_at=at(13)),
         event("s.log", 4, None, group="g", member_id=member),
@@ -172,7 +173,7 @@ def test_who_was_seen_where_is_the_same_in_one_process(spark: SparkSession) -> N
     assert [(each.file, each.client_id, each.client_number, each.member_id) for each in alone] == [
         ("a.log", "app", 2, None),
         ("b.log", None, None, None),
-        ("s.log", None, None, member),
+        ("s.log", "app", None, None),
     ]
     assert alone[-1].last_us - alone[-1].first_us == 11_000_000
     assert strays_in(pa.RecordBatch.from_pylist(rows, schema=EVENT_SCHEMA))["file"].to_pylist() == ["a.log"]
