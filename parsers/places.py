@@ -14,9 +14,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, BinaryIO, cast
-from urllib.parse import urlsplit
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/")
+# Not a URL's path: names of files and globs hold `#` and `?`, which would begin other parts of it.
+_LOCAL = re.compile(r"[^:]+:(?://[^/]*)?(?P<path>.*)", re.DOTALL)
 _S3 = ("s3", "s3a", "s3n")
 _AZURE = ("abfs", "abfss")
 _MAGIC = re.compile(r"[*?\[]")
@@ -80,9 +81,10 @@ def scheme_of(place: str) -> str | None:
 def local_path(place: str) -> str | None:
     """The path on this machine, where it is one: also of `file:` URIs."""
     scheme = scheme_of(place)
-    if scheme == "file":
-        return urlsplit(place).path
-    return place if scheme is None else None
+    if scheme != "file":
+        return place if scheme is None else None
+    found = _LOCAL.fullmatch(place)
+    return found["path"] if found else None
 
 
 @cache
