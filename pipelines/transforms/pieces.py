@@ -90,6 +90,8 @@ def _cutting(most: int, opening: int) -> dict[str, int]:
         "spark.sql.files.maxPartitionBytes": most,
         "spark.sql.files.openCostInBytes": opening,
         "spark.sql.files.minPartitionNum": 1,
+        # Where a cluster sets one, Spark puts files together, and parts of them, until there are no more tasks than that.
+        "spark.sql.files.maxPartitionNum": (1 << 31) - 1,
     }
 
 
@@ -113,11 +115,13 @@ def ended(lines: pa.BinaryArray) -> pa.Buffer:
 
 
 def cut_out(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For tasks that have one file each: rows of `lines` to those bytes of it that are wanted, as [begin, end)."""
+    """Rows of `lines`, of whole files, to those bytes of them that are wanted, as [begin, end)."""
 
     def cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        at = 0
+        current, at, missing = "", 0, set(wanted)
         for file, _, data in pieces(batches):
+            if file != current:
+                current, at = file, 0
             end = at + data.size
             for first, last in wanted[file]:
                 if first < end and at < last:
@@ -126,7 +130,9 @@ def cut_out(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Callable[[Iterab
                     yield pa.RecordBatch.from_pydict({"file": [file], "offset": [begin], "data": [part]}, schema=PIECE_SCHEMA)
             at = end
             if at >= max(last for _, last in wanted[file]):
-                return
+                missing.discard(file)
+                if not missing:
+                    return
 
     return cut
 
