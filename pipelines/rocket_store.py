@@ -20,6 +20,7 @@ from models.events import Event
 from models.rocketmq.parts import BY_TOPIC, HEEDED, LOCKS, Key
 from parsers.arrow import alike, flags, numbers, strings
 from pipelines.rows import events_of
+from pipelines.scratch import scratch
 
 HELD_BYTES_MAX = 48 << 20
 """Events held in memory before they are written to disk."""
@@ -80,7 +81,7 @@ class RocketStore:
 
     def _spill(self) -> None:
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="groupscope-")
+            self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
             os.chmod(self._folder.name, 0o700)
         number = len(self._rests) + len(self._runs)
         if self._topics:

@@ -20,6 +20,7 @@ import pyarrow.ipc
 
 from parsers.arrow import optional_numbers
 from pipelines.rows import from_batch, to_batch
+from pipelines.scratch import scratch
 
 HELD_BYTES_MAX = 48 << 20
 """Events held in memory before a sorted run is written to disk."""
@@ -58,7 +59,7 @@ class EventStore:
 
     def _spill(self) -> None:
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="groupscope-")
+            self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
             os.chmod(self._folder.name, 0o700)
         path = Path(self._folder.name) / f"run-{len(self._runs)}.arrow"
         table = self._sorted()
@@ -150,7 +151,7 @@ class RowStore:
 
     def _spill(self) -> None:
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="groupscope-")
+            self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
         path = Path(self._folder.name) / f"{self.table}-{len(self._parts)}.arrow"
         batch = to_batch(self.table, self._held)
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:

@@ -17,6 +17,7 @@ import typer
 
 from pipelines.cli import codes
 from pipelines.cli import options as o
+from pipelines.scratch import scratch
 
 PYTHON_NEEDED: tuple[int, ...] = (3, 11)
 JAVA_SUPPORTED = (17, 21)
@@ -139,17 +140,17 @@ def _pyspark_python() -> Finding:
 
 
 def _temporary() -> Finding:
-    folder = Path(tempfile.gettempdir())
+    spark = scratch()
+    folder, setting = (Path(tempfile.gettempdir()), "TMPDIR") if spark is None else (Path(spark), "SPARK_LOCAL_DIRS")
     free = shutil.disk_usage(folder).free
     try:
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
     except OSError as error:
-        return Finding(
-            "Temporary files", "missing", f"{folder}: {error.strerror}", "analyze, run", "set TMPDIR to a folder that can be written"
-        )
+        fix = f"set {setting} to a folder that can be written"
+        return Finding("Temporary files", "missing", f"{folder}: {error.strerror}", "analyze, run", fix)
     state: Literal["ok", "warning"] = "ok" if free > 1 << 30 else "warning"
-    fix = "" if state == "ok" else "large inputs need room there: free some, or set TMPDIR to another folder"
+    fix = "" if state == "ok" else f"large inputs need room there: free some, or set {setting} to another folder"
     return Finding("Temporary files", state, f"{folder}, {free / (1 << 30):.1f} GiB free", "analyze, run", fix)
 
 

@@ -27,7 +27,8 @@ from parsers.kernel import MAX_RECORD_BYTES
 from parsers.layouts import begins_record
 from parsers.ranges import Range
 from parsers.resume import is_resumable
-from pipelines.transforms.pieces import ended, lines, scratch
+from pipelines.scratch import scratch
+from pipelines.transforms.pieces import ended, lines
 
 STEP_BYTES = PARTITION_BYTES
 """Files are cut at multiples of this, which is one of the blocks in which runs are folded."""

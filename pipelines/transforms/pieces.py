@@ -8,7 +8,6 @@ disk while the kernel reads that, so that the kernel may look wherever it likes.
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from parsers.reader import FileReader, ReadOptions
 from parsers.reports import report_row
 from parsers.schema import FILE_REPORT_SCHEMA
 from pipelines.meanwhile import set_to
+from pipelines.scratch import scratch
 
 LARGE_BYTES = 32 << 20
 """Larger files have a task of their own."""
@@ -151,12 +151,6 @@ def parse(
                 yield from _refused(inside, options, problem) if problem else _read(copy.name, inside, told)
 
     return records
-
-
-def scratch() -> str | None:
-    """Where Spark lets its workers write."""
-    folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
-    return folders[0] if folders[0] and os.access(folders[0], os.W_OK) else None
 
 
 def _write(copy: IO[bytes], parts: Iterable[tuple[int, pa.Buffer]], *, marked: bool) -> str | None:

@@ -16,7 +16,9 @@ from models.rows import Divergence, Evidence, Incident, Person
 from parsers.schema import EVENT_SCHEMA
 from pipelines import store
 from pipelines.local import AnalyzeOptions, analyze
+from pipelines.rocket_store import RocketStore
 from pipelines.schemas import CONTRACT, json_ready
+from pipelines.scratch import scratch
 from pipelines.store import EventStore, RowStore
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
@@ -110,3 +112,20 @@ def test_an_analysis_is_the_same_with_next_to_no_memory(samples: Path, monkeypat
     monkeypatch.setattr(store.RowStore.__init__, "__defaults__", (1,))
     assert answer() == usual
     assert usual["rebalances"]
+
+
+def test_what_goes_to_disk_goes_where_spark_lets_its_workers_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of temporary files may be small, or memory itself."""
+    local = tmp_path / "local"
+    local.mkdir()
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{local},{tmp_path / 'another'}")
+    [batch] = batches([event("a", 1, "f", 0) | {"event": "RocketNotified"}], 1)
+    for kind in (EventStore, RocketStore):
+        with kind(0) as held:
+            held.add(batch)
+
+            assert [path.name.partition("-")[0] for path in local.iterdir()] == ["groupscope"], kind
+        assert not [*local.iterdir()]
+
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "nowhere"))
+    assert scratch() is None
