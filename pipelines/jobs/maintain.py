@@ -58,7 +58,7 @@ def maintain(options: MaintainOptions) -> Maintained:
         raise UsageError(
             f"--keep-hours {options.keep_hours}: less than {VACUUM_HOURS_MIN} could take files from readers and runs under way"
         )
-    from pipelines import delta
+    from pipelines import delta, stores
     from pipelines.commits import rows_stayed
     from pipelines.jobs.old_entries import keep_entries, remove_entries
     from pipelines.jobs.runs import Runs
@@ -66,7 +66,10 @@ def maintain(options: MaintainOptions) -> Maintained:
     from pipelines.tables import Warehouse
 
     _must_exist(options.warehouse)
-    warehouse = Warehouse(get_session(options.spark), options.warehouse)
+    spark = get_session(options.spark)
+    if is_uri(options.warehouse):
+        stores.use(options.spark)
+    warehouse = Warehouse(spark, options.warehouse)
     warehouse.open_one(RUNS)
     register = Runs(warehouse, options.stale_after)
     redacted = (register.last_published() or _NOTHING).options.get("redact") or {}
