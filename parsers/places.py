@@ -18,8 +18,7 @@ from typing import Any, BinaryIO, cast
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/")
 # Not a URL's path: names of files and globs hold `#` and `?`, which would begin other parts of it.
 _LOCAL = re.compile(r"[^:]+:(?://[^/]*)?(?P<path>.*)", re.DOTALL)
-_S3 = ("s3", "s3a", "s3n")
-_AZURE = ("abfs", "abfss")
+_KINDS = {"s3": "s3", "s3a": "s3", "s3n": "s3", "abfs": "azure", "abfss": "azure", "gs": "gs", "hdfs": "hdfs", "viewfs": "hdfs"}
 _MAGIC = re.compile(r"[*?\[]")
 State = tuple[int, int]
 """Time of a file's last change, in nanoseconds since 1970 or 0 where a store doesn't say, and its size."""
@@ -28,7 +27,9 @@ _served: dict[str, Any] = {}
 
 
 def configure(settings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Arguments of Arrow's file systems, by kind (`s3`, `azure`), for this process."""
+    """Arguments of Arrow's file systems, for this process: by kind (`s3`, `azure`), and where a bucket or an account has others, also
+    by its name (`s3/BUCKET`, `azure/ACCOUNT`).
+    """
     if settings != _settings:
         _settings.clear()
         _settings.update({kind: dict(values) for kind, values in settings.items()})
@@ -38,6 +39,27 @@ def configure(settings: Mapping[str, Mapping[str, Any]]) -> None:
 def configured() -> dict[str, dict[str, Any]]:
     """What `configure` was told, to be told to the workers."""
     return {kind: dict(values) for kind, values in _settings.items()}
+
+
+def settings_of(place: str) -> dict[str, Any]:
+    """What `configure` was told of the store of a place; empty where it was told nothing."""
+    scheme, authority, _ = _parts(place)
+    return _settings_of(kind_of(place) or scheme, authority)
+
+
+def _settings_of(kind: str, authority: str) -> dict[str, Any]:
+    name = _account(authority) if kind == "azure" else authority
+    return dict(_settings.get(f"{kind}/{name}", _settings.get(kind, {})))
+
+
+def kind_of(place: str) -> str | None:
+    """Which of Arrow's file systems opens a place; None where none does."""
+    return _KINDS.get(scheme_of(place) or "")
+
+
+def _account(authority: str) -> str:
+    """The account of `CONTAINER@ACCOUNT.dfs.core.windows.net`."""
+    return authority.partition("@")[2].partition(".")[0]
 
 
 def serve(scheme: str, store: Any) -> None:
@@ -92,14 +114,15 @@ def _store(scheme: str, authority: str) -> Any:
     """The file system of a store, and what a URI's path begins with there."""
     from pyarrow import fs
 
-    if scheme in _S3:
-        return fs.S3FileSystem(**_settings.get("s3", {}))
-    if scheme in _AZURE:
-        account = authority.partition("@")[2].partition(".")[0]
-        return fs.AzureFileSystem(**{"account_name": account, **_settings.get("azure", {})})
-    if scheme == "gs":
-        return fs.GcsFileSystem(**_settings.get("gs", {}))
-    if scheme in ("hdfs", "viewfs"):
+    kind = _KINDS.get(scheme)
+    told = _settings_of(kind or scheme, authority)
+    if kind == "s3":
+        return fs.S3FileSystem(**told)
+    if kind == "azure":
+        return fs.AzureFileSystem(**{"account_name": _account(authority), **told})
+    if kind == "gs":
+        return fs.GcsFileSystem(**told)
+    if kind == "hdfs":
         return fs.HadoopFileSystem.from_uri(f"{scheme}://{authority}/")
     raise OSError(f"no driver reads {scheme}: URIs")
 
@@ -111,15 +134,20 @@ def _opened(place: str) -> tuple[Any, str]:
 
 
 def _arrow_opened(place: str) -> tuple[Any, str]:
+    scheme, authority, path = _parts(place)
+    store = _store(scheme, authority)
+    if kind_of(place) == "hdfs":
+        return store, f"/{path}"
+    return store, f"{authority.partition('@')[0]}/{path}".rstrip("/")
+
+
+def _parts(place: str) -> tuple[str, str, str]:
+    """The scheme of a URI, its authority, and its path without the first slash."""
     parts = _SCHEME.match(place)
     if parts is None:
         raise ValueError(f"{place} is no URI")
-    scheme = parts["scheme"].lower()
     authority, _, path = place[parts.end() :].lstrip("/").partition("/")
-    store = _store(scheme, authority)
-    if scheme in ("hdfs", "viewfs"):
-        return store, f"/{path}"
-    return store, f"{authority.partition('@')[0]}/{path}".rstrip("/")
+    return parts["scheme"].lower(), authority, path
 
 
 def open_file(place: str, buffering: int = -1) -> BinaryIO:

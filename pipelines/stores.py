@@ -5,7 +5,8 @@ What is not translated is found as the vendors' own tools find it: environment, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parsers import places
@@ -20,12 +21,14 @@ _S3 = {
     "fs.s3a.session.token": "session_token",
     "fs.s3a.endpoint.region": "region",
 }
-_AZURE_KEY = "fs.azure.account.key."
-_DELTA_S3 = {
+_AZURE_KEY = re.compile(r"fs\.azure\.account\.key(?:\.(?P<account>[^.]+)(?:\..+)?)?")
+_DELTA = {
     "access_key": "aws_access_key_id",
     "secret_key": "aws_secret_access_key",
     "session_token": "aws_session_token",
     "region": "aws_region",
+    "account_name": "azure_storage_account_name",
+    "account_key": "azure_storage_account_key",
 }
 
 
@@ -60,14 +63,13 @@ def running_settings() -> dict[str, str]:
     running = SparkSession.getActiveSession()
     if running is None:
         return {}
-    names = [*_S3, "fs.s3a.endpoint", "fs.s3a.path.style.access", "fs.s3a.connection.ssl.enabled"]
-    told = {f"{_HADOOP}{name}": running.conf.get(f"{_HADOOP}{name}", None) for name in names}
-    return {name: value for name, value in told.items() if value is not None}
+    # Programs also set `fs.…` itself, of which Spark tells Hadoop just the same.
+    return {name: value for name, value in running.conf.getAll.items() if name.removeprefix(_HADOOP).startswith("fs.")}
 
 
 def arrow_settings(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Arguments of Arrow's file systems, by kind of store."""
-    told = {name.removeprefix(_HADOOP): value for name, value in settings.items() if name.removeprefix(_HADOOP).startswith("fs.")}
+    """Arguments of Arrow's file systems, by kind of store, and by account (`azure/ACCOUNT`)."""
+    told = _told(settings)
     s3: dict[str, Any] = {ours: told[name] for name, ours in _S3.items() if name in told}
     if told.get("fs.s3a.endpoint"):
         scheme, _, address = told["fs.s3a.endpoint"].rpartition("://")
@@ -75,23 +77,31 @@ def arrow_settings(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
         s3 |= {"endpoint_override": address, "scheme": scheme or ("https" if secure else "http")}
         s3.setdefault("region", "us-east-1")  # a store of its own has no regions, and signatures need one
         s3["force_virtual_addressing"] = told.get("fs.s3a.path.style.access", "false").lower() != "true"
-    azure = {
-        part: value
-        for name, key in told.items()
-        if name.startswith(_AZURE_KEY)
-        for part, value in (("account_name", name.removeprefix(_AZURE_KEY).partition(".")[0]), ("account_key", key))
-    }
-    return {kind: values for kind, values in (("s3", s3), ("azure", azure)) if values}
+    return {kind: values for kind, values in (("s3", s3), *_azure(told)) if values}
+
+
+def _told(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings as Hadoop has them: what is said to Hadoop itself goes before what Spark is to tell it."""
+    names = sorted(settings, key=lambda name: not name.startswith(_HADOOP))
+    return {name.removeprefix(_HADOOP): settings[name] for name in names if settings[name]}
+
+
+def _azure(told: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Keys of accounts; one that names no account is for all others."""
+    for name, key in sorted(told.items()):
+        if found := _AZURE_KEY.fullmatch(name):
+            account = found["account"]
+            yield (f"azure/{account}", {"account_name": account, "account_key": key}) if account else ("azure", {"account_key": key})
 
 
 def delta_options(place: str) -> dict[str, str] | None:
     """What delta-rs is to be told of the store of a warehouse; None where it finds all by itself."""
-    s3 = places.configured().get("s3", {})
-    if not place.startswith(("s3:", "s3a:")) or not s3:
+    told = places.settings_of(place) if places.scheme_of(place) else {}
+    if not told:
         return None
-    options = {theirs: str(s3[ours]) for ours, theirs in _DELTA_S3.items() if ours in s3}
-    if "endpoint_override" in s3:
-        options["aws_endpoint_url"] = f"{s3['scheme']}://{s3['endpoint_override']}"
-        options["aws_allow_http"] = str(s3["scheme"] == "http").lower()
-        options["aws_virtual_hosted_style_request"] = str(s3["force_virtual_addressing"]).lower()
+    options = {theirs: str(told[ours]) for ours, theirs in _DELTA.items() if ours in told}
+    if "endpoint_override" in told:
+        options["aws_endpoint_url"] = f"{told['scheme']}://{told['endpoint_override']}"
+        options["aws_allow_http"] = str(told["scheme"] == "http").lower()
+        options["aws_virtual_hosted_style_request"] = str(told["force_virtual_addressing"]).lower()
     return options
