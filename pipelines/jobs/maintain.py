@@ -68,7 +68,7 @@ def maintain(options: MaintainOptions) -> Maintained:
     _must_exist(options.warehouse)
     spark = get_session(options.spark)
     if is_uri(options.warehouse):
-        stores.use(options.spark)
+        stores.use(options.spark, warehouse=options.warehouse)
     warehouse = Warehouse(spark, options.warehouse)
     warehouse.open_one(RUNS)
     register = Runs(warehouse, options.stale_after)

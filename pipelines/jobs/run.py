@@ -110,7 +110,7 @@ def run(options: RunOptions) -> RunOutcome:
         catalog_parts(options.catalog)
     began = time.monotonic()
     if any(map(is_uri, [*options.inputs, options.warehouse])):
-        stores.use(options.spark, options.inputs)
+        stores.use(options.spark, options.inputs, options.warehouse)
     seen = seen_before(options.warehouse, read.redaction)
     found = find_files(list(options.inputs), read, {} if options.rebuild else seen.known)
     if found.missing:

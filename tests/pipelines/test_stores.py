@@ -89,3 +89,121 @@ def test_what_a_running_session_says_is_known(monkeypatch: pytest.MonkeyPatch) -
         "azure/one": {"account_name": "one", "account_key": "a2V5MQ=="},
         "azure/two": {"account_name": "two", "account_key": "bmV3"},
     }
+
+
+S3A = "spark.hadoop.fs.s3a."
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "region"),
+    [
+        ("s3.eu-west-1.amazonaws.com", "eu-west-1"),
+        ("https://s3-ap-southeast-2.amazonaws.com/", "ap-southeast-2"),
+        ("s3.dualstack.us-gov-west-1.amazonaws.com:443", "us-gov-west-1"),
+        ("s3.cn-north-1.amazonaws.com.cn", "cn-north-1"),
+        ("bucket.vpce-1a2b-3c4d.s3.eu-central-1.vpce.amazonaws.com", "eu-central-1"),
+        ("s3.amazonaws.com", "us-east-1"),
+        ("minio:9000/", "us-east-1"),
+    ],
+)
+def test_amazon_s_endpoints_name_their_region(endpoint: str, region: str) -> None:
+    settings = {f"{S3A}endpoint": endpoint}
+
+    assert told(settings, "s3a://logs/x")["region"] == region
+    assert (stores.delta_options("s3a://logs/x") or {})["aws_region"] == region
+    assert told({**settings, f"{S3A}endpoint.region": "here"}, "s3a://logs/x")["region"] == "here"
+
+
+def test_an_endpoint_may_end_with_a_slash() -> None:
+    assert told({f"{S3A}endpoint": "http://minio:9000/"}, "s3a://logs/x") == {
+        "endpoint_override": "minio:9000",
+        "scheme": "http",
+        "region": "us-east-1",
+        "force_virtual_addressing": True,
+    }
+    assert (stores.delta_options("s3a://logs/x") or {})["aws_endpoint_url"] == "http://minio:9000"
+
+
+def test_a_bucket_may_have_settings_of_its_own() -> None:
+    settings = {
+        f"{S3A}access.key": "all",
+        f"{S3A}secret.key": "secret",
+        f"{S3A}bucket.my.logs.endpoint": "http://minio:9000",
+        f"{S3A}bucket.my.logs.endpoint.region": "here",
+        f"{S3A}bucket.my.logs.path.style.access": "true",
+        f"{S3A}bucket.lake.access.key": "lake's",
+    }
+
+    assert told(settings, "s3a://others/x") == {"access_key": "all", "secret_key": "secret"}
+    assert told(settings, "s3a://lake/x") == {"access_key": "lake's", "secret_key": "secret"}
+    assert told(settings, "s3a://my.logs/x") == {
+        "access_key": "all",
+        "secret_key": "secret",
+        "endpoint_override": "minio:9000",
+        "scheme": "http",
+        "region": "here",
+        "force_virtual_addressing": False,
+    }
+    assert stores.delta_options("s3a://lake/x") == {"aws_access_key_id": "lake's", "aws_secret_access_key": "secret"}
+    assert (stores.delta_options("s3a://my.logs/x") or {})["aws_endpoint_url"] == "http://minio:9000"
+
+
+def test_nobody_signs_where_spark_does_not() -> None:
+    provider = f"{S3A}bucket.public.aws.credentials.provider"
+    anonymous = "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
+    keys = {f"{S3A}access.key": "k", f"{S3A}secret.key": "s"}
+
+    assert told({**keys, provider: anonymous}, "s3a://public/x") == {"anonymous": True}
+    assert stores.delta_options("s3a://public/x") == {"aws_skip_signature": "true"}
+    assert told({**keys, provider: anonymous}, "s3a://lake/x") == {"access_key": "k", "secret_key": "s"}
+    both = {provider: f"org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider, {anonymous}"}
+    assert "anonymous" not in told({**keys, **both}, "s3a://public/x")
+    assert told(both, "s3a://public/x") == {"anonymous": True}
+
+
+def test_arrow_takes_what_it_is_told() -> None:
+    """Its file systems look at their arguments when they are made, and ask no store."""
+    anonymous = {f"{S3A}aws.credentials.provider": "AnonymousAWSCredentialsProvider", f"{S3A}endpoint": "s3.eu-west-1.amazonaws.com"}
+    places.configure(stores.arrow_settings({**KEYS, **anonymous}))
+
+    assert places._store("s3a", "public").region == "eu-west-1"
+    assert places.has_driver("abfss://logs@one.dfs.core.windows.net/x")
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value"),
+    [
+        ("s3a://logs", "fs.s3a.assumed.role.arn", "hidden"),
+        ("s3a://logs", "fs.s3a.bucket.logs.proxy.host", "hidden"),
+        ("s3a://logs", "fs.s3a.aws.credentials.provider", "com.corp.HiddenProvider"),
+        ("abfss://c@one.dfs.core.windows.net", "fs.azure.account.oauth2.client.secret.one.dfs.core.windows.net", "hidden"),
+        ("abfss://c@one.dfs.core.windows.net", "fs.azure.sas.fixed.token.one.dfs.core.windows.net", "hidden"),
+        ("gs://logs", "fs.gs.auth.service.account.json.keyfile", "hidden"),
+        ("gs://logs", "google.cloud.auth.service.account.json.keyfile", "hidden"),
+    ],
+)
+def test_what_is_not_translated_is_named_once(place: str, name: str, value: str, caplog: pytest.LogCaptureFixture) -> None:
+    stores._warn.cache_clear()
+    settings = {f"spark.hadoop.{name}": value}
+    for _ in range(2):
+        stores.use(settings, warehouse=place)
+
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage().startswith(f"{name}: ")
+    assert "idden" not in record.getMessage()
+    assert stores.untranslated(settings, ["hdfs://other", "/folder"]) == []
+
+
+def test_what_is_translated_or_found_by_everybody_is_not_warned_of() -> None:
+    settings = {
+        **KEYS,
+        f"{S3A}access.key": "k",
+        f"{S3A}aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+        f"{S3A}proxy.host": "",
+        "spark.hadoop.fs.azure.account.auth.type": "SharedKey",
+        "spark.hadoop.fs.gs.auth.type": "COMPUTE_ENGINE",
+        "spark.hadoop.google.cloud.auth.service.account.enable": "true",
+    }
+
+    assert stores.untranslated(settings, ["gs://logs", "s3a://logs", "abfss://c@one.dfs.core.windows.net"]) == []
