@@ -57,6 +57,11 @@ def kind_of(place: str) -> str | None:
     return _KINDS.get(scheme_of(place) or "")
 
 
+def authority_of(place: str) -> str:
+    """The bucket, container or host that a URI names."""
+    return _parts(place)[1]
+
+
 def _account(authority: str) -> str:
     """The account of `CONTAINER@ACCOUNT.dfs.core.windows.net`."""
     return authority.partition("@")[2].partition(".")[0]

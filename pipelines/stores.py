@@ -29,6 +29,8 @@ _BUCKET = re.compile(rf"fs\.s3a\.bucket\.(?P<bucket>.+)\.(?P<option>{'|'.join(na
 _AWS_HOST = re.compile(
     r"(?:.+\.)?s3(?:-fips)?(?:\.dualstack)?[.-](?P<region>[a-z]{2}(?:-[a-z]+)+-\d+)(?:\.vpce)?\.amazonaws\.com(?:\.cn)?", re.IGNORECASE
 )
+_LABEL = re.compile(r"[a-z0-9][a-z0-9-]*")
+_NUMERIC = re.compile(r"(?:\d+(?:\.\d+){3}|\[.*\])(?::|$)")
 # Ways to get at a store that are not translated, as `name=value`, by kind of store.
 _ELSEWHERE = {
     "s3": re.compile(
@@ -157,7 +159,10 @@ def delta_options(place: str) -> dict[str, str] | None:
     if told.get("anonymous"):
         options["aws_skip_signature"] = "true"
     if "endpoint_override" in told:
-        options["aws_endpoint_url"] = f"{told['scheme']}://{told['endpoint_override']}"
+        address, bucket = told["endpoint_override"], places.authority_of(place)
+        # As the SDKs do: a bucket whose name can't be a host's, or a server without a name, is addressed by paths.
+        in_host = told["force_virtual_addressing"] and bool(_LABEL.fullmatch(bucket)) and not _NUMERIC.match(address)
+        options["aws_endpoint_url"] = f"{told['scheme']}://{f'{bucket}.' if in_host else ''}{address}"
         options["aws_allow_http"] = str(told["scheme"] == "http").lower()
-        options["aws_virtual_hosted_style_request"] = str(told["force_virtual_addressing"]).lower()
+        options["aws_virtual_hosted_style_request"] = str(in_host).lower()
     return options

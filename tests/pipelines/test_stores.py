@@ -121,7 +121,26 @@ def test_an_endpoint_may_end_with_a_slash() -> None:
         "region": "us-east-1",
         "force_virtual_addressing": True,
     }
-    assert (stores.delta_options("s3a://logs/x") or {})["aws_endpoint_url"] == "http://minio:9000"
+    assert (stores.delta_options("s3a://logs/x") or {})["aws_endpoint_url"] == "http://logs.minio:9000"
+
+
+@pytest.mark.parametrize(
+    ("bucket", "address", "paths", "url"),
+    [
+        ("lake", "s3.eu-west-1.amazonaws.com", "false", "https://lake.s3.eu-west-1.amazonaws.com"),
+        ("lake", "minio:9000", "true", "https://minio:9000"),
+        ("my.lake", "minio:9000", "false", "https://minio:9000"),
+        ("lake", "127.0.0.1:9000", "false", "https://127.0.0.1:9000"),
+        ("lake", "[::1]:9000", "false", "https://[::1]:9000"),
+    ],
+)
+def test_delta_rs_is_told_the_host_of_a_bucket(bucket: str, address: str, paths: str, url: str) -> None:
+    """It takes what it is told for that, where the bucket is not to be in the path."""
+    places.configure(stores.arrow_settings({f"{S3A}endpoint": address, f"{S3A}path.style.access": paths}))
+    options = stores.delta_options(f"s3a://{bucket}/x") or {}
+
+    assert options["aws_endpoint_url"] == url
+    assert options["aws_virtual_hosted_style_request"] == str(bucket in url).lower()
 
 
 def test_a_bucket_may_have_settings_of_its_own() -> None:
