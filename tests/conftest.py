@@ -22,6 +22,16 @@ settings.register_profile("steady", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 ROOT = Path(__file__).resolve().parent.parent
+KAFKA_SAMPLES = (
+    "1.1.1/poll-timeout",
+    "1.1.1/request-log",
+    "2.8.2/coordinator-failover",
+    "2.8.2/rolling-restart",
+    "3.9.1/frozen-process",
+    "4.1.1/consumer-protocol",
+    "4.1.1/slow-member",
+)
+"""Folders below `data_samples/kafka` with logs of groups."""
 SHARED = ROOT.parent / "shared"
 
 

@@ -15,6 +15,7 @@ import pytest
 from models.kafka.classic import COORDINATOR_LOST
 from parsers.reader import ReadOptions
 from pipelines.local import Analysis, AnalyzeOptions, analyze
+from tests.conftest import KAFKA_SAMPLES
 from tests.gates import broken
 
 
@@ -148,21 +149,12 @@ def test_a_clock_may_be_set_back_while_a_group_is_empty(tmp_path: Path) -> None:
 STAMP = re.compile(r"^(?:\{\"log\":\")?\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\]")
 BACK_MS = (1, 1, 5, 300, 8_000, 3_600_000, -2_000)
 """By NTP, at the end of summer time, and forth again."""
-SAMPLES = (
-    "1.1.1/poll-timeout",
-    "1.1.1/request-log",
-    "2.8.2/coordinator-failover",
-    "2.8.2/rolling-restart",
-    "3.9.1/frozen-process",
-    "4.1.1/consumer-protocol",
-    "4.1.1/slow-member",
-)
 
 
 @pytest.mark.parametrize("seed", range(14))
 def test_clocks_may_be_set_back_anywhere_and_logs_begin_anywhere(samples: Path, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)  # noqa: S311 - the same places each time
-    folder = samples / "kafka" / SAMPLES[seed % len(SAMPLES)]
+    folder = samples / "kafka" / KAFKA_SAMPLES[seed % len(KAFKA_SAMPLES)]
     for path in sorted(folder.rglob("*.log*")):
         copy = (tmp_path / path.relative_to(folder)).with_suffix("" if path.suffix == ".gz" else path.suffix)
         copy.parent.mkdir(parents=True, exist_ok=True)

@@ -17,16 +17,7 @@ from models.state_text import UnreadableState
 from pipelines import stages
 from pipelines.local import Analysis, AnalyzeOptions, analyze
 from pipelines.simulate.run import read_scenario, simulate
-
-SAMPLES = (
-    "1.1.1/poll-timeout",
-    "1.1.1/request-log",
-    "2.8.2/coordinator-failover",
-    "2.8.2/rolling-restart",
-    "3.9.1/frozen-process",
-    "4.1.1/consumer-protocol",
-    "4.1.1/slow-member",
-)
+from tests.conftest import KAFKA_SAMPLES
 
 
 class Interrupted(GroupStage):
@@ -90,7 +81,7 @@ def test_rows_that_leave_while_a_group_is_replayed_are_those_of_its_end(tmp_path
     }
 
 
-@pytest.mark.parametrize("name", SAMPLES, ids=[name.rpartition("/")[2] for name in SAMPLES])
+@pytest.mark.parametrize("name", KAFKA_SAMPLES, ids=[name.rpartition("/")[2] for name in KAFKA_SAMPLES])
 def test_real_logs(name: str, samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_same_rows_when_interrupted(samples / "kafka" / name, monkeypatch)
 
