@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.arrow_files import files_of
 from pipelines.columns import Table
+from pipelines.firsts import FIRST, Drawn, firsts_of, time_of
 
 ROWS = 20_000
 """So many rows are few."""
@@ -103,15 +105,39 @@ def _bytes_of(part: pads.ParquetFileFragment, columns: set[str]) -> int:
 def read_distinct(log: DeltaTable, columns: Sequence[str], condition: pc.Expression) -> pa.Table | None:
     """What these columns hold together in rows that meet a condition, each once; None where that is not little, or Delta-rs can't
     read them."""
+    return _read_once(log, {name: pc.field(name) for name in columns}, condition, lambda rows: rows.group_by(list(columns)).aggregate([]))
+
+
+def read_first(
+    log: DeltaTable, columns: Sequence[str], condition: pc.Expression, times: Sequence[str], drawn: Drawn | None = None
+) -> pa.Table | None:
+    """As `read_distinct`, each with the first time of its rows, in microseconds: that of the first of the columns `times` that holds one.
+
+    `drawn` makes of the rows what is asked for. Only that is held.
+    """
+    read = {name: pc.field(name) for name in columns} | {FIRST: time_of(times)}
+    if drawn is None:
+        return _read_once(log, read, condition, partial(firsts_of, columns=columns))
+    return _read_once(log, read, condition, partial(firsts_of, columns=drawn.columns), drawn.arrow)
+
+
+def _read_once(
+    log: DeltaTable,
+    columns: dict[str, pc.Expression],
+    condition: pc.Expression,
+    summed: Callable[[pa.Table], pa.Table],
+    drawn: Callable[[pa.Table], pa.Table] = lambda rows: rows,
+) -> pa.Table | None:
+    """Rows are brought together batch by batch, by `summed`."""
     try:
         dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
         if sum(part.metadata.num_rows for part in dataset.get_fragments(condition)) > _LOOKED_AT:
             return None
-        scanner = dataset.scanner(columns=list(columns), filter=condition, **_SPARING)
-        found = scanner.projected_schema.empty_table()
+        scanner = dataset.scanner(columns=columns, filter=condition, **_SPARING)
+        found = summed(drawn(scanner.projected_schema.empty_table()))
         for batch in scanner.to_batches():
-            own = pa.Table.from_batches([batch]).group_by(list(columns)).aggregate([])
-            found = pa.concat_tables([found, own]).group_by(list(columns)).aggregate([])
+            own = summed(drawn(pa.Table.from_batches([batch])))
+            found = summed(pa.concat_tables([found, own]))
             if found.num_rows > ROWS:
                 return None
     except (DeltaError, OSError):

@@ -41,6 +41,7 @@ from pipelines.differences import (
     unstamped,
 )
 from pipelines.errors import WarehouseBusy
+from pipelines.firsts import Drawn, firsts_by_spark
 from pipelines.meanwhile import set_to
 from pipelines.partitions import partitions_of
 from pipelines.points import reached
@@ -222,6 +223,17 @@ class Warehouse:
         if found is None:
             return map(tuple, self._within(name, scope).select(*columns).distinct().toLocalIterator())
         return zip(*(found[column].to_pylist() for column in columns), strict=True)
+
+    def first(
+        self, name: str, scope: Scope, columns: Sequence[str], times: Sequence[str], drawn: Drawn | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """As `distinct`, or what is `drawn` from these columns, with the first time (microseconds) of its rows behind it: that of the
+        first of the columns `times` that holds one, or 0."""
+        log = self.log(name)
+        found = None if log is None else few.read_first(log, columns, scope.arrow, times, drawn)
+        if found is None:
+            return map(tuple, firsts_by_spark(self._within(name, scope), columns, times, drawn).toLocalIterator())
+        return zip(*(column.to_pylist() for column in found.columns), strict=True)
 
     def _within(self, name: str, scope: Scope | None) -> DataFrame:
         return self.read(name) if scope is None else self.read(name).where(scope.column)

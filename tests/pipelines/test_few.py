@@ -262,7 +262,8 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
 
     place = warehouse(NAME)
     for number in range(4):  # a file each
-        rows = [allocation("g", f"{number}-{each}", queues=each, topic=f"t{number}") for each in range(2)]
+        times = [AT + timedelta(microseconds=each - 10 * number) for each in range(2)]
+        rows = [allocation("g", f"{number}-{each}", queues=each, topic=f"t{number}", changed_at=times[each]) for each in range(2)]
         place.append(NAME, place.spark.createDataFrame(arrow(*rows).append_column("run_id", pa.array(["r", "r"]))), stamp(number))
     monkeypatch.setattr(few, "ROWS", most)
     scope = equals("cluster", "c") & among("client_id", {"1-0", "3-1", "x"})
@@ -270,6 +271,9 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
     assert sorted(row["client_id"] for row in place.frame(NAME, scope, ("client_id",)).collect()) == ["1-0", "3-1"]
     assert sorted(place.distinct(NAME, scope, ("group", "queues"))) == [("g", 0), ("g", 1)]
     assert sorted(place.distinct(NAME, equals("cluster", "c"), ("topic",))) == [("t0",), ("t1",), ("t2",), ("t3",)]
+    at = int(AT.timestamp()) * 1_000_000 + AT.microsecond
+    assert sorted(place.first(NAME, scope, ("queues",), ("changed_at",))) == [(0, at - 10), (1, at - 29)]
+    assert sorted(place.first(NAME, equals("cluster", "c"), ("queues",), ("changed_at",))) == [(0, at - 30), (1, at - 29)]
     found = place.few(NAME, scope)
     assert (found is None) == (most < 2)
     monkeypatch.setattr(few, "_LOOKED_AT", 7)
