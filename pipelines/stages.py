@@ -187,7 +187,7 @@ def note_reader(readers: dict[str, Readers], cluster: str, event: Event) -> None
         return
     if event.name in READER_EVENTS:
         readers.setdefault(cluster, Readers()).note(event.group, event.fields)
-    elif event.partition is not None and event.witness is Witness.COORDINATOR:
+    if event.partition is not None and event.witness is Witness.COORDINATOR:
         readers.setdefault(cluster, Readers()).note_home(event.group, event.partition)
 
 
