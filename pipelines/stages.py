@@ -186,9 +186,9 @@ def note_reader(readers: dict[str, Readers], cluster: str, event: Event) -> None
     if event.group is None:
         return
     if event.name in READER_EVENTS:
-        readers.setdefault(cluster, Readers()).note(event.group, event.fields)
+        readers.setdefault(cluster, Readers()).note(event.group, event.fields, event.order_us)
     if event.partition is not None and event.witness is Witness.COORDINATOR:
-        readers.setdefault(cluster, Readers()).note_home(event.group, event.partition)
+        readers.setdefault(cluster, Readers()).note_home(event.group, event.partition, event.order_us)
 
 
 def cluster_outages(

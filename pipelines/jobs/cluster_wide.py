@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-import orjson
-
 from models.cluster import CLUSTER_EVENTS, ClusterFacts
 from models.events import Event, Witness
 from models.kafka.outages_readers import READER_EVENTS, Readers
@@ -20,7 +18,11 @@ from pipelines.rows import events_of
 from pipelines.scopes import Scope, among, equals, is_null
 from pipelines.stages import cluster_facts, logs_end_of
 from pipelines.tables import Warehouse
+from pipelines.transforms.read_topics import EVENT_COLUMNS, READ_TOPICS
 from pipelines.transforms.sightings import sightings_of_all
+
+_TIMES = ("order_at", "at")
+"""Whence `Event.order_us` comes."""
 
 _PLACE = [("file", "ascending"), ("byte_offset", "ascending")]
 
@@ -43,14 +45,15 @@ def _in_order(warehouse: Warehouse, scope: Scope) -> list[Event]:
 
 
 def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Readers]:
-    """What groups read and where their coordinators are, by cluster."""
+    """What groups read and where their coordinators are, by cluster, and since when that is told."""
     readers: dict[str, Readers] = {}
     grouped = among("cluster", clusters) & ~is_null("group")
-    for cluster, group, fields in warehouse.distinct("events", grouped & among("event", READER_EVENTS), ("cluster", "group", "fields")):
-        readers.setdefault(cluster, Readers()).note(group, orjson.loads(fields) if fields else {})
+    told = grouped & among("event", READER_EVENTS)
+    for cluster, group, topic, at in warehouse.first("events", told, EVENT_COLUMNS, _TIMES, READ_TOPICS):
+        readers.setdefault(cluster, Readers()).note_topic(group, topic, at)
     homes = grouped & equals("witness", Witness.COORDINATOR.value) & ~is_null("event") & ~is_null("partition")
-    for cluster, group, partition in warehouse.distinct("events", homes, ("cluster", "group", "partition")):
-        readers.setdefault(cluster, Readers()).note_home(group, partition)
+    for cluster, group, partition, at in warehouse.first("events", homes, ("cluster", "group", "partition"), _TIMES):
+        readers.setdefault(cluster, Readers()).note_home(group, partition, at)
     return readers
 
 

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from models.cluster import ClusterFacts, fact_rows
 from models.incidents import Limits
+from models.kafka.known_readers import known_readers
 from models.kafka.outages_readers import FOLLOWING, Following, Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
 from models.rocketmq.parts import ROCKET_EVENTS
@@ -134,7 +135,7 @@ class _Replay:
         self._group_stage(facts, nodes)
         readers = readers_of(self.warehouse, clusters)
         self._note_following(readers)
-        read = {cluster: fingerprint_of(_sorted(readers.get(cluster))) for cluster in facts}
+        read = {cluster: known_readers(readers.get(cluster, Readers())).whole for cluster in facts}
         self._outage_stage(facts, nodes, readers, read)
         rocket = self._rocket_stage(rows)
         self._facts_table(facts, changed | self.touched.whole)
@@ -400,11 +401,3 @@ def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, Rows]:
 def _without_end(facts: ClusterFacts) -> dict[str, Any]:
     """What verdicts rest on, but for the end of the logs, which each run moves."""
     return {name: repr(getattr(facts, name)) for name in facts.__dataclass_fields__ if name != "logs_end"}
-
-
-def _sorted(readers: Readers | None) -> list[Any]:
-    if readers is None:
-        return []
-    by_topic = sorted((topic, sorted(groups)) for topic, groups in readers.by_topic.items())
-    by_partition = sorted((number, sorted(groups)) for number, groups in readers.by_offsets_partition.items())
-    return [by_topic, by_partition, [(each.started_at, each.rebalance_id) for each in sorted(readers.following)]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
 
@@ -104,14 +105,29 @@ def test_brokers_that_go_without_an_outage_are_told_too(absences: list[BrokerOut
 
 def test_groups_that_read_a_topic_and_groups_whose_coordinator_it_is() -> None:
     readers = Readers()
-    readers.note("billing", {"topics": ["orders"]})
-    readers.note("search", {"partitions": ["orders-3", "my-topic-0"]})
-    readers.note("odd", {"topics": "not a list", "partitions": [3, "no number-x"]})
-    readers.note_home("billing", 7)
+    readers.note("billing", {"topics": ["orders"]}, 1)
+    readers.note("search", {"partitions": ["orders-3", "my-topic-0"]}, 1)
+    readers.note("odd", {"topics": "not a list", "partitions": [3, "no number-x"]}, 1)
+    readers.note_home("billing", 7, 1)
     assert readers.of("orders", 0) == ["billing", "search"]
     assert readers.of("my-topic", 5) == ["search"]
     assert readers.of("__consumer_offsets", 7) == ["billing"]
     assert readers.of("__consumer_offsets", 8) == readers.of("unread", 0) == []
+
+
+@pytest.mark.parametrize("times", list(itertools.permutations((20, 10, 30))))
+def test_a_group_reads_a_topic_from_the_first_line_on_that_says_so_in_whatever_order_lines_come(times: tuple[int, ...]) -> None:
+    readers = Readers()
+    for at in times:
+        readers.note("billing", {"topics": ["orders"], "partitions": ["orders-0", "orders-1"]}, at)
+        readers.note_home("billing", 7, at)
+    readers.note("search", {"topics": ["orders"]}, 20)
+    assert readers.by_topic == {"orders": {"billing": 10, "search": 20}}
+    assert readers.by_offsets_partition == {7: {"billing": 10}}
+    assert [readers.of("orders", 0, until) for until in (9, 10, 19, 20, None)] == [
+        [], ["billing"], ["billing"], ["billing", "search"], ["billing", "search"]
+    ]  # fmt: skip
+    assert [readers.of("__consumer_offsets", 7, until) for until in (9, 10)] == [[], ["billing"]]
 
 
 def going(at: float) -> Event:
@@ -154,7 +170,7 @@ def offsets_move(partition: int, at: float, from_node: str) -> LeaderMove:
 def test_an_outage_names_groups_that_lost_their_coordinator_and_the_rebalances_that_followed() -> None:
     readers = Readers()
     for group, partition in (("moved", 7), ("moved too", 7), ("stayed", 8)):
-        readers.note_home(group, partition)
+        readers.note_home(group, partition, 1)
     followed = rebalance(104, "coordinator_failover", "broker_outage")
     followed.group, followed.rebalance_id = "moved", "behind it"
     unrelated = rebalance(105, "session_timeout", "coordinator_failover")
