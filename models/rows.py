@@ -204,6 +204,7 @@ class PartitionOutage:
     groups: list[str]
     settled_by: str | None
     evidence: list[Evidence]
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -225,6 +226,7 @@ class UnderReplicatedSpan:
     lost_brokers: list[str]
     settled_by: str | None
     evidence: list[Evidence]
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -269,6 +271,7 @@ class LeaderMove:
     reason: str | None
     clean: bool | None
     evidence: list[Evidence]
+    final_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -281,6 +284,7 @@ class BrokerOutage:
     up_at: int | None
     how: str  # controlled, killed, session_expired, fenced, log_dir_failed
     evidence: list[Evidence]
+    final_at: int | None = None
 
 
 @dataclass(slots=True)

@@ -298,6 +298,25 @@ _SILVER = [
         ("group_snapshot_id",),
         ("cluster", "group"),
     ),
+    Table(
+        "silver",
+        "cluster_snapshots",
+        "States of what is known of clusters' partitions and brokers, some time before the end of the logs: later runs replay outages"
+        " from there on. Unusable after a change of its versions.",
+        (
+            CLUSTER,
+            required("cluster_snapshot_id", TEXT, "Id: hash of cluster and time."),
+            required("upto_at", INSTANT, "Time of the last record in it, and of what groups were known to read."),
+            required("facts_until_at", INSTANT, "Until when facts of the cluster may count in it."),
+            required("facts", TEXT, "Fingerprint of those facts, and of what groups read."),
+            required("state", TEXT, "State of the replay as JSON."),
+            required("catalogue_version", TEXT, "Fingerprint of the catalogue that it was made with."),
+            required("model_version", TEXT, "Fingerprint of the models that it was made with."),
+            RUN_ID,
+        ),
+        ("cluster_snapshot_id",),
+        ("cluster",),
+    ),
 ]
 
 TABLES: dict[str, Table] = {table.name: table for table in [*_OPS, *_BRONZE, *_SILVER, *GOLD]}

@@ -39,7 +39,7 @@ _FINAL = Column(
     "final_at",
     INSTANT,
     "What comes later than this time of the logs can't change the row; null while it may: what it tells is open, or is told as a "
-    "whole each time (RocketMQ, outages).",
+    "whole each time (RocketMQ).",
 )
 _CAUSE = required("cause", TEXT, "What made the coordinator start it.", words.REBALANCE_CAUSES)
 _CONFIDENCE = required("confidence", SHARE, "How sure the cause is.", least=0, greatest=1)
@@ -204,6 +204,7 @@ GOLD = [
         required("groups", TEXTS, "Groups that stood still because of it."),
         Column("settled_by", TEXT, "File that would tell what is only inferred here; null when a controller's own lines tell it."),
         EVIDENCE_LINES,
+        _FINAL,
         owner=("cluster",),
     ),
     _gold(
@@ -222,6 +223,7 @@ GOLD = [
         required("lost_brokers", TEXTS, "Those of them whose brokers were gone when it began."),
         Column("settled_by", TEXT, "File that would tell what is only inferred here; null when lines tell it."),
         EVIDENCE_LINES,
+        _FINAL,
         owner=("cluster",),
     ),
     _gold(
@@ -259,6 +261,7 @@ GOLD = [
         Column("reason", TEXT, "Why it moved, as the controller says."),
         Column("clean", FLAG, "The new leader was in sync."),
         EVIDENCE_LINES,
+        _FINAL,
         owner=("cluster",),
     ),
     _gold(
@@ -270,6 +273,7 @@ GOLD = [
         Column("up_at", INSTANT, "When it was back; null while open."),
         required("how", TEXT, "How it went: by a controlled shutdown, by a lost session, fenced."),
         EVIDENCE_LINES,
+        _FINAL,
         owner=("cluster",),
     ),
     _gold(

@@ -286,8 +286,9 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
     def partitions() -> Iterable[pa.RecordBatch]:
         return (batch for _, batches in reading.partitions.groups() for batch in batches)
 
-    for outages in cluster_outages(partitions, nodes, cluster_of, facts, readers, options.limits).values():
-        analysis.layouts.append(outages.layout)
+    for outages in cluster_outages(partitions, nodes, cluster_of, facts, readers, options.limits):
+        if outages.layout is not None:
+            analysis.layouts.append(outages.layout)
         for table in OUTAGE_TABLES:
             if table not in LAYOUT_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))

@@ -10,18 +10,20 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from models.cluster import ClusterFacts, learn
 from models.events import Event, Witness
 from models.incidents import Limits
 from models.kafka.history import GroupHistory
-from models.kafka.outages import Outages, outages_of
 from models.kafka.outages_readers import READER_EVENTS, Readers
-from models.kafka.partitions_replay import PartitionStage, begin, finish
+from models.kafka.outages_stage import Outages, OutageStage
+from models.kafka.partitions_clocks import CLOCK_EVENTS, clocks_of
 from models.kafka.strays import Sighting, Sightings
 from models.replay import GroupStage
 from models.rocketmq.history import RocketHistory, history_of
 from models.rocketmq.parts import ROCKET_EVENTS
+from parsers.arrow import strings
 from parsers.files import Skipped, SourceFile
 from parsers.reader import ReadOptions
 from parsers.reports import report_row, skipped_report
@@ -57,6 +59,8 @@ OUTAGE_TABLES = (
     *LAYOUT_TABLES,
 )
 """Tables that the partition stage fills; attributes of `Outages` have the same names."""
+
+CLOCK_EVENT_NAMES = strings(sorted(CLOCK_EVENTS))
 
 READER_TABLES = ("partition_outages", "broker_outages")
 """Those of them without whose rows nothing rests on who reads what: groups are named by outages, and by incidents made of these."""
@@ -198,34 +202,34 @@ def cluster_outages(
     facts: Mapping[str, ClusterFacts],
     readers: Mapping[str, Readers],
     limits: Limits,
-) -> dict[str, Outages]:
-    """The partition stage for every cluster among the events of PARTITION_EVENTS.
+) -> Iterator[Outages]:
+    """The outage stage for every cluster among the events of PARTITION_EVENTS: rows as they become final, one cluster after the other.
 
-    `batches` gives them in order of time, file and place; it is asked again for clusters whose brokers' clocks differ.
+    `batches` gives them in order of time, file and place, as often as it is asked: clocks are compared first. What comes
+    last of a cluster says how it stood in the end.
     """
-    stages: dict[str, PartitionStage] = {}
-    for cluster, event in _by_cluster(batches, node_of, cluster_of):
-        stage = stages.get(cluster)
-        if stage is None:
-            stage = stages[cluster] = begin(facts.get(cluster) or ClusterFacts(cluster), node_of)
-        stage.feed(event)
-    found: dict[str, Outages] = {}
-    for name in sorted(stages):
-        again = partial(_events_of_one, name, batches, node_of, cluster_of)
-        found[name] = outages_of(name, finish(stages.pop(name), facts.get(name) or ClusterFacts(name), again), readers.get(name), limits)
-    return found
+    files = {file for batch in batches() for file in batch["file"].unique().to_pylist()}
+    for cluster in sorted({cluster_of(file) for file in files}):
+        own = strings(sorted(file for file in files if cluster_of(file) == cluster))
+        events = partial(events_in, partial(_of_files, batches, own), node_of)
+        skews = clocks_of(events(CLOCK_EVENT_NAMES), node_of).skews()
+        stage = OutageStage(cluster, facts.get(cluster) or ClusterFacts(cluster), node_of, readers.get(cluster) or Readers(), limits, skews)
+        for event in stage.in_order(events()):
+            stage.feed(event)
+            yield from stage.let_out()
+        yield stage.finish()
 
 
-def _by_cluster(
-    batches: Callable[[], Iterable[pa.RecordBatch]], node_of: Mapping[str, str], cluster_of: Callable[[str], str]
-) -> Iterator[tuple[str, Event]]:
-    return ((cluster_of(event.place.file), event) for batch in batches() for event in events_of(batch, node_of))
+def _of_files(batches: Callable[[], Iterable[pa.RecordBatch]], files: pa.Array) -> Iterator[pa.RecordBatch]:
+    return (batch.filter(pc.is_in(batch["file"], value_set=files)) for batch in batches())
 
 
-def _events_of_one(
-    cluster: str, batches: Callable[[], Iterable[pa.RecordBatch]], node_of: Mapping[str, str], cluster_of: Callable[[str], str]
+def events_in(
+    batches: Callable[[], Iterable[pa.RecordBatch]], node_of: Mapping[str, str], names: pa.Array | None = None
 ) -> Iterator[Event]:
-    return (event for name, event in _by_cluster(batches, node_of, cluster_of) if name == cluster)
+    """Events as the models see them; those of some names only, where these are given."""
+    for batch in batches():
+        yield from events_of(batch if names is None else batch.filter(pc.is_in(batch["event"], value_set=names)), node_of)
 
 
 def rocket_ends_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:

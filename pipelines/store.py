@@ -117,6 +117,51 @@ class EventStore:
         self.close()
 
 
+class BatchStore:
+    """Batches in the order in which they come, to be read as often as one likes: the first in memory, the rest on disk."""
+
+    def __init__(self, held_bytes_max: int = HELD_BYTES_MAX) -> None:
+        self._held: list[pa.RecordBatch] = []
+        self._left = held_bytes_max
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._path: Path | None = None
+        self._writer: pa.ipc.RecordBatchStreamWriter | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take the next batch. None comes after the first reading."""
+        self._left -= batch.nbytes
+        if self._left >= 0:
+            self._held.append(batch)
+            return
+        if self._writer is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
+            self._path = Path(self._folder.name) / "batches.arrow"
+            self._writer = pa.ipc.new_stream(str(self._path), batch.schema)
+        self._writer.write_batch(batch)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All batches."""
+        if self._writer is not None:
+            self._writer.close()
+        yield from self._held
+        if self._path is not None:
+            with pa.OSFile(str(self._path), "rb") as source, pa.ipc.open_stream(source) as reader:
+                yield from reader
+
+    def close(self) -> None:
+        """Remove what was written to disk."""
+        if self._writer is not None:
+            self._writer.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def __enter__(self) -> BatchStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 def _merge_key(item: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[Any, ...]:
     return item[0]
 

@@ -3,83 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
-from models.incidents import Limits
-from models.kafka.outages_incidents import losses_of, outage_incidents, takeover_incidents
-from models.kafka.outages_readers import Readers
-from models.kafka.outages_shortages import under_replicated_spans
-from models.kafka.outages_whatif import Layout, broker_rows, layout_of, placement_rows
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
 from models.kafka.partitions_brokers import Absence, Brokers
 from models.kafka.partitions_clocks import Skew
 from models.kafka.partitions_events import time_of
 from models.kafka.partitions_replay import PartitionStage
-from models.rows import (
-    Broker,
-    BrokerOutage,
-    Divergence,
-    Evidence,
-    Incident,
-    LeaderMove,
-    PartitionOutage,
-    PartitionPlacement,
-    UnderReplicatedSpan,
-)
+from models.rows import BrokerOutage, Divergence, Evidence, LeaderMove, PartitionOutage
 from models.times import in_order
 
 SYSTEM = "kafka"
 
 TAKEN_OVER_US = 30_000_000
 """A leader that changes within this time of a broker's going changes because of it."""
-
-
-@dataclass(slots=True)
-class Outages:
-    """The rows of one cluster, by table, and how the cluster stood in the end."""
-
-    layout: Layout
-    partition_outages: list[PartitionOutage] = field(default_factory=list)
-    under_replicated_spans: list[UnderReplicatedSpan] = field(default_factory=list)
-    leader_moves: list[LeaderMove] = field(default_factory=list)
-    broker_outages: list[BrokerOutage] = field(default_factory=list)
-    incidents: list[Incident] = field(default_factory=list)
-    divergences: list[Divergence] = field(default_factory=list)
-
-    @property
-    def partition_placements(self) -> list[PartitionPlacement]:
-        """How partitions stood in the end, as rows."""
-        return placement_rows(self.layout)
-
-    @property
-    def brokers(self) -> list[Broker]:
-        """Brokers in the end, as rows."""
-        return broker_rows(self.layout)
-
-
-def outages_of(cluster: str, stage: PartitionStage, readers: Readers | None = None, limits: Limits | None = None) -> Outages:
-    """Rows of what a stage has replayed. `readers` names the groups that suffer."""
-    found = Outages(layout_of(cluster, stage))
-    for history in stage.partitions.all():
-        found.partition_outages += partition_outages(cluster, history, stage)
-        found.under_replicated_spans += under_replicated_spans(cluster, history, stage.brokers, kraft=stage.kraft)
-        found.leader_moves += leader_moves(cluster, history, stage.brokers)
-    if readers is not None:
-        for row in found.partition_outages:
-            row.groups = readers.of(row.topic, row.partition)
-    found.broker_outages += [broker_outage(cluster, absence) for absence in stage.brokers.all()]
-    found.divergences += clock_divergences(cluster, stage.skews)
-    known = readers or Readers()
-    losses = losses_of(stage.brokers, found.leader_moves, found.partition_outages, known)
-    limits = limits or Limits()
-    found.incidents += outage_incidents(found.partition_outages, limits, losses, known.following)
-    found.incidents += takeover_incidents(
-        found.broker_outages, found.partition_outages, found.leader_moves, limits, losses, known.following
-    )
-    return found
 
 
 def clock_divergences(cluster: str, skews: Iterable[Skew]) -> Iterator[Divergence]:
@@ -101,9 +40,11 @@ def clock_divergences(cluster: str, skews: Iterable[Skew]) -> Iterator[Divergenc
 # -- partitions without a leader -----------------------------------------------------------------------------
 
 
-def partition_outages(cluster: str, history: PartitionHistory, stage: PartitionStage) -> Iterator[PartitionOutage]:
-    """Times in which the partition had no leader."""
-    for gap in _gaps(history.leaderships):
+def partition_outages(
+    cluster: str, history: PartitionHistory, stage: PartitionStage, leaderships: Sequence[Leadership]
+) -> Iterator[PartitionOutage]:
+    """Times in which the partition had no leader, by leaderships of it that follow each other."""
+    for gap in _gaps(leaderships):
         yield _outage(cluster, history, stage, gap)
 
 
@@ -279,11 +220,11 @@ def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | No
 # -- moves ---------------------------------------------------------------------------------------------------
 
 
-def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers) -> Iterator[LeaderMove]:
-    """Changes of the leader from one broker to another, over times without one too."""
+def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, leaderships: Iterable[Leadership]) -> Iterator[LeaderMove]:
+    """Changes of the leader from one broker to another, over times without one too, by leaderships that follow each other."""
     before: Leadership | None = None
     vacant: list[Leadership] = []
-    for each in history.leaderships:
+    for each in leaderships:
         if each.leader == NO_LEADER:
             vacant.append(each)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ TAKEOVER_US = 60 * US_PER_SECOND
 CLOCKS_US = 2 * US_PER_SECOND
 """A coordinator's clock and the controller's may differ by this much."""
 
+LASTING_US = 24 * 3600 * US_PER_SECOND
+"""An outage that goes on for longer is a state that a cluster is left in: what comes then is another incident."""
+
 BRIEF_SECONDS = 3.0
 """A partition that is without leader for less is a takeover, of which clients notice a retry."""
 
@@ -33,8 +37,19 @@ class Loss:
     groups: frozenset[str] | None
 
 
-def losses_of(brokers: Brokers, moves: Iterable[LeaderMove], outages: Iterable[PartitionOutage], readers: Readers) -> list[Loss]:
-    """Goings of brokers, with the groups whose offsets partitions they led."""
+def losses_of(
+    brokers: Brokers,
+    moves: Iterable[LeaderMove],
+    outages: Iterable[PartitionOutage],
+    readers: Readers,
+    until: int | None = None,
+    *,
+    is_told: bool = False,
+) -> list[Loss]:
+    """Goings of brokers, with the groups, as far as they are known by a time, whose offsets partitions they led.
+
+    `is_told` says that some line tells who leads these, be it none of the `moves` and `outages`.
+    """
     told: dict[str, list[tuple[int, int]]] = {}
     for move in moves:
         if move.topic == OFFSETS_TOPIC and move.from_node is not None and move.moved_at is not None:
@@ -46,62 +61,62 @@ def losses_of(brokers: Brokers, moves: Iterable[LeaderMove], outages: Iterable[P
     for absence in brokers.all():
         if absence.down_at is not None:
             near = [partition for at, partition in told.get(absence.node, ()) if abs(at - absence.down_at) <= TAKEOVER_US]
-            groups = frozenset(group for partition in near for group in readers.of(OFFSETS_TOPIC, partition))
-            found.append(Loss(absence.node, absence.down_at, groups if told else None))
+            groups = frozenset(group for partition in near for group in readers.of(OFFSETS_TOPIC, partition, until))
+            found.append(Loss(absence.node, absence.down_at, groups if told or is_told else None))
     return found
 
 
 def outage_incidents(
-    outages: Sequence[PartitionOutage], limits: Limits, losses: Sequence[Loss] = (), following: Iterable[Following] = ()
+    outages: Sequence[PartitionOutage], limits: Limits, losses: Sequence[Loss] = (), following: Sequence[Following] = ()
 ) -> list[Incident]:
-    """Outages that follow each other closely and share a lost broker, or have none, as one incident.
+    """Outages that follow each other closely as one incident.
 
-    It names the groups that lost their coordinator with these brokers, and the rebalances that followed.
+    It names the groups that lost their coordinator with these brokers, and the rebalances that followed, which come in order.
     """
-    ordered = sorted(following)
     return [
-        _with_consequences(_incident(episode), {node for row in episode for node in row.lost_brokers}, losses, ordered)
-        for episode in _episodes(outages, limits.episode_gap_seconds)
+        _with_consequences(_incident(episode), {node for row in episode for node in row.lost_brokers}, losses, following)
+        for episode, _ in outage_episodes(outages, limits.episode_gap_seconds)
     ]
 
 
 def takeover_incidents(
     absences: Sequence[BrokerOutage],
-    outages: Sequence[PartitionOutage],
     moves: Sequence[LeaderMove],
     limits: Limits,
     losses: Sequence[Loss] = (),
-    following: Iterable[Following] = (),
+    following: Sequence[Following] = (),
 ) -> list[Incident]:
-    """Goings of brokers that left no partition without a leader, close ones as one incident: others took over in time.
-
-    Those behind a partition's outage are told with it.
-    """
-    harmless = [row for row in absences if row.down_at is not None and not any(_stands_behind(row, outage) for outage in outages)]
-    ordered = sorted(following)
+    """Goings of brokers that left no partition without a leader (`harmless`), close ones as one incident: others took over in time."""
     return [
-        _with_consequences(_takeover(episode, moves), {row.node for row in episode}, losses, ordered)
-        for episode in _grouped(harmless, limits.episode_gap_seconds)
+        _with_consequences(_takeover(episode, moves), {row.node for row in episode}, losses, following)
+        for episode, _ in takeover_episodes(absences, limits.episode_gap_seconds)
     ]
 
 
-def _stands_behind(row: BrokerOutage, outage: PartitionOutage) -> bool:
+def harmless(absences: Iterable[BrokerOutage], outages: Sequence[PartitionOutage]) -> list[BrokerOutage]:
+    """Absences that left no partition without a leader: others are told with the outages that they stand behind."""
+    return [row for row in absences if row.down_at is not None and not any(stands_behind(row, outage) for outage in outages)]
+
+
+def stands_behind(row: BrokerOutage, outage: PartitionOutage) -> bool:
+    """Whether a partition lost its leader with a broker's going."""
     down = row.down_at or 0
     return row.node in outage.lost_brokers and down - TAKEOVER_US <= _began(outage) and (row.up_at is None or _began(outage) <= row.up_at)
 
 
-def _grouped(absences: Iterable[BrokerOutage], gap_seconds: float) -> Iterator[list[BrokerOutage]]:
+def takeover_episodes(absences: Iterable[BrokerOutage], gap_seconds: float) -> Iterator[tuple[list[BrokerOutage], int]]:
+    """Absences in order of time, cut where no broker was away for longer than the gap; each with its end, as far as it is known."""
     episode: list[BrokerOutage] = []
     over = 0
     for row in sorted(absences, key=lambda row: (row.down_at or 0, row.node)):
         down = row.down_at or 0
         if episode and down - over > gap_seconds * US_PER_SECOND:
-            yield episode
+            yield episode, over
             episode = []
         episode.append(row)
         over = max(over, row.up_at if row.up_at is not None else down)
     if episode:
-        yield episode
+        yield episode, over
 
 
 def _takeover(rows: list[BrokerOutage], moves: Iterable[LeaderMove]) -> Incident:
@@ -164,7 +179,11 @@ def _with_consequences(incident: Incident, nodes: Collection[str], losses: Seque
         if loss.node in nodes and first - TAKEOVER_US <= loss.at and (incident.ended_at is None or loss.at <= incident.ended_at)
     ]
     moved = {group for loss in behind for group in loss.groups or ()}
-    followed = [each for each in following if any(_follows(each, loss) for loss in behind)]
+    near = range(
+        bisect_left(following, min((loss.at for loss in behind), default=0) - CLOCKS_US, key=lambda each: each.started_at),
+        bisect_right(following, max((loss.at for loss in behind), default=0) + TAKEOVER_US, key=lambda each: each.started_at),
+    )
+    followed = [following[index] for index in near if any(_follows(following[index], loss) for loss in behind)]
     incident.groups = sorted({*incident.groups, *moved, *(each.group for each in followed)})
     incident.rebalance_ids = [each.rebalance_id for each in followed]
     incident.rebalance_count = len(followed)
@@ -182,18 +201,24 @@ def _began(row: PartitionOutage) -> int:
     return next((at for at in (row.offline_at, row.online_at) if at is not None), 0)
 
 
-def _episodes(outages: Sequence[PartitionOutage], gap_seconds: float) -> Iterator[list[PartitionOutage]]:
-    """Outages in order of time, cut where all partitions had leaders for longer than the gap."""
+def ended(row: PartitionOutage) -> int:
+    """When an outage holds later ones together with those before it no longer: at its end, or a day after it began."""
+    lasting = _began(row) + LASTING_US
+    return lasting if row.online_at is None else min(row.online_at, lasting)
+
+
+def outage_episodes(outages: Iterable[PartitionOutage], gap_seconds: float) -> Iterator[tuple[list[PartitionOutage], int]]:
+    """Outages in order of time, cut where all partitions had leaders for longer than the gap; each with its end."""
     episode: list[PartitionOutage] = []
-    over: int | None = 0
+    over = 0
     for row in sorted(outages, key=lambda row: (_began(row), row.topic, row.partition)):
-        if episode and over is not None and _began(row) - over > gap_seconds * US_PER_SECOND:
-            yield episode
+        if episode and _began(row) - over > gap_seconds * US_PER_SECOND:
+            yield episode, over
             episode, over = [], 0
         episode.append(row)
-        over = None if over is None or row.online_at is None else max(over, row.online_at)
+        over = max(over, ended(row))
     if episode:
-        yield episode
+        yield episode, over
 
 
 def _incident(rows: list[PartitionOutage]) -> Incident:

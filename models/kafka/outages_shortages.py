@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from models.evidence import evidence
 from models.ids import make_id
@@ -18,9 +18,11 @@ LAG_US = 60_000_000
 """A leader drops a follower whose broker has gone after replica.lag.time.max.ms (10 s, since Kafka 2.5 30 s), checking each half of it."""
 
 
-def under_replicated_spans(cluster: str, history: PartitionHistory, brokers: Brokers, *, kraft: bool) -> Iterator[UnderReplicatedSpan]:
-    """What was followed of one life of a partition."""
-    for shortage in history.shortages:
+def under_replicated_spans(
+    cluster: str, history: PartitionHistory, brokers: Brokers, shortages: Iterable[Shortage], *, kraft: bool
+) -> Iterator[UnderReplicatedSpan]:
+    """Shortages of one life of a partition."""
+    for shortage in shortages:
         if not shortage.events or _never_was(shortage, history, brokers):
             continue
         lost = [node for node in shortage.missing if _was_lost(brokers, node, shortage)]

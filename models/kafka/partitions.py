@@ -7,7 +7,7 @@ takes it up, or follow from the loss or return of a broker by the rules of elect
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +21,9 @@ NO_LEADER = "-1"
 
 MOMENT_US = 1_000_000
 """A partition that the controller calls offline and gives a leader within this time never was without one for its clients."""
+
+ISR_CHANGES_KEPT = 2
+"""The last ones before a time: whether a leader was in sync, the ISR says that it was elected from or into."""
 
 EVENTS_HELD_MAX = 4
 """Lines kept per leadership: the first ones, which decide."""
@@ -87,6 +90,12 @@ class PartitionHistory:
     deleted_at: int | None = None
     life: int = 0
     """How many lives of a partition of this name were over before."""
+    led_by: Nodes = ()
+    """Leaders of leaderships that were let go."""
+    is_cut: bool = False
+    """Whether any were."""
+    is_due: bool = False
+    """Whether somebody will look at it again (`Partitions.handed`)."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -148,6 +157,43 @@ class PartitionHistory:
             return None
         return next((change.isr for change in reversed(self.isr_changes) if change.at <= at), None)
 
+    @property
+    def open_since(self) -> int | None:
+        """The first time that an open question about it is of: a time without a leader, or with too few replicas in sync."""
+        vacant = next((each.at for each in self.leaderships if each.leader == NO_LEADER), None)
+        return min((at for at in (vacant, *(each.began for each in self.shortages)) if at is not None), default=None)
+
+    def settled(self, until: int) -> int:
+        """How many leaderships there are up to the last one of which, and of all before it, the time is no later than this."""
+        count = 0
+        for number, each in enumerate(self.leaderships, 1):
+            if each.at > until:
+                break
+            if each.leader != NO_LEADER:
+                count = number
+        return count
+
+    def let_go(self, index: int, until: int) -> None:
+        """Forget what was before a leadership, and what was over by a time: rows tell of it, and nothing later asks for it."""
+        if index:
+            gone = (each.leader for each in self.leaderships[:index] if each.leader != NO_LEADER)
+            self.led_by, self.is_cut = tuple(dict.fromkeys((*self.led_by, *gone))), True
+            del self.leaderships[:index]
+        if self.leaderships and self.leaderships[0].leader != NO_LEADER:
+            if self.leaderships[0].at <= until:
+                self.leaderships[0].events.clear()
+            asked = min(until, self.leaderships[1].at if len(self.leaderships) > 1 else until)
+            past = bisect_right(self.isr_changes, asked, key=lambda change: change.at)
+            del self.isr_changes[: max(past - ISR_CHANGES_KEPT, 0)]
+        self.shortages = tuple(each for each in self.shortages if not each.is_over(until))
+        self.preferred = [at for at in self.preferred if at > until]
+
+    def next_settled(self, after: int) -> int | None:
+        """The first time later than another at which something was over."""
+        ends = (each.over for each in self.shortages if each.over is not None)
+        times = (*(each.at for each in self.leaderships[1:]), *ends, *(() if self.deleted_at is None else (self.deleted_at,)))
+        return min((at for at in times if at > after), default=None)
+
     def delete(self, at: int) -> None:
         """Its topic is gone."""
         self.deleted_at = at
@@ -163,6 +209,8 @@ class PartitionHistory:
         if place is None:
             return self._append(new)
         index, same = place
+        if self.is_cut and index == 0 and not same:
+            return self.leaderships[0]  # what was before that is told already
         if not same:
             self.leaderships.insert(index, new)
             return new
@@ -235,7 +283,9 @@ class Partitions:
     """All partitions of a cluster, with an index by broker."""
 
     by_name: dict[tuple[str, int], PartitionHistory] = field(default_factory=dict)
-    ended: list[PartitionHistory] = field(default_factory=list)
+    ended: dict[tuple[object, ...], PartitionHistory] = field(default_factory=dict)
+    handed: list[PartitionHistory] = field(default_factory=list)
+    """Lives that were asked for, and may have changed, since somebody last emptied this."""
     _held_by: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
     _lives: Counter[tuple[str, int]] = field(default_factory=Counter)
 
@@ -245,7 +295,18 @@ class Partitions:
         known = self.by_name.get(key)
         if known is None:
             known = self.by_name[key] = PartitionHistory(topic, partition, life=self._lives[key])
-        return known
+        return self._hand(known)
+
+    def known(self, topic: str, partition: int) -> PartitionHistory | None:
+        """The partition's present life, if anything told of it."""
+        history = self.by_name.get((topic, partition))
+        return None if history is None else self._hand(history)
+
+    def _hand(self, history: PartitionHistory) -> PartitionHistory:
+        if not history.is_due:
+            history.is_due = True
+            self.handed.append(history)
+        return history
 
     def note_nodes(self, history: PartitionHistory, nodes: Iterable[str]) -> None:
         """Keep which brokers may hold a partition."""
@@ -256,7 +317,7 @@ class Partitions:
     def at(self, node: str) -> Iterator[PartitionHistory]:
         """Partitions that a broker may hold, by name."""
         for key in sorted(self._held_by.get(node, ())):
-            history = self.by_name.get(key)
+            history = self.known(*key)
             if history is not None:
                 yield history
 
@@ -275,15 +336,28 @@ class Partitions:
             numbers.pop(topic)
         return [self.of(topic, number) for topic, known in numbers.items() for number in range(max(known)) if number not in known]
 
+    def unsettled(self) -> Iterator[PartitionHistory]:
+        """Lives with a leader that changed, or without one, that rows don't tell of yet."""
+        return (each for each in self.all() if len(each.leaderships) > 1 or each.leader == NO_LEADER)
+
     def end(self, topic: str, partition: int, at: int) -> None:
         """A life is over: the topic was deleted, or begins anew."""
-        history = self.by_name.pop((topic, partition), None)
+        history = self.known(topic, partition)
         if history is None:
             return
+        del self.by_name[topic, partition]
         history.delete(at)
         if any(each.told is not Told.IMPLIED for each in history.leaderships):
-            self.ended.append(history)
+            self.ended[history.key] = history
             self._lives[topic, partition] += 1
+
+    def forget(self, history: PartitionHistory) -> None:
+        """A life that is over, and that rows tell of."""
+        self.ended.pop(history.key, None)
+        key = (history.topic, history.partition)
+        if key not in self.by_name:
+            for held in self._held_by.values():
+                held.discard(key)
 
     def topic_deleted(self, topic: str, at: int) -> None:
         """All partitions of a topic are gone."""
@@ -292,6 +366,6 @@ class Partitions:
 
     def all(self) -> Iterator[PartitionHistory]:
         """Every life, in an order that no file decides."""
-        lives = [*self.ended, *self.by_name.values()]
+        lives = [*self.ended.values(), *self.by_name.values()]
         lives.sort(key=lambda each: (each.topic, each.partition, each.deleted_at is None, each.deleted_at or 0))
         return iter(lives)

@@ -27,6 +27,8 @@ class Absence:
     suspected: bool = False  # no controller's file says so: it follows from what brokers' files say
     events: list[Event] = field(default_factory=list)
     ends: list[Event] = field(default_factory=list)
+    is_blamed: bool = False  # it stands behind a partition's outage that was told
+    is_told: bool = False  # rows tell of it, and nothing later changes them
 
     @property
     def how(self) -> str:
@@ -55,6 +57,8 @@ class Brokers:
     _signs: dict[str, dict[str, Event]] = field(default_factory=dict)
     _alive_before: set[str] = field(default_factory=set)
     _unled: set[str] = field(default_factory=set)
+    have_changed: bool = False
+    """Whether one went or came since somebody last unset this."""
 
     def is_down(self, node: str) -> bool:
         """Whether a broker is gone now."""
@@ -117,11 +121,19 @@ class Brokers:
         for node in sorted(self.absences):
             yield from self.absences[node]
 
+    def forget(self, before: int) -> None:
+        """Nobody asks for a time before this one: absences that were over by then, and that rows tell of, go."""
+        for node, known in self.absences.items():
+            self.absences[node] = [each for each in known if not each.is_told or each.up_at is None or each.up_at >= before]
+        for node, granted in self._granted.items():
+            self._granted[node] = [at for at in granted if at >= before]
+
     # -- what is told ----------------------------------------------------------------------------------------
 
     def gone(self, node: str, at: int, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> bool:
         """A controller lost a broker, or must have (`suspected`); whether that is news."""
         known = self._open(node)
+        self.have_changed = True
         if known is not None:
             known.fenced = known.fenced or fenced
             known.controlled = known.controlled or controlled
@@ -147,7 +159,7 @@ class Brokers:
         known = self._open(node)
         if known is None:
             return False
-        known.up_at = at
+        known.up_at, self.have_changed = at, True
         known.ends.append(event)
         return True
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from zlib import crc32
 
+from models import state_text
 from models.events import Event
 from models.kafka.partitions_events import number_field, time_of, word_field
 
@@ -42,7 +43,12 @@ _DECIDED = frozenset({"PartitionStateChanged"})
 _TAKEN = frozenset({"LeaderStarted", "FollowerStarted", "PartitionKept", "LeaderMissing"})
 _LIVES = frozenset({"BrokerStopping", "BrokerLeaving", "BrokerStateChanged", "BrokerRegistered", "BrokerUnfenced"})
 _UNDER_AN_EPOCH = frozenset({"ControllerElected", "ControllerResigned", "LeaderMissing"})
+_NODES = "nodes"
+_FETCHES = "FetchersAdded"
 _WHOLE = 1 << 32
+
+CLOCK_EVENTS = _DECIDED | _TAKEN | _LIVES | _UNDER_AN_EPOCH | {_FETCHES}
+"""Events that tell of clocks."""
 
 Sightings = dict[str, Event]
 """The first line of each node that tells of one fact."""
@@ -136,7 +142,7 @@ class BrokerClocks:
         """Take the next event."""
         if event.at_us is None:
             return
-        node = self.clock_of(event)
+        node = clock_of(event, self.node_of)
         if node is None:
             return
         self._controllers(event, node)
@@ -146,7 +152,7 @@ class BrokerClocks:
             self._sample(self._epochs.made, f"{event.topic}-{event.partition}:{epoch}", node, event)
         elif event.name in _TAKEN and epoch is not None:
             self._sample(self._epochs.learned, f"{event.topic}-{event.partition}:{epoch}", node, event)
-        elif event.name == "FetchersAdded":
+        elif event.name == _FETCHES:
             fetchers = event.fields.get("fetchers")
             for name, _, epoch in fetchers if isinstance(fetchers, (list, tuple)) else ():
                 if epoch is not None:
@@ -182,10 +188,6 @@ class BrokerClocks:
         elif word_field(event, "state") == "RUNNING" and known is not None:
             self._lives.see(self._lives.learned, f"unfenced {known}", node, event)
 
-    def clock_of(self, event: Event) -> str | None:
-        """The node by whose clock a line was written."""
-        return self.node_of.get(event.place.file) or event.node
-
     def _sample(self, seen: dict[str, Sightings], fact: str, node: str, event: Event) -> None:
         if crc32(fact.encode("utf-8", "replace")) >= self._hashes_below:
             return
@@ -195,6 +197,18 @@ class BrokerClocks:
             for facts in (self._epochs.made, self._epochs.learned):
                 for each in [each for each in facts if crc32(each.encode("utf-8", "replace")) >= self._hashes_below]:
                     del facts[each]
+
+    @classmethod
+    def resumed(cls, state: str, node_of: Mapping[str, str]) -> BrokerClocks:
+        """What was known when `state` was taken. Raises UnreadableState."""
+        found = state_text.read(state, {_NODES: node_of})
+        if not isinstance(found, cls):
+            raise state_text.UnreadableState("not a state of brokers' clocks")
+        return found
+
+    def state(self) -> str:
+        """All that is known; `resumed` goes on from it."""
+        return state_text.write(self, {_NODES: self.node_of})
 
     def skews(self) -> list[Skew]:
         """Clocks that differ from the one of the node that decided most."""
@@ -239,12 +253,25 @@ def _bound(bounds: dict[str, Bounds], node: str, event: Event, reference: Event,
         (known.above if above else known.below)(ahead, (event, reference))
 
 
-def on_one_clock(events: Iterable[Event], ahead: Mapping[str, int], clocks: BrokerClocks) -> Iterator[Event]:
+def clock_of(event: Event, node_of: Mapping[str, str]) -> str | None:
+    """The node by whose clock a line was written."""
+    return node_of.get(event.place.file) or event.node
+
+
+def clocks_of(events: Iterable[Event], node_of: Mapping[str, str]) -> BrokerClocks:
+    """What events, of which only those of CLOCK_EVENTS matter, tell of clocks."""
+    clocks = BrokerClocks(node_of)
+    for event in events:
+        clocks.feed(event)
+    return clocks
+
+
+def on_one_clock(events: Iterable[Event], ahead: Mapping[str, int], node_of: Mapping[str, str]) -> Iterator[Event]:
     """Events in order of time by the reference's clock. They come in order by their own; `ahead` says how far nodes' clocks are."""
     furthest = max(0, *ahead.values()) if ahead else 0
     waiting: list[tuple[int, str, int, int, Event]] = []
     for number, event in enumerate(events):
-        skew = ahead.get(clocks.clock_of(event) or "", 0)
+        skew = ahead.get(clock_of(event, node_of) or "", 0)
         at = None if event.at_us is None else event.at_us - skew
         moved = replace(event, at_us=at, order_us=event.order_us - skew) if skew else event
         heapq.heappush(waiting, (moved.order_us, moved.place.file, moved.place.byte_offset, number, moved))

@@ -40,6 +40,11 @@ class Controllers:
         if reign is not None and reign.node == node and reign.ended_at is None and at >= reign.began_at:
             reign.ended_at, reign.ended = at, event
 
+    def forget(self, before: int) -> None:
+        """Nobody asks for a time before this one: reigns that others had followed by then go."""
+        followed = sum(after.began_at < before for after in self.reigns[1:])
+        del self.reigns[: max(followed - 1, 0)]
+
     def missing(self, start: int, end: int | None) -> list[Event]:
         """Lines that tell that there was no controller at some time between start and end; none where there was one, or nobody tells."""
         for before, after in zip([None, *self.reigns], [*self.reigns, None], strict=True):

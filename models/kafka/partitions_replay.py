@@ -8,16 +8,13 @@ take a leadership up confirm it or correct it by its leader epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from models.cluster import ClusterFacts
 from models.events import Event, Witness
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
-from models.kafka.partitions_clocks import BrokerClocks, Skew, on_one_clock
 from models.kafka.partitions_events import KRAFT_ONLY, named_nodes, nodes_field, number_field, partition_name, time_of, word_field
 from models.kafka.partitions_state import PartitionState
-from models.kafka.partitions_suspicions import suspicions_of
 
 OFFLINE = "OfflinePartition"
 LISTENS_WITHIN_US = 10_000_000
@@ -33,17 +30,14 @@ NEW = "NewPartition"
 
 @dataclass(slots=True)
 class PartitionStage(PartitionState):
-    """Feeds on one cluster's events of PARTITION_EVENTS, ordered by (`order_us`, file, byte offset)."""
+    """Feeds on one cluster's events of PARTITION_EVENTS, ordered by (`order_us`, file, byte offset), on one clock."""
 
-    clocks: BrokerClocks = field(default_factory=BrokerClocks)
-    skews: list[Skew] = field(default_factory=list)
     _last_own: dict[str, Event] = field(default_factory=dict)
 
     def feed(self, event: Event) -> None:
         """Take the next event."""
         self.kraft = self.kraft or event.name in KRAFT_ONLY
         self.now = max(self.now, event.order_us)
-        self.clocks.feed(event)
         handler = _HANDLERS.get(event.name)
         if handler is not None:
             handler(self, event)
@@ -410,7 +404,7 @@ class PartitionStage(PartitionState):
             return
         for name in (word_field(event, "partitions") or "").split(","):
             place = partition_name(name)
-            known = self.partitions.by_name.get(place) if place is not None else None
+            known = self.partitions.known(*place) if place is not None else None
             if known is not None:
                 known.preferred.append(time_of(event))
 
@@ -455,33 +449,3 @@ _HANDLERS: dict[str, Callable[[PartitionStage, Event], None]] = {
     "LeaderUnreachable": PartitionStage._refused,
     "BrokerAnnounced": PartitionStage._announced,
 }
-
-
-def begin(facts: ClusterFacts, node_of: Mapping[str, str]) -> PartitionStage:
-    """A stage for one cluster, which knows what the cluster stage has learned."""
-    return PartitionStage(node_of, suspicions=suspicions_of(facts, node_of), clocks=BrokerClocks(node_of))
-
-
-def finish(stage: PartitionStage, facts: ClusterFacts, again: Callable[[], Iterable[Event]]) -> PartitionStage:
-    """The stage after its last event. Where brokers' clocks turn out to differ, all is replayed once more on one clock.
-
-    `again` gives the same events in the same order.
-    """
-    skews = stage.clocks.skews()
-    if not skews:
-        return stage
-    ahead = {skew.node: skew.ahead for skew in skews}
-    corrected = PartitionStage(stage.node_of, suspicions=suspicions_of(facts, stage.node_of, ahead), skews=skews)
-    for event in on_one_clock(again(), ahead, stage.clocks):
-        corrected.feed(event)
-    return corrected
-
-
-def replay_partitions(
-    events: Sequence[Event], node_of: Mapping[str, str] | None = None, facts: ClusterFacts | None = None
-) -> PartitionStage:
-    """Replay the events of one cluster, ordered by (`order_us`, file, byte offset)."""
-    stage = begin(facts or ClusterFacts(), node_of or {})
-    for event in events:
-        stage.feed(event)
-    return finish(stage, facts or ClusterFacts(), lambda: events)

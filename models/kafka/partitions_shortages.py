@@ -31,6 +31,23 @@ class Shortage:
     ended_by: str = OPEN
     events: list[Event] = field(default_factory=list)
 
+    @property
+    def began(self) -> int | None:
+        """The first time that is known of it."""
+        return self.started_at if self.started_at is not None else self.ended_at
+
+    @property
+    def over(self) -> int | None:
+        """When it was over, or the last time that is known of one that nothing more can be said of; None while it lasts."""
+        if self.ended_by == OPEN:
+            return None
+        return next((at for at in (self.ended_at, self.started_at) if at is not None), 0)
+
+    def is_over(self, until: int) -> bool:
+        """Whether it was over by a time."""
+        over = self.over
+        return over is not None and over <= until
+
     def go_on(self, isr: tuple[str, ...], missing: tuple[str, ...]) -> None:
         """The ISR is another one, and still too small."""
         if len(isr) < len(self.isr):

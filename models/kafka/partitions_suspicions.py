@@ -35,7 +35,7 @@ class Suspicions:
     told: dict[str, list[int]] = field(default_factory=dict)  # by node: when a controller tells of its going
     starts: dict[str, list[int]] = field(default_factory=dict)  # by node: when its own file says that it begins or stops
     with_file: set[str] = field(default_factory=set)  # nodes whose server.log is here
-    _refused: dict[str, list[Event]] = field(default_factory=dict)
+    refusals: dict[str, list[Event]] = field(default_factory=dict)  # by node: refused connections of late
 
     def is_told(self, node: str, at: int) -> bool:
         """Whether a controller tells of a going about this time."""
@@ -49,7 +49,7 @@ class Suspicions:
 
     def refused_lately(self, node: str, at: int) -> Event | None:
         """The first line about this time by which a connection to a broker was refused."""
-        return next((each for each in self._refused.get(node, ()) if abs(at - each.order_us) <= TRIES_WITHIN_US), None)
+        return next((each for each in self.refusals.get(node, ()) if abs(at - each.order_us) <= TRIES_WITHIN_US), None)
 
     def refused(self, node: str, event: Event, at: int) -> Event | None:
         """A connection to a broker was refused: the line that its going stands on, once that is sure enough."""
@@ -59,7 +59,7 @@ class Suspicions:
             times = self.starts.get(node, ())
             place = bisect_left(times, at - EARLY_US)
             return event if place < len(times) and times[place] <= at + RESTART_WITHIN_US else None
-        tries = self._refused.setdefault(node, [])
+        tries = self.refusals.setdefault(node, [])
         tries[:] = [each for each in tries if at - each.order_us <= TRIES_WITHIN_US]
         tries.append(event)
         if len(tries) < TRIES:

@@ -64,7 +64,11 @@ class Takeovers:
         if before is not None:
             self._led.get(before, {}).pop(_place(history), None)
         if event is not None and before not in {None, NO_LEADER} and after != NO_LEADER:
-            self._moves.setdefault(before or "", deque()).append(Move(time_of(event), _had_it(history, after, event, brokers), event))
+            move = Move(time_of(event), _had_it(history, after, event, brokers), event)
+            moves = self._moves.setdefault(before or "", deque())
+            while moves and move.at - moves[0].at > WITHIN_US:
+                moves.popleft()
+            moves.append(move)
 
     def by_which_all_went(self, node: str, at: int, brokers: Brokers) -> list[Move]:
         """The latest moves of a broker's leaderships, where these were all that it had."""
@@ -74,6 +78,22 @@ class Takeovers:
         if not moves or any(self._stays(each, node, at, brokers) for each in self._led.get(node, {}).values()):
             return []
         return list(moves)
+
+    def forget(self, before: int) -> None:
+        """Nobody asks for moves from before a time."""
+        for node, moves in list(self._moves.items()):
+            while moves and moves[0].at < before:
+                moves.popleft()
+            if not moves:
+                del self._moves[node]
+
+    def deleted(self, history: PartitionHistory) -> None:
+        """A partition's life is over, and told."""
+        place = _place(history)
+        led = self._led.get(history.leader or "", {})
+        if led.get(place) is history:
+            del led[place]
+            self._unfollowed.pop(place, None)
 
     def _stays(self, history: PartitionHistory, leader: str, at: int, brokers: Brokers) -> bool:
         """Whether a partition is still led as it was, although somebody else could lead it."""
@@ -87,4 +107,4 @@ def _had_it(history: PartitionHistory, node: str, event: Event, brokers: Brokers
     """Whether a broker may have led a partition before, so that it only gets it back."""
     if brokers.is_down(node) or brokers.last_return(node, time_of(event) - FRESH_US, time_of(event)) is not None:
         return True
-    return any(each.leader == node for each in history.leaderships[:-1])
+    return node in history.led_by or any(each.leader == node for each in history.leaderships[:-1])

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from models.kafka.partitions_events import PARTITION_EVENTS
 from parsers.places import ahead
 from parsers.reader import Discovery, ReadOptions, SourceFile
 from parsers.reports import whole_report
@@ -54,6 +55,8 @@ class Touched:
     unknown: set[str] = field(default_factory=set)
     least: dict[tuple[str, str], int] = field(default_factory=dict)
     """First time (microseconds) of a changed record, by cluster and group; before all times where one has none."""
+    first_of_partitions: dict[str, int] = field(default_factory=dict)
+    """The same of records about partitions and brokers, by cluster."""
 
     @property
     def clusters(self) -> set[str]:
@@ -64,10 +67,12 @@ class Touched:
         if cluster is None:
             return
         self.events.setdefault(cluster, set()).add(event or "")
+        first = at if at is not None else _BEFORE_ALL
         if group is not None and event is not None:
             self.groups.setdefault(cluster, set()).add(group)
-            first = at if at is not None else _BEFORE_ALL
             self.least[cluster, group] = min(first, self.least.get((cluster, group), first))
+        if event in PARTITION_EVENTS:
+            self.first_of_partitions[cluster] = min(first, self.first_of_partitions.get(cluster, first))
 
 
 @dataclass(slots=True)

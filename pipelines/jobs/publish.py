@@ -13,7 +13,6 @@ from pipelines.jobs.states import CLUSTER
 from pipelines.quality.gate import Result
 from pipelines.schemas import without_run
 from pipelines.tables import Change, Stamp, Warehouse
-from pipelines.transforms.snapshots import SNAPSHOTS
 
 _AT_ONCE = 2
 """Tables that are written at once: a small write is mostly Spark's planning and Delta's look at its log, one step after the other."""
@@ -37,9 +36,8 @@ def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Cha
     if subjects:
         scope = scopes.equals("kind", CLUSTER) & scopes.among("subject", subjects)
         changes["state_snapshots"] = warehouse.replace("state_snapshots", rows.states, stamp, scope, part="/clusters")
-    if rows.snapshots is not None:
-        taken, scope = rows.snapshots
-        changes[SNAPSHOTS] = warehouse.replace(SNAPSHOTS, taken, stamp, scope)
+    for table, (taken, scope) in rows.snapshots.items():
+        changes[table] = warehouse.replace(table, taken, stamp, scope)
     return changes
 
 

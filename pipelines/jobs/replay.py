@@ -8,7 +8,7 @@ that were final by then stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -27,6 +27,8 @@ from models.kafka.partitions_events import PARTITION_EVENTS
 from models.rocketmq.parts import ROCKET_EVENTS
 from parsers.redaction import Redaction
 from pipelines import few
+from pipelines.jobs.cluster_snapshots import ClusterSnapshots
+from pipelines.jobs.cluster_snapshots import look as look_at_clusters
 from pipelines.jobs.cluster_wide import facts_of, readers_of, with_partitions
 from pipelines.jobs.files import FileRow
 from pipelines.jobs.ingest import Touched
@@ -35,18 +37,19 @@ from pipelines.jobs.states import CLUSTER, State, state_rows
 from pipelines.rows import to_batch
 from pipelines.schemas import without_run
 from pipelines.scopes import NAMES_MAX, Scope, among, equals, first_among, is_empty, is_null, nothing
-from pipelines.stages import OUTAGE_TABLES, READER_TABLES, ROCKET_TABLES, rocket_ends_of
+from pipelines.stages import LAYOUT_TABLES, READER_TABLES, ROCKET_TABLES, rocket_ends_of
 from pipelines.tables import Warehouse
+from pipelines.transforms.outages import HOLDS_NO_MORE, OutageReplay, outages_replayed
+from pipelines.transforms.outages import STAGE_TABLES as OUTAGE_STAGE_TABLES
 from pipelines.transforms.parsed import tagged_rows
 from pipelines.transforms.replay import (
     STAGE_TABLES,
     GroupReplay,
-    outages_replayed,
     replayed,
     rocket_replayed,
     rows_of,
 )
-from pipelines.transforms.snapshots import SNAPSHOTS, SnapshotRules, resumed_at
+from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, SNAPSHOTS, STATES, SnapshotRules, resumed_at
 from pipelines.transforms.unknown_messages import unknown_messages
 from pipelines.versions import fingerprint_of
 
@@ -84,8 +87,10 @@ class Replayed:
     """Those of them that went on from a stored state."""
     whole: Mapping[str, DataFrame] = field(default_factory=dict)
     """Rebalances as they will be, also those that were not replayed, as far as rows that were replayed name them."""
-    snapshots: tuple[DataFrame | pa.Table, Scope] | None = None
-    """States that were taken, and which stored ones they replace."""
+    snapshots: Mapping[str, tuple[DataFrame | pa.Table, Scope]] = field(default_factory=dict)
+    """States that were taken, by table, and which stored ones they replace."""
+    clusters_resumed: int = 0
+    """Clusters whose outages were replayed from a stored state on."""
 
 
 @contextmanager
@@ -119,8 +124,11 @@ class _Replay:
     groups: dict[str, set[str]] = field(default_factory=dict)
     """Groups to replay of other clusters."""
     snapshots: Snapshots = field(default_factory=Snapshots)
-    taken: Rows | None = None
-    """States that were taken."""
+    cluster_snapshots: ClusterSnapshots = field(default_factory=ClusterSnapshots)
+    with_outages: set[str] = field(default_factory=set)
+    """Clusters whose outages are replayed."""
+    taken: dict[str, Rows] = field(default_factory=dict)
+    """States that were taken, by table."""
 
     def do(self) -> Replayed:
         clusters = self.touched.clusters
@@ -152,17 +160,26 @@ class _Replay:
         ids = self._known_rebalances()
         whole = {"rebalances": reduce(DataFrame.unionByName, ids)} if ids else {}
         replayed, resumed = sum(map(len, self.groups.values())), len(self.snapshots.chosen)
-        return Replayed(frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, self._taken())
+        of_clusters = len(self.cluster_snapshots.chosen)
+        return Replayed(frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, self._taken(), of_clusters)
 
-    def _taken(self) -> tuple[DataFrame | pa.Table, Scope] | None:
+    def _taken(self) -> dict[str, tuple[DataFrame | pa.Table, Scope]]:
         """States may be large, and are held by this process only where all events are."""
-        taken = self.taken
-        if taken is None or not (taken.count or self.snapshots.stored):
-            return None
-        if taken.few is not None:
-            return taken.few, self.snapshots.replaced(taken.few, self.groups, self.whole)
-        frame = taken.frame(self.warehouse.spark)
-        return frame, self.snapshots.replaced(frame.drop("state").toArrow(), self.groups, self.whole)
+        replaced: dict[str, Callable[[pa.Table], Scope]] = {
+            SNAPSHOTS: lambda rows: self.snapshots.replaced(rows, self.groups, self.whole),
+            CLUSTER_SNAPSHOTS: lambda rows: self.cluster_snapshots.replaced(rows, self.with_outages),
+        }
+        stored = {SNAPSHOTS: self.snapshots.stored, CLUSTER_SNAPSHOTS: self.cluster_snapshots.stored}
+        found: dict[str, tuple[DataFrame | pa.Table, Scope]] = {}
+        for table, taken in self.taken.items():
+            if not (taken.count or stored[table]):
+                continue
+            if taken.few is not None:
+                found[table] = taken.few, replaced[table](taken.few)
+            else:
+                frame = taken.frame(self.warehouse.spark)
+                found[table] = frame, replaced[table](frame.drop("state").toArrow())
+        return found
 
     def _events(self, scope: Scope) -> tuple[DataFrame, bool]:
         """Stored events for Spark, and whether this process holds them: what comes of them may be little, too."""
@@ -185,7 +202,7 @@ class _Replay:
             states, are_light = self.snapshots.rows(self.warehouse)
             source, are_few = resumed_at(source, states), are_few and are_light
         stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_few=are_few)
-        self.taken = stage.pop(SNAPSHOTS)
+        self.taken[SNAPSHOTS] = stage.pop(SNAPSHOTS)
         for table, rows in stage.items():
             names = partial(first_among, "groups") if table == "incidents" else partial(among, "group")
             of_stage = self.snapshots.later("final_at", groups, self.whole, names)
@@ -209,10 +226,10 @@ class _Replay:
         held = tagged.persist()
         self.held.append(held)
         counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in held.groupBy("table").count().collect()}
-        wide = {name: Rows(counts[name], held=rows_of(name, held)) for name in tables if name == SNAPSHOTS}
+        wide = {name: Rows(counts[name], held=rows_of(name, held)) for name in tables if name in STATES}
         if sum(counts.values()) > few.ROWS:
             return {table: Rows(counts[table], held=rows_of(table, held)) for table in tables}
-        return _by_table(held.where(F.col("table") != SNAPSHOTS).toArrow(), tables) | wide
+        return _by_table(held.where(~F.col("table").isin(*STATES)).toArrow(), tables) | wide
 
     def _staying(self) -> Scope:
         """Stored rebalances of these clusters that were not replayed."""
@@ -274,24 +291,43 @@ class _Replay:
         clusters |= self._with_outages({name for name in facts if self.states.get(name, {}).get("readers") != read[name]} - clusters)
         if not clusters:
             return
-        wanted = among("cluster", clusters)
-        for table, rows in self._outages(clusters, facts, nodes, readers).items():
-            of_stage = wanted
+        self.with_outages, rules = clusters, self.options.snapshots
+        self.cluster_snapshots = look_at_clusters(self.warehouse, self.touched, facts, nodes, readers, rules, clusters)
+        if self.options.redaction is not None:  # as with groups: states hold names
+            self.cluster_snapshots = ClusterSnapshots(stored=self.cluster_snapshots.stored)
+        stage = self._outages(facts, nodes, readers)
+        self.taken[CLUSTER_SNAPSHOTS] = stage.pop(CLUSTER_SNAPSHOTS)
+        for table, rows in stage.items():
+            if table in LAYOUT_TABLES:
+                self._take(table, rows, among("cluster", clusters))
+                continue
+            of_stage = self.cluster_snapshots.later("final_at", clusters)
             if table == "incidents":
-                of_stage = wanted & ~is_empty("outage_ids")
+                of_stage = of_stage & ~is_empty("outage_ids")
             elif table == "divergences":
-                of_stage = wanted & is_null("group")
+                of_stage = of_stage & is_null("group")
             self._take(table, rows, of_stage)
 
-    def _outages(
-        self, clusters: set[str], facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str], readers: Mapping[str, Readers]
-    ) -> dict[str, Rows]:
-        telling = with_partitions(self.warehouse, clusters)
+    def _outages(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str], readers: Mapping[str, Readers]) -> dict[str, Rows]:
+        snapshots = self.cluster_snapshots
+        resumed = snapshots.chosen.keys()
+        telling = with_partitions(self.warehouse, self.with_outages - resumed) | resumed
         if not telling:
-            return {table: Rows(0, few=without_run(table).empty_table()) for table in OUTAGE_TABLES}
-        events, are_few = self._events(among("cluster", telling) & among("event", PARTITION_EVENTS))
-        broken = outages_replayed(events, facts, nodes, readers, self.options.limits, self.warehouse.partitions)
-        return self._stage(broken, OUTAGE_TABLES, are_few=are_few)
+            return {table: Rows(0, few=without_run(table).empty_table()) for table in OUTAGE_STAGE_TABLES}
+        events, are_few = self._events(snapshots.later("order_at", telling) & among("event", PARTITION_EVENTS))
+        if resumed:
+            states, are_light = snapshots.rows(self.warehouse)
+            events, are_few = resumed_at(events, states, ("cluster",)), are_few and are_light
+        replay = OutageReplay(facts, nodes, readers, self.options.limits, snapshots.boundaries, self.options.snapshots)
+        stage = self._stage(outages_replayed(events, replay, self.warehouse.partitions), OUTAGE_STAGE_TABLES, are_few=are_few)
+        differing = (
+            stage[CLUSTER_SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster",), self.warehouse.spark)["cluster"].to_pylist()
+        )
+        if not differing:
+            return stage
+        for cluster in differing:  # its brokers' clocks turn out to differ: all that was read of it has to be put in another order
+            snapshots.drop(cluster)
+        return self._outages(facts, nodes, readers)
 
     def _with_outages(self, clusters: set[str]) -> set[str]:
         """Those of the clusters that have rows which name who reads."""

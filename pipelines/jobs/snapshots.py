@@ -58,13 +58,8 @@ class Snapshots:
     """The state that each group goes on from."""
 
     def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
-        """The chosen rows, and whether this process holds them. They may be large: then they stay with Spark."""
-        chosen = {each.key for each in self.chosen.values()}
-        here = warehouse.few(SNAPSHOTS, scopes.among(_KEY, chosen), bytes_max=_LIGHT_BYTES)
-        if here is not None and here.nbytes <= _LIGHT_BYTES:
-            return few.framed(warehouse.spark, here), True
-        keys = pa.table({_KEY: pa.array(sorted(chosen), pa.string())})
-        return warehouse.read(SNAPSHOTS).join(F.broadcast(few.framed(warehouse.spark, keys)), _KEY, "left_semi"), False
+        """The chosen rows, and whether this process holds them."""
+        return chosen_rows(warehouse, SNAPSHOTS, _KEY, {each.key for each in self.chosen.values()})
 
     def later(self, time: str, groups: Mapping[str, set[str]], whole: Iterable[str], names: Callable[[set[str]], Scope]) -> Scope:
         """Rows of these groups, and of all groups of `whole` clusters; where a group goes on from a state, only those whose `time`
@@ -89,23 +84,33 @@ class Snapshots:
 
         Of each group the last state before each boundary stays, and the first one behind it, which is the next to be the last.
         """
-        names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), _times(taken, "upto_at"), strict=True)
+        names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), times_of(taken, "upto_at"), strict=True)
         new = [Stored(*row) for row in names]
         all_of = set(whole)
         replayed = {(each.cluster, each.group) for each in [*self.stored, *new] if _is_in(each, groups, all_of)}
         held: dict[tuple[str, str], list[Stored]] = {}
         for each in [*(each for each in self.stored if each.holds), *new]:
             held.setdefault((each.cluster, each.group), []).append(each)
-        stay = {each.key for key in replayed for each in _around(self.boundaries.get(key[0], ()), held.get(key, ()))}
+        stay = {each.key for key in replayed for each in around(self.boundaries.get(key[0], ()), held.get(key, ()))}
         gone = {each.key for each in self.stored if (each.cluster, each.group) in replayed} - stay
         return scopes.among(_KEY, gone | {each.key for each in new})
+
+
+def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) -> tuple[DataFrame, bool]:
+    """Rows with these keys, and whether this process holds them. They may be large: then they stay with Spark."""
+    here = warehouse.few(table, scopes.among(key, chosen), bytes_max=_LIGHT_BYTES)
+    if here is not None and here.nbytes <= _LIGHT_BYTES:
+        return few.framed(warehouse.spark, here), True
+    keys = pa.table({key: pa.array(sorted(chosen), pa.string())})
+    return warehouse.read(table).join(F.broadcast(few.framed(warehouse.spark, keys)), key, "left_semi"), False
 
 
 def _is_in(each: Stored, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
     return each.cluster in whole or each.group in groups.get(each.cluster, ())
 
 
-def _around(boundaries: Iterable[Boundary], held: Iterable[Stored]) -> Iterator[Stored]:
+def around(boundaries: Iterable[Boundary], held: Iterable[Stored]) -> Iterator[Stored]:
+    """The last state before each boundary, and the first one behind it, which is the next to be the last."""
     in_order = sorted(held, key=lambda each: each.upto)
     for boundary in boundaries:
         place = bisect_right(in_order, boundary.upto, key=lambda each: each.upto)
@@ -127,7 +132,7 @@ def look(
         return found
     mine, all_of = (catalogue_version(), model_version()), set(whole)
     rows = warehouse.rows(SNAPSHOTS, scopes.among("cluster", touched.clusters), _TOLD)
-    times = zip(_times(rows, "upto_at"), _times(rows, "facts_until_at"), strict=True)
+    times = zip(times_of(rows, "upto_at"), times_of(rows, "facts_until_at"), strict=True)
     for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
         each = Stored(row[_KEY], row["cluster"], row["group"], upto)
         is_asked = _is_in(each, groups, all_of)  # states of others stay as they are: nobody asks whether they hold
@@ -138,7 +143,7 @@ def look(
     return found
 
 
-def _times(rows: pa.Table, name: str) -> list[int]:
+def times_of(rows: pa.Table, name: str) -> list[int]:
     """A column of times that is never null, as microseconds."""
     found: list[int] = rows[name].cast(pa.int64()).to_pylist()
     return found
@@ -158,16 +163,16 @@ def _holds(
 
 
 def _boundaries(logs_end: int | None, known: KnownFacts, rules: SnapshotRules) -> list[Boundary]:
-    """Times that many runs have in common, so that a state is not taken anew by each of them.
+    """A rebalance is judged when it is so long over that nothing of the cluster that came later is asked for."""
+    return [
+        Boundary(upto, upto + SETTLE_US, known.until(upto + SETTLE_US), catalogue_version(), model_version())
+        for upto in reaches(logs_end, rules)
+    ]
 
-    A rebalance is judged when it is so long over that nothing of the cluster that came later is asked for.
-    """
+
+def reaches(logs_end: int | None, rules: SnapshotRules) -> list[int]:
+    """Times up to which states are to be taken; many runs have them in common, so that a state is not taken anew by each of them."""
     if logs_end is None:
         return []
-    found = []
-    for lag in rules.lags_seconds:
-        step = max(int(lag * _US_PER_SECOND) // _STEPS, 1)
-        upto = logs_end // step * step - _STEPS * step
-        until = upto + SETTLE_US
-        found.append(Boundary(upto, until, known.until(until), catalogue_version(), model_version()))
-    return found
+    steps = [max(int(lag * _US_PER_SECOND) // _STEPS, 1) for lag in rules.lags_seconds]
+    return [logs_end // step * step - _STEPS * step for step in steps]

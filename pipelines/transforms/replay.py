@@ -21,8 +21,6 @@ from pyspark.sql.types import StringType, StructField, StructType
 from models.cluster import ClusterFacts
 from models.incidents import Limits
 from models.kafka.history import GroupHistory
-from models.kafka.outages_readers import Readers
-from models.kafka.partitions_events import PARTITION_EVENTS
 from models.names import learn
 from models.replay import GroupStage
 from models.rocketmq.parts import ROCKET_EVENTS
@@ -32,9 +30,8 @@ from parsers.schema import EVENT_SCHEMA
 from pipelines.rocket_store import RocketStore
 from pipelines.rows import events_of, to_batch
 from pipelines.schemas import TABLES
-from pipelines.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, cluster_outages, rocket_histories
-from pipelines.store import EventStore
-from pipelines.transforms.snapshots import SNAPSHOTS, STATE, Boundary, SnapshotRules, Taking, with_state
+from pipelines.stages import HISTORY_TABLES, ROCKET_TABLES, rocket_histories
+from pipelines.transforms.snapshots import SNAPSHOTS, STATE, STATES, Boundary, SnapshotRules, Taking, with_state
 
 STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
 """All that replaying groups gives."""
@@ -103,48 +100,9 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))
-        return _tagged_runs(found, STAGE_TABLES)
+        return tagged_runs(found, STAGE_TABLES)
 
-    return ordered.mapInArrow(run, _tagged_schema(STAGE_TABLES))
-
-
-def outages_replayed(
-    events: DataFrame,
-    facts: Mapping[str, ClusterFacts],
-    node_of: Mapping[str, str],
-    readers: Mapping[str, Readers],
-    limits: Limits,
-    partitions: int,
-) -> DataFrame:
-    """Rows of all of OUTAGE_TABLES, tagged as those of groups are.
-
-    A cluster's events are replayed in one stream, in order of time: what one broker's loss means for a partition rests
-    on all that was said of it before.
-    """
-    ordered = (
-        events.where(F.col("event").isin(sorted(PARTITION_EVENTS)))
-        .select("cluster", *EVENT_SCHEMA.names)
-        .repartition(partitions, "cluster")
-        .sortWithinPartitions("cluster", F.col("order_at").asc_nulls_first(), "file", "byte_offset")
-    )
-
-    def found(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
-        for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
-            with EventStore() as store:
-                for part in parts:
-                    store.add(part)
-                broken = cluster_outages(partial(_ordered, store), node_of, partial(_named, cluster), facts, readers, limits)
-            for outages in broken.values():
-                yield {table: getattr(outages, table) for table in OUTAGE_TABLES}
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return _tagged_runs(found(batches), OUTAGE_TABLES)
-
-    return ordered.mapInArrow(run, _tagged_schema(OUTAGE_TABLES))
-
-
-def _ordered(store: EventStore) -> Iterator[pa.RecordBatch]:
-    return (batch for _, batches in store.groups() for batch in batches)
+    return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))
 
 
 def _named(cluster: str, _: str) -> str:
@@ -179,9 +137,9 @@ def rocket_replayed(
                     yield {table: getattr(history, table) for table in ROCKET_TABLES}
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return _tagged_runs(found(batches), ROCKET_TABLES)
+        return tagged_runs(found(batches), ROCKET_TABLES)
 
-    return ordered.mapInArrow(run, _tagged_schema(ROCKET_TABLES))
+    return ordered.mapInArrow(run, tagged_schema(ROCKET_TABLES))
 
 
 def rows_of(table: str, tagged: DataFrame) -> DataFrame:
@@ -213,21 +171,21 @@ def _struct(table: str) -> pa.StructType:
     return pa.struct([each.remove_metadata() for each in TABLES[table].arrow_schema() if each.name != "run_id"])
 
 
-def _tagged_runs(found: Iterable[Rows], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def tagged_runs(found: Iterable[Rows], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Rows by table in batches of one table each, whichever groups they are of. States are large, and are not held back."""
     held: dict[str, list[object]] = {}
     for history in found:
         for table, rows in history.items():
             own = held.setdefault(table, [])
             own.extend(rows)
-            if len(own) >= ROWS_IN_A_RUN or table == SNAPSHOTS:
+            if len(own) >= ROWS_IN_A_RUN or table in STATES:
                 yield from _tagged_batches(table, held.pop(table), tables)
     for table, own in held.items():
         yield from _tagged_batches(table, own, tables)
 
 
 def _tagged_batches(table: str, rows: Sequence[object], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    at_once = 1 if table == SNAPSHOTS else ROWS_AT_ONCE
+    at_once = 1 if table in STATES else ROWS_AT_ONCE
     for start in range(0, len(rows), at_once):
         yield _tagged(table, rows[start : start + at_once], tables)
 
@@ -241,7 +199,8 @@ def _tagged(table: str, rows: Sequence[object], tables: Sequence[str]) -> pa.Rec
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _tagged_schema(tables: Sequence[str]) -> StructType:
+def tagged_schema(tables: Sequence[str]) -> StructType:
+    """Columns of rows of these tables in one frame."""
     structs = []
     for name in tables:
         fields = [StructField(each.name, each.dataType) for each in TABLES[name].spark_schema() if each.name != "run_id"]

@@ -1,4 +1,5 @@
-"""States of groups within their history: taken while events are replayed, and put before the events that came later."""
+"""States of groups, and of clusters' outages, within their history: taken while events are replayed, and put before the events that
+came later."""
 
 from __future__ import annotations
 
@@ -15,6 +16,9 @@ from models.ids import make_id
 from models.replay import GroupStage
 
 SNAPSHOTS = "group_snapshots"
+CLUSTER_SNAPSHOTS = "cluster_snapshots"
+STATES = frozenset({SNAPSHOTS, CLUSTER_SNAPSHOTS})
+"""Tables of which a row may be large."""
 STATE = "state"
 _UPTO = "_upto_at"
 
@@ -68,6 +72,20 @@ class GroupSnapshot:
     model_version: str
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterSnapshot:
+    """A row of the table of clusters' outages, but for its run."""
+
+    cluster: str
+    cluster_snapshot_id: str
+    upto_at: int
+    facts_until_at: int
+    facts: str
+    state: str
+    catalogue_version: str
+    model_version: str
+
+
 @dataclass(slots=True)
 class Taking:
     """Takes states of one group at each boundary, once enough was replayed since the last one."""
@@ -109,15 +127,16 @@ class Taking:
         self.taken.append(GroupSnapshot(self.cluster, key, self.group, boundary.upto, *told))
 
 
-def resumed_at(events: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """Events that no state of their group holds yet, and before them, in rows that are no events, the states (`state`).
+def resumed_at(events: DataFrame, snapshots: DataFrame, keys: Sequence[str] = ("cluster", "group")) -> DataFrame:
+    """Events that no state of their group (or what `keys` name) holds yet, and before them, in rows that are no events, the states
+    (`state`).
 
     `snapshots` are rows of the table, one of a group at most; events without a time are in every state.
     """
-    reached = snapshots.select("cluster", "group", F.col("upto_at").alias(_UPTO))
+    reached = snapshots.select(*keys, F.col("upto_at").alias(_UPTO))
     is_later = F.col(_UPTO).isNull() | (F.col("order_at") > F.col(_UPTO))
-    later = events.join(F.broadcast(reached), ["cluster", "group"], "left").where(is_later)
-    states = snapshots.select("cluster", "group", STATE)
+    later = events.join(F.broadcast(reached), list(keys), "left").where(is_later)
+    states = snapshots.select(*keys, STATE)
     return later.drop(_UPTO).withColumn(STATE, F.lit(None).cast("string")).unionByName(states, allowMissingColumns=True)
 
 

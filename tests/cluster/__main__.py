@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-OTHERS = ("connect", "spark_files", "recovery", "redacted_job", "both_systems", "others_commits", "schedule", "expiry", "jobs")
+OTHERS = (
+    "connect",
+    "spark_files",
+    "recovery",
+    "redacted_job",
+    "both_systems",
+    "others_commits",
+    "schedule",
+    "expiry",
+    "jobs",
+    "cluster_snapshots",
+)
 
 if __name__ == "__main__":
     os.environ["GROUPSCOPE_CLUSTER"] = "1"

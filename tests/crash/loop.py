@@ -24,7 +24,7 @@ SAMPLE = ROOT / "data_samples" / "kafka" / "1.1.1" / "poll-timeout"
 LOG = Path("broker-1") / "server.log"
 BUSY = 6
 # What gates were asked about, and where states of groups were taken, depends on when runs were.
-OF_RUNS = ("quality_results", "group_snapshots")
+OF_RUNS = ("quality_results", "group_snapshots", "cluster_snapshots")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ import pytest
 
 from models.cluster import CLUSTER_EVENTS, learn
 from models.events import EVENTS, Event, Place, Witness
-from models.kafka.outages import outages_of
+from models.kafka.outages_stage import replay_outages
 from models.kafka.partitions_events import PARTITION_EVENTS
-from models.kafka.partitions_replay import replay_partitions
 from models.rocketmq.history import RocketHistory
 from models.rocketmq.parts import ROCKET_EVENTS
 from tests.models.rocketmq_script import Logs, route, two_clients
@@ -68,7 +67,7 @@ def test_of_partitions_and_brokers(seed: int) -> None:
     events = lines(random.Random(seed), 60)  # noqa: S311 - repeatable
     known = [] if seed % 3 else NODES
     nodes = {f"{node}/server.log": node for node in known}
-    found = outages_of("c", replay_partitions(events, nodes, learn(event for event in events if event.name in CLUSTER_EVENTS)))
+    found = replay_outages("c", events, nodes, learn(event for event in events if event.name in CLUSTER_EVENTS))
     for row in found.partition_outages:
         assert row.online_at is None or row.offline_at is None or row.offline_at <= row.online_at
         assert row.cause
@@ -82,7 +81,7 @@ def test_of_partitions_and_brokers(seed: int) -> None:
 def test_of_brokers_whose_clocks_are_set_back(seed: int) -> None:
     dice = random.Random(seed)  # noqa: S311 - repeatable
     events = [replace(event, at_us=event.order_us - dice.choice([0, 0, 1_000, 3_600_000_000])) for event in lines(dice, 60)]
-    found = outages_of("c", replay_partitions(events, {}, learn(event for event in events if event.name in CLUSTER_EVENTS)))
+    found = replay_outages("c", events, {}, learn(event for event in events if event.name in CLUSTER_EVENTS))
     spans = [(row.offline_at, row.online_at) for row in found.partition_outages]
     spans += [(row.started_at, row.ended_at) for row in [*found.under_replicated_spans, *found.incidents]]
     spans += [(row.down_at, row.up_at) for row in found.broker_outages]

@@ -9,9 +9,8 @@ import pytest
 
 from models.cluster import CLUSTER_EVENTS, fact_rows, learn
 from models.events import EVENTS, Event, Place, Witness
-from models.kafka.outages import outages_of
+from models.kafka.outages_stage import replay_outages
 from models.kafka.partitions_events import PARTITION_EVENTS
-from models.kafka.partitions_replay import replay_partitions
 from models.replay import replay_group
 from models.rocketmq.history import history_of
 from models.rocketmq.parts import ROCKET_EVENTS, EventParts
@@ -35,7 +34,7 @@ def bare(name: str) -> Iterator[Event]:
 @pytest.mark.parametrize("name", sorted(PARTITION_EVENTS))
 def test_of_partitions_and_brokers(name: str) -> None:
     for event in bare(name):
-        found = outages_of("c", replay_partitions([event], {}, learn([event] if name in CLUSTER_EVENTS else [])))
+        found = replay_outages("c", [event], {}, learn([event] if name in CLUSTER_EVENTS else []))
         assert found.partition_outages == []
         assert found.under_replicated_spans == []
 
@@ -47,7 +46,7 @@ def test_of_clusters(name: str) -> None:
         assert facts.goings == []
         assert facts.deletions == []
         fact_rows(facts)
-        replay_partitions([], {}, facts)
+        replay_outages("c", [], {}, facts)
 
 
 @pytest.mark.parametrize("name", sorted(name for name, kind in EVENTS.items() if "group" in kind.fields and name not in ROCKET_EVENTS))

@@ -13,9 +13,8 @@ import pytest
 
 from models.cluster import CLUSTER_EVENTS, learn
 from models.events import Event, Place, Witness
-from models.kafka.outages import Outages, outages_of
+from models.kafka.outages_stage import Outages, replay_outages
 from models.kafka.partitions_events import DEPENDENT_EVENTS
-from models.kafka.partitions_replay import replay_partitions
 from parsers.catalogue import catalogue
 from pipelines.stages import OUTAGE_TABLES
 
@@ -44,7 +43,7 @@ def events_of(text: str) -> list[Event]:
 def find(events: list[Event]) -> Outages:
     nodes = {event.place.file: event.place.file.partition("/")[0] for event in events}
     facts = learn((event for event in events if event.name in CLUSTER_EVENTS), "test")
-    return outages_of("test", replay_partitions(events, nodes, facts))
+    return replay_outages("test", events, nodes, facts)
 
 
 def seconds(at: int | None) -> str:

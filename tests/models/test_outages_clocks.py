@@ -87,7 +87,7 @@ def test_how_many_epochs_are_held_is_limited_and_the_choice_does_not_depend_on_o
 
 def test_events_are_put_in_order_by_one_clock() -> None:
     events = story(STORY)
-    ordered = list(on_one_clock(events, {"2": 75 * SECOND}, BrokerClocks({event.place.file: event.place.file[0] for event in events})))
+    ordered = list(on_one_clock(events, {"2": 75 * SECOND}, {event.place.file: event.place.file[0] for event in events}))
     assert [event.order_us for event in ordered] == sorted(event.order_us for event in ordered)
     assert [event.place.line for event in ordered] == [event.place.line for event in shifted(events, "2", -75)]
 
