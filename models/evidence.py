@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 from models.events import Event
 from models.rows import Evidence
@@ -12,6 +14,14 @@ EVIDENCE_TEXT_MAX = 2_000
 
 EVIDENCE_LINES_MAX = 60
 """Lines kept per verdict: the first and the last ones of a rebalance with thousands of members."""
+
+
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+def line_of(event: Event) -> Event:
+    """An event of which nothing is asked any more but when it was, and its line: one that names thousands of partitions is long."""
+    return replace(event, message="", text=event.text[:EVIDENCE_TEXT_MAX], fields=_NOTHING)
 
 
 def evidence(events: Iterable[Event], *, inferred: bool = False) -> list[Evidence]:

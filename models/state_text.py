@@ -46,12 +46,14 @@ class UnreadableState(ValueError):
     """A text that is no state, or one of other models than these."""
 
 
-def write(root: object, outside: Mapping[str, object]) -> str:
+def write(root: object, outside: Mapping[str, object], shortened: Mapping[type, Callable[[Any], object]] | None = None) -> str:
     """The state of an object and all that it holds. `outside` are objects, by name, that reading will be given again.
+
+    `shortened` gives, by type, what to write in place of an object; it may hold no new objects but plain ones.
 
     Raises TypeError for what is no data of the models, ValueError for objects that hold themselves.
     """
-    writer = _Writer({id(each): name for name, each in outside.items()})
+    writer = _Writer({id(each): name for name, each in outside.items()}, shortened or {})
     place = writer.value(root)
     return json.dumps([FORMAT, writer.kinds, writer.objects, place], separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -72,6 +74,7 @@ class _Writer:
     """Each object gets a place in `objects`, after those that it holds; a reference is a list of that one number."""
 
     outside: Mapping[int, str]
+    shortened: Mapping[type, Callable[[Any], object]]
     kinds: list[str] = field(default_factory=list)
     objects: list[list[Any]] = field(default_factory=list)
     _numbers: dict[type, int] = field(default_factory=dict)
@@ -99,6 +102,8 @@ class _Writer:
         if name is not None:
             return [_OUTSIDE, name]
         kind: type[Any] = type(value)
+        if kind in self.shortened:
+            value = self.shortened[kind](value)
         container = _CONTAINERS.get(kind)
         if container in _MADE_FROM_PAIRS:
             pairs: Mapping[Any, Any] = value  # type: ignore[assignment]

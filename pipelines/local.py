@@ -48,7 +48,7 @@ from pipelines.stages import (
     rocket_ends_of,
     rocket_histories,
 )
-from pipelines.store import EventStore, RowStore
+from pipelines.store import BatchStore, EventStore, RowStore
 
 REJECTED_HELD_MAX = 10_000
 """Rejected records listed one by one; beyond it they are only counted."""
@@ -283,12 +283,13 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
         for table in ROCKET_TABLES:
             getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(told, table))
 
-    def partitions() -> Iterable[pa.RecordBatch]:
-        return (batch for _, batches in reading.partitions.groups() for batch in batches)
-
-    for outages in cluster_outages(partitions, nodes, cluster_of, facts, readers, options.limits):
-        if outages.layout is not None:
-            analysis.layouts.append(outages.layout)
-        for table in OUTAGE_TABLES:
-            if table not in LAYOUT_TABLES:
-                getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))
+    with BatchStore() as partitions:
+        for _, batches in reading.partitions.groups():
+            for batch in batches:
+                partitions.add(batch)
+        for outages in cluster_outages(partitions.batches, nodes, cluster_of, facts, readers, options.limits):
+            if outages.layout is not None:
+                analysis.layouts.append(outages.layout)
+            for table in OUTAGE_TABLES:
+                if table not in LAYOUT_TABLES:
+                    getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))

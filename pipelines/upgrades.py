@@ -128,9 +128,8 @@ def _add_columns(spark: SparkSession, path: str, found: StructType, wanted: Stru
     other = [f"{name}: {old[name]} instead of {new.get(name, 'nothing')}" for name in old if new.get(name) != old[name]]
     if other:
         raise TableMismatch(f"{path} was made by another version of groupscope: {'; '.join(other)}")
-    missing = [field for field in wanted if field.name not in old]
-    if missing:
-        empty = spark.createDataFrame([], StructType(missing))
+    if any(field.name not in old for field in wanted):
+        empty = spark.createDataFrame([], wanted)  # with all columns: Delta misses those that may not be null even where no row is
         empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
 
 

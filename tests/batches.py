@@ -1,7 +1,8 @@
 """Logs that come in pieces and orders of all kinds, and the tables that they make: `python -m tests.batches [--count 50]`.
 
 Each case draws how many batches there are, how far each file has grown by each (files may come late, or all but one do),
-how many shuffle partitions Spark has, whether Spark's workers or the driver read, and how large the parts are that are read.
+how many shuffle partitions Spark has, whether Spark's workers or the driver read, how large the parts are that are read, and
+how far behind the end of the logs states are taken that later batches go on from.
 Rows of gold must be those of one run over the whole.
 """
 
@@ -12,6 +13,7 @@ import random
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -23,11 +25,13 @@ from pipelines import few
 from pipelines.errors import NothingReadable
 from pipelines.jobs.run import GOOD, SOME_REJECTED
 from pipelines.schemas import TABLES
+from pipelines.transforms.snapshots import SnapshotRules
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.site import Site
 
-SAMPLES = [ROOT / "data_samples" / "kafka" / name for name in ("1.1.1/poll-timeout", "4.1.1/slow-member", "2.8.2/rolling-restart")]
+NAMES = ("1.1.1/poll-timeout", "4.1.1/slow-member", "2.8.2/rolling-restart", "2.8.2/coordinator-failover")
+SAMPLES = [ROOT / "data_samples" / "kafka" / name for name in NAMES]
 SMALL_BLOCK_BYTES = 4096
 """In place of 8 MiB, so that samples have many."""
 
@@ -44,6 +48,8 @@ class Case:
     shuffle_partitions: int
     by_spark: bool
     part_blocks: int
+    lag: float | None = None
+    """Seconds; None for what is usual, which is more than the samples last."""
 
     @classmethod
     def draw(cls, seed: int) -> Case:
@@ -58,13 +64,19 @@ class Case:
             cuts = sorted(draw.randint(1, size) for _ in range(count - first - 1))
             for batch, length in enumerate([0] * first + [*cuts, size]):
                 until[batch][name] = length
-        return cls(sample, until, draw.randint(1, PARTITIONS_MAX), draw.random() < 0.3, draw.randint(1, PART_BLOCKS_MAX))
+        lag = draw.choice([None, draw.uniform(1, 60), draw.uniform(1, 60)])
+        return cls(sample, until, draw.randint(1, PARTITIONS_MAX), draw.random() < 0.3, draw.randint(1, PART_BLOCKS_MAX), lag)
+
+    @property
+    def rules(self) -> SnapshotRules:
+        return SnapshotRules() if self.lag is None else SnapshotRules(events=1, events_per_row=0.0, lags_seconds=(self.lag, 4 * self.lag))
 
     def told(self) -> str:
         last = [name for name, length in self.until[-1].items() if len(self.until) > 1 and not self.until[-2][name] and length]
         return (
             f"{self.sample.name}, {len(self.until)} batches, {', '.join(last) or 'no file'} only in the last, "
-            f"{self.shuffle_partitions} partitions, {'Spark' if self.by_spark else f'parts of {self.part_blocks} blocks'}"
+            f"{self.shuffle_partitions} partitions, {'Spark' if self.by_spark else f'parts of {self.part_blocks} blocks'}, "
+            f"{'no states' if self.lag is None else f'states {self.lag:.0f} s behind'}"
         )
 
 
@@ -89,8 +101,8 @@ def rows(site: Site) -> dict[str, list[str]]:
     return {name: found[name] for name in COMPARED}
 
 
-def ran(case: Case, place: Path) -> dict[str, list[str]]:
-    """The rows after the last batch."""
+def ran(case: Case, place: Path, resumed: Counter[str]) -> dict[str, list[str]]:
+    """The rows after the last batch. `resumed` counts what went on from states."""
     site = Site(place)
     with reading(by_spark=case.by_spark, part_blocks=case.part_blocks) as block_bytes:
         for lengths in case.until:
@@ -99,9 +111,10 @@ def ran(case: Case, place: Path) -> dict[str, list[str]]:
                     (site.logs / name).parent.mkdir(parents=True, exist_ok=True)
                     (site.logs / name).write_bytes((case.sample / name).read_bytes()[:length])
             with suppress(NothingReadable):  # all there is may be the beginning of a compressed file
-                code = site.run(block_bytes=block_bytes).exit_code
-                if code not in (GOOD, SOME_REJECTED):
-                    raise SystemExit(f"a run ended with {code}")
+                done = site.run(block_bytes=block_bytes, snapshots=case.rules)
+                resumed.update({name: count for name, count in done.counts.items() if name.endswith("_resumed")})
+                if done.exit_code not in (GOOD, SOME_REJECTED):
+                    raise SystemExit(f"a run ended with {done.exit_code}")
     return rows(site)
 
 
@@ -116,23 +129,23 @@ def main() -> int:
     asked = parser.parse_args()
     spark = get_session(SETTINGS)
     wanted: dict[Path, dict[str, list[str]]] = {}
-    failed = 0
+    failed, resumed = 0, Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(asked.first, asked.first + asked.count):
             case = Case.draw(seed)
             if case.sample not in wanted:
                 spark.conf.set("spark.sql.shuffle.partitions", 2)
                 whole = Case(case.sample, [case.until[-1]], 2, by_spark=False, part_blocks=1 << 20)
-                wanted[case.sample] = ran(whole, Path(folder) / f"whole-{seed}")
+                wanted[case.sample] = ran(whole, Path(folder) / f"whole-{seed}", resumed)
             spark.conf.set("spark.sql.shuffle.partitions", case.shuffle_partitions)
             place = Path(folder) / f"case-{seed}"
-            found = ran(case, place)
+            found = ran(case, place, resumed)
             wrong = [name for name in COMPARED if found[name] != wanted[case.sample][name]]
             failed += bool(wrong)
             sys.stdout.write(f"{seed}: {case.told()}: {'; '.join(wrong) or 'equal'}\n")
             sys.stdout.flush()
             shutil.rmtree(place)
-    sys.stdout.write(f"{asked.count} cases, {failed} differ\n")
+    sys.stdout.write(f"{asked.count} cases, {failed} differ; {dict(resumed)}\n")
     return 1 if failed else 0
 
 

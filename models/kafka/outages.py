@@ -107,7 +107,7 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
     return PartitionOutage(
         cluster=cluster,
         system=SYSTEM,
-        outage_id=make_id("outage", cluster, *history.key, epoch),
+        outage_id=make_id("outage", cluster, *history.key, *_numbered(epoch, offline_at)),
         topic=history.topic,
         partition=history.partition,
         offline_at=offline_at,
@@ -125,6 +125,11 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
         settled_by=_settled_by(cause, lost, gap, stage),
         evidence=_lines(lost, vacant, after, without_controller),
     )
+
+
+def _numbered(epoch: int | None, at: int) -> tuple[object, ...]:
+    """What tells rows of one life apart: leader epochs, or times where no line names these."""
+    return (epoch,) if epoch is not None else ("at", at)
 
 
 def _began(history: PartitionHistory, brokers: Brokers, before: Leadership | None, first: Leadership) -> tuple[int, Absence | None]:
@@ -232,7 +237,7 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, lead
             yield LeaderMove(
                 cluster=cluster,
                 system=SYSTEM,
-                leader_move_id=make_id("leader_move", cluster, *history.key, each.epoch),
+                leader_move_id=make_id("leader_move", cluster, *history.key, *_numbered(each.epoch, each.at)),
                 topic=history.topic,
                 partition=history.partition,
                 from_node=before.leader,
@@ -276,12 +281,12 @@ def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, eac
 
 def broker_outage(cluster: str, absence: Absence) -> BrokerOutage:
     """An absence as a row."""
-    key = absence.down_at if absence.down_at is not None else absence.up_at
+    key = ("down", absence.down_at) if absence.down_at is not None else ("up", absence.up_at)
     down_at, up_at = in_order(absence.down_at, absence.up_at)
     return BrokerOutage(
         cluster=cluster,
         system=SYSTEM,
-        broker_outage_id=make_id("broker_outage", cluster, absence.node, "down", key),
+        broker_outage_id=make_id("broker_outage", cluster, absence.node, *key),
         node=absence.node,
         down_at=down_at,
         up_at=up_at,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from models import state_text
 from models.cluster import ClusterFacts
 from models.events import Event
+from models.evidence import line_of
 from models.incidents import US_PER_SECOND, Limits
 from models.kafka.outages import broker_outage, clock_divergences, leader_moves, partition_outages
 from models.kafka.outages_incidents import (
@@ -56,6 +57,7 @@ LEAVING_ROWS = 1_000
 """Rows that are final and wait in a stage to be let out."""
 
 _FOREVER = 1 << 62
+_OF_ROWS = ("partition_outages", "under_replicated_spans", "leader_moves", "broker_outages", "incidents", "divergences")
 _HELD = ("outages", "moved", "vacated", "event_count", "_coordinators_told", "_due", "_number", "_check_at")
 _HELD_OF_PARTITIONS = (
     "partitions",
@@ -92,18 +94,18 @@ class Outages:
         """Brokers in the end, as rows."""
         return [] if self.layout is None else broker_rows(self.layout)
 
-    @property
-    def row_count(self) -> int:
-        """Rows, but for those of the end."""
-        return sum(len(getattr(self, each.name)) for each in fields(self) if each.name != "layout")
+    row_count: int = 0
+    """Rows that were taken from others."""
 
     def take(self, other: Outages, final_at: int | None) -> None:
         """Add the rows of another one, and say of them when they were final, if they are."""
-        for name in (each.name for each in fields(self) if each.name != "layout"):
+        for name in _OF_ROWS:
             rows = getattr(other, name)
-            for row in rows:
-                row.final_at = final_at
-            getattr(self, name).extend(rows)
+            if rows:
+                for row in rows:
+                    row.final_at = final_at
+                getattr(self, name).extend(rows)
+                self.row_count += len(rows)
 
     def sort(self) -> None:
         """Put rows in order by what they are of; those of one thing came in order of time."""
@@ -194,7 +196,8 @@ class OutageStage:
         held["stage"] = {name: getattr(self.stage, name) for name in _HELD_OF_PARTITIONS}
         suspicions = self.stage.suspicions
         held |= {"with_file": suspicions.with_file, "refusals": suspicions.refusals}
-        return state_text.write(held | {"clocks": self.clocks.state() if clocks is None else clocks}, {})
+        held["clocks"] = self.clocks.state() if clocks is None else clocks
+        return state_text.write(held, {}, {Event: line_of})
 
     @property
     def row_count(self) -> int:
@@ -288,23 +291,29 @@ class OutageStage:
         history.is_due = False
         is_gone = history.deleted_at is not None and history.deleted_at <= until
         if history.deleted_at is not None and self.stage.partitions.ended.get(history.key) is not history:
-            return  # no line told of its life
+            self._bury(history)  # no line told of its life
+            return
         count = len(history.leaderships) if is_gone else history.settled(until)
-        rows = Outages()
-        self._tell_leaders(rows, history, history.leaderships[:count])
-        self._tell_shortages(rows, history, [each for each in history.shortages if each.is_over(until)])
-        self._keep(rows)
-        rows.partition_outages = []
-        self.final.take(rows, due)
+        shortages = [each for each in history.shortages if each.is_over(until)]
+        if count > 1 or is_gone or shortages:
+            rows = Outages()
+            self._tell_leaders(rows, history, history.leaderships[:count])
+            self._tell_shortages(rows, history, shortages)
+            self._keep(rows, due)
+            rows.partition_outages = []
+            self.final.take(rows, due)
         if is_gone:
-            self.stage.partitions.forget(history)
-            self.stage.takeovers.deleted(history)
+            self._bury(history)
             return
         history.let_go(max(count - 1, 0), until)
         following = history.next_settled(until)
         if following is not None:
             history.is_due = True
             self._look_at(following + SETTLE_US, history)
+
+    def _bury(self, history: PartitionHistory) -> None:
+        self.stage.partitions.forget(history)
+        self.stage.takeovers.deleted(history)
 
     def _tell_leaders(self, rows: Outages, history: PartitionHistory, leaderships: Sequence[Leadership]) -> None:
         rows.partition_outages += partition_outages(self.cluster, history, self.stage, leaderships)
@@ -314,12 +323,12 @@ class OutageStage:
         kraft = self.stage.kraft
         rows.under_replicated_spans += under_replicated_spans(self.cluster, history, self.stage.brokers, shortages, kraft=kraft)
 
-    def _keep(self, rows: Outages) -> None:
+    def _keep(self, rows: Outages, now: int) -> None:
         """Outages wait for the end of their incident; moves are remembered as far as the absences of brokers will be told with them."""
         self.outages += rows.partition_outages
         for row in rows.partition_outages:
             self._coordinators_told = self._coordinators_told or row.topic == OFFSETS_TOPIC
-            self._check(ended(row) + self._wait)
+            self._check(max(ended(row) + self._wait, now))
         for move in rows.leader_moves:
             self._coordinators_told = self._coordinators_told or move.topic == OFFSETS_TOPIC
         self.moved += [replace(move, evidence=[]) for move in rows.leader_moves if self._is_near(move.from_node, move.moved_at)]
@@ -361,19 +370,19 @@ class OutageStage:
 
     def _tell_absences(self, rows: Outages, absences: Sequence[Absence], known: Outages, at: int, later: list[int]) -> list[BrokerOutage]:
         """Rows of the absences that were over long before a time. Gives those that left no partition without a leader."""
-        told = {id(row) for row in rows.partition_outages}
-        lasting = [row for row in known.partition_outages if id(row) not in told]
-        found = {row.broker_outage_id: (each, row) for each in absences for row in [broker_outage(self.cluster, each)]}
-        without_outage = harmless((row for each, row in found.values() if not each.is_blamed), known.partition_outages)
-        alone = {row.broker_outage_id for row in without_outage}
+        closed = {id(row) for row in rows.partition_outages}
+        lasting = [row for row in known.partition_outages if id(row) not in closed]
+        found = [(each, broker_outage(self.cluster, each)) for each in absences]
+        without_outage = harmless((row for each, row in found if not each.is_blamed), known.partition_outages)
+        alone = {id(row) for row in without_outage}
         over = list[BrokerOutage]()
         for episode, end in takeover_episodes(without_outage, self.limits.episode_gap_seconds):
             later.append(end + self._wait)
             if later[-1] <= at and all(row.up_at is not None for row in episode):
                 over += episode
         rows.broker_outages += over
-        for key, (absence, row) in found.items():
-            if key in alone:
+        for absence, row in found:
+            if id(row) in alone:
                 continue
             absence.is_blamed = absence.is_blamed or any(stands_behind(row, outage) for outage in rows.partition_outages)
             if row.up_at is None:
@@ -381,8 +390,9 @@ class OutageStage:
             later.append(row.up_at + self._wait)
             if later[-1] <= at and not any(stands_behind(row, outage) for outage in lasting):
                 rows.broker_outages.append(row)
-        for row in rows.broker_outages:
-            found[row.broker_outage_id][0].is_told = True
+        told = {id(row) for row in rows.broker_outages}
+        for absence, row in found:
+            absence.is_told = id(row) in told
         return over
 
     def _add_incidents(self, rows: Outages, without_outage: Sequence[BrokerOutage], known: Outages, at: int | None) -> None:
@@ -405,12 +415,11 @@ class OutageStage:
         untold = (each for each in self.stage.brokers.all() if not each.is_told)
         asked = [each.down_at if each.down_at is not None else each.up_at for each in untold]
         asked += [row.offline_at for row in self.outages]
-        asked += [each.open_since for each in self.stage.partitions.all()]
-        before = min((at for at in asked if at is not None), default=settled)
-        before = min(before, settled) - SETTLE_US
-        self.stage.brokers.forget(before)
-        self.stage.controllers.forget(before)
-        self.stage.takeovers.forget(before)
+        asked += [each.open_since for each in self.stage.partitions.lives()]
+        times = sorted({at for at in asked if at is not None})
+        self.stage.brokers.forget(settled - SETTLE_US, times, SETTLE_US)
+        self.stage.controllers.forget(min([*times[:1], settled]) - SETTLE_US)
+        self.stage.takeovers.forget(settled)
         self.moved = [move for move in self.moved if self._is_near(move.from_node, move.moved_at)]
         self.vacated = [row for row in self.vacated if self._is_near(row.leader_before, row.offline_at)]
 

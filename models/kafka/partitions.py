@@ -179,17 +179,22 @@ class PartitionHistory:
             gone = (each.leader for each in self.leaderships[:index] if each.leader != NO_LEADER)
             self.led_by, self.is_cut = tuple(dict.fromkeys((*self.led_by, *gone))), True
             del self.leaderships[:index]
-        if self.leaderships and self.leaderships[0].leader != NO_LEADER:
-            if self.leaderships[0].at <= until:
-                self.leaderships[0].events.clear()
+        first = self.leaderships[0] if self.leaderships else None
+        if first is not None and first.leader != NO_LEADER and first.at <= until:
+            first.events.clear()
+        if len(self.isr_changes) > ISR_CHANGES_KEPT and (first is None or first.leader != NO_LEADER):
             asked = min(until, self.leaderships[1].at if len(self.leaderships) > 1 else until)
             past = bisect_right(self.isr_changes, asked, key=lambda change: change.at)
             del self.isr_changes[: max(past - ISR_CHANGES_KEPT, 0)]
-        self.shortages = tuple(each for each in self.shortages if not each.is_over(until))
-        self.preferred = [at for at in self.preferred if at > until]
+        if self.shortages:
+            self.shortages = tuple(each for each in self.shortages if not each.is_over(until))
+        if self.preferred:
+            self.preferred = [at for at in self.preferred if at > until]
 
     def next_settled(self, after: int) -> int | None:
         """The first time later than another at which something was over."""
+        if len(self.leaderships) < 2 and not self.shortages and self.deleted_at is None:
+            return None
         ends = (each.over for each in self.shortages if each.over is not None)
         times = (*(each.at for each in self.leaderships[1:]), *ends, *(() if self.deleted_at is None else (self.deleted_at,)))
         return min((at for at in times if at > after), default=None)
@@ -338,7 +343,12 @@ class Partitions:
 
     def unsettled(self) -> Iterator[PartitionHistory]:
         """Lives with a leader that changed, or without one, that rows don't tell of yet."""
-        return (each for each in self.all() if len(each.leaderships) > 1 or each.leader == NO_LEADER)
+        return (each for each in self.lives() if len(each.leaderships) > 1 or each.leader == NO_LEADER)
+
+    def lives(self) -> Iterator[PartitionHistory]:
+        """Every life, in any order."""
+        yield from self.ended.values()
+        yield from self.by_name.values()
 
     def end(self, topic: str, partition: int, at: int) -> None:
         """A life is over: the topic was deleted, or begins anew."""
@@ -347,13 +357,14 @@ class Partitions:
             return
         del self.by_name[topic, partition]
         history.delete(at)
-        if any(each.told is not Told.IMPLIED for each in history.leaderships):
+        if history.is_cut or any(each.told is not Told.IMPLIED for each in history.leaderships):
             self.ended[history.key] = history
             self._lives[topic, partition] += 1
 
     def forget(self, history: PartitionHistory) -> None:
-        """A life that is over, and that rows tell of."""
-        self.ended.pop(history.key, None)
+        """A life that is over, and of which rows tell all that there is to tell."""
+        if self.ended.get(history.key) is history:
+            del self.ended[history.key]
         key = (history.topic, history.partition)
         if key not in self.by_name:
             for held in self._held_by.values():
@@ -366,6 +377,6 @@ class Partitions:
 
     def all(self) -> Iterator[PartitionHistory]:
         """Every life, in an order that no file decides."""
-        lives = [*self.ended.values(), *self.by_name.values()]
+        lives = list(self.lives())
         lives.sort(key=lambda each: (each.topic, each.partition, each.deleted_at is None, each.deleted_at or 0))
         return iter(lives)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from models.events import Event
 
 SAME_GOING_US = 120_000_000
 """Signs of one and the same going lie within this time: a controlled shutdown, and the end of its broker's session."""
+
+EVENTS_HELD_MAX = 6
+"""Lines kept per absence: the first ones, which tell how it began."""
 
 
 @dataclass(slots=True)
@@ -29,6 +33,11 @@ class Absence:
     ends: list[Event] = field(default_factory=list)
     is_blamed: bool = False  # it stands behind a partition's outage that was told
     is_told: bool = False  # rows tell of it, and nothing later changes them
+
+    def note(self, event: Event) -> None:
+        """Keep a line that tells of it, unless there are enough."""
+        if len(self.events) < EVENTS_HELD_MAX:
+            self.events.append(event)
 
     @property
     def how(self) -> str:
@@ -121,12 +130,22 @@ class Brokers:
         for node in sorted(self.absences):
             yield from self.absences[node]
 
-    def forget(self, before: int) -> None:
-        """Nobody asks for a time before this one: absences that were over by then, and that rows tell of, go."""
+    def forget(self, before: int, asked: Sequence[int], about: int) -> None:
+        """Of times before this one nobody asks but for those `asked`, in order, and as much before and after them: absences that were over
+        by then, and that rows tell of, go."""
+
+        def is_asked(start: int, end: int) -> bool:
+            place = bisect_left(asked, start - about)
+            return end >= before or (place < len(asked) and asked[place] <= end + about)
+
         for node, known in self.absences.items():
-            self.absences[node] = [each for each in known if not each.is_told or each.up_at is None or each.up_at >= before]
+            self.absences[node] = [
+                each
+                for each in known
+                if not each.is_told or each.up_at is None or is_asked(each.up_at if each.down_at is None else each.down_at, each.up_at)
+            ]
         for node, granted in self._granted.items():
-            self._granted[node] = [at for at in granted if at >= before]
+            self._granted[node] = [at for at in granted if is_asked(at, at)]
 
     # -- what is told ----------------------------------------------------------------------------------------
 
@@ -137,7 +156,7 @@ class Brokers:
         if known is not None:
             known.fenced = known.fenced or fenced
             known.controlled = known.controlled or controlled
-            known.events.append(event)
+            known.note(event)
             if known.witness is not None:
                 return False
             known.down_at, known.witness, known.suspected = at, event, suspected
@@ -174,7 +193,7 @@ class Brokers:
         known.controlled = known.controlled or kind == "leaving"
         known.session_lost = known.session_lost or kind == "session"
         known.log_dir = known.log_dir or kind == "log_dir"
-        known.events.append(event)
+        known.note(event)
 
     def stays_leader(self, node: str, event: Event) -> None:
         """A controlled shutdown has failed: the broker goes, and its leaderships are still with it."""
@@ -184,7 +203,7 @@ class Brokers:
         known = self._open(node)
         if known is not None:
             known.controlled = False
-            known.events.append(event)
+            known.note(event)
 
     def goes_in_order(self, node: str) -> bool:
         """Whether no attempt to give its leaderships up has failed."""
@@ -203,7 +222,7 @@ class Brokers:
         known = self._open(node)
         if known is not None:
             known.restarted = True
-            known.events.append(event)
+            known.note(event)
         elif node in self._alive_before and not self._came_just_now(node, at):
             self.absences.setdefault(node, []).append(Absence(node, None, restarted=True, events=[event]))
 

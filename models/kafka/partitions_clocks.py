@@ -13,10 +13,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
+from typing import TypeVar
 from zlib import crc32
 
 from models import state_text
 from models.events import Event
+from models.evidence import line_of
 from models.kafka.partitions_events import number_field, time_of, word_field
 
 TOLERANCE_US = 1_000_000
@@ -38,6 +40,11 @@ MOMENT_US = 10_000_000
 
 SAMPLES_MAX = 1024
 """Leader epochs that are looked at. Which, their hashes decide, so that it is the same in any order of files."""
+
+LIVES_MAX = 256
+"""Starts and stops of brokers that are looked at: the latest."""
+
+T = TypeVar("T")
 
 _DECIDED = frozenset({"PartitionStateChanged"})
 _TAKEN = frozenset({"LeaderStarted", "FollowerStarted", "PartitionKept", "LeaderMissing"})
@@ -175,9 +182,9 @@ class BrokerClocks:
             self._incarnations[node, broker] = incarnation
         known = self._incarnations.get((node, broker))
         if event.name == "BrokerStopping":
-            self._stops.setdefault(node, []).append(event)
+            _hold(self._stops.setdefault(node, []), event)
         elif event.name == "BrokerLeaving":
-            self._leavings.append((node, broker, event))
+            _hold(self._leavings, (node, broker, event))
         elif event.name == "BrokerStateChanged" and incarnation is not None:
             self._lives.see(self._lives.made, f"start {incarnation}", node, event)
         elif event.name == "BrokerRegistered" and incarnation is not None:
@@ -187,6 +194,10 @@ class BrokerClocks:
             self._lives.see(self._lives.made, f"unfenced {known}", node, event)
         elif word_field(event, "state") == "RUNNING" and known is not None:
             self._lives.see(self._lives.learned, f"unfenced {known}", node, event)
+
+        for seen in (self._lives.made, self._lives.learned):
+            if len(seen) > LIVES_MAX:
+                del seen[next(iter(seen))]
 
     def _sample(self, seen: dict[str, Sightings], fact: str, node: str, event: Event) -> None:
         if crc32(fact.encode("utf-8", "replace")) >= self._hashes_below:
@@ -208,7 +219,7 @@ class BrokerClocks:
 
     def state(self) -> str:
         """All that is known; `resumed` goes on from it."""
-        return state_text.write(self, {_NODES: self.node_of})
+        return state_text.write(self, {_NODES: self.node_of}, {Event: line_of})
 
     def skews(self) -> list[Skew]:
         """Clocks that differ from the one of the node that decided most."""
@@ -251,6 +262,12 @@ def _bound(bounds: dict[str, Bounds], node: str, event: Event, reference: Event,
     if abs(ahead) <= FAR_US:
         known = bounds.setdefault(node, Bounds())
         (known.above if above else known.below)(ahead, (event, reference))
+
+
+def _hold(held: list[T], one: T) -> None:
+    """Keep the latest ones."""
+    held.append(one)
+    del held[:-LIVES_MAX]
 
 
 def clock_of(event: Event, node_of: Mapping[str, str]) -> str | None:

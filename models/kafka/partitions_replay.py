@@ -263,6 +263,7 @@ class PartitionStage(PartitionState):
 
     def _topic_deleted(self, event: Event) -> None:
         self.partitions.topic_deleted(event.topic or "", time_of(event))
+        self.unclean_topics.pop(event.topic or "", None)
 
     def _unclean_enabled(self, event: Event) -> None:
         if event.topic is not None:

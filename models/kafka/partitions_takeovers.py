@@ -93,7 +93,7 @@ class Takeovers:
         led = self._led.get(history.leader or "", {})
         if led.get(place) is history:
             del led[place]
-            self._unfollowed.pop(place, None)
+        self._unfollowed.pop(place, None)
 
     def _stays(self, history: PartitionHistory, leader: str, at: int, brokers: Brokers) -> bool:
         """Whether a partition is still led as it was, although somebody else could lead it."""

@@ -19,6 +19,7 @@ from models.kafka.outages_readers import Readers
 from models.kafka.outages_stage import Outages, OutageStage
 from models.kafka.partitions_clocks import BrokerClocks, Skew
 from models.kafka.partitions_events import PARTITION_EVENTS
+from models.state_text import UnreadableState
 from parsers.schema import EVENT_SCHEMA
 from pipelines.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in
 from pipelines.store import BatchStore
@@ -29,7 +30,8 @@ STAGE_TABLES = (*OUTAGE_TABLES, CLUSTER_SNAPSHOTS)
 """All that replaying outages gives."""
 
 HOLDS_NO_MORE = ""
-"""In place of a state: brokers' clocks turn out to differ, so the cluster has to be replayed from the beginning."""
+"""In place of a state: brokers' clocks turn out to differ, or the state can't be read, so the cluster has to be replayed from the
+beginning."""
 
 STATE_MAX = 64_000_000
 """A longer state (characters) is not kept; one of 10,000 partitions takes some 4 million."""
@@ -56,16 +58,25 @@ class OutageReplay:
             events = partial(events_in, store.batches, self.node_of)
             facts, readers = self.facts.get(cluster) or ClusterFacts(cluster), self.readers.get(cluster) or Readers()
             boundaries = sorted(self.boundaries.get(cluster, ()), key=lambda each: each.upto)
-            if state is None:
+            stage = self._resumed(cluster, state, facts, readers)
+            if stage is None and state is not None:
+                yield {CLUSTER_SNAPSHOTS: [_snapshot(cluster, _NEVER, HOLDS_NO_MORE)]}
+                return
+            if stage is None:
                 known, skews = _clocks(BrokerClocks(self.node_of), events(CLOCK_EVENT_NAMES), boundaries)
                 stage = OutageStage(cluster, facts, self.node_of, readers, self.limits, skews)
             else:
-                stage = OutageStage.resumed(cluster, facts, state, self.node_of, readers, self.limits)
                 known, skews = _clocks(stage.clocks, events(CLOCK_EVENT_NAMES), boundaries)
                 if skews:
                     yield {CLUSTER_SNAPSHOTS: [_snapshot(cluster, _NEVER, HOLDS_NO_MORE)]}
                     return
             yield from self._rows(stage, events(), () if skews else list(zip(boundaries, known, strict=True)))
+
+    def _resumed(self, cluster: str, state: str | None, facts: ClusterFacts, readers: Readers) -> OutageStage | None:
+        try:
+            return None if state is None else OutageStage.resumed(cluster, facts, state, self.node_of, readers, self.limits)
+        except UnreadableState:
+            return None
 
     def _rows(self, stage: OutageStage, events: Iterator[Event], due: Sequence[tuple[Boundary, str]]) -> Iterator[Rows]:
         """Rows as they become final, and states at the boundaries that are `due`, each with what was known of clocks by then."""

@@ -2,6 +2,9 @@
 
 `python -m tests.benchmarks.bench_outages [PARTITIONS] [BROKERS]` writes the controller's files of a cluster (each
 partition is created with three replicas, every seventh with one), loses broker 1 and gets it back, then analyses them.
+
+`python -m tests.benchmarks.bench_outages --hours HOURS [PARTITIONS]` replays a cluster that loses one of three brokers each two
+hours: from the beginning, and from the state that a run would have kept a quarter of an hour before the end of the logs.
 """
 
 from __future__ import annotations
@@ -14,7 +17,17 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pipelines.local import analyze
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from models.incidents import US_PER_SECOND
+from pipelines import local
+from pipelines.local import AnalyzeOptions, analyze
+from pipelines.rocket_store import RocketStore
+from pipelines.store import EventStore
+from pipelines.transforms.outages import OutageReplay
+from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, STATE, Boundary
+from tests.pipelines import losses
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LONE_EVERY = 7
@@ -101,5 +114,49 @@ def main(partitions: int, brokers: int) -> None:
     )
 
 
+def history(hours: int, partitions: int) -> None:
+    """Replay a history as a whole, and what is new of it from a state on; tell."""
+    with tempfile.TemporaryDirectory() as folder:
+        losses.write(Path(folder), hours, partitions)
+        batches = events_of(folder)
+    last = losses.START + timedelta(hours=hours - 1)
+    end = int(last.timestamp()) * US_PER_SECOND + 10 * 60 * US_PER_SECOND
+    boundary = Boundary(end - 15 * 60 * US_PER_SECOND, 0, "", "", "")
+    replay = OutageReplay({}, {}, {}, boundaries={"c": [boundary]})
+    events = sum(batch.num_rows for batch in batches)
+    whole = time.perf_counter()
+    found = list(replay("c", iter(batches)))
+    whole = time.perf_counter() - whole
+    [state] = (row.state for rows in found for row in rows.get(CLUSTER_SNAPSHOTS, ()))
+    later = [batch.filter(pc.field("order_at") > pa.scalar(boundary.upto, pa.timestamp("us", "UTC"))) for batch in batches]
+    resumed = time.perf_counter()
+    again = list(OutageReplay({}, {}, {})("c", iter([state_row(later[-1], state), *(batch for batch in later if batch.num_rows)])))
+    resumed = time.perf_counter() - resumed
+    rows, made = (sum(len(own) for each in told for own in each.values()) for told in (found, again))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(
+        f"{events:,} events, {rows:,} rows, {peak:.0f} MB at most: replayed in {whole:.1f} s, {1e6 * whole / events:.0f} us an event; "
+        f"{sum(batch.num_rows for batch in later):,} events, {made:,} rows from a state of {len(state) / 1e6:.1f} MB in {resumed:.2f} s, "
+        f"{whole / resumed:.0f} times as fast\n"
+    )
+
+
+def events_of(folder: str) -> list[pa.RecordBatch]:
+    """Events about partitions in these logs, in order of time."""
+    with EventStore() as store, EventStore(1 << 40) as partitions, RocketStore() as rocket:
+        local._Reading(AnalyzeOptions(), store, partitions, rocket, local.Analysis()).read([folder], None)
+        found = [batch for _, own in partitions.groups() for batch in own]
+    return [batch.append_column(STATE, pa.nulls(len(batch), pa.string())) for batch in found]
+
+
+def state_row(like: pa.RecordBatch, state: str) -> pa.RecordBatch:
+    """A state as it stands before the events."""
+    columns = [pa.array([state]) if each.name == STATE else pa.nulls(1, each.type) for each in like.schema]
+    return pa.RecordBatch.from_arrays(columns, schema=like.schema)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--hours"]:
+        history(int(sys.argv[2]), int((sys.argv[3:] or ["1000"])[0]))
+        raise SystemExit
     main(*(int(each) for each in (sys.argv[1:] + ["200000", "100"][len(sys.argv) - 1 :])))
