@@ -80,13 +80,12 @@ def test_outages_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(spa
     count = {name: len(site.table(name)) for name in OUTAGES}
     final = {row["outage_id"] for row in site.table("partition_outages") if row["final_at"] is not None}
 
-    grown = run(site, 12)
+    grown = run(site, 16)
     assert grown.counts["clusters_resumed"] == 1
     for name in OUTAGES:  # those that were final are not made again
         assert 0 < grown.counts[name] < len(site.table(name))
         assert len(site.table(name)) > count[name]
     assert final <= {row["outage_id"] for row in site.table("partition_outages")}
-    assert run(site, 24).counts["clusters_resumed"] == 1
     assert_as_rebuilt(site)
 
 
