@@ -66,6 +66,7 @@ def test_a_run_goes_on_from_tables_that_others_look_after(spark: Any, published:
     assert rebuilt_otherwise(site) == set()
 
 
+@LONG
 def test_without_new_records_only_the_versions_are_told_anew(spark: Any, published: Site, copied: Copied) -> None:
     site = copied(published)
     looked_after(spark, site, "events", "rebalances")

@@ -107,7 +107,7 @@ def test_readers_of_a_warehouse_are_those_of_its_events(
 
 
 @pytest.mark.parametrize("most", [few.ROWS, 0], ids=["by Arrow", "by Spark"])
-@pytest.mark.parametrize("sample", ["1.1.1/poll-timeout", "4.1.1/consumer-protocol"])
+@pytest.mark.parametrize("sample", ["4.1.1/consumer-protocol"])
 def test_readers_of_a_warehouse_are_those_that_an_analysis_of_its_logs_finds(
     made: Callable[[str], Site], monkeypatch: pytest.MonkeyPatch, spark: SparkSession, sample: str, most: int
 ) -> None:
