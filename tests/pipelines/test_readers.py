@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -107,14 +105,12 @@ def test_readers_of_a_warehouse_are_those_of_its_events(
 
 
 @pytest.mark.parametrize("most", [few.ROWS, 0], ids=["by Arrow", "by Spark"])
-@pytest.mark.parametrize("sample", ["4.1.1/consumer-protocol"])
 def test_readers_of_a_warehouse_are_those_that_an_analysis_of_its_logs_finds(
-    made: Callable[[str], Site], monkeypatch: pytest.MonkeyPatch, spark: SparkSession, sample: str, most: int
+    published: Site, monkeypatch: pytest.MonkeyPatch, spark: SparkSession, most: int
 ) -> None:
     from pipelines.jobs.cluster_wide import readers_of
     from pipelines.tables import Warehouse
 
-    site = made(sample)
     found: dict[str, Readers] = {}
     outages = local.cluster_outages
 
@@ -123,23 +119,8 @@ def test_readers_of_a_warehouse_are_those_that_an_analysis_of_its_logs_finds(
         return outages(*arguments)
 
     monkeypatch.setattr(local, "cluster_outages", watched)
-    local.analyze([str(site.logs)])
+    local.analyze([str(published.logs)])
     assert all(each.by_topic and each.by_offsets_partition for each in found.values())
     wanted = {cluster: replace(each, following=set()) for cluster, each in found.items()}
     monkeypatch.setattr(few, "ROWS", most)
-    assert readers_of(Warehouse(spark, str(site.warehouse)), wanted) == wanted
-
-
-@pytest.fixture(scope="module")
-def made(spark: SparkSession, samples: Path, published: Site, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Site]:
-    """The logs of a sample and the warehouse that one run makes of them."""
-    sites = {"1.1.1/poll-timeout": published}
-
-    def make(sample: str) -> Site:
-        if sample not in sites:
-            sites[sample] = Site(tmp_path_factory.mktemp("made"))
-            shutil.copytree(samples / "kafka" / sample, sites[sample].logs)
-            assert sites[sample].run().exit_code == 0
-        return sites[sample]
-
-    return make
+    assert readers_of(Warehouse(spark, str(published.warehouse)), wanted) == wanted
