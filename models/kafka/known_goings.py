@@ -9,9 +9,6 @@ from models.cluster import ClusterFacts
 from models.kafka.partitions_suspicions import LATE_US, RESTART_WITHIN_US, suspicions_of
 from models.known_by_time import KnownByTime, Told
 
-AHEAD_US = RESTART_WITHIN_US
-"""A replay asks for no fact that is of a later time than this after the line that it has come to."""
-
 
 @dataclass(frozen=True, slots=True)
 class KnownGoings:

@@ -83,6 +83,8 @@ class Outages:
     incidents: list[Incident] = field(default_factory=list)
     divergences: list[Divergence] = field(default_factory=list)
     layout: Layout | None = None
+    row_count: int = 0
+    """Rows that were taken from others."""
 
     @property
     def partition_placements(self) -> list[PartitionPlacement]:
@@ -93,9 +95,6 @@ class Outages:
     def brokers(self) -> list[Broker]:
         """Brokers in the end, as rows."""
         return [] if self.layout is None else broker_rows(self.layout)
-
-    row_count: int = 0
-    """Rows that were taken from others."""
 
     def take(self, other: Outages, final_at: int | None) -> None:
         """Add the rows of another one, and say of them when they were final, if they are."""

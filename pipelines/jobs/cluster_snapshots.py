@@ -13,9 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from models.cluster import ClusterFacts
-from models.kafka.known_goings import AHEAD_US, KnownGoings, known_goings
-from models.kafka.known_readers import KnownReaders, known_readers
-from models.kafka.outages_readers import Readers
+from models.kafka.known_goings import KnownGoings, known_goings
+from models.kafka.known_readers import KnownReaders
 from pipelines import scopes
 from pipelines.jobs.ingest import Touched
 from pipelines.jobs.snapshots import Stored, around, chosen_rows, reaches, times_of
@@ -82,15 +81,13 @@ def look(
     touched: Touched,
     facts: Mapping[str, ClusterFacts],
     node_of: Mapping[str, str],
-    readers: Mapping[str, Readers],
+    readers: Mapping[str, KnownReaders],
     rules: SnapshotRules,
     clusters: Iterable[str],
 ) -> ClusterSnapshots:
     """The stored states of these clusters, and which of them they can go on from."""
     asked = sorted(set(clusters))
-    known = {
-        name: Known(known_goings(facts[name], node_of), known_readers(readers.get(name, Readers()))) for name in asked if name in facts
-    }
+    known = {name: Known(known_goings(facts[name], node_of), readers[name]) for name in asked if name in facts}
     found = ClusterSnapshots({name: _boundaries(facts[name].logs_end, each, rules) for name, each in known.items()})
     if warehouse.is_empty(CLUSTER_SNAPSHOTS):
         return found
@@ -114,4 +111,4 @@ def look(
 
 
 def _boundaries(logs_end: int | None, known: Known, rules: SnapshotRules) -> list[Boundary]:
-    return [Boundary(upto, upto + AHEAD_US, known.until(upto), catalogue_version(), model_version()) for upto in reaches(logs_end, rules)]
+    return [Boundary(upto, upto, known.until(upto), catalogue_version(), model_version()) for upto in reaches(logs_end, rules)]

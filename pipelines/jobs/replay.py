@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from models.cluster import ClusterFacts, fact_rows
 from models.incidents import Limits
-from models.kafka.known_readers import known_readers
+from models.kafka.known_readers import KnownReaders, known_readers
 from models.kafka.outages_readers import FOLLOWING, Following, Readers
 from models.kafka.partitions_events import PARTITION_EVENTS
 from models.rocketmq.parts import ROCKET_EVENTS
@@ -143,12 +143,12 @@ class _Replay:
         self._group_stage(facts, nodes)
         readers = readers_of(self.warehouse, clusters)
         self._note_following(readers)
-        read = {cluster: known_readers(readers.get(cluster, Readers())).whole for cluster in facts}
+        read = {cluster: known_readers(readers.get(cluster, Readers())) for cluster in facts}
         self._outage_stage(facts, nodes, readers, read)
         rocket = self._rocket_stage(rows)
         self._facts_table(facts, changed | self.touched.whole)
         self._unknown_table(rows)
-        after = {cluster: {"facts": told[cluster], "readers": read[cluster], "rocketmq": cluster in rocket} for cluster in facts}
+        after = {cluster: {"facts": told[cluster], "readers": read[cluster].whole, "rocketmq": cluster in rocket} for cluster in facts}
         rows_after = state_rows(CLUSTER, after, {cluster: cluster for cluster in after})
         return self._replayed(rows_after, frozenset(self.whole - facts.keys()))
 
@@ -285,14 +285,14 @@ class _Replay:
         facts: Mapping[str, ClusterFacts],
         nodes: Mapping[str, str],
         readers: Mapping[str, Readers],
-        read: Mapping[str, str],
+        read: Mapping[str, KnownReaders],
     ) -> None:
         clusters = self.whole | {cluster for cluster, names in self.touched.events.items() if names & PARTITION_EVENTS}
-        clusters |= self._with_outages({name for name in facts if self.states.get(name, {}).get("readers") != read[name]} - clusters)
+        clusters |= self._with_outages({name for name in facts if self.states.get(name, {}).get("readers") != read[name].whole} - clusters)
         if not clusters:
             return
         self.with_outages, rules = clusters, self.options.snapshots
-        self.cluster_snapshots = look_at_clusters(self.warehouse, self.touched, facts, nodes, readers, rules, clusters)
+        self.cluster_snapshots = look_at_clusters(self.warehouse, self.touched, facts, nodes, read, rules, clusters)
         if self.options.redaction is not None:  # as with groups: states hold names
             self.cluster_snapshots = ClusterSnapshots(stored=self.cluster_snapshots.stored)
         stage = self._outages(facts, nodes, readers)

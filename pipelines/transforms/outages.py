@@ -34,7 +34,7 @@ HOLDS_NO_MORE = ""
 beginning."""
 
 STATE_MAX = 64_000_000
-"""A longer state (characters) is not kept; one of 10,000 partitions takes some 4 million."""
+"""A longer state (characters) is not kept; one of 2,000 partitions, after a hundred losses of a broker, took 1.6 million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ _NEVER = Boundary(0, 0, "", "", "")
 
 def _snapshot(cluster: str, boundary: Boundary, state: str) -> ClusterSnapshot:
     key = make_id("cluster state", cluster, boundary.upto)
-    told = (boundary.facts_until, boundary.facts, state, boundary.catalogue_version, boundary.model_version)
+    told = (boundary.facts, state, boundary.catalogue_version, boundary.model_version)
     return ClusterSnapshot(cluster, key, boundary.upto, *told)
 
 

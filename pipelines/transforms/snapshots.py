@@ -52,7 +52,7 @@ class Boundary:
     upto: int
     facts_until: int
     facts: str
-    """Fingerprint of what was known of the cluster of times until `facts_until`."""
+    """Fingerprint of what was known of the cluster of times until `facts_until`, and with those of clusters of what else counts."""
     catalogue_version: str
     model_version: str
 
@@ -79,7 +79,6 @@ class ClusterSnapshot:
     cluster: str
     cluster_snapshot_id: str
     upto_at: int
-    facts_until_at: int
     facts: str
     state: str
     catalogue_version: str

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from models.cluster import ClusterFacts
+from models.kafka.known_readers import known_readers
 from models.kafka.outages_readers import Readers
 from parsers.reader import ReadOptions
 from parsers.redaction import KINDS, Redaction
@@ -182,7 +183,7 @@ def taken(logs: Path, rules: SnapshotRules = RULES) -> list[int]:
 
 def test_facts_that_change_nothing_here_leave_states_as_they_are() -> None:
     facts = ClusterFacts("c", logs_end=100)
-    known = cluster_snapshots.Known(cluster_snapshots.known_goings(facts, {}), cluster_snapshots.known_readers(Readers()))
+    known = cluster_snapshots.Known(cluster_snapshots.known_goings(facts, {}), known_readers(Readers()))
     facts.deletions.append((5, "a group", None))  # type: ignore[arg-type]
-    again = cluster_snapshots.Known(cluster_snapshots.known_goings(facts, {}), cluster_snapshots.known_readers(Readers()))
+    again = cluster_snapshots.Known(cluster_snapshots.known_goings(facts, {}), known_readers(Readers()))
     assert known.until(10) == again.until(10)
