@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 
 from parsers import places as stores
@@ -47,6 +48,7 @@ def discover(paths: Sequence[str], *, rotated: bool = False, before: Callable[[s
         candidates = list(_candidates(argument, rotated=rotated))
         if not candidates:
             search.found.missing.append(argument)
+        search.look_ahead(candidates)
         for candidate in candidates:
             search.take(candidate)
     search.conclude()
@@ -126,45 +128,74 @@ def _spool(descriptor: int) -> str:
     return path
 
 
+_Seen = tuple[list[Part], Exception | None]
+"""What stands in a file, and what kept the rest from being told."""
+
+
+def _seen(file: tuple[str, State]) -> _Seen:
+    path, (_, size) = file
+    parts: list[Part] = []
+    try:
+        for part in look_into(path, size):
+            parts.append(part)
+    except (DamagedArchiveError, OSError) as problem:
+        return parts, problem
+    return parts, None
+
+
 @dataclass(slots=True)
 class _Search:
-    """The files that were looked at so far. `parts` are the contents of those that can be read, by name."""
+    """The files that were looked at so far. `parts` are the contents of those that can be read, by name; `ahead` what was seen by path
+    in files that come next."""
 
     before: Callable[[str], Look | None]
     found: Discovery = field(default_factory=Discovery)
     parts: dict[str, Part] = field(default_factory=dict)
     taken: dict[str, Look] = field(default_factory=dict)
     seen: set[object] = field(default_factory=set)
+    ahead: dict[str, _Seen] = field(default_factory=dict)
     began: int = field(default_factory=time.time_ns)
+
+    def look_ahead(self, candidates: Sequence[_Candidate]) -> None:
+        """Look into listed files of a store, all of which are waited for together."""
+        listed = {each.path: (each, each.state) for each in candidates if each.state is not None and each.path not in self.seen}
+        new = [(path, state) for path, (each, state) in listed.items() if self._known(each, path, state) is None]
+        self.ahead = {path: seen for (path, _), seen in zip(new, stores.at_once(_seen, new, itemgetter(0)), strict=True)}
+
+    def _known(self, candidate: _Candidate, path: str, state: State) -> Look | None:
+        """What an earlier run saw in a file that has not changed since."""
+        known = self.before(candidate.name) if path == candidate.path else None
+        return known if known is not None and (known.modified, known.size_bytes) == state else None
 
     def take(self, candidate: _Candidate) -> None:
         size = 0
         self.found.looks.setdefault(candidate.name, None)
         try:
-            path, (modified, size), one = _regular(candidate)
+            path, state, one = _regular(candidate)
+            modified, size = state
             if one in self.seen:
                 self._skip(candidate.name, "the same file was named before", size)
                 return
             self.seen.add(one)
-            known = self.before(candidate.name) if path == candidate.path else None
-            if known is not None and (known.modified, known.size_bytes) == (modified, size):
+            known = self._known(candidate, path, state)
+            if known is not None:
                 self._place(candidate, path, known.parts, unchanged=True)
                 self.taken[candidate.name] = known
                 return
-            parts: list[Part] = []
-            for part in look_into(path, size):
-                parts.append(part)
-                self._place(candidate, path, [part], unchanged=False)
+            parts, problem = self.ahead.pop(path) if path in self.ahead else _seen((path, state))
+            self._place(candidate, path, parts, unchanged=False)
+            if problem is not None:
+                raise problem
             if path == candidate.path:
                 self.taken[candidate.name] = Look(modified, size, tuple(parts))
-        except _NotRegularError as problem:
-            self._skip(candidate.name, str(problem), size, named=candidate.named)
-        except DamagedArchiveError as problem:
+        except _NotRegularError as other:
+            self._skip(candidate.name, str(other), size, named=candidate.named)
+        except DamagedArchiveError as damage:
             # An archive of logs is missed wherever it was met.
             named = candidate.named or any(source.path == candidate.path for source in self.found.files)
-            self._skip(candidate.name, str(problem), size, named=named)
-        except OSError as problem:
-            self._skip(candidate.name, f"{UNREADABLE}: {problem.strerror or problem}", size, named=candidate.named)
+            self._skip(candidate.name, str(damage), size, named=named)
+        except OSError as failure:
+            self._skip(candidate.name, f"{UNREADABLE}: {failure.strerror or failure}", size, named=candidate.named)
 
     def _place(self, candidate: _Candidate, path: str, parts: Sequence[Part], *, unchanged: bool) -> None:
         """Files to read, or that are not read, as what stands in a file on disk."""

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from models.kafka.partitions_events import PARTITION_EVENTS
-from parsers.places import ahead
+from parsers.places import ahead, at_once
 from parsers.reader import Discovery, ReadOptions, SourceFile
 from parsers.reports import whole_report
 from parsers.resume import Start, checkpoint_parts
@@ -181,8 +181,12 @@ class _Ingest:
             own = parts[source.name]
             rows[source.name] = log_file_row(whole_report(file_report(before[source.name], start, own)), source, self.options)
         ahead({source.path: checkpoint_parts(source, rows[source.name]["bytes_read"]) for source, _ in todo.read})
-        for source, start in todo.read:
-            state = file_state(source, before[source.name], start, parts[source.name], rows[source.name]["bytes_read"])
+
+        def state_of(file: tuple[SourceFile, Start | None]) -> State | None:
+            source, start = file
+            return file_state(source, before[source.name], start, parts[source.name], rows[source.name]["bytes_read"])
+
+        for (source, _), state in zip(todo.read, at_once(state_of, todo.read, lambda file: file[0].path), strict=True):
             states.pop(source.name, None)
             if state is not None:
                 states[source.name] = state

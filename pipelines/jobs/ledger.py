@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, count
+from operator import attrgetter
 from typing import Any
 
 from parsers import places
@@ -156,13 +157,8 @@ class _Matching:
         self._look_ahead(found)
         self._short = sorted({file.bytes_read for file in known if file.bytes_read < IDENTITY_BYTES})
         # Each path keeps its own content before others may look for theirs.
-        for source in found:
-            own = self.by_path.get(source.name)
-            if own is not None:
-                self._try(source, [own])
-        for source in found:
-            if source.name not in self.of:
-                self._try(source, self._candidates(source))
+        self._match(found, lambda source: [file for file in [self.by_path.get(source.name)] if file is not None])
+        self._match([source for source in found if source.name not in self.of], self._candidates)
 
     def _look_ahead(self, found: Sequence[SourceFile]) -> None:
         """Ask for what will be compared of files that have changed, and for what little is new in them."""
@@ -189,18 +185,31 @@ class _Matching:
             return length is not None and length >= file.bytes_read
         return False
 
-    def _try(self, source: SourceFile, candidates: Iterable[KnownFile]) -> None:
+    def _match(self, sources: Sequence[SourceFile], candidates: Callable[[SourceFile], list[KnownFile]]) -> None:
+        """Let each source have the first of its candidates with which it goes on, and that no other has."""
+
+        def first(source: SourceFile) -> tuple[KnownFile, int] | None:
+            return self._first(source, candidates(source))
+
+        for source, match in zip(sources, places.at_once(first, sources, attrgetter("path")), strict=True):
+            if match is not None and match[0].path in self.taken:  # by a source that was asked at the same time
+                match = first(source)
+            if match is not None:
+                self.of[source.name] = match
+                self.taken.add(match[0].path)
+
+    def _first(self, source: SourceFile, candidates: Iterable[KnownFile]) -> tuple[KnownFile, int] | None:
+        """Content with which a source goes on, and the source's length."""
         for file in candidates:
             if file.path in self.taken:
                 continue
             try:
                 length = _length_if_same(file, source, again=file.cut and not source.name.startswith(self._damaged))
             except OSError:  # it is gone by now, or can't be read, which its reader will say
-                return
+                return None
             if length is not None:
-                self.of[source.name] = (file, length)
-                self.taken.add(file.path)
-                return
+                return file, length
+        return None
 
     def _candidates(self, source: SourceFile) -> list[KnownFile]:
         same = list(self._by_id.get(source.file_id, ()))
