@@ -5,10 +5,8 @@ One pass over the files parses them and keeps their events; then each group is r
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +28,7 @@ from parsers.reader import ReadOptions, find_files, read_file, unmatched_globs
 from parsers.redaction import Redaction
 from parsers.reports import merge_reports, report_row
 from pipelines.clusters import ClusterNames
+from pipelines.garbage import rarely_collected
 from pipelines.rocket_store import RocketStore
 from pipelines.rows import events_of, micros
 from pipelines.sightings import sightings_in, strays_in
@@ -121,7 +120,7 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
     """
     options = options or AnalyzeOptions()
     analysis = Analysis(redaction=options.read.redaction)
-    with _rarely_collected(), EventStore() as store, EventStore() as partitions, RocketStore() as rocket:
+    with rarely_collected(), EventStore() as store, EventStore() as partitions, RocketStore() as rocket:
         reading = _Reading(options, store, partitions, rocket, analysis)
         reading.read(paths, progress)
         if options.read.redaction is not None:
@@ -129,21 +128,6 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
         _replay(reading, options, analysis)
     analysis.incidents.sort(key=lambda incident: _SEVERITY_ORDER[incident.severity])
     return analysis
-
-
-OBJECTS_BETWEEN_COLLECTIONS = 50_000
-
-
-@contextmanager
-def _rarely_collected() -> Iterator[None]:
-    """Records come by the million and make no cycles: to look for some after each 700 objects takes a fifth of the time."""
-    before = gc.get_threshold()
-    if before[0]:
-        gc.set_threshold(max(before[0], OBJECTS_BETWEEN_COLLECTIONS), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 _SEVERITY_ORDER = {"critical": 0, "warning": 1, "info": 2}

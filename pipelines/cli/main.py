@@ -16,6 +16,7 @@ import typer
 from pipelines.cli import codes
 from pipelines.cli.console import Output, ReaderGone, Talk, output_error
 from pipelines.errors import UsageError
+from pipelines.garbage import rarely_collected
 from pipelines.packages import check_packages
 
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -24,12 +25,13 @@ _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if "--log-json" not in given:
-        return _command(given)
-    from pipelines.cli.json_log import json_lines
+    with rarely_collected():
+        if "--log-json" not in given:
+            return _command(given)
+        from pipelines.cli.json_log import json_lines
 
-    with json_lines():
-        return _command(given)
+        with json_lines():
+            return _command(given)
 
 
 def _command(arguments: Sequence[str]) -> int:
@@ -106,6 +108,7 @@ def _say(text: str, code: int, trace: Sequence[str] = ()) -> int:
 
 def run() -> None:
     """The console script."""
+    Talk.alone = True
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal's encoding lacks is shown as an escape instead of ending the program.
         if hasattr(stream, "reconfigure"):

@@ -21,6 +21,7 @@ from models.kafka.partitions_clocks import BrokerClocks, Skew
 from models.kafka.partitions_events import PARTITION_EVENTS
 from models.state_text import UnreadableState
 from parsers.schema import EVENT_SCHEMA
+from pipelines.garbage import rarely_collected
 from pipelines.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in
 from pipelines.store import BatchStore
 from pipelines.transforms.replay import Rows, cut_at_keys, tagged_runs, tagged_schema
@@ -145,6 +146,7 @@ def outages_replayed(events: DataFrame, replay: OutageReplay, partitions: int) -
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = (rows for (cluster,), parts in cut_at_keys(batches, ("cluster",)) for rows in replay(cluster, parts))
-        return tagged_runs(found, STAGE_TABLES)
+        with rarely_collected():
+            yield from tagged_runs(found, STAGE_TABLES)
 
     return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))

@@ -27,6 +27,7 @@ from models.rocketmq.parts import ROCKET_EVENTS
 from parsers.redacted_records import opened
 from parsers.redaction import Redaction
 from parsers.schema import EVENT_SCHEMA
+from pipelines.garbage import rarely_collected
 from pipelines.rocket_store import RocketStore
 from pipelines.rows import events_of, to_batch
 from pipelines.schemas import TABLES
@@ -100,7 +101,8 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))
-        return tagged_runs(found, STAGE_TABLES)
+        with rarely_collected():
+            yield from tagged_runs(found, STAGE_TABLES)
 
     return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))
 
@@ -137,7 +139,8 @@ def rocket_replayed(
                     yield {table: getattr(history, table) for table in ROCKET_TABLES}
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return tagged_runs(found(batches), ROCKET_TABLES)
+        with rarely_collected():
+            yield from tagged_runs(found(batches), ROCKET_TABLES)
 
     return ordered.mapInArrow(run, tagged_schema(ROCKET_TABLES))
 
