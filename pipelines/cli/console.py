@@ -95,6 +95,8 @@ class Talk:
     verbose = False
     as_json = False
     """Words are events of a log, as `json_log` writes them."""
+    alone = False
+    """The process does nothing but this one command."""
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet

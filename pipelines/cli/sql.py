@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
@@ -20,7 +21,7 @@ from pipelines.cli import codes
 from pipelines.cli import options as o
 from pipelines.cli.answers import cell
 from pipelines.cli.asked import Asked, question
-from pipelines.cli.console import screen
+from pipelines.cli.console import Talk, screen
 from pipelines.cli.grid import GAP, Column, grid
 from pipelines.cli.source import Source, open_source
 from pipelines.errors import UsageError
@@ -67,8 +68,19 @@ def table_names() -> list[str]:
     return sorted({"log_files", "rebalance_members", *CONTRACT.values(), *WAREHOUSE_ONLY})
 
 
+class _NoPandas:
+    """Arrow and DuckDB import pandas, a third of a second, to ask whether they were given one of its frames; both do without."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("no answer needs pandas", name=name)
+
+
 def ask(query: str, source: Source) -> pa.Table:
     """The answer of one query. Tables that it does not name stand there without rows."""
+    if Talk.alone and _NoPandas not in sys.meta_path:
+        sys.meta_path.insert(0, _NoPandas)
     import duckdb
 
     connection = duckdb.connect(":memory:")

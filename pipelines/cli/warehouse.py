@@ -36,7 +36,7 @@ class Stored:
         self._where = where
 
     def __iter__(self) -> Iterator[Any]:
-        for batch in self._warehouse.batches(self._table, self._where):
+        for batch in self._warehouse.found(self._table, self._where):
             yield from rows_of(self._table, batch)
 
     def where(self, condition: str) -> Stored:
@@ -96,20 +96,23 @@ class Warehouse:
 
         return layouts_of(Stored(self, "partition_placements"), Stored(self, "brokers"))
 
-    def batches(self, table: str, where: str = "", order: str = "") -> Iterator[pa.RecordBatch]:
-        """A table as it was published, in its declared types; those rows of it that meet an SQL condition, in an SQL order, else in
-        that of time and key.
+    def found(self, table: str, where: str = "", order: str = "") -> Iterator[pa.RecordBatch]:
+        """A table as it was published, in the types that delta-rs gives it; those rows of it that meet an SQL condition, in an SQL order,
+        else in that of time and key.
         """
         import pyarrow as pa
         from deltalake import QueryBuilder
 
         if table not in self.versions:
             return
-        wanted = TABLES[table].arrow_schema()
         ordered = order or ", ".join(f'"{name}"' for name in _order(table))
         query = f"select * from ({self._chosen(table, where)}) order by {ordered}"  # noqa: S608 - declared names
-        for found in pa.RecordBatchReader.from_stream(QueryBuilder().register("stored", self._open(table)).execute(query)):
-            yield _as_declared(found, wanted)
+        yield from pa.RecordBatchReader.from_stream(QueryBuilder().register("stored", self._open(table)).execute(query))
+
+    def batches(self, table: str, where: str = "", order: str = "") -> Iterator[pa.RecordBatch]:
+        """The same in its declared types."""
+        wanted = TABLES[table].arrow_schema()
+        return (_as_declared(batch, wanted) for batch in self.found(table, where, order))
 
     def query(self, table: str, where: str, sql: str) -> list[dict[str, Any]]:
         """What an SQL query gives that knows as `chosen` those rows of a table, as published, that meet an SQL condition."""
@@ -118,9 +121,7 @@ class Warehouse:
         if table not in self.versions:
             return []
         query = f"with chosen as ({self._chosen(table, where)}) {sql}"
-        found = _plain_table(QueryBuilder().register("stored", self._open(table)).execute(query).read_all())
-        rows: list[dict[str, Any]] = found.from_pydict({name: _in_micros(found[name]) for name in found.column_names}).to_pylist()
-        return rows
+        return _mappings(_plain_table(QueryBuilder().register("stored", self._open(table)).execute(query).read_all()))
 
     def ask(self, tables: Mapping[str, str], sql: str) -> list[tuple[Any, ...]]:
         """What an SQL query gives that knows tables, as published, by their names: of each the rows that meet an SQL condition.
@@ -214,24 +215,27 @@ def _first(columns: Iterable[str]) -> str:
 
 def rows_of(table: str, batch: pa.RecordBatch) -> list[Any]:
     """Rows as dataclasses where a table has them, else as mappings; times are microseconds since 1970."""
-    import pyarrow as pa
-
     from pipelines.rows import from_batch
 
     if table in _WITH_ROWS:
         return from_batch(table, batch)
-    # Arrow makes objects of times with the help of pandas, whose import takes a third of a second.
-    whole = {name: _in_micros(batch[name]) for name in batch.schema.names if name != "run_id"}
-    rows: list[dict[str, Any]] = pa.RecordBatch.from_pydict(whole).to_pylist()
+    rows = _mappings(batch)
     for row in rows:
         row.update((name, dict(row[name] or ())) for name in _maps(table) if name in row)
     return rows
 
 
-def _in_micros(column: pa.Array) -> pa.Array:
+def _mappings(found: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
+    """Rows by name of column, without the runs that wrote them. Arrow makes objects of times with the help of pandas, whose import takes
+    a third of a second, so times stay numbers: microseconds since 1970.
+    """
     import pyarrow as pa
 
-    return column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    from pipelines.rows import micros
+
+    names = [name for name in found.schema.names if name != "run_id"]
+    columns = [micros(found[name]) if pa.types.is_timestamp(found[name].type) else found[name].to_pylist() for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def _maps(table: str) -> list[str]:
