@@ -33,6 +33,7 @@ KAFKA_SAMPLES = (
 )
 """Folders below `data_samples/kafka` with logs of groups."""
 SHARED = ROOT.parent / "shared"
+LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,26 +2,32 @@
 
 Each table is looked at once: counts of all its checks come from one validation. Only checks that failed are asked
 again, for some of the rows that failed them. Great Expectations takes seconds to import, so that is done when needed.
+
+It asks Spark some twenty questions of each table, however small, which takes longer than all else that a small batch does. So
+few rows are brought here by one query, which also finds what rules say of them, and are validated in this process.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from models.ids import make_id
+from pipelines import few
 from pipelines.errors import GateFailed
 from pipelines.quality.checks import CRITICAL, Check, checks_of
 from pipelines.schemas import TABLES, Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    import pandas as pd
+    from pyspark.sql import Column, DataFrame
 
 SAMPLE_ROWS = 5
 """Rows shown of a failed check."""
@@ -136,9 +142,19 @@ def stop_if_failed(results: Iterable[Result]) -> None:
         raise GateFailed("quality gate failed, nothing is published:\n" + "\n".join(f"  {result.line()}" for result in failed))
 
 
+@dataclass(frozen=True, slots=True)
+class _Library:
+    """Great Expectations: its expectations, a suite's class, and sources for frames of Spark and of pandas."""
+
+    expectations: Any
+    suite: Any
+    spark: Any
+    pandas: Any
+
+
 @cache
-def _library() -> tuple[Any, Any, Any]:
-    """Great Expectations, quiet: its expectations, a suite's class, and a source for data frames."""
+def _library() -> _Library:
+    """The library, quiet."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -149,7 +165,8 @@ def _library() -> tuple[Any, Any, Any]:
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     # The frames are persisted by who made them; a second copy in memory would be waste.
-    return expectations, gx.ExpectationSuite, context.data_sources.add_spark("spark", persist=False)
+    spark = context.data_sources.add_spark("spark", persist=False)
+    return _Library(expectations, gx.ExpectationSuite, spark, context.data_sources.add_pandas("pandas"))
 
 
 def prepare() -> None:
@@ -159,17 +176,59 @@ def prepare() -> None:
 
 def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: list[Check], seen: list[Validation]) -> list[Result]:
     frame = _with_rules(frame, checks)
-    validated, answers = _ask(table, frame, checks, _QUICK)
-    failed = [check for check, answer in zip(checks, answers, strict=True) if not answer.success]
-    asked = {check.name: answer for form in _DETAILS for check, answer in _again(table, frame, failed, form)}
+    here = [check for check in checks if count <= few.ROWS and check.kind != _QUERY]
+    there = [check for check in checks if check not in here]
+    asked = [_ask(table, _brought(frame, here), here, _QUICK)] if here else []
+    asked += [_ask(table, frame, there, _QUICK)] if there else []
+    answers = {name: answer for _, found in asked for name, answer in found.items()}
+    failed = [check for check in checks if not answers[check.name].success]
+    details = {name: answer for form in _DETAILS for name, answer in _again(table, frame, failed, form).items()}
     results = []
     for check in checks:
-        answer = asked.get(check.name)
+        answer = details.get(check.name)
         unexpected, sample = (0, ()) if answer is None else (_unexpected(answer.result), _sample(table, answer))
         results.append(Result(table.name, gate, check, answer is None, count, unexpected, sample))
-    validated.results = [asked.get(check.name, answer) for check, answer in zip(checks, answers, strict=True)]
+    validated = _joined([validated for validated, _ in asked], [details.get(check.name, answers[check.name]) for check in checks])
     seen.append(Validation(gate, table.name, validated, {_rule_column(check): check.name for check in checks if check.holds}))
     return results
+
+
+def _joined(validated: Sequence[Any], answers: list[Any]) -> Any:
+    """What the library says of a table, with the answers to all that it was asked at several times."""
+    whole = validated[0]
+    met = sum(answer.success for answer in answers)
+    whole.results, whole.success = answers, met == len(answers)
+    whole.statistics = {
+        "evaluated_expectations": len(answers),
+        "successful_expectations": met,
+        "unsuccessful_expectations": len(answers) - met,
+        "success_percent": 100 * met / len(answers),
+    }
+    return whole
+
+
+def _brought(frame: DataFrame, checks: list[Check]) -> pd.DataFrame:
+    """What these checks look at, in this process."""
+    columns = dict.fromkeys(name for check in checks for name in _looked_at(check))
+    return frame.select(*(_comparable(frame, name).alias(name) for name in columns)).toArrow().to_pandas(integer_object_nulls=True)
+
+
+def _looked_at(check: Check) -> list[str]:
+    if check.holds:
+        return [_rule_column(check)]
+    return [check.arguments["column"]] if "column" in check.arguments else list(check.arguments["column_list"])
+
+
+def _comparable(frame: DataFrame, name: str) -> Column:
+    """A column such that pandas finds what Spark would: it takes what is not a number for null, where Spark has it above all numbers.
+    Of what is nested checks ask only whether it is there."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, DoubleType, MapType, StructType
+
+    kind = frame.schema[name].dataType
+    if isinstance(kind, DoubleType):
+        return F.nanvl(F.col(name), F.lit(math.inf))
+    return F.when(F.col(name).isNotNull(), True) if isinstance(kind, (ArrayType, MapType, StructType)) else F.col(name)
 
 
 def _rule_column(check: Check) -> str:
@@ -189,22 +248,24 @@ def _expectation(library: Any, check: Check) -> Any:
     return getattr(library, check.kind)(**check.arguments, **own, meta={"name": check.name})
 
 
-def _again(table: Table, frame: DataFrame, failed: list[Check], form: str) -> list[tuple[Check, Any]]:
+def _again(table: Table, frame: DataFrame, failed: list[Check], form: str) -> dict[str, Any]:
     checks = [check for check in failed if (check.kind == _QUERY) == (form == "COMPLETE")]
     details = {"result_format": form, "partial_unexpected_count": SAMPLE_ROWS, "unexpected_index_column_names": list(table.key)}
-    return list(zip(checks, _ask(table, frame, checks, details)[1], strict=True)) if checks else []
+    return _ask(table, frame, checks, details)[1] if checks else {}
 
 
-def _ask(table: Table, frame: DataFrame, checks: list[Check], result_format: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """What the library says of all, and its answers in the order of `checks`. An exception inside a check is an error of ours
-    and is raised."""
-    expectations, suite, source = _library()
-    source.get_execution_engine().spark = frame.sparkSession  # it keeps the first that it meets, which may have died since
+def _ask(table: Table, frame: DataFrame | pd.DataFrame, checks: list[Check], result_format: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """What the library says of all, and its answers by the names of the checks. An exception inside a check is an error of ours and is
+    raised."""
+    library = _library()
+    source = library.spark if hasattr(frame, "sparkSession") else library.pandas
+    if source is library.spark:
+        source.get_execution_engine().spark = frame.sparkSession  # it keeps the first that it meets, which may have died since
     asset = source.add_dataframe_asset(name=f"{table.name}-{len(source.assets)}")
     try:
         batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
-        wanted = [_expectation(expectations, check) for check in checks]
-        validated = batch.validate(suite(name=table.name, expectations=wanted), result_format=result_format)
+        wanted = [_expectation(library.expectations, check) for check in checks]
+        validated = batch.validate(library.suite(name=table.name, expectations=wanted), result_format=result_format)
     finally:
         source.delete_asset(asset.name)
     answers = {answer.expectation_config.meta["name"]: answer for answer in validated.results}
@@ -212,7 +273,7 @@ def _ask(table: Table, frame: DataFrame, checks: list[Check], result_format: dic
         raised = _exception(answer.exception_info)
         if raised:
             raise RuntimeError(f"{table.name}: {name}: {raised}")
-    return validated, [answers[check.name] for check in checks]
+    return validated, answers
 
 
 def _exception(info: Mapping[str, Any]) -> str | None:

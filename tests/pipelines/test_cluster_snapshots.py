@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -24,12 +23,12 @@ from pipelines.rocket_store import RocketStore
 from pipelines.store import EventStore
 from pipelines.transforms.outages import OutageReplay
 from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, STATE, Boundary, SnapshotRules
+from tests.conftest import LONG
 from tests.pipelines import losses
 from tests.pipelines.losses import START, name_of
 from tests.pipelines.site import Site
 
 pytestmark = pytest.mark.spark
-LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 
 RULES = SnapshotRules(events=10, events_per_row=0.0, lags_seconds=(900.0, 30_000.0))
 READ = ReadOptions(clusters=[(None, "c")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import pytest
 from parsers.reader import ReadOptions, find_files
 from pipelines.jobs.files import plan_of
 from pipelines.stages import options_id
+from tests.conftest import LONG
 from tests.pipelines.site import Site
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Copied = Callable[[Site], Site]
 NOW = timedelta(0)
-LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 
 
 def row(path: Path, last_at: int | None) -> dict[str, Any]:

@@ -24,12 +24,12 @@ from pipelines.jobs import ingest
 from pipelines.jobs.runs import Owner, Run, Runs
 from pipelines.schemas import TABLES
 from pipelines.tables import Warehouse
+from tests.conftest import LONG
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.site import Site
 
 pytestmark = pytest.mark.spark
 Copied = Callable[[Site], Site]
-LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 RUNS_OF_ITS_OWN = 1  # versions of `runs` that a run makes which finds nothing new
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,12 +13,12 @@ from pipelines.jobs.entries import VERSIONED
 from pipelines.jobs.maintain import MaintainOptions, maintain
 from pipelines.schemas import TABLES
 from tests.compare_paths import published as published_versions
+from tests.conftest import LONG
 from tests.pipelines.site import Site
 from tests.pipelines.test_jobs import OTHER_GROUP, Killed, killed_before, rebuilt_otherwise
 
 pytestmark = pytest.mark.spark
 Copied = Callable[[Site], Site]
-LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 
 UPKEEP = (
     "OPTIMIZE {table}",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +15,14 @@ import pytest
 
 from models.kafka.classic import COORDINATOR_LOST
 from models.kafka.group import VALID_PREVIOUS
+from pipelines import few
 from pipelines.errors import CannotWrite, GateFailed, UsageError
 from pipelines.jobs.replay import NAMING
 from pipelines.quality.checks import checked_tables, checks_of, thresholds
 from pipelines.quality.docs import write_docs
 from pipelines.quality.gate import Result, Validation, run_gate, stop_if_failed
 from pipelines.schemas import TABLES, Column, Table
+from tests.conftest import LONG
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,12 +87,42 @@ def test_thresholds_can_be_set_and_strange_ones_are_refused() -> None:
 
 
 @pytest.mark.spark
-def test_every_expectation_runs_on_this_spark(spark: SparkSession) -> None:
+def test_every_expectation_runs_on_this_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = {name: frame(spark, name, {}) for name in checked_tables()}
+    here = run_gate("all", frames, dict.fromkeys(frames, 1))
+    monkeypatch.setattr(few, "ROWS", 0)
     results = run_gate("all", frames, dict.fromkeys(frames, 1))
     assert {result.table for result in results} == set(frames)
     # Rows made from types alone break rules between columns, and no others.
     assert all(result.check.column is None for result in results if not result.success)
+    assert here == results
+
+
+def wrong(table: Table) -> Iterator[list[dict[str, Any]]]:
+    """Rows that break what columns are declared to hold, in lists within which no way of breaking it hides another."""
+    floats = {column.name for column in table.columns if pa.types.is_floating(column.type)}
+
+    def beyond(bound: str, by: int) -> dict[str, Any]:
+        bounds = {column.name: getattr(column, bound) for column in table.columns if getattr(column, bound) is not None}
+        return {name: float(value + by) if name in floats else value + by for name, value in bounds.items()}
+
+    strange = {column.name: "strange" for column in table.columns if column.values}
+    yield [{}, {}, dict.fromkeys(table.column_names), strange, beyond("least", -1)]
+    yield [beyond("greatest", 1)]
+    yield [dict.fromkeys(floats, math.nan)]
+
+
+@LONG
+@pytest.mark.spark
+def test_few_rows_are_held_to_the_same_in_this_process(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    for changes in wrong(TABLES["rebalances"]):
+        broken, count = {"rebalances": frame(spark, "rebalances", *changes)}, {"rebalances": len(changes)}
+        here = run_gate("all", broken, count)
+        with monkeypatch.context() as changed:
+            changed.setattr(few, "ROWS", 0)
+
+            assert here == run_gate("all", broken, count)
+        assert failed(here)
 
 
 GOOD = {

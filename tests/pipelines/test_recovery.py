@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +11,12 @@ import pytest
 
 from pipelines import delta
 from pipelines.schemas import TABLES
+from tests.conftest import LONG
 from tests.pipelines.site import Site
 from tests.pipelines.test_jobs import OTHER_GROUP, Killed, killed_before, rebuilt_otherwise
 
 pytestmark = pytest.mark.spark
 Copied = Callable[[Site], Site]
-LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 LOST = Path("logs") / "broker-1" / "server.log.1"
 """A file that is gone before the run after the one that was killed."""
 
