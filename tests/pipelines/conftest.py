@@ -30,9 +30,14 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from pipelines.tables import Warehouse
+
     session = get_session(SETTINGS)
+    Site.empty = tmp_path_factory.mktemp("empty") / "warehouse"
+    Warehouse(session, str(Site.empty)).open()
     yield session
+    Site.empty = None
     session.stop()
 
 
