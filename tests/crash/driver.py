@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from pipelines.errors import JobError
+from pipelines.transforms.snapshots import SnapshotRules
 from tests.pipelines.site import Site
 
 SPARK = {
@@ -14,11 +15,14 @@ SPARK = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
 }
 
+STATES = SnapshotRules(events=1, events_per_row=0.0, lags_seconds=(2.0, 10.0))
+"""States are stored of the little that a sample has."""
+
 
 def main() -> int:
     """Run, and end as the command does."""
     try:
-        return Site(Path.cwd()).run(spark=SPARK).exit_code
+        return Site(Path.cwd()).run(spark=SPARK, snapshots=STATES).exit_code
     except JobError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

@@ -20,7 +20,8 @@ from tests.conftest import ROOT
 from tests.crash.started import Starter
 from tests.pipelines.site import Site
 
-SAMPLE = ROOT / "data_samples" / "kafka" / "1.1.1" / "poll-timeout"
+SAMPLE = ROOT / "data_samples" / "kafka" / "2.8.2" / "coordinator-failover"
+"""It has rows for most tables, outages among them."""
 LOG = Path("broker-1") / "server.log"
 BUSY = 6
 # What gates were asked about, and where states of groups were taken, depends on when runs were.
