@@ -41,6 +41,7 @@ _QUICK = {"result_format": "BOOLEAN_ONLY"}
 # Rows of a query come with the form COMPLETE alone (200 at most); of other checks that form would bring all.
 _QUERY = "UnexpectedRowsExpectation"
 _DETAILS = ("SUMMARY", "COMPLETE")
+_THERE = "ExpectColumnValuesToNotBeNull"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +210,19 @@ def _joined(validated: Sequence[Any], answers: list[Any]) -> Any:
 
 def _brought(frame: DataFrame, checks: list[Check]) -> pd.DataFrame:
     """What these checks look at, in this process."""
-    columns = dict.fromkeys(name for check in checks for name in _looked_at(check))
-    return frame.select(*(_comparable(frame, name).alias(name) for name in columns)).toArrow().to_pandas(integer_object_nulls=True)
+    from pyspark.sql import functions as F
+
+    asked: dict[str, set[str]] = {}
+    for check in checks:
+        for name in _looked_at(check):
+            asked.setdefault(name, set()).add(check.kind)
+
+    def wanted(name: str, kinds: set[str]) -> Column:
+        # Texts may be long, and of most it is asked only whether they are there.
+        return F.when(F.col(name).isNotNull(), True) if kinds == {_THERE} else _comparable(frame, name)
+
+    columns = (wanted(name, kinds).alias(name) for name, kinds in asked.items())
+    return frame.select(*columns).toArrow().to_pandas(integer_object_nulls=True)
 
 
 def _looked_at(check: Check) -> list[str]:
@@ -220,15 +232,12 @@ def _looked_at(check: Check) -> list[str]:
 
 
 def _comparable(frame: DataFrame, name: str) -> Column:
-    """A column such that pandas finds what Spark would: it takes what is not a number for null, where Spark has it above all numbers.
-    Of what is nested checks ask only whether it is there."""
+    """A column such that pandas finds what Spark would: it takes what is not a number for null, where Spark has it above all numbers."""
     from pyspark.sql import functions as F
-    from pyspark.sql.types import ArrayType, DoubleType, MapType, StructType
+    from pyspark.sql.types import DoubleType
 
-    kind = frame.schema[name].dataType
-    if isinstance(kind, DoubleType):
-        return F.nanvl(F.col(name), F.lit(math.inf))
-    return F.when(F.col(name).isNotNull(), True) if isinstance(kind, (ArrayType, MapType, StructType)) else F.col(name)
+    column = F.col(name)
+    return F.nanvl(column, F.lit(math.inf)) if isinstance(frame.schema[name].dataType, DoubleType) else column
 
 
 def _rule_column(check: Check) -> str:

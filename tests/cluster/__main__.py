@@ -18,6 +18,7 @@ OTHERS = (
     "expiry",
     "jobs",
     "cluster_snapshots",
+    "quality",
 )
 
 if __name__ == "__main__":

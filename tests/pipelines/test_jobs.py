@@ -326,7 +326,8 @@ def test_bad_files_are_listed_and_the_others_are_read(published: Site, samples: 
     assert len(site.table("rebalances")) >= len(published.table("rebalances"))
 
 
-def test_a_path_that_is_not_there_is_said_before_anything_is_made(tmp_path: Path) -> None:
+def test_a_path_that_is_not_there_is_said_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Site, "empty", None)
     with pytest.raises(NothingReadable, match="nowhere: no such file or folder") as failure:
         Site(tmp_path).run("nowhere")
 
