@@ -217,6 +217,20 @@ def _prepare_workers() -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join([root, *paths])
 
 
+_REMOTE = ("SPARK_REMOTE", "DATABRICKS_RUNTIME_VERSION")
+"""Where one of these is in the environment, sessions may be those of a server."""
+
+
+def import_spark() -> None:
+    """Import what opens a session, before a thread begins that imports parts of Spark, too: of two that do so at the same time, one finds
+    modules that are half made."""
+    import pyspark.sql
+
+    if any(map(os.environ.get, _REMOTE)):
+        with suppress(ImportError):
+            import pyspark.sql.connect.session  # noqa: F401
+
+
 def has_session() -> bool:
     """A session is running in this process already."""
     from pyspark.sql import SparkSession
@@ -233,7 +247,7 @@ def get_session(conf: Mapping[str, str] | None = None, work: Work = Work.USUAL) 
 
     running = SparkSession.getActiveSession()
     # Spark Connect and Databricks: what belongs to the server, and to the platform, is theirs.
-    if running is None and any(map(os.environ.get, ("SPARK_REMOTE", "DATABRICKS_RUNTIME_VERSION"))):
+    if running is None and any(map(os.environ.get, _REMOTE)):
         running = SparkSession.builder.getOrCreate()
     if running is not None:
         _must_have_delta(running)

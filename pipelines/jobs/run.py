@@ -126,6 +126,9 @@ def run(options: RunOptions) -> RunOutcome:
         if seen.has_names:  # a run that was to hide them did not come so far
             note_looks(options.warehouse, seen, found.looks, read.redaction, outcome.run_id)
         return outcome
+    from pipelines.session import import_spark
+
+    import_spark()
     with ThreadPoolExecutor(1) as beside:
         checker = beside.submit(_load_gates)
         with _timed(outcome, "session"), _disk_named(options.warehouse):
