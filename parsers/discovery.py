@@ -128,11 +128,11 @@ def _spool(descriptor: int) -> str:
     return path
 
 
-_Seen = tuple[list[Part], Exception | None]
+_Inside = tuple[list[Part], Exception | None]
 """What stands in a file, and what kept the rest from being told."""
 
 
-def _seen(file: tuple[str, State]) -> _Seen:
+def _inside(file: tuple[str, State]) -> _Inside:
     path, (_, size) = file
     parts: list[Part] = []
     try:
@@ -153,14 +153,14 @@ class _Search:
     parts: dict[str, Part] = field(default_factory=dict)
     taken: dict[str, Look] = field(default_factory=dict)
     seen: set[object] = field(default_factory=set)
-    ahead: dict[str, _Seen] = field(default_factory=dict)
+    ahead: dict[str, _Inside] = field(default_factory=dict)
     began: int = field(default_factory=time.time_ns)
 
     def look_ahead(self, candidates: Sequence[_Candidate]) -> None:
         """Look into listed files of a store, all of which are waited for together."""
         listed = {each.path: (each, each.state) for each in candidates if each.state is not None and each.path not in self.seen}
         new = [(path, state) for path, (each, state) in listed.items() if self._known(each, path, state) is None]
-        self.ahead = {path: seen for (path, _), seen in zip(new, stores.at_once(_seen, new, itemgetter(0)), strict=True)}
+        self.ahead = {path: inside for (path, _), inside in zip(new, stores.at_once(_inside, new, itemgetter(0)), strict=True)}
 
     def _known(self, candidate: _Candidate, path: str, state: State) -> Look | None:
         """What an earlier run saw in a file that has not changed since."""
@@ -182,7 +182,7 @@ class _Search:
                 self._place(candidate, path, known.parts, unchanged=True)
                 self.taken[candidate.name] = known
                 return
-            parts, problem = self.ahead.pop(path) if path in self.ahead else _seen((path, state))
+            parts, problem = self.ahead.pop(path) if path in self.ahead else _inside((path, state))
             self._place(candidate, path, parts, unchanged=False)
             if problem is not None:
                 raise problem

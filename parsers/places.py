@@ -23,7 +23,7 @@ _LOCAL = re.compile(r"[^:]+:(?://[^/]*)?(?P<path>.*)", re.DOTALL)
 _KINDS = {"s3": "s3", "s3a": "s3", "s3n": "s3", "abfs": "azure", "abfss": "azure", "gs": "gs", "hdfs": "hdfs", "viewfs": "hdfs"}
 _MAGIC = re.compile(r"[*?\[]")
 _AT_ONCE = 16
-"""Requests that wait for a store at the same time; each takes some 20 to 100 ms, however little it asks for."""
+"""Requests that wait for a store at the same time: each takes its time, however little it asks for."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -107,12 +107,16 @@ def ahead(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
 
 
 def at_once(work: Callable[[Item], Result], items: Sequence[Item], place: Callable[[Item], str]) -> Iterator[Result]:
-    """What `work` gives for each item, in order. Where it reads a little of files in Arrow's stores, many wait for that together."""
-    if not any(_waits(place(item)) for item in items):
-        yield from map(work, items)
-        return
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from pool.map(work, items)
+    """What `work` gives for each item, in order. Where it reads a little of files in Arrow's stores, many wait for that together; all
+    others are for this thread, as those that are served are.
+    """
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    try:
+        under_way = [pool.submit(work, item) if _waits(place(item)) else None for item in items]
+        for item, result in zip(items, under_way, strict=True):
+            yield work(item) if result is None else result.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _waits(place: str) -> bool:

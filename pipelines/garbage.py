@@ -11,8 +11,8 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 @contextmanager
 def rarely_collected() -> Iterator[None]:
-    """Records and rows come by the million and make no cycles: to look for some after each 700 objects takes a tenth to a fifth of the
-    time."""
+    """Records and rows come by the million and make no cycles: to look for some after each 700 objects takes about a
+    tenth of the time."""
     before = gc.get_threshold()
     if before[0]:
         gc.set_threshold(max(before[0], OBJECTS_BETWEEN_COLLECTIONS), *before[1:])

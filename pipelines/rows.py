@@ -32,7 +32,7 @@ _NO_FIELDS: Mapping[str, object] = {}
 
 def micros(column: pa.ChunkedArray | pa.Array) -> list[int | None]:
     """A timestamp column as microseconds since 1970."""
-    found = column if column.type == _INSTANT else column.cast(_INSTANT)  # which imports `pyarrow.compute`, a tenth of a question's time
+    found = column if column.type == _INSTANT else column.cast(_INSTANT)  # which imports `pyarrow.compute`: a question can do without
     parts = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
     return [value for part in parts for value in part.view(pa.int64()).to_pylist()]
 

@@ -3,8 +3,8 @@
 Each table is looked at once: counts of all its checks come from one validation. Only checks that failed are asked
 again, for some of the rows that failed them. Great Expectations takes seconds to import, so that is done when needed.
 
-It asks Spark some twenty questions of each table, however small, which takes longer than all else that a small batch does. So
-few rows are brought here by one query, which also finds what rules say of them, and are validated in this process.
+It makes several queries of Spark for each table, however small, which takes as long again as all the rest of a gate. So few rows
+are brought here by one query, which also finds what rules say of them, and are validated in this process.
 """
 
 from __future__ import annotations
@@ -177,8 +177,8 @@ def prepare() -> None:
 
 def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: list[Check], seen: list[Validation]) -> list[Result]:
     frame = _with_rules(frame, checks)
-    here = [check for check in checks if count <= few.ROWS and check.kind != _QUERY]
-    there = [check for check in checks if check not in here]
+    here = [check for check in checks if check.kind != _QUERY] if count <= few.ROWS else []
+    there = [check for check in checks if check.kind == _QUERY] if here else checks
     asked = [_ask(table, _brought(frame, here), here, _QUICK)] if here else []
     asked += [_ask(table, frame, there, _QUICK)] if there else []
     answers = {name: answer for _, found in asked for name, answer in found.items()}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, get_ident
 from typing import Any
 
 import pytest
@@ -94,7 +93,14 @@ def test_what_can_not_be_read_is_said_of_the_file_that_it_is_in(store: Slow, tmp
     ]
 
 
-def test_results_come_in_the_order_of_the_items(store: Slow) -> None:
-    items = [(f"s3a://bucket/{number}", number) for number in range(100)]
+def test_results_come_in_the_order_of_the_items_and_what_is_served_stays_with_the_caller(
+    store: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(places._served, "lake", object())
+    items = [f"{scheme}://bucket/{number}" for number in range(50) for scheme in ("s3a", "lake")]
 
-    assert list(places.at_once(itemgetter(1), items, itemgetter(0))) == list(range(100))
+    mine = get_ident()
+    found = list(places.at_once(lambda place: (place, get_ident() == mine), items, str))
+
+    assert [place for place, _ in found] == items
+    assert [here for _, here in found] == [place.startswith("lake") for place in items]
