@@ -43,6 +43,10 @@ class WarehouseBusy(JobError):
     exit_code = 6
 
 
+class Overtaken(WarehouseBusy):
+    """Somebody else has changed rows while a run was at work. What it has done is not published; it may begin anew."""
+
+
 class CannotWrite(JobError):
     """An output can't be written."""
 

@@ -25,6 +25,7 @@ __all__ = [
     "ROW_TABLES",
     "SCHEMA_VERSION",
     "TABLES",
+    "VERSIONED",
     "Column",
     "Table",
     "contract_schema",
@@ -34,6 +35,9 @@ __all__ = [
     "to_json",
     "without_run",
 ]
+
+VERSIONED = tuple(name for name, table in TABLES.items() if table.layer != "ops")
+"""Tables whose versions a run publishes together."""
 
 CONTRACT: dict[str, str] = {
     "rebalances": "rebalances",

@@ -40,12 +40,12 @@ from pipelines.differences import (
     difference,
     unstamped,
 )
-from pipelines.errors import WarehouseBusy
+from pipelines.errors import Overtaken, WarehouseBusy
 from pipelines.firsts import Drawn, firsts_by_spark
 from pipelines.meanwhile import set_to
 from pipelines.partitions import partitions_of
 from pipelines.points import reached
-from pipelines.schemas import TABLES, Table
+from pipelines.schemas import TABLES, VERSIONED, Table
 from pipelines.scopes import NAMES_MAX, Scope, among
 from pipelines.upgrades import Found, brought_up_to_date, create
 from pipelines.uris import is_uri, warehouse_uri
@@ -169,28 +169,29 @@ class Warehouse:
         [row] = delta.history(self.spark, self.path(name), 1).select("version").collect()
         return int(row[0])
 
-    def versions(self) -> dict[str, int]:
-        """Latest version of each open table, as of its opening or of this object's last write.
+    @property
+    def opened(self) -> dict[str, int]:
+        """Version of each open table that is published, as it was opened, or as this object has left it since (`versions`)."""
+        return {name: version for name, version in self._versions.items() if name in VERSIONED}
 
-        Raises WarehouseBusy where somebody else has changed rows of a table after this object did, such as a run that was taken for
-        dead.
+    def versions(self) -> dict[str, int]:
+        """Version of each open table that is published, as this object leaves it.
+
+        Raises Overtaken where somebody else has changed rows since a table was opened, such as a run that was taken for dead: nobody
+        was told of these rows, also where they are those that were to be written.
         """
-        written = sorted(self._written)
+        names = self.opened
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
-            self._versions |= dict(zip(written, pool.map(self._own_version, written), strict=True))
+            self._versions |= dict(zip(names, pool.map(self._own_version, names), strict=True))
         self._emptied -= self._written
         self._written.clear()
-        return dict(self._versions)
+        return self.opened
 
     def _own_version(self, name: str) -> int:
-        """The latest version of a table that this object has written. What others did before that was compared with what was to be,
-        but where the table was empty."""
+        """The latest version of a table, where none but this object has changed rows since the one that it knows."""
         commits = commits_since(self, name, self._versions[name])
-        own = [commit.version for commit in commits if commit.told in self._writers]
-        bare = self._versions[name] == 0 or name in self._emptied
-        since = 0 if bare else min(own, default=0)
-        if any(commit.version > since and commit.told not in self._writers for commit in changing(commits)):
-            raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too; nothing is published")
+        if any(commit.told not in self._writers for commit in changing(commits)):
+            raise Overtaken(f"{self.path(name)}: somebody else writes to this table, too; nothing is published")
         return max((commit.version for commit in commits), default=self._versions[name])
 
     def read(self, name: str, version: int | None = None) -> DataFrame:
@@ -268,8 +269,9 @@ class Warehouse:
 
     def empty(self, name: str, stamp: Stamp) -> None:
         """Remove all rows of a table."""
+        self._writers.add(stamp.run_id)
         delta.delete(self.spark, self.path(name), "true", stamp.run_id)
-        self._versions[name] = self.latest(name)
+        self._versions[name] = self._own_version(name)
         self._emptied.add(name)
 
     def replace(

@@ -13,9 +13,6 @@ from pipelines.schemas import TABLES
 
 RUNNING, PUBLISHED, UNCHANGED, FAILED = "running", "published", "unchanged", "failed"
 RUNS = "runs"
-VERSIONED = tuple(name for name, table in TABLES.items() if table.layer != "ops")
-"""Tables whose versions a run publishes together."""
-
 _at_work: set[str] = set()
 """Runs that this process is working on. What it has left behind, such as an entry that a full disk kept it from closing, is none."""
 

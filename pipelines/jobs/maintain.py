@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.errors import NothingReadable, UsageError, WarehouseBusy
-from pipelines.jobs.entries import FAILED, PUBLISHED, RUNS, VERSIONED, Published, Run
-from pipelines.schemas import TABLES
+from pipelines.jobs.entries import FAILED, PUBLISHED, RUNS, Published, Run
+from pipelines.schemas import TABLES, VERSIONED
 from pipelines.uris import is_uri, warehouse_uri
 from pipelines.versions import product_version
 
@@ -83,7 +83,7 @@ def maintain(options: MaintainOptions) -> Maintained:
         # What it publishes was made by what the last run was made by.
         register.takes_over(entry, before)
         warehouse.open()
-        found, versions = warehouse.versions(), before.table_versions
+        found, versions = warehouse.opened, before.table_versions
         if not all(name in versions and rows_stayed(warehouse, name, versions[name]) for name in VERSIONED):
             raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
         done = Maintained()

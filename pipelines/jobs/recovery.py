@@ -13,11 +13,10 @@ from pyspark.errors import PySparkException
 
 from pipelines import delta
 from pipelines.commits import changing, commits_since, rows_stayed
-from pipelines.jobs.entries import VERSIONED
 from pipelines.jobs.runs import Runs
 from pipelines.jobs.states import FILE
 from pipelines.points import reached
-from pipelines.schemas import without_run
+from pipelines.schemas import VERSIONED, without_run
 from pipelines.scopes import Scope, among, equals
 from pipelines.tables import Stamp, Warehouse
 
@@ -32,9 +31,9 @@ _OF_FILES: dict[str, tuple[str, Scope | None]] = {
 _log = logging.getLogger(__name__)
 
 
-def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, int], present: Mapping[str, int], stamp: Stamp) -> bool:
+def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, int], stamp: Stamp) -> bool:
     """Give tables whose rows are not those of their published version what they held then. Says whether all of them hold it."""
-    moved = [name for name, version in present.items() if published.get(name) != version]
+    moved = [name for name, version in warehouse.opened.items() if published.get(name) != version]
     same = published.keys() >= set(moved)  # else there are tables of another version of the product
     ahead = [name for name in moved if name in published and not rows_stayed(warehouse, name, published[name])]
     if not ahead:
@@ -55,7 +54,7 @@ def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, i
 
 def emptied(warehouse: Warehouse, register: Runs, stamp: Stamp) -> bool:
     """Where nothing was published yet, remove all that runs of this warehouse have written. Says whether nothing is there now."""
-    present = warehouse.versions()
+    present = warehouse.opened
     commits = {name: changing(commits_since(warehouse, name, 0)) for name in VERSIONED if present[name]}
     written = [name for name, since in commits.items() if since]
     if not written:
@@ -88,7 +87,7 @@ def _restored(warehouse: Warehouse, name: str, version: int, stamp: Stamp) -> bo
     """Give a table what it held at a version. Says whether it is that: one of older columns is brought up to date, and holds more."""
     reached(f"before {name}/restore")
     delta.restore(warehouse.spark, warehouse.path(name), version, stamp.run_id)
-    restored = warehouse.latest(name)
+    restored = max(commit.version for commit in commits_since(warehouse, name, version) if commit.told == stamp.run_id)
     warehouse.open_one(name)
     reached(f"after {name}/restore")
     return rows_stayed(warehouse, name, restored)

@@ -24,8 +24,8 @@ from models.incidents import Limits
 from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.reader import Discovery, ReadOptions, find_files, unmatched_globs
 from pipelines import stores
-from pipelines.errors import CannotWrite, GateFailed, JobError, NothingReadable
-from pipelines.jobs.entries import VERSIONED, Published, Run
+from pipelines.errors import CannotWrite, GateFailed, JobError, NothingReadable, Overtaken
+from pipelines.jobs.entries import Published, Run
 from pipelines.jobs.files import FileRow, bytes_of
 from pipelines.jobs.looks import note_looks, seen_before
 from pipelines.packages import check_packages
@@ -47,6 +47,9 @@ SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
 """Where no more than the first is to be read, a run is over before compiled code pays; from the second on, the best code does."""
 
 GOOD, SOME_REJECTED, OUR_BUG, INTERRUPTED = 0, 4, 70, 130
+_ATTEMPTS = 3
+"""A killed run leaves at most a few commits that are still under way."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _log = logging.getLogger(__name__)
 
@@ -103,14 +106,28 @@ class RunOutcome:
 
 
 def run(options: RunOptions) -> RunOutcome:
-    """Run the job. Errors that the user can mend are JobErrors, each with its exit code; the run's entry names them too."""
+    """Run the job. Errors that the user can mend are JobErrors, each with its exit code; the run's entry names them too.
+
+    A run that others overtake is begun anew: what a killed one had sent to a server of Spark, or one that was taken for dead, may
+    become a commit at any moment.
+    """
     check_packages()
-    read = dataclasses.replace(options.read, fold_runs=True)
     if options.catalog:
         catalog_parts(options.catalog)
-    began = time.monotonic()
     if any(map(is_uri, [*options.inputs, options.warehouse])):
         stores.use(options.spark, options.inputs, options.warehouse)
+    for _ in range(1, _ATTEMPTS):
+        try:
+            return _attempt(options)
+        except Overtaken as error:
+            _log.warning("%s; the run begins anew", shown(error, options.read.redaction))
+    return _attempt(options)
+
+
+def _attempt(options: RunOptions) -> RunOutcome:
+    """One run, with an entry of its own."""
+    began = time.monotonic()
+    read = dataclasses.replace(options.read, fold_runs=True)
     seen = seen_before(options.warehouse, read.redaction)
     found = find_files(list(options.inputs), read, {} if options.rebuild else seen.known)
     if found.missing:
@@ -344,6 +361,14 @@ class _Job:
     """Files that could not be read as they were found."""
 
     def work(self, found: Discovery) -> None:
+        """Bring the tables up to date with what was found."""
+        try:
+            self._work(found)
+        except GateFailed:
+            self.warehouse.versions()  # what failed may be rows of a run that was taken for dead
+            raise
+
+    def _work(self, found: Discovery) -> None:
         from pipelines.jobs.ingest import ingest
         from pipelines.jobs.unchanged import check_versions
 
@@ -398,15 +423,11 @@ class _Job:
         """Take back what runs have written that did not come to their end. The tables are as the last published run left them now."""
         from pipelines.jobs.recovery import as_published, emptied, without_strangers
 
-        if before is not None and as_published(self.warehouse, self.register, before.table_versions, self._versions(), stamp):
+        if before is not None and as_published(self.warehouse, self.register, before.table_versions, stamp):
             return True
         if before is not None or not emptied(self.warehouse, self.register, stamp):
             without_strangers(self.warehouse, stamp)
         return False
-
-    def _versions(self) -> dict[str, int]:
-        found = self.warehouse.versions()
-        return {name: found[name] for name in VERSIONED}
 
     def _check_silver(self, results: list[Result], ingested: Ingested, *, everything: bool) -> None:
         """The gate between silver and gold: rows that may have changed, or all of them."""
@@ -477,7 +498,7 @@ class _Job:
         from pipelines.jobs.entries import PUBLISHED
 
         outcome = self.outcome
-        outcome.table_versions = self._versions()
+        outcome.table_versions = self.warehouse.versions()
         self.register.finish(
             self.entry, PUBLISHED, outcome.exit_code, table_versions=outcome.table_versions, counts=outcome.counts, timings=outcome.timings
         )

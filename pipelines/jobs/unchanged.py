@@ -16,11 +16,11 @@ import pyarrow as pa
 from parsers.reader import Discovery, ReadOptions
 from pipelines.arrow_files import table_of
 from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
-from pipelines.jobs.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, VERSIONED, Published, Run, held, holds, published_from
+from pipelines.jobs.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, Published, Run, held, holds, published_from
 from pipelines.jobs.files import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ledger import Plan
 from pipelines.jobs.states import FILE, parse_states
-from pipelines.schemas import TABLES
+from pipelines.schemas import TABLES, VERSIONED
 from pipelines.stages import refused_row
 from pipelines.stores import delta_options, open_table
 from pipelines.uris import warehouse_uri

@@ -18,9 +18,8 @@ from pipelines.cli.run_job import summary as summary_of_run
 from pipelines.cli.schema import command_schema
 from pipelines.errors import NothingReadable, UsageError
 from pipelines.jobs import maintain as upkeep
-from pipelines.jobs.entries import VERSIONED
 from pipelines.jobs.maintain import MaintainOptions, maintain
-from pipelines.schemas import TABLES
+from pipelines.schemas import TABLES, VERSIONED
 from tests.compare_paths import published as published_versions
 from tests.pipelines.site import Site
 

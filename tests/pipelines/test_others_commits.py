@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import functions as F
 
 from pipelines import delta
-from pipelines.jobs.entries import VERSIONED
+from pipelines.errors import WarehouseBusy
+from pipelines.jobs.ingest import ingest
 from pipelines.jobs.maintain import MaintainOptions, maintain
-from pipelines.schemas import TABLES
+from pipelines.schemas import TABLES, VERSIONED
 from tests.compare_paths import published as published_versions
 from tests.conftest import LONG
 from tests.pipelines.site import Site
@@ -104,3 +106,35 @@ def test_rows_that_others_changed_are_made_good(spark: Any, published: Site, cop
     assert outcome.counts["groups_replayed"] == 0  # one by one: all are
     assert outcome.changes["rebalances"]
     assert site.content() == published.content()
+
+
+def test_a_commit_of_a_killed_run_that_lands_while_the_next_is_at_work_is_no_part_of_it(
+    spark: Any, published: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a server of Spark makes it that outlives its client. Its rows are those that the next run is about to write."""
+    site = copied(published)
+    grown(site)
+    with pytest.MonkeyPatch.context() as patch:
+        killed_before("log_files", patch)
+        with pytest.raises(Killed):
+            site.run()
+    [killed] = {row["run_id"] for row in site.table("runs")} - {row["run_id"] for row in published.table("runs")}
+    events = str(site.warehouse / TABLES["events"].path)
+    late = [spark.createDataFrame(spark.read.format("delta").load(events).where(F.col("run_id") == killed).toArrow())]
+
+    def after_a_late_commit(*arguments: Any, **options: Any) -> Any:
+        if late:
+            late.pop().write.format("delta").mode("append").option("userMetadata", killed).save(events)
+        return ingest(*arguments, **options)
+
+    monkeypatch.setattr("pipelines.jobs.ingest.ingest", after_a_late_commit)
+    outcome = site.run()
+
+    assert (outcome.counts["groups_replayed"], outcome.counts["rebalances"]) == (1, 1)
+    assert [row["exit_code"] for row in sorted(site.table("runs"), key=lambda row: row["run_number"])] == [
+        0,
+        None,
+        WarehouseBusy.exit_code,
+        0,
+    ]
+    assert rebuilt_otherwise(site) == set()

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
-from pipelines.errors import TableMismatch, WarehouseBusy
+from pipelines.errors import Overtaken, TableMismatch
 from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY
 from pipelines.schemas import TABLES
 
@@ -90,11 +90,24 @@ def test_what_somebody_else_wrote_meanwhile_is_not_published(spark: SparkSession
     other.optimize(name)  # changes no row
     assert place.versions() == {name: 3}
     others_write(2)
-    place.replace(name, frame(spark, allocation("g", "1")), stamp(1), part="/less")  # looks at what is there
-    assert (place.versions(), stored(place)) == ({name: 5}, {"c/g/1": "run-1"})
-    place.replace(name, frame(spark, allocation("g", "3")), stamp(1), part="/other")
-    others_write(3)
-    with pytest.raises(WarehouseBusy, match="somebody else writes to this table, too; nothing is published"):
+    with pytest.raises(Overtaken, match="somebody else writes to this table, too; nothing is published"):
+        place.versions()
+    place.replace(name, frame(spark, allocation("g", "1")), stamp(1), part="/less")  # makes it good, but whoever counts has counted
+    assert stored(place) == {"c/g/1": "run-1"}
+    with pytest.raises(Overtaken, match="nothing is published"):
+        place.versions()
+
+
+def test_what_somebody_else_wrote_before_is_not_published_where_it_is_what_was_to_be(
+    spark: SparkSession, warehouse: Callable[..., Warehouse]
+) -> None:
+    name = "allocation_changes"
+    warehouse(name).append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-1")), stamp(1))
+    place, other = warehouse(name), warehouse(name)
+    both = frame(spark, allocation("g", "1"), allocation("g", "2"))
+    other.replace(name, both, stamp(2))
+    assert not place.replace(name, both, stamp(3))
+    with pytest.raises(Overtaken, match="nothing is published"):
         place.versions()
 
 
@@ -103,7 +116,7 @@ def test_what_somebody_else_wrote_to_an_empty_table_is_not_published(spark: Spar
     place, other = warehouse(name), warehouse(name)
     other.append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-2")), stamp(2))
     place.append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-1")), stamp(1))
-    with pytest.raises(WarehouseBusy, match="nothing is published"):
+    with pytest.raises(Overtaken, match="nothing is published"):
         place.versions()
 
 
