@@ -7,6 +7,7 @@ Every error names the key and where its value came from.
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -103,7 +104,7 @@ def load_settings(path: Path | str | None = None, environment: Mapping[str, str]
     if chosen:
         _merge(values, _read(Path(chosen)), str(chosen))
     _merge_environment(values, variables)
-    _check_ranges(values)
+    _check_zone(values["display"]["time_zone"])
     return Settings(**{name: section(**values[name]) for name, section in _SECTIONS.items()})
 
 
@@ -164,7 +165,9 @@ def _checked(kind: Any, value: object, place: str) -> object:
             return tuple(value)
         raise SettingsError(f"{place}: expected a list of texts, found {value!r}")
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind is float and number:
+    if number and value < 0:  # type: ignore[operator]
+        raise SettingsError(f"{place}: must not be negative, found {value}")
+    if kind is float and number and math.isfinite(value):  # type: ignore[arg-type]
         return float(value)  # type: ignore[arg-type]
     if kind is int and number and isinstance(value, int):
         return value
@@ -174,12 +177,7 @@ def _checked(kind: Any, value: object, place: str) -> object:
     raise SettingsError(f"{place}: expected {expected}, found {value!r}")
 
 
-def _check_ranges(values: Mapping[str, Mapping[str, Any]]) -> None:
-    for section, entries in values.items():
-        for key, value in entries.items():
-            if isinstance(value, (int, float)) and value < 0:
-                raise SettingsError(f"{section}.{key}: must not be negative, found {value}")
-    zone = values["display"]["time_zone"]
+def _check_zone(zone: str) -> None:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:

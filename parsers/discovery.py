@@ -38,6 +38,8 @@ class _Candidate:
     relative: str
     named: bool
     state: State | None = None
+    trouble: OSError | None = None
+    """Why a folder can't be listed, where it is one."""
 
 
 def discover(paths: Sequence[str], *, rotated: bool = False, before: Callable[[str], Look | None] = lambda _: None) -> Discovery:
@@ -64,8 +66,9 @@ def _candidates(argument: str, *, rotated: bool) -> Iterator[_Candidate]:
         yield from _remote(argument)
         return
     if os.path.isdir(argument):
-        for path in _walk(argument):
-            yield _Candidate(path, printable(path), printable(os.path.relpath(path, argument)), named=False)
+        for path, trouble in _walk(argument):
+            relative = printable(os.path.relpath(path, argument))
+            yield _Candidate(path, printable(path), relative, named=trouble is not None, trouble=trouble)
         return
     if os.path.lexists(argument):
         yield _Candidate(argument, printable(argument), printable(os.path.basename(argument)), named=True)
@@ -97,11 +100,14 @@ def _remote(argument: str) -> Iterator[_Candidate]:
             yield _Candidate(place, place, place[len(base) + 1 :], named=True, state=state)
 
 
-def _walk(folder: str) -> Iterator[str]:
-    for root, folders, names in os.walk(folder, onerror=None):
+def _walk(folder: str) -> Iterator[tuple[str, OSError | None]]:
+    """Files below a folder, and folders that can't be listed, with the reason."""
+    troubles: list[OSError] = []
+    for root, folders, names in os.walk(folder, onerror=troubles.append):
         folders.sort()
         for name in sorted(names):
-            yield os.path.join(root, name)
+            yield os.path.join(root, name), None
+    yield from ((str(trouble.filename), trouble) for trouble in troubles if not isinstance(trouble, FileNotFoundError))
 
 
 def _siblings(path: str) -> list[str]:
@@ -171,6 +177,8 @@ class _Search:
         size = 0
         self.found.looks.setdefault(candidate.name, None)
         try:
+            if candidate.trouble is not None:
+                raise candidate.trouble
             path, state, one = _regular(candidate)
             modified, size = state
             if one in self.seen:

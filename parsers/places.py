@@ -232,6 +232,24 @@ def exists(place: str) -> bool:
     return (server_of(place) is None and not has_driver(place)) or _kind(place) is not None
 
 
+def holds(place: str) -> bool:
+    """There is what a file is called: a file, or an archive in which it stands (`bundle.tgz/broker-1/server.log#2`). As far as can be
+    told: what nobody can open here may be there."""
+    path = local_path(place)
+    if path is not None:
+        try:
+            os.lstat(path)
+        except FileNotFoundError:
+            return False
+        except OSError:  # it stands below a file, or where nobody may look
+            return True
+        return True
+    if exists(place):
+        return True
+    parents = [place[: found.start()] for found in re.finditer("(?<=[^/])/(?=[^/])", place)][1:]
+    return any(_kind(parent) == "file" for parent in reversed(parents))
+
+
 def is_folder(place: str) -> bool:
     """There is a folder, or what stands for one."""
     path = local_path(place)

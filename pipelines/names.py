@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from pyspark.errors import AnalysisException, PySparkException
 
 from pipelines import delta
-from pipelines.errors import UsageError
+from pipelines.errors import CannotWrite, UsageError
 from pipelines.schemas import TABLES, Table
 from pipelines.uris import catalog_parts
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _NO_SCHEMA = ("SCHEMA_NOT_FOUND", "DATABASE_NOT_FOUND")
 _LOCAL_SLASHES = re.compile(r"^file:/+")
+_FOREIGN = "_LEGACY_ERROR"
 _THREADS = 4
 _OWN = "spark_catalog"
 
@@ -37,7 +38,7 @@ def name_of(table: Table) -> str:
 def register(warehouse: Warehouse, catalog: str) -> list[str]:
     """Give each table of an open warehouse its name, where it has none yet; warnings.
 
-    Raises UsageError where a name belongs to something else, or can't be given.
+    Raises UsageError where a name belongs to something else, or can't be given, CannotWrite where the catalog doesn't answer.
     """
     spark, schema = warehouse.spark, ".".join(map(delta.quoted, catalog_parts(catalog)))
     try:
@@ -48,7 +49,9 @@ def register(warehouse: Warehouse, catalog: str) -> list[str]:
             list(pool.map(lambda table: _check(warehouse, schema, table), known))
             list(pool.map(lambda table: _name(warehouse, schema, table), missing))
     except AnalysisException as error:
-        raise UsageError(f"--catalog {catalog}: the tables can't be named there: {_first_line(error)}") from error
+        # What a metastore's client says comes without a condition of Spark's own: the next run may find it in order.
+        kind = CannotWrite if (error.getCondition() or _FOREIGN).startswith(_FOREIGN) else UsageError
+        raise kind(f"--catalog {catalog}: the tables can't be named there: {_first_line(error)}") from error
     return _warnings(spark, catalog)
 
 

@@ -102,11 +102,11 @@ class Followers:
         gravest = next(error for error in troubles if code_of(error) == code)
         for error in troubles:
             if error is not gravest:
-                self.talk.warn(self._shown(error))
+                self.talk.warn(str(error))
         raise gravest
 
     def _shown(self, error: BaseException) -> str:
-        from pipelines.jobs.run import shown
+        from pipelines.jobs.failures import shown
 
         return shown(error, self.redaction)
 

@@ -36,11 +36,26 @@ EPILOG = (
 )
 
 
+class Broken(Exception):
+    """What ended a command, where Typer would take it for something else: for a closed terminal, or the end of a help page."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class Command(TyperCommand):
     """A command that lists its options by purpose.
 
     Rich's own help takes longer to import than the rest of the program to start, so help is plain text.
     """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. A broken pipe of its own, and whatever else ends a process, is an error, and no way to end well."""
+        try:
+            return super().invoke(ctx)
+        except (BrokenPipeError, EOFError, SystemExit) as error:
+            raise Broken(error) from error
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}

@@ -17,6 +17,8 @@ from pipelines.errors import CannotWrite
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from parsers.redaction import Redaction
+
 PIPE_WIDTH = 120
 """Columns where standard output is no terminal and COLUMNS does not say."""
 
@@ -66,12 +68,24 @@ def _named() -> Iterator[None]:
 
 def output_error(error: OSError) -> ReaderGone | CannotWrite:
     """The name of what went wrong with standard output, which takes nothing more from here on."""
-    # Python flushes standard output once more when it ends, and would complain then.
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop(sys.stdout)
     if isinstance(error, BrokenPipeError):
         return ReaderGone()
     return CannotWrite(f"standard output can't be written: {error.strerror or error}")
+
+
+def say(text: str) -> None:
+    """Write lines to standard error. Nobody at the other end is no trouble of the command's."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        _drop(sys.stderr)
+
+
+def _drop(stream: IO[str]) -> None:
+    """Let a stream that can't be written take what else comes: Python flushes it once more when it ends, and would complain then."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def screen() -> Console:
@@ -97,6 +111,13 @@ class Talk:
     """Words are events of a log, as `json_log` writes them."""
     alone = False
     """The process does nothing but this one command."""
+    redaction: Redaction | None = None
+    """What hides names in events of the log, which is kept and shipped."""
+
+    @classmethod
+    def shown(cls, text: str) -> str:
+        """A text as events of the log have it."""
+        return text if cls.redaction is None else cls.redaction.text(text, {}, strict=True)
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
@@ -110,21 +131,21 @@ class Talk:
         if Talk.as_json:
             from pipelines.cli.json_log import write
 
-            write("warning", text=text)
+            write("warning", text=self.shown(text))
         else:
-            print(f"warning: {visible(text)}", file=sys.stderr)
+            say(f"warning: {visible(text)}")
 
     def note(self, text: str) -> None:
         from dashboards.text import visible
 
         if not self.quiet:
-            print(visible(text), file=sys.stderr)
+            say(visible(text))
 
     def fail(self, text: str) -> None:
         """Tell of an error, which is never left out. Text of several lines is shown in as many."""
         from dashboards.text import visible
 
-        print("error: " + "\n".join(map(visible, text.splitlines())), file=sys.stderr, flush=True)
+        say("error: " + "\n".join(map(visible, text.splitlines())))
 
     @contextlib.contextmanager
     def progress(self, what: str) -> Iterator[Callable[[str, int, int], None] | None]:

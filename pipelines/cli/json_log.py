@@ -63,8 +63,14 @@ class _Events(logging.Handler):
     """What is logged, as events."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        told = {} if record.exc_info is None else {"traceback": "".join(traceback.format_exception(*record.exc_info))}
-        write("log", level=record.levelname.lower(), logger=record.name, text=record.getMessage(), **told)
+        error = record.exc_info[1] if record.exc_info else None
+        told = {} if error is None else {"traceback": "".join(traced(error))}
+        write("log", level=record.levelname.lower(), logger=record.name, text=Talk.shown(record.getMessage()), **told)
+
+
+def traced(error: BaseException) -> list[str]:
+    """Where an error came from; what it says only where no names are to be hidden, since it may hold some."""
+    return traceback.format_exception(error) if Talk.redaction is None else traceback.format_tb(error.__traceback__)
 
 
 @contextmanager

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import errno
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Any
 
 import typer
 
 from pipelines.cli import codes
-from pipelines.cli.console import Output, ReaderGone, Talk, output_error
+from pipelines.cli.console import Output, ReaderGone, Talk, output_error, say
 from pipelines.errors import UsageError
 from pipelines.garbage import rarely_collected
 from pipelines.packages import check_packages
@@ -38,11 +37,11 @@ def _command(arguments: Sequence[str]) -> int:
     try:
         check_packages()
     except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)  # what `_say` needs may be the intruder's
+        say(f"error: {error}")  # what `_say` needs may be the intruder's
         return codes.USAGE
-    from pipelines.cli.commands import app
+    from pipelines.cli.commands import Broken, app
 
-    Talk.verbose = False
+    Talk.verbose, Talk.redaction = False, None
     try:
         result = app(args=arguments, prog_name="groupscope", standalone_mode=False)
         Output().flush()
@@ -54,11 +53,13 @@ def _command(arguments: Sequence[str]) -> int:
         return _say("interrupted", codes.INTERRUPTED)
     except typer.TyperException as error:
         return _say(_told(error), error.exit_code or codes.USAGE)
+    except Broken as broken:
+        return _failed(broken.error)
     except SystemExit:
         # How Typer ends where nobody reads its help.
         return codes.GOOD
     except OSError as error:
-        # Help is written without `Output`. Other errors of files name one.
+        # Help is written without `Output`.
         return _failed(output_error(error) if error.filename is None and error.errno in _OF_OUTPUT else error)
     except Exception as error:
         return _failed(error)
@@ -74,7 +75,7 @@ def _told(error: Any) -> str:
     return f"{text}; see {context.command_path} --help" if context is not None else text
 
 
-def _failed(error: Exception) -> int:
+def _failed(error: BaseException) -> int:
     """An error that knows its exit code is one the user can mend; any other is ours."""
     if isinstance(error, ReaderGone):
         return codes.GOOD
@@ -87,22 +88,23 @@ def _failed(error: Exception) -> int:
         + ("" if Talk.verbose else "; run again with -v for the traceback")
         + ", and report it with that and the version"
     )
-    return _say(f"{type(error).__name__}: {told}\n{hint}", codes.OUR_BUG, traceback.format_exception(error) if Talk.verbose else ())
+    return _say(f"{type(error).__name__}: {told}\n{hint}", codes.OUR_BUG, error if Talk.verbose else None)
 
 
-def _say(text: str, code: int, trace: Sequence[str] = ()) -> int:
-    """One line to standard error, with nothing in it that a terminal would obey."""
+def _say(text: str, code: int, error: BaseException | None = None) -> int:
+    """One line to standard error, with nothing in it that a terminal would obey; where an error is given, its traceback, too."""
+    from pipelines.cli.json_log import traced, write
+
+    trace = "" if error is None else "".join(traced(error))
     if Talk.as_json:
-        from pipelines.cli.json_log import write
-
-        told = {"traceback": "".join(trace)} if trace else {}
-        write("interrupted" if code == codes.INTERRUPTED else "error", exit_code=code, error=text, **told)
+        told = {"traceback": trace} if trace else {}
+        write("interrupted" if code == codes.INTERRUPTED else "error", exit_code=code, error=Talk.shown(text), **told)
         return code
     from dashboards.text import visible
 
     lines = [visible(line) for line in text.strip().splitlines()] or ["failed"]
     prefix = "" if code == codes.INTERRUPTED else "error: "
-    print("".join(trace) + f"{prefix}{lines[0]}", *lines[1:], sep="\n", file=sys.stderr)
+    say(trace + "\n".join([f"{prefix}{lines[0]}", *lines[1:]]))
     return code
 
 

@@ -9,7 +9,7 @@ import typer
 
 from pipelines.cli import options as o
 from pipelines.cli.console import screen
-from pipelines.cli.run_job import SparkConf, pair
+from pipelines.cli.run_job import DAYS_MAX, SparkConf, pair
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def maintain(
         int, typer.Option("--keep-hours", metavar="N", help="Keep files of old versions for so long; at least 168.", rich_help_panel=o.HOW)
     ] = 168,
     keep_runs_days: Annotated[
-        int, typer.Option("--keep-runs-days", metavar="N", min=1, help="Keep entries of runs for so long.", rich_help_panel=o.HOW)
+        int,
+        typer.Option("--keep-runs-days", metavar="N", min=1, max=DAYS_MAX, help="Keep entries of runs for so long.", rich_help_panel=o.HOW),
     ] = 90,
     conf: SparkConf = None,
     settings: o.SettingsFile = None,

@@ -59,7 +59,7 @@ def assumption(text: str) -> tuple[str, int]:
             f"--assume {text!r}: {name!r} can't be assumed; "
             + (f"did you mean {near[0]}?" if near else f"known are {', '.join(ASSUMABLE)}")
         )
-    if not value.isdigit():
+    if not value.isdecimal():
         raise UsageError(f"--assume {text!r}: expected a whole number behind the equals sign")
     fact, unit = ASSUMABLE[name]
     return fact, int(value) * unit
@@ -104,7 +104,7 @@ def redaction_of(settings: Settings, given: Given) -> Redaction | None:
 
     path = given.redact_key or (Path(settings.privacy.key_file) if settings.privacy.key_file else None)
     try:
-        key = path.read_bytes().strip() if path is not None else os.environ.get(KEY_VARIABLE, "").encode()
+        key = path.read_bytes().strip() if path is not None else os.environ.get(KEY_VARIABLE, "").encode().strip()
     except OSError as error:
         raise UsageError(f"{path}: the key of --redact can't be read: {error.strerror or error}") from error
     if not key:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pipelines.cli.after_run import Followers
     from pipelines.jobs.alerts import AlertOptions, Send
     from pipelines.jobs.run import RunOptions, RunOutcome
+
+DAYS_MAX = 36_500
+"""A hundred years: Kafka's logs do not reach beyond, and times do not go back without end."""
 
 Inputs = Annotated[
     list[str],
@@ -80,6 +83,7 @@ KeepDays = Annotated[
         "--keep-days",
         metavar="N",
         min=1,
+        max=DAYS_MAX,
         help="Forget files that are gone, and what came of them, once their last record is so old; default: as set.",
         rich_help_panel=o.HOW,
     ),
@@ -128,6 +132,7 @@ def run(
         raise UsageError("--warehouse is missing: name the folder or URI below which the tables are to be")
     given = analyze_options(loaded, Given(log_tz, cluster, kafka_version, assume, redact, redact_key))
     talk = Talk(quiet=quiet, verbose=verbose)
+    Talk.redaction = given.read.redaction
     spark = dict(map(pair, conf or ()))
     options = RunOptions(
         inputs,
@@ -139,12 +144,12 @@ def run(
         rebuild=rebuild,
         thresholds=asdict(loaded.quality),
         data_docs=data_docs,
-        keep=timedelta(days=keep_days or loaded.warehouse.keep_days) or None,
+        keep=timedelta(days=min(keep_days or loaded.warehouse.keep_days, DAYS_MAX)) or None,
         catalog=catalog or loaded.warehouse.catalog,
         again=seconds is not None,
     )
-    followers = Followers(place, loaded, talk, log_json, metrics, report, *_alerts(alert, alert_at))
-    followers = replace(followers, redaction=given.read.redaction)
+    told, send = _alerts(alert, alert_at)
+    followers = Followers(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction)
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
     return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
 

@@ -178,10 +178,12 @@ class Warehouse:
         place = f"{self.uri}/{TABLES['runs'].path}"
         try:
             runs = open_table(place)
-        except (TableNotFoundError, DeltaError, OSError) as error:
+        except TableNotFoundError as error:
             raise NothingReadable(
                 f"{self.uri} is no warehouse: it has no table of runs ({TABLES['runs'].path}); make one with groupscope run"
             ) from error
+        except (DeltaError, OSError) as error:
+            raise NothingReadable(f"{place}: the table of runs can't be opened: {' '.join(str(error).split())}") from error
         query = f"select run_number, table_versions, options from stored where status = '{PUBLISHED}' order by run_number desc limit 1"  # noqa: S608 - a constant
         found = QueryBuilder().register("stored", runs).execute(query).read_all()
         rows = _plain_table(found).to_pylist()

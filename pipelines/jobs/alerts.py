@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from http.client import HTTPException
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
 
 import pyarrow as pa
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 TIMEOUT_SECONDS = 20
+FAILURES_MAX = 5
+"""So many in a row, and the rest is left to the next run: a place that is not there makes each wait for TIMEOUT_SECONDS."""
+
 SHOWN_COLUMNS = ("incident_id", "cluster", "kind", "severity", "groups", "started_at", "ended_at", "root_cause", "headline")
 
 Send = Callable[[Mapping[str, Any]], None]
@@ -86,8 +90,15 @@ def _post(url: str, incident: Mapping[str, Any]) -> None:
     body = json.dumps({"source": "groupscope", **incident}, ensure_ascii=False).encode()
     headers = {"Content-Type": "application/json", "Idempotency-Key": str(incident["incident_id"])}
     request = urllib.request.Request(url, body, headers)  # noqa: S310 - the scheme was looked at
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):  # noqa: S310
+    with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SECONDS):
         pass
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """What is sent on to another address would come there as a question without a body, whose answer says nothing."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
+        raise HTTPError(req.full_url, code, f"{msg} to {newurl}, where alerts would get lost; name that address", headers, fp)
 
 
 def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOptions, send: Send, now: datetime | None = None) -> Told:
@@ -99,8 +110,11 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
     rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
     new = [row for row in rows if row["incident_id"] not in alerts.told and _is_news(row, now - options.news_for)]
     left = sorted(new, key=lambda row: (row["started_at"] or datetime.min.replace(tzinfo=UTC), row["incident_id"]))
-    sent = failed = 0
+    sent = failed = in_a_row = 0
     while left:
+        if in_a_row == FAILURES_MAX:
+            _log.warning("%s incidents more are left to the next run: nobody takes any", len(left))
+            return Told(sent, failed + len(left))
         row = left.pop(0)
         if alerts.grew():
             random.shuffle(left)
@@ -108,9 +122,9 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
             continue
         if _is_told(row, send):
             alerts.write_down(row)
-            sent += 1
+            sent, in_a_row = sent + 1, 0
         else:
-            failed += 1
+            failed, in_a_row = failed + 1, in_a_row + 1
     return Told(sent, failed)
 
 

@@ -73,4 +73,4 @@ def _expired(stored: Mapping[str, FileRow], todo: Plan, found: Discovery, oldest
     here = {source.name for source in found.files} | {skip.name for skip in found.skipped}
     here |= {*todo.known.values(), *todo.renamed, *todo.renamed.values(), *todo.unread}
     old = [path for path, row in stored.items() if row["file_id"] and row["last_at"] is not None and row["last_at"] < oldest]
-    return {path for path in old if path not in here and not places.exists(path)}
+    return {path for path in old if path not in here and not places.holds(path)}

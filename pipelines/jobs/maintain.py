@@ -9,11 +9,13 @@ import os
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.errors import NothingReadable, UsageError, WarehouseBusy
-from pipelines.jobs.entries import FAILED, PUBLISHED, RUNS, Published, Run
+from pipelines.jobs.entries import PUBLISHED, RUNS, Published, Run
+from pipelines.jobs.failures import closed_on_error
 from pipelines.schemas import TABLES, VERSIONED
 from pipelines.uris import is_uri, warehouse_uri
 from pipelines.versions import product_version
@@ -65,10 +67,10 @@ def maintain(options: MaintainOptions) -> Maintained:
     from pipelines.session import get_session
     from pipelines.tables import Warehouse
 
-    _must_exist(options.warehouse)
-    spark = get_session(options.spark)
     if is_uri(options.warehouse):
         stores.use(options.spark, warehouse=options.warehouse)
+    _must_exist(options.warehouse)
+    spark = get_session(options.spark)
     warehouse = Warehouse(spark, options.warehouse)
     warehouse.open_one(RUNS)
     register = Runs(warehouse, options.stale_after)
@@ -77,7 +79,7 @@ def maintain(options: MaintainOptions) -> Maintained:
     entry = Run(uuid.uuid4().hex, [], {}, product_version(), "", "", host=host)
     register.start(entry)
     before = register.before
-    try:
+    with closed_on_error(register, entry, options.warehouse, partial(_told, redacted=bool(redacted))):
         if before is None:
             raise NothingReadable(f"{options.warehouse}: no run has been published yet")
         # What it publishes was made by what the last run was made by.
@@ -99,9 +101,6 @@ def maintain(options: MaintainOptions) -> Maintained:
         versions = {name: warehouse.latest(name) for name in VERSIONED}
         if not all(rows_stayed(warehouse, name, found[name]) for name in VERSIONED):
             raise WarehouseBusy(f"{options.warehouse}: somebody else has changed rows meanwhile; nothing is published")
-    except BaseException as error:
-        register.finish(entry, FAILED, getattr(error, "exit_code", 70), error=_told(error, bool(redacted))[:4000])
-        raise
     register.finish(entry, PUBLISHED, 0, table_versions=versions, counts={"files": sum(after for _, after in done.files.values())})
     if redacted:
         # Readers may still be about to open the tables as they were published before.
@@ -110,7 +109,7 @@ def maintain(options: MaintainOptions) -> Maintained:
     return done
 
 
-def _told(error: BaseException, redacted: bool) -> str:
+def _told(error: BaseException, *, redacted: bool) -> str:
     """What an error says, without names where the warehouse hides any. Its key is not known here, so that all are called alike."""
     if not redacted:
         return str(error)
@@ -147,9 +146,15 @@ def _held(warehouse: Warehouse, name: str) -> _Held | None:
 
 
 def _must_exist(place: str) -> None:
-    if is_uri(place):
-        return
-    from deltalake import DeltaTable
+    """Raise NothingReadable where there is no register of runs, as far as delta-rs can tell: Spark would make one."""
+    from deltalake.exceptions import DeltaError, TableNotFoundError
 
-    if not DeltaTable.is_deltatable(f"{warehouse_uri(place)}/{TABLES[RUNS].path}"):
-        raise NothingReadable(f"{place} is no warehouse: it has no table of runs; make one with groupscope run")
+    from pipelines.stores import open_table
+
+    try:
+        open_table(f"{warehouse_uri(place)}/{TABLES[RUNS].path}")
+    except TableNotFoundError as error:
+        raise NothingReadable(f"{place} is no warehouse: it has no table of runs; make one with groupscope run") from error
+    except (DeltaError, OSError):
+        if not is_uri(place):
+            raise

@@ -17,15 +17,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from models.incidents import Limits
+from parsers.files import printable
 from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.reader import Discovery, ReadOptions, find_files, unmatched_globs
 from pipelines import stores
-from pipelines.errors import CannotWrite, GateFailed, JobError, NothingReadable, Overtaken
+from pipelines.errors import CannotWrite, GateFailed, NothingReadable, Overtaken
 from pipelines.jobs.entries import Published, Run
+from pipelines.jobs.failures import closed_on_error, disk_named, shown
 from pipelines.jobs.files import FileRow, bytes_of
 from pipelines.jobs.looks import note_looks, seen_before
 from pipelines.packages import check_packages
@@ -35,7 +38,6 @@ from pipelines.versions import catalogue_version, model_version, product_version
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from parsers.redaction import Redaction
     from pipelines.jobs.ingest import Ingested, Touched
     from pipelines.jobs.replay import Replayed
     from pipelines.jobs.runs import Runs
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
 """Where no more than the first is to be read, a run is over before compiled code pays; from the second on, the best code does."""
 
-GOOD, SOME_REJECTED, OUR_BUG, INTERRUPTED = 0, 4, 70, 130
+GOOD, SOME_REJECTED = 0, 4
 _ATTEMPTS = 3
 """A killed run leaves at most a few commits that are still under way."""
 
@@ -148,10 +150,12 @@ def _attempt(options: RunOptions) -> RunOutcome:
     import_spark()
     with ThreadPoolExecutor(1) as beside:
         checker = beside.submit(_load_gates)
-        with _timed(outcome, "session"), _disk_named(options.warehouse):
+        with _timed(outcome, "session"), disk_named(options.warehouse):
             warehouse, register = _open(options, new)
             register.start(entry)
-        with _documented(options, outcome) as validations, _closed_on_error(register, entry, outcome, options):
+        told = partial(shown, redaction=read.redaction)
+        closed = closed_on_error(register, entry, options.warehouse, told, outcome.counts, outcome.timings)
+        with _documented(options, outcome) as validations, closed:
             job = _Job(options, read, warehouse, register, entry, outcome, checker, validations)
             with register.alive(entry):
                 job.work(found)
@@ -237,7 +241,7 @@ def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> Run:
         "thresholds": dict(options.thresholds),
         "catalog": options.catalog,
     }
-    inputs = list(options.inputs)
+    inputs = list(map(printable, options.inputs))
     if redaction is None:
         return Run(run_id, inputs, told, product_version(), catalogue_version(), model_version())
     told["redact"] = redaction.facts
@@ -287,62 +291,6 @@ def _trouble_with_docs(options: RunOptions, seen: list[Validation]) -> list[Exce
     except Exception as error:
         return [error]
     return []
-
-
-@contextmanager
-def _closed_on_error(register: Runs, entry: Run, outcome: RunOutcome, options: RunOptions) -> Iterator[None]:
-    """Close the entry of a run that fails, and give the disk's errors their name."""
-    from pipelines.jobs.entries import FAILED
-
-    try:
-        yield
-    except BaseException as error:
-        failure = _named(error, options.warehouse)
-        code = getattr(failure, "exit_code", INTERRUPTED if isinstance(error, KeyboardInterrupt) else OUR_BUG)
-        try:
-            register.finish(
-                entry, FAILED, code, counts=outcome.counts, timings=outcome.timings, error=shown(failure, options.read.redaction)[:4000]
-            )
-        except Exception:
-            _log.exception("the entry of run %s could not be closed", entry.run_id)
-        if failure is error:
-            raise
-        raise failure from error
-
-
-@contextmanager
-def _disk_named(place: str) -> Iterator[None]:
-    """Give the disk's errors their name before there is an entry to close."""
-    try:
-        yield
-    except Exception as error:
-        failure = _named(error, place)
-        if failure is error:
-            raise
-        raise failure from error
-
-
-def shown(error: BaseException, redaction: Redaction | None) -> str:
-    """What an error says, to be written down."""
-    return str(error) if redaction is None else redaction.text(str(error), {}, strict=True)
-
-
-_DISK = {
-    "No space left on device": "no space left",
-    "Disk quota exceeded": "its quota is exceeded",
-    "File too large": "a file has reached the limit of its size (ulimit -f)",
-    "Read-only file system": "it is read-only",
-    "Permission denied": "permission denied",
-}
-"""What the system says when it can't write -> what we say."""
-
-
-def _named(error: BaseException, place: str) -> BaseException:
-    """The disk's errors by their name, whatever they come wrapped in."""
-    said = None if isinstance(error, JobError) else next((named for words, named in _DISK.items() if words in str(error)), None)
-    if said is None:
-        return error
-    return CannotWrite(f"{place}, or the folder of Spark's temporary files, can't be written: {said}; mend that and run again")
 
 
 @dataclass(slots=True)
@@ -502,6 +450,3 @@ class _Job:
         self.register.finish(
             self.entry, PUBLISHED, outcome.exit_code, table_versions=outcome.table_versions, counts=outcome.counts, timings=outcome.timings
         )
-
-
-__all__ = ["GateFailed", "RunOptions", "RunOutcome", "run"]

@@ -151,7 +151,7 @@ class Runs:
             "options": delta.text(json.dumps(kept, sort_keys=True, default=str)),
         }
         others = f"run_id != {delta.text(run.run_id)} AND status != {delta.text(RUNNING)}"
-        delta.update(self._warehouse.spark, self._path, others, values)
+        _again(lambda: delta.update(self._warehouse.spark, self._path, others, values))
 
     def expire(self, before: datetime) -> int:
         """Remove entries of runs that ended before that time, but for the last published one; say how many."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import signal
@@ -139,6 +140,25 @@ def test_our_bug_is_told_in_two_lines_and_with_v_in_full(cli: Cli, monkeypatch: 
     assert short.err.splitlines()[0] == "error: LookupError: \\x1b[31mboom"
     assert "run again with -v" in short.err
     assert "Traceback" in long.err
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(errno.EPIPE, "Broken pipe"), EOFError("the end"), SystemExit(3)], ids=repr)
+def test_what_looks_like_an_end_in_the_middle_of_work_is_an_error(cli: Cli, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("pipelines.local.analyze", broken)
+    done = cli("analyze", SERVER_LOG)
+    assert (done.code, done.err.splitlines()[0]) == (codes.OUR_BUG, f"error: {type(error).__name__}: {error}")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["analyze", "no.log"], codes.NOTHING_READABLE), (["-h"], codes.GOOD)])
+def test_nobody_reads_what_is_said_beside_the_answer(arguments: list[str], code: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb") as gone:
+        done = subprocess.run([COMMAND, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=gone, check=False)
+    assert done.returncode == code
 
 
 def test_an_interrupt_in_the_middle_of_work(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,3 +51,23 @@ def test_a_warehouse_is_told_as_it_is(groupscope: Run, tmp_path: Path) -> None:
     done = groupscope("rebalances", "--warehouse", tmp_path, "--redact", ALL, env={**os.environ, "GROUPSCOPE_REDACT_KEY": KEY})
     assert done.returncode == 2
     assert "--redact is for logs" in done.stderr
+
+
+def test_events_of_the_log_hide_names_in_errors(groupscope: Run, tmp_path: Path) -> None:
+    """Who ships them is to ship no names, those of files beside the one that is missing among them."""
+    (tmp_path / "logs_kafka7.acme.corp").mkdir()
+    asked = tmp_path / "log_kafka7.acme.corp"
+    done = groupscope(
+        "run",
+        "--input",
+        asked,
+        "--warehouse",
+        tmp_path / "w",
+        "--redact",
+        ALL,
+        "--log-json",
+        env={**os.environ, "GROUPSCOPE_REDACT_KEY": KEY},
+    )
+    assert done.returncode == 3
+    assert "acme" not in done.stderr
+    assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["run failed", "error"]

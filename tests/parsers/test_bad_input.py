@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import lzma
 import os
@@ -10,6 +11,7 @@ import random
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -220,6 +222,24 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     (skip,) = find(path).skipped
 
     assert (skip.reason, skip.named) == ("cannot be read: Permission denied", True)
+
+
+def test_a_folder_that_may_not_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of another user: its logs are missed, and nothing else says so."""
+    scandir, closed = os.scandir, str(tmp_path / "broker-2")
+    for name in ("broker-1", "broker-2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "server.log").write_bytes(START + line(1))
+
+    def listed(path: str) -> Any:
+        if path == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", listed)
+    found = find(tmp_path)
+    assert [source.relative for source in found.files] == ["broker-1/server.log"]
+    assert [(skip.name, skip.reason, skip.named) for skip in found.skipped] == [(closed, "cannot be read: Permission denied", True)]
 
 
 def test_a_file_that_went_away(tmp_path: Path) -> None:

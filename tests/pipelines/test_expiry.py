@@ -53,6 +53,17 @@ def test_only_old_content_that_is_gone_goes(tmp_path: Path, there: bool, last_at
     assert not plan_of(stored, {}, find_files([str(here)]), ReadOptions()).gone
 
 
+def test_what_stands_in_an_archive_that_is_there_stays(tmp_path: Path) -> None:
+    """Also where this run is not told of the archive."""
+    here, bundle = tmp_path / "server.log", tmp_path / "bundle.tgz"
+    here.write_text("[2026-11-21 10:00:00,000] INFO something\n")
+    inside = [bundle / "broker-1" / "server.log", bundle / "broker-1" / "server.log#2"]
+    stored = {str(path): row(path, at) for path, at in ((here, 1), *((path, 99) for path in inside))}
+    assert plan_of(stored, {}, find_files([str(here)]), ReadOptions(), oldest=100).gone == set(map(str, inside))
+    bundle.touch()
+    assert not plan_of(stored, {}, find_files([str(here)]), ReadOptions(), oldest=100).gone
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("others", [False, pytest.param(True, marks=LONG)], ids=["one cluster", "all that is known of another"])
 def test_after_an_expiry_the_tables_are_those_of_the_files_that_are_left(

@@ -24,7 +24,7 @@ from pipelines import packages
 from pipelines.cli.reports import INCIDENTS_MAX, index_page
 from pipelines.cli.run_job import span_seconds
 from pipelines.errors import UsageError
-from pipelines.jobs.alerts import AlertOptions, Told, sender, tell
+from pipelines.jobs.alerts import FAILURES_MAX, AlertOptions, Told, sender, tell
 from pipelines.jobs.metrics import RunFacts, last_success, metrics_text, table_samples
 from pipelines.jobs.watch import repeat, until_told
 from pipelines.schemas import TABLES
@@ -229,6 +229,47 @@ def test_a_web_hook_gets_one_post_of_json_for_each(place: Path, web_hook: tuple[
         "started_at": "2026-11-21T11:55:00.000000Z", "ended_at": "2026-11-21T12:00:00.000000Z", "root_cause": None,
         "headline": "orders: now",
     }  # fmt: skip
+
+
+def test_a_web_hook_that_sends_on_to_another_address_was_not_told(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The other address would be asked without a body, and might call that good."""
+    asked: list[str] = []
+
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(301)
+            self.send_header("Location", "/hook/")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        told = tell(str(place), VERSIONS, "run-1", AlertOptions(""), sender(f"http://127.0.0.1:{server.server_port}/hook"), NOW)
+        server.shutdown()
+        thread.join()
+    assert (told.sent, told.failed, asked) == (0, 2, [])
+    assert "/hook/, where alerts would get lost; name that address" in caplog.text
+
+
+def test_a_place_that_takes_none_is_not_asked_for_all(place: Path) -> None:
+    write(place, "incidents", [incident(f"number {number}") for number in range(FAILURES_MAX + 3)])
+    asked: list[Any] = []
+
+    def nobody(each: Any) -> None:
+        asked.append(each)
+        raise OSError("timed out")
+
+    told = tell(str(place), VERSIONS | {"incidents": 1}, "run-1", AlertOptions(""), nobody, NOW)
+    assert (told.sent, told.failed, len(asked)) == (0, FAILURES_MAX + 3, FAILURES_MAX)
 
 
 def test_other_places_need_apprise(monkeypatch: pytest.MonkeyPatch) -> None:
