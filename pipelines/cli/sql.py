@@ -133,6 +133,8 @@ def _table(source: Source, name: str) -> pa.Table | pads.Dataset:
 
     if isinstance(source.rows, Warehouse):
         return source.rows.dataset(name)
+    if name in WAREHOUSE_ONLY and isinstance(source.whole, Warehouse):
+        raise UsageError(f"{name} can't be narrowed down by options: leave out --group, --cluster, --since and --until, and use WHERE")
     if name in WAREHOUSE_ONLY:
         raise UsageError(f"{name} is kept in a warehouse only; groupscope run makes one")
     keys = {table: key for key, table in CONTRACT.items()}

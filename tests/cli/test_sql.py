@@ -159,6 +159,12 @@ def test_what_only_a_warehouse_keeps(cli: Cli) -> None:
     assert "kept in a warehouse only" in cli("sql", "select * from events", POLL_TIMEOUT).err
 
 
+def test_what_only_a_warehouse_keeps_is_not_narrowed_down(cli: Cli, story_warehouse: Path) -> None:
+    done = cli("sql", "select * from events", "--warehouse", story_warehouse, "--group", "orders")
+    assert (done.code, done.out) == (2, "")
+    assert "events can't be narrowed down by options: leave out --group" in done.err
+
+
 @pytest.mark.parametrize("form", [(), ("--csv",)], ids=str)
 def test_hostile_rows(cli: Cli, hostile_warehouse: Path, form: tuple[str, ...]) -> None:
     done = cli("sql", 'select "group", offenders, trigger_text, evidence from rebalances', "--warehouse", hostile_warehouse, *form)
