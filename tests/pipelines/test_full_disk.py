@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from pipelines import delta
 from pipelines.errors import CannotWrite
+from pipelines.jobs.maintain import MaintainOptions, maintain
 from pipelines.jobs.runs import Runs
 from pipelines.tables import Warehouse
 from tests.pipelines.site import Site
@@ -78,3 +80,20 @@ def test_a_run_whose_entry_could_not_be_closed_is_not_in_the_way_of_the_next_one
     assert outcome.counts["groups_replayed"] == 1
     assert [row["status"] for row in sorted(site.table("runs"), key=lambda row: row["run_number"])] == ["published", "failed", "published"]
     assert site.run().spared
+
+
+def test_upkeep_that_cannot_write_says_so_and_leaves_the_tables_as_they_were(
+    spark: Any, published: Site, copied: Callable[[Site], Site]
+) -> None:
+    site = copied(published)
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as full:
+
+        def with_a_full_disk(*_: Any) -> None:
+            full.enter_context(small_files(spark.sparkContext._gateway.proc.pid, 10))
+            spark.range(9).write.parquet(str(site.place / "more"))
+
+        patch.setattr(delta, "cluster", with_a_full_disk)
+        with pytest.raises(CannotWrite, match="mend that and run again"):
+            maintain(MaintainOptions(str(site.warehouse)))
+    assert not site.run().changed
+    assert site.content() == published.content()
