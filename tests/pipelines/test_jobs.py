@@ -262,7 +262,8 @@ def killed_before(point: str, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Owner, "here", lambda _=None: Owner(socket.gethostname(), gone.pid, "long ago"))
 
 
-@pytest.mark.parametrize("point", ["log_files", pytest.param("publication", marks=LONG)])
+@LONG
+@pytest.mark.parametrize("point", ["log_files", "publication"])
 def test_the_run_after_a_crash_makes_good(published: Site, halfway: Site, copied: Copied, point: str) -> None:
     site = copied(halfway)
     shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")

@@ -97,6 +97,7 @@ def test_what_a_killed_run_wrote_is_taken_back_whoever_looked_after_it(spark: An
     assert rebuilt_otherwise(site) == set()
 
 
+@LONG
 def test_rows_that_others_changed_are_made_good(spark: Any, published: Site, copied: Copied) -> None:
     site = copied(published)
     delta.update(spark, str(site.warehouse / TABLES["rebalances"].path), "true", {"confidence": "0.5"})
