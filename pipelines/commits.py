@@ -56,7 +56,9 @@ def commits_since(warehouse: Warehouse, name: str, version: int) -> list[Commit]
         found = log.history(later) if later > 0 else []
         return [Commit(entry["version"], entry.get("operation", ""), entry.get("userMetadata")) for entry in found]
     later = warehouse.latest(name) - version
-    since = delta.history(warehouse.spark, warehouse.path(name), max(later, 0) + _MEANWHILE).where(F.col("version") > version)
+    if later <= 0:
+        return []
+    since = delta.history(warehouse.spark, warehouse.path(name), later + _MEANWHILE).where(F.col("version") > version)
     return [Commit(*row) for row in since.select("version", "operation", "userMetadata").collect()]
 
 
