@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from models.spans import UNITS_US, span_us
 from pipelines.cli import codes
 from pipelines.cli import options as o
 from pipelines.cli.console import ReaderGone, Talk, screen
@@ -223,15 +224,17 @@ def _again_and_again(seconds: float, options: RunOptions, followers: Followers, 
     return ended[0]
 
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_UNITS = ("s", "m", "h", "d")
+_LONGEST_US = 365 * UNITS_US["d"]
+"""A thread can't wait for any length of time that can be written down."""
 
 
 def span_seconds(text: str) -> float:
     """Seconds of a span such as 30s, 5m or 1h."""
-    number, unit = text[:-1], text[-1:]
-    if unit not in _UNITS or not number.isdigit() or not int(number):
+    found = span_us(text, _UNITS, whole=True)
+    if not found or found > _LONGEST_US:
         raise UsageError(f"--every {text!r}: expected a span such as 30s, 5m or 1h")
-    return float(int(number) * _UNITS[unit])
+    return found / UNITS_US["s"]
 
 
 def summary(outcome: RunOutcome) -> dict[str, object]:

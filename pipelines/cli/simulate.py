@@ -42,10 +42,9 @@ def simulate(
         return codes.GOOD
     if scenario is None or out is None:
         raise UsageError("a scenario and --out FOLDER are needed; --list shows the scenarios")
-    folder = _new_folder(out)
     try:
         plan = read_scenario(scenario, members, duration)
-        written = run(plan, kafka_version, seed, folder, request_log=request_log)
+        written = run(plan, kafka_version, seed, _new_folder(out), request_log=request_log)
     except (ScenarioError, ValueError) as error:
         raise UsageError(str(error)) from error
     Output().write(f"{written['lines']} lines, {written['bytes']} bytes, {written['rebalances']} rebalances in {out}\n")

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from models.spans import UNITS_US, span_us
 from pipelines.errors import UsageError
 
-_STRETCH = re.compile(r"(?P<count>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|min|m|h|d|w)")
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 AROUND = timedelta(minutes=10)
 """How far `--around` reaches to both sides."""
+LONGEST_US = 36_500 * UNITS_US["d"]
+"""No logs are as old as this, and times that are counted back from theirs stay within what a date can be."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -70,8 +71,8 @@ def moment(text: str, zone: str, option: str) -> Moment:
 
 def stretch(text: str) -> timedelta | None:
     """A stretch of time such as 500ms, 45s or 5m; None where it is none."""
-    found = _STRETCH.fullmatch(text.strip())
-    return timedelta(seconds=float(found["count"]) * _SECONDS[found["unit"]]) if found else None
+    found = span_us(text.strip())
+    return None if found is None or found > LONGEST_US else timedelta(microseconds=found)
 
 
 def window(text: str, zone: str) -> tuple[Moment, Moment]:

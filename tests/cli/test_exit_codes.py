@@ -33,6 +33,7 @@ USAGE = {
     "nothing else set": (["whatif", SERVER_LOG], "say what would be set otherwise"),
     "no length of time": (["whatif", SERVER_LOG, "--session-timeout", "soon"], "examples are 500ms, 45s and 5m"),
     "no stretch": (["analyze", SERVER_LOG, "--around", "10:00/soon"], "is no stretch of time; examples are"),
+    "stretch beyond all dates": (["analyze", SERVER_LOG, "--since", "99999999999w"], "is no time; examples are"),
     "negative limit": (["analyze", SERVER_LOG, "--limit", "-1"], "--limit"),
     "no such severity": (["analyze", SERVER_LOG, "--fail-on", "fatal"], "'warning', 'critical'"),
     "zone to show": (["analyze", SERVER_LOG, "--tz", "Europe/Berln"], "did you mean Europe/Berlin?"),

@@ -49,6 +49,12 @@ def test_what_can_not_be_is_refused(cli: Cli, tmp_path: Path, arguments: tuple[s
     assert told in done.err
 
 
+@pytest.mark.parametrize("arguments", [("crash", "--duration", "soon"), ("nothing-known",)])
+def test_a_scenario_that_can_not_be_read_leaves_no_folder(cli: Cli, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert cli("simulate", *arguments, "--out", tmp_path / "new").code == 2
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_folder_that_can_not_be_made(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert cli("simulate", "crash", "--out", tmp_path / "file" / "made").code == 74

@@ -254,6 +254,13 @@ def test_members_and_duration_can_be_given(tmp_path: Path) -> None:
     assert scenario.name == "own"
 
 
+@pytest.mark.parametrize(
+    ("text", "milliseconds"), [("250ms", 250), ("90s", 90_000), ("5m", 300_000), ("1h", 3_600_000), ("30d", 2_592_000_000)]
+)
+def test_durations(text: str, milliseconds: int) -> None:
+    assert duration_ms(text) == milliseconds
+
+
 def test_assignments_can_be_read_back() -> None:
     share = [("b", 1), ("a", 0), ("b", 3)]
     assert sorted(assigned(assignment(share))) == sorted(share)

@@ -83,7 +83,7 @@ def test_spans(text: str, seconds: float) -> None:
     assert span_seconds(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "5", "m", "-5m", "0m", "5 m", "5w", "1.5h"])
+@pytest.mark.parametrize("text", ["", "5", "m", "-5m", "0m", "5 m", "5w", "1.5h", "²s", "366d", "9" * 30 + "s", "9" * 5_000 + "s"])
 def test_no_spans(text: str) -> None:
     with pytest.raises(UsageError, match="--every"):
         span_seconds(text)

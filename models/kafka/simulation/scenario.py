@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from models.kafka.modern_coordinator.changes import Migration
+from models.spans import UNITS_US, span_us
 
-SECOND_MS = 1_000
 T = TypeVar("T")
 CLASSIC, MODERN = "classic", "consumer"
 PROTOCOLS = (CLASSIC, MODERN)
 COOPERATIVE = "cooperative-sticky"
 ASSIGNORS = ("range", COOPERATIVE)
-_UNITS = {"ms": 1, "s": SECOND_MS, "m": 60 * SECOND_MS, "h": 3_600 * SECOND_MS}
 
 
 class ScenarioError(Exception):
@@ -24,10 +22,10 @@ class ScenarioError(Exception):
 
 def duration_ms(value: object) -> int:
     """A duration such as "250ms", "30s", "5m" or "1h"."""
-    found = re.fullmatch(r"(\d+)(ms|s|m|h)", value) if isinstance(value, str) else None
+    found = span_us(value, whole=True) if isinstance(value, str) else None
     if found is None:
         raise ScenarioError(f"{value!r} is no duration such as '250ms', '30s', '5m' or '1h'")
-    return int(found[1]) * _UNITS[found[2]]
+    return found // UNITS_US["ms"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
