@@ -140,7 +140,6 @@ def rebalance(row: Row) -> data.Rebalance:
         family=entry.family,
         expected=entry.expected or (root is not None and cause_entry(system, root).expected),
         root_cause=root,
-        root_cause_title=cause_entry(system, root).title if root else None,
         confidence=column(row, "confidence"),
         alternatives=heaviest(column(row, "alternatives") or {}, without=cause_id),
         settled_by=column(row, "settled_by"),

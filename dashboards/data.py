@@ -84,7 +84,6 @@ class Rebalance:
     family: str
     expected: bool
     root_cause: str | None
-    root_cause_title: str | None
     confidence: float
     alternatives: tuple[tuple[str, float], ...]
     settled_by: str | None

@@ -25,9 +25,6 @@ DEFAULT_OFFSETS_RETENTION_MINUTES = 10_080
 OLD_OFFSETS_RETENTION_MINUTES = 1_440
 """The same before 2.0."""
 
-DEFAULT_OFFSETS_PARTITIONS = 50
-"""offsets.topic.num.partitions (KafkaConfig)."""
-
 CLUSTER_EVENTS = frozenset(
     {
         "PartitionLoadStarted",

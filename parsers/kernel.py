@@ -79,7 +79,6 @@ class Counts:
     recognised: int = 0
     unknown: int = 0
     rejected: int = 0
-    folded: int = 0
     invalid_utf8: int = 0
     bytes_recognised: int = 0
     bytes_unknown: int = 0

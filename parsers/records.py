@@ -226,7 +226,6 @@ class RecordReader:
         self.counts.bytes_recognised += place.length - place.shared
         rows = self.events
         if self.folder is not None and self.folder.swallow(len(rows.line), at, place.offset, found.event, found.columns, found.fields):
-            self.counts.folded += 1
             return
         rows.line.append(place.line)
         rows.offset.append(place.offset)

@@ -37,7 +37,6 @@ class FileReport:
     compression: str | None = None
     system: str | None = None
     node: str | None = None
-    node_from: str | None = None  # `lines` or `folder`
     versions: tuple[str, ...] = ()
     cluster_ids: tuple[str, ...] = ()
     time_zone: str | None = "UTC"
@@ -54,7 +53,6 @@ class FileReport:
         """Say whose file it is, from what its events name."""
         self.system = _most(self.systems)
         self.node = _most(self.nodes)
-        self.node_from = "lines" if self.node is not None else None
         self.kind = _kind(self.witnesses)
 
 

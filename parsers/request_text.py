@@ -43,14 +43,6 @@ def decode_subscription(metadata: bytes) -> list[str] | None:
     return topics
 
 
-def encode_subscription(topics: Iterable[str]) -> bytes:
-    """A subscription to topics, version 0 without user data."""
-    names = [topic.encode() for topic in topics]
-    parts = [b"\0\0", len(names).to_bytes(4, "big")]
-    parts.extend(len(name).to_bytes(2, "big") + name for name in names)
-    return b"".join([*parts, b"\xff\xff\xff\xff"])
-
-
 def decode_base64(text: Any) -> bytes:
     """Bytes of a JSON body; none where it holds no base64."""
     try:

@@ -231,13 +231,6 @@ def import_spark() -> None:
             import pyspark.sql.connect.session  # noqa: F401
 
 
-def has_session() -> bool:
-    """A session is running in this process already."""
-    from pyspark.sql import SparkSession
-
-    return SparkSession.getActiveSession() is not None
-
-
 def get_session(conf: Mapping[str, str] | None = None, work: Work = Work.USUAL) -> SparkSession:
     """The session of this process. A running one is respected: nothing of it is changed.
 

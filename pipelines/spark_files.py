@@ -169,9 +169,6 @@ class SparkFiles:
         """What Spark calls a file in its rows."""
         return self._files[place].url
 
-    def size_of(self, place: str) -> int:
-        return self._files[place].size
-
     def _bring(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         files = [self._files[place] for place in wanted]
         small = [file for file in files if file.size <= SMALL_BYTES]

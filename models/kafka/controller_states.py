@@ -1,4 +1,4 @@
-"""The ZooKeeper controller's view of partitions and replicas: their states, the legal steps, and who may give orders.
+"""The ZooKeeper controller's view of partitions and replicas: their states and the legal steps.
 
 PartitionStateMachine.scala and ReplicaStateMachine.scala (0.8 to 3.9): validPreviousStates, checkInvalidPartitionStateChange,
 checkInvalidReplicaStateChange. An illegal step is logged and not taken; the others of the same call are. KRaft has no such
@@ -91,20 +91,3 @@ def partitions() -> StateMachine[tuple[str, int], PartitionState]:
 def replicas() -> StateMachine[tuple[str, int, int], ReplicaState]:
     """A machine of replicas by topic, number and broker."""
     return StateMachine(REPLICA_PREVIOUS, ReplicaState.NON_EXISTENT)
-
-
-@dataclass(slots=True)
-class EpochFence:
-    """What keeps an old controller from giving orders: brokers obey the highest controller epoch that they have seen.
-
-    ReplicaManager.scala, becomeLeaderOrFollower and stopReplicas: an older epoch is answered STALE_CONTROLLER_EPOCH.
-    """
-
-    epoch: int = 0
-
-    def obeys(self, controller_epoch: int) -> bool:
-        """Whether an order of this epoch is followed; from then on older ones are not."""
-        if controller_epoch < self.epoch:
-            return False
-        self.epoch = controller_epoch
-        return True

@@ -49,7 +49,6 @@ class Stop:
     until: int
     count: int
     giver: str | None
-    taker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class Impact:
             self._owner[name] = actor
             if since is not None or giver not in {None, actor}:
                 found[since, giver] += 1
-        self.stops += [Stop(since, at, count, giver, actor) for (since, giver), count in found.items()]
+        self.stops += [Stop(since, at, count, giver) for (since, giver), count in found.items()]
         if len(self.stops) > STOPS_HELD_MAX:
             self._dropped_until = self.stops[-STOPS_HELD_MAX - 1].until
             del self.stops[:-STOPS_HELD_MAX]

@@ -42,7 +42,6 @@ class Member:
     first_seen_at: int | None = None
     last_seen_at: int | None = None
     ended_how: str = "open"
-    replaced_by: str | None = None
 
 
 @dataclass(slots=True)

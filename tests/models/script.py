@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 from models.cluster import CLUSTER_EVENTS, learn
@@ -100,8 +99,3 @@ def check(path: Path, *, rewrite: bool) -> None:
         path.write_text(f"{given}----\n{found}", encoding="utf-8")
         return
     assert found == expected
-
-
-def as_comparable(history: GroupHistory) -> dict[str, list[dict[str, object]]]:
-    """All rows of a history as plain data."""
-    return {name: [asdict(row) for row in getattr(history, name)] for name in history.__slots__}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from models.kafka.controller_states import EpochFence, PartitionState, ReplicaState, partitions, replicas
+from models.kafka.controller_states import PartitionState, ReplicaState, partitions, replicas
 from models.kafka.modern_coordinator.member import STEPS, MemberState
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,8 +58,3 @@ def test_one_illegal_step_keeps_none_of_the_others_back() -> None:
     assert machine.move([("t", 0), ("t", 1)], P.ONLINE) == [("t", 1)]
     assert machine.state(("t", 0)) is P.ONLINE
     assert machine.state(("t", 1)) is P.NON_EXISTENT
-
-
-def test_an_old_controller_is_not_obeyed() -> None:
-    fence = EpochFence()
-    assert [fence.obeys(epoch) for epoch in (1, 3, 2, 3, 4)] == [True, True, False, True, True]

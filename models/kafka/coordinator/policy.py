@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -247,9 +247,6 @@ def parse_version(version: str) -> tuple[int, ...]:
     if found is None:
         raise ValueError(f"not a version: {version!r}")
     return tuple(int(part) for part in found[0].split("."))
-
-
-POLICY_FIELDS = frozenset(each.name for each in fields(Policy))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,8 +34,6 @@ class ModernConsumer(Client):
     _stale: bool = False
     """Whether it left because it polled too late, until it polls again."""
     _stale_since_ms: int = 0
-    _waits: bool = False
-    """Whether a heartbeat is under way."""
     _beats: int = field(default=0)
     """Counts chains of heartbeats; the last one goes on."""
 
@@ -44,7 +42,7 @@ class ModernConsumer(Client):
     def start(self) -> None:
         """Start the process."""
         self.state, self.target, self._told_topics = "UNSUBSCRIBED", None, ()
-        self._stale = self._waits = False
+        self._stale = False
         Client.start(self)
 
     def close(self) -> None:
