@@ -56,6 +56,7 @@ class Cause:
     advice: tuple[Advice, ...] = ()
 
     def clause(self, who: str) -> str:
+        """What `who` did."""
         return self.act.replace("{who}", who)
 
 
@@ -87,6 +88,7 @@ def cause(system: str, cause_id: str | None) -> Cause:
 
 
 def outage_cause(cause_id: str | None) -> Cause:
+    """A cause of outages by its id; "unknown" where there is none of that id."""
     known = outage_causes()
     return known.get(cause_id or "unknown", known["unknown"])
 

@@ -30,11 +30,13 @@ class Side:
 
     @property
     def seconds(self) -> float | None:
+        """How long it is, if both ends are known."""
         if self.started_at is None or self.ended_at is None:
             return None
         return max(0.0, (self.ended_at - self.started_at) / MICROSECONDS)
 
     def per_hour(self, number: float) -> float | None:
+        """So many within it, by the hour."""
         return number * 3600 / self.seconds if self.seconds else None
 
 

@@ -34,6 +34,7 @@ class Line:
 
     @property
     def place(self) -> str:
+        """Where it stands: FILE:LINE."""
         return f"{self.file}:{self.line}"
 
 
@@ -106,6 +107,7 @@ class Rebalance:
 
     @property
     def sure(self) -> bool:
+        """Whether the cause is settled."""
         return self.confidence >= SURE
 
     @property
@@ -329,6 +331,7 @@ class Contested:
 
     @property
     def title(self) -> str:
+        """What it was, in words."""
         return self.kind.replace("_", " ") + (" (inferred)" if self.inferred else "")
 
 

@@ -78,6 +78,7 @@ class PlotlySource:
 
 @cache
 def plotly_source() -> PlotlySource:
+    """The library that draws, as it goes into pages."""
     return PlotlySource(resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes())
 
 

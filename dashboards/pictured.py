@@ -49,6 +49,7 @@ class QueueLane:
 
     @property
     def contested(self) -> bool:
+        """Whether it ever had no owner, or two."""
         return any(stretch.kind != "owned" for stretch in self.stretches)
 
 
@@ -89,6 +90,7 @@ class WhatIf:
     groups: tuple[Outlook, ...]
 
     def total(self, name: str) -> float:
+        """The sum of one attribute over all groups."""
         values: list[float] = [getattr(one, name) for one in self.groups]
         return sum(values)
 

@@ -17,6 +17,7 @@ def column(row: Row, name: str, default: Any = None) -> Any:
 
 
 def evidence(row: Row) -> tuple[data.Line, ...]:
+    """The lines on which a row stands."""
     return tuple(
         data.Line(
             column(item, "file"),

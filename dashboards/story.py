@@ -29,6 +29,7 @@ _OUTCOMES = {
 
 
 def title(item: Rebalance) -> str:
+    """What a rebalance is called: its group, topic and generations."""
     topic = f", topic {item.topic}" if item.topic else ""
     return f"{item.group}{topic}" + (f", generation {item.generations}" if item.generations else "")
 
@@ -59,6 +60,7 @@ def faults(answer: Answer) -> list[str]:
 
 
 def offender_names(people: tuple[Who, ...], limit: int = 3) -> str:
+    """Names of members, those that were first before the others."""
     return listed([person.where for person in sorted(people, key=lambda one: not one.first)], limit)
 
 

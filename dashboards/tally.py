@@ -79,9 +79,11 @@ class Verdicts:
         return tuple(str(settling) for _, settling in ranked[:FILES_MAX])
 
     def count(self, cause: str) -> int:
+        """How many rebalances have this cause."""
         return self.causes[True, cause] + self.causes[False, cause]
 
     def mean_confidence(self, cause: str | None) -> float | None:
+        """How sure that cause is on average; None where no rebalance has it."""
         return self.confidence[cause] / self.count(cause) if cause is not None and self.count(cause) else None
 
     def mean_rivals(self, cause: str | None) -> tuple[tuple[str, float], ...]:
@@ -269,10 +271,12 @@ def first(when: int | None) -> tuple[bool, int]:
 
 
 def by_time(item: data.Rebalance) -> tuple[object, ...]:
+    """Key to sort rebalances by; those without a time come last."""
     return (*first(item.started_at), item.cluster, item.group, item.generation_before or 0, item.id)
 
 
 def counted(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
+    """What was counted, the most frequent first."""
     return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 

@@ -48,6 +48,7 @@ def share(value: float | None) -> str:
 
 
 def size(count: int | None) -> str:
+    """A number of bytes for people."""
     if count is None:
         return NOTHING
     value = float(count)
@@ -76,6 +77,7 @@ class Clock:
     zone_name: str = "UTC"
 
     def at(self, when: int) -> datetime:
+        """A time as a datetime of the zone."""
         return (_EPOCH + timedelta(microseconds=when)).astimezone(ZoneInfo(self.zone_name))
 
     def zone(self, when: int | None = None) -> str:
@@ -112,6 +114,7 @@ class Clock:
         return self.stamp(when).partition(" ")[2] or NOTHING
 
     def day(self, when: int) -> str:
+        """A time's date in the zone."""
         return f"{self.at(when):%Y-%m-%d}"
 
     def span(self, start: int | None, end: int | None) -> str:

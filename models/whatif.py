@@ -38,6 +38,7 @@ class Change:
 
     @property
     def stopped_seconds(self) -> float:
+        """How long the group stood still as it was."""
         return stopped_seconds(self.row)
 
 
@@ -50,6 +51,7 @@ class Outlook:
     changes: list[Change] = field(default_factory=list)
 
     def count(self, effect: str) -> int:
+        """How many rebalances fare so."""
         return sum(change.effect == effect for change in self.changes)
 
     @property
@@ -59,18 +61,22 @@ class Outlook:
 
     @property
     def stopped_seconds(self) -> float:
+        """How long the group stood still in all, as it was."""
         return round(sum(change.stopped_seconds for change in self.changes), 6)
 
     @property
     def saved_seconds(self) -> float:
+        """How much less it would have stood still."""
         return round(sum(change.saved_seconds for change in self.changes), 6)
 
     @property
     def member_seconds_stopped(self) -> float:
+        """How long its members stood still in all, as it was."""
         return round(sum(change.row.member_seconds_stopped or 0.0 for change in self.changes), 6)
 
     @property
     def saved_member_seconds(self) -> float:
+        """How much less they would have stood still."""
         return round(sum(change.saved_member_seconds for change in self.changes), 6)
 
     def rules(self) -> list[Rule]:

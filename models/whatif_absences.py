@@ -62,6 +62,7 @@ class Absence:
 
     @property
     def polled_after_ms(self) -> float | None:
+        """How long after its last poll the member came back, if its limit is known."""
         allowed = self.gone.row.numbers.get("max_poll_interval_ms")
         return None if allowed is None else allowed + (self.came.at - self.gone.at) / US_PER_MS
 

@@ -126,6 +126,7 @@ class RejectedRows:
     text: list[str] = field(default_factory=list)
 
     def add(self, line: int, offset: int, length: int, reason: str, text: str) -> None:
+        """Note a record, its text as it may be shown."""
         self.line.append(line)
         self.offset.append(offset)
         self.length.append(length)

@@ -26,6 +26,7 @@ class Block:
 
     @property
     def fields(self) -> frozenset[str]:
+        """Names of the fields that are kept."""
         return frozenset(target[0] for target in self._settings.values())
 
     def read(self, message: str) -> dict[str, Any]:

@@ -78,12 +78,15 @@ class BrokerLogs(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """What the format is called: `spark.read.format(…)`."""
         return NAME
 
     def schema(self) -> StructType:
+        """The columns of the kind of records that is asked for."""
         return from_arrow_schema(_schema(self.options.get("kind")))
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is always our own
+        """What lists the pieces and reads them; called by Spark."""
         return _Reader(dict(self.options))
 
 

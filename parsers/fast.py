@@ -186,6 +186,7 @@ class Heads:
 
     @staticmethod
     def levels() -> list[str]:
+        """Names of levels by the numbers that stand for them."""
         return [name for name, _, _ in _LEVEL_WORDS]
 
 

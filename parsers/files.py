@@ -46,6 +46,7 @@ class SourceFile:
     """Its size and time of change are those that an earlier run found."""
 
     def open(self) -> Stream:
+        """A stream of what the file holds, decompressed."""
         if self.archive is None:
             return open_stream(self.path, self.compression, self.size_bytes)
         return stream_of(open_entry(self.path, self.archive, self.start, self.size_bytes), self.compression)

@@ -78,6 +78,7 @@ class Folder:
             self._open.pop(group, None)
 
     def end_all(self) -> None:
+        """End all runs: no event that follows is added to any of them."""
         self._open.clear()
 
     def runs(self) -> Iterable[tuple[int, int, int]]:

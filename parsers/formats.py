@@ -30,6 +30,7 @@ class FileFormat:
 
     @property
     def layout(self) -> AnyLayout:
+        """The layout of record headers, by its name."""
         return layout_named(self.layout_name)
 
 

@@ -92,9 +92,11 @@ class Counts:
 
     @property
     def bytes(self) -> int:
+        """All bytes, read or ignored."""
         return self.bytes_read + self.bytes_ignored
 
     def add(self, other: Counts) -> None:
+        """Add what another part counted."""
         for name in (each.name for each in fields(self)):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 

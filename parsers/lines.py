@@ -50,11 +50,13 @@ class Lines:
         return len(self.start)
 
     def without_last(self) -> Lines:
+        """The same lines but for the last, which may not have ended yet."""
         number = int(self.number[-1])
         kept = {line: count for line, count in self.zeros.items() if line < len(self) - 1}
         return Lines(self.data, self.start[:-1], self.end[:-1], self.offset[:-1], self.stop[:-1], self.number[:-1], number, zeros=kept)
 
     def text(self, line: int) -> bytes:
+        """The bytes of one line."""
         return bytes(self.data[self.start[line] : self.end[line]])
 
 

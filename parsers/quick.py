@@ -226,6 +226,7 @@ class Found:
 
     @property
     def count(self) -> int:
+        """How many records have this wording."""
         return len(self.rows)
 
     def json(self) -> list[str]:

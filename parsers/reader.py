@@ -58,10 +58,12 @@ class ReadOptions:
         return (rule.value, rule.named) if rule else ("UTC", False)
 
     def cluster_of(self, relative: str) -> str | None:
+        """The cluster that the rules give a file; None if they are silent."""
         rule = Rules(self.clusters).of(relative)
         return rule.value if rule else None
 
     def version_of(self, relative: str) -> str | None:
+        """Kafka's version that the rules give a file; None if they are silent."""
         rule = Rules(self.kafka_versions).of(relative)
         return rule.value if rule else None
 

@@ -63,6 +63,7 @@ class RecordReader:
         self.days, self.clock_time = self.context.days, self.context.clock_time
 
     def decode(self, raw: bytes) -> str:
+        """Text of a record; bytes that are no UTF-8 are counted and replaced."""
         try:
             return str(raw, "utf-8")
         except UnicodeDecodeError:
@@ -77,6 +78,7 @@ class RecordReader:
         self.read_text(text, place, stamp)
 
     def read_text(self, text: str, place: Place, stamp: bytes | None = None) -> None:
+        """Read one record: its header, its time, and the event that its message tells."""
         torn = self._torn_at(text)
         if torn:
             self._read_torn(text, torn, place, stamp)
@@ -222,6 +224,7 @@ class RecordReader:
         *,
         cut: bool,
     ) -> None:
+        """Keep an event, unless it goes into a run that is under way."""
         self.counts.recognised += 1
         self.counts.bytes_recognised += place.length - place.shared
         rows = self.events
@@ -246,6 +249,7 @@ class RecordReader:
         self.events.ready.append(batch)
 
     def end_runs_of(self, group: str | None) -> None:
+        """End the runs of one group, as something else happened in it."""
         if self.folder is not None:
             self.folder.end_group(group)
 
@@ -255,6 +259,7 @@ class RecordReader:
             self.folder.end_all()
 
     def note_unknown(self, place: Place, level: str | None, logger: str | None, message: str, text: str, at: int | None) -> None:
+        """Keep a record that no entry of the catalogue knows, with its message as a template."""
         self.counts.unknown += 1
         self.counts.bytes_unknown += place.length - place.shared
         rows = self.unknown
@@ -267,6 +272,7 @@ class RecordReader:
         rows.text.append(text)
 
     def reject(self, place: Place, reason: str, text: str) -> None:
+        """Keep a record that can't be read, with the reason."""
         self.counts.rejected += 1
         self.counts.bytes_rejected += place.length - place.shared
         self.rejected.add(place.line, place.offset, place.length, reason, text)

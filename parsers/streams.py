@@ -46,9 +46,12 @@ class Stream(Protocol):
     position: int
     problem: str | None
 
-    def readinto(self, target: memoryview) -> int: ...
+    def readinto(self, target: memoryview) -> int:
+        """Fill as much of `target` as there is, and say how many bytes that was; 0 at the end."""
+
     def skip(self, count: int) -> bool: ...
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of what the stream reads from."""
 
 
 class _Decoder(Protocol):

@@ -53,6 +53,7 @@ class Slot:
 
     @property
     def kept(self) -> bool:
+        """Whether the gap's text is reported."""
         return not self.name.startswith("_")
 
 

@@ -43,6 +43,7 @@ class Prefilter:
         return np.fromiter((start for _, start, _ in found), dtype=np.int64, count=len(found))
 
     def hit(self, data: Buffer) -> bool:
+        """Whether any of the literals is there."""
         return bool(self._words.find_matches_as_indexes(data))
 
 
@@ -60,13 +61,16 @@ class Units:
 
     @property
     def starts(self) -> Ints:
+        """Where the text of each record begins."""
         return self.lines.start[self.first]
 
     @property
     def ends(self) -> Ints:
+        """Where the text of each record ends."""
         return self.lines.end[self.after - 1]
 
     def place(self, unit: int, limit: int) -> Place:
+        """Where a record stands in its file; it is `cut` where it is longer than `limit`."""
         lines, line, last = self.lines, int(self.first[unit]), int(self.after[unit]) - 1
         offset, stop = int(lines.offset[line]), int(lines.stop[last])
         shared = max(int(lines.stop[line - 1]) - offset, 0) if line else 0  # two records in one envelope

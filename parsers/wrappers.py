@@ -36,8 +36,11 @@ class Wrapper(Protocol):
     """Takes one kind of envelope off a line; None when the line has none."""
 
     @property
-    def name(self) -> str: ...
-    def peel(self, line: bytes) -> Peeled | None: ...
+    def name(self) -> str:
+        """What reports call it."""
+
+    def peel(self, line: bytes) -> Peeled | None:
+        """The line inside the envelope, with what the envelope says; None where there is no such envelope."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ class Clock:
         return first // timedelta(microseconds=1), first != second
 
     def utc(self, local_us: int) -> tuple[int, bool]:
+        """UTC microseconds, and whether the local time is one that occurs twice or never."""
         offset, odd = self.quarter(local_us // QUARTER_US)
         return local_us - offset, odd
 
@@ -116,6 +117,7 @@ class Rules:
         self._met: set[str] = set()
 
     def of(self, relative: str) -> Rule | None:
+        """The rule for a file; None where none fits."""
         chosen: Rule | None = None
         for glob, value in self._rules:
             if glob is None:

@@ -25,6 +25,7 @@ class ClusterNames:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, path: str) -> str:
+        """The cluster of a file."""
         return self.names.get(path, DEFAULT_CLUSTER)
 
 

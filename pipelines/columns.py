@@ -71,9 +71,11 @@ class Table:
 
     @property
     def column_names(self) -> list[str]:
+        """Names of its columns, in order."""
         return [column.name for column in self.columns]
 
     def column(self, name: str) -> Column:
+        """A column by its name."""
         return next(column for column in self.columns if column.name == name)
 
     @property
@@ -107,6 +109,7 @@ def required(
     least: int | None = None,
     greatest: int | None = None,
 ) -> Column:
+    """A column that is never null."""
     return Column(name, kind, description, required=True, values=values, least=least, greatest=greatest)
 
 

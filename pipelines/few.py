@@ -44,10 +44,12 @@ class Differing:
 
     @property
     def inserted(self) -> int:
+        """How many rows are new."""
         return int(self.rows.num_rows - self.before.num_rows)
 
     @property
     def only_new(self) -> bool:
+        """Whether no stored row changes or goes."""
         return not self.gone.num_rows and not self.before.num_rows
 
     def keys(self, table: Table) -> set[Key]:

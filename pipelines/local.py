@@ -100,6 +100,7 @@ class Analysis:
 
     @property
     def inputs(self) -> dict[str, Any]:
+        """What was read, as JSON has it."""
         return {"log_files": self.log_files, "totals": self.totals}
 
 

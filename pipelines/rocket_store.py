@@ -149,9 +149,11 @@ class ClusterParts:
         return self._events(batches if wanted is None else (_of_files(batch, wanted) for batch in batches))
 
     def topics(self) -> Sequence[Key]:
+        """Keys of all parts, in order."""
         return sorted({*self.held, *self.store.spilled_keys()})
 
     def of(self, key: Key) -> Iterator[Event]:
+        """Events of one part."""
         yield from self._events(self.store.spilled(key))
         if key in self.held:
             yield from self._events([self.held[key]])

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,7 +35,7 @@ TOP_LEVEL = {
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 MODULE_LINES = 500
-FUNCTION_LINES = 80
+FUNCTION_LINES = 60
 
 # Spelled in pieces, so that this file keeps its own rules.
 FORBIDDEN = {
@@ -45,8 +45,9 @@ FORBIDDEN = {
     "a tracker's number": r"(?i)\bissues? #?\d+\b",
 }
 
-# What the replay of a group may use beside the standard library: a persistent map.
-MODELS_MAY_IMPORT = {"models", "immutables", "pyrsistent"}
+# Packages whose public methods have docstrings, too.
+WELL_TOLD = ("parsers", "models", "dashboards", "conf", "pipelines/quality", "pipelines/transforms", "pipelines/simulate")
+STILL_SILENT = {"pipelines/cli/run_job.py pair", "pipelines/jobs/entries.py published_from"}
 
 
 def tracked() -> list[str]:
@@ -111,16 +112,38 @@ def test_functions_fit_a_screen() -> None:
     assert long == []
 
 
-@pytest.mark.parametrize("package", ["parsers", "models"])
-def test_public_functions_have_a_docstring(package: str) -> None:
-    silent = [
-        f"{short(path)}:{node.lineno} {node.name}"
-        for path in sorted((ROOT / package).rglob("*.py"))
-        for node in tree(path).body
-        if isinstance(node, Function) and not node.name.startswith("_") and not ast.get_docstring(node)
-    ]
+def public(body: Iterable[ast.stmt]) -> Iterator[Function]:
+    return (node for node in body if isinstance(node, Function) and not node.name.startswith("_"))
 
-    assert silent == []
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_public_functions_have_a_docstring(package: str) -> None:
+    silent = {
+        f"{short(path)} {node.name}"
+        for path in (ROOT / package).rglob("*.py")
+        for node in public(tree(path).body)
+        if not ast.get_docstring(node)
+    }
+
+    assert silent - STILL_SILENT == set()
+
+
+@pytest.mark.parametrize("package", WELL_TOLD)
+def test_public_methods_have_a_docstring(package: str) -> None:
+    """What several classes of a module have in common is told once, in one of them."""
+    silent = set()
+    for path in (ROOT / package).rglob("*.py"):
+        classes = [node for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef)]
+        told = {node.name for each in classes for node in public(each.body) if ast.get_docstring(node)}
+        silent |= {
+            f"{short(path)} {each.name}.{node.name}"
+            for each in classes
+            if not each.name.startswith("_")
+            for node in public(each.body)
+            if node.name not in told
+        }
+
+    assert silent == set()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=short)
@@ -147,7 +170,7 @@ def test_no_except_without_a_class() -> None:
 
 
 def test_models_need_the_standard_library_only() -> None:
-    allowed = sys.stdlib_module_names | MODELS_MAY_IMPORT
+    allowed = sys.stdlib_module_names | {"models"}
     names = {(short(path), name) for path in (ROOT / "models").rglob("*.py") for name in imported(path)}
 
     assert {(path, name) for path, name in names if name.split(".")[0] not in allowed} == set()

@@ -94,6 +94,7 @@ class Labels:
     lanes: dict[Any, str] = field(default_factory=dict)
 
     def add(self, key: Any, text: str, length: int = LABEL_LENGTH) -> str:
+        """A label for a lane, unlike those of all others."""
         label = candidate = chart_label(text, length)
         used = set(self.lanes.values())
         number = 2
@@ -114,6 +115,7 @@ def group_labels(weights: Mapping[Key, float], limit: int) -> Labels:
 
 
 def heaviest(weights: Mapping[Key, float], limit: int) -> list[Key]:
+    """The keys of most weight, ties by key."""
     return sorted(weights, key=lambda key: (-weights[key], key))[:limit]
 
 
@@ -164,6 +166,7 @@ def figure(traces: list[dict[str, Any]], *, times: bool = False, **layout: Any) 
 
 
 def counted_left_out(shown: int, of: int, what: str) -> list[str]:
+    """A remark that not all are shown, where it is so."""
     return [f"{shown:,} of {of:,} {what}"] if shown < of else []
 
 

@@ -100,9 +100,11 @@ class Case:
 
     @property
     def was_empty(self) -> bool:
+        """Whether the group had no members when the rebalance began."""
         return self.draft.state_before is State.EMPTY
 
     def actor(self, act: Act) -> str | None:
+        """Who did it: one name for all member ids of a client."""
         return self.roster.actor(act.member_id, act.client_id, act.instance_id)
 
     def deeds(self, *kinds: Deed, start: int | None = None, end: int | None = None) -> Iterator[Act]:
@@ -149,6 +151,7 @@ class Case:
 
     @cached_property
     def members_after(self) -> dict[str, str | None]:
+        """Members of the new generation, as far as they are known."""
         generation = self.draft.generation_after
         return self.known.generations.get(generation, {}) if generation is not None else {}
 
@@ -287,14 +290,17 @@ class Case:
         return found
 
     def has_client_log(self, actor: str | None) -> bool:
+        """Whether the client's own log is among the files."""
         return actor is not None and actor in self.known.clients
 
     @property
     def reason_id(self) -> str | None:
+        """Which of the coordinator's reasons its line names."""
         return text_field(self.draft.started, "reason_id") if self.draft.started else None
 
     @property
     def reason(self) -> str | None:
+        """The coordinator's reason, in its own words."""
         return text_field(self.draft.started, "reason") if self.draft.started else None
 
     def reason_acts(self, deed: Deed, event: Event) -> list[Act]:

@@ -45,10 +45,12 @@ class Draft:
 
     @property
     def started_at(self) -> int | None:
+        """When the join phase began, if a line tells."""
         return when(self.started)
 
     @property
     def joined_at(self) -> int | None:
+        """When the join phase ended, if a line tells."""
         return when(self.joined)
 
     @property

@@ -72,6 +72,7 @@ class EpochDraft:
 
     @property
     def began(self) -> int:
+        """When the epoch was raised."""
         return when(self.started)
 
     @property

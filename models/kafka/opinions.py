@@ -71,6 +71,7 @@ class Judgement:
 
     @property
     def best(self) -> Opinion:
+        """The likeliest."""
         return self.opinions[0]
 
 

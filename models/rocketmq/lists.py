@@ -53,6 +53,7 @@ class ClientList:
     _by_length: dict[int, list[int]] = field(default_factory=lambda: {0: [0]})
 
     def connect(self, at: int, channel: str, client_id: str, line: Event | None = None) -> None:
+        """A client connects; one of the same channel goes."""
         if channel in self._channels:
             self._forget(self._channels[channel])
         self._channels[channel] = client_id
@@ -70,6 +71,7 @@ class ClientList:
         return who
 
     def restart(self, at: int, line: Event | None = None) -> None:
+        """The broker starts anew, and knows nobody."""
         if self._channels:
             self._channels.clear()
             self._order.clear()

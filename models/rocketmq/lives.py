@@ -66,6 +66,7 @@ class Life:
 
     @property
     def ran_at(self) -> int:
+        """When it started, or else the first time of which anything is known."""
         return self.started_at if self.started_at is not None else self.begun_at
 
     def not_listed_before(self, offset: int) -> NotListed | None:

@@ -33,10 +33,12 @@ class RotatedPlace(Place):
 
     @property
     def log(self) -> str:
+        """The name of the whole log."""
         return self.whole
 
     @property
     def position(self) -> int:
+        """Byte offset within the whole log."""
         return self.begins + self.byte_offset
 
 

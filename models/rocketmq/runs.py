@@ -39,14 +39,17 @@ class Run:
 
     @property
     def queues(self) -> int | None:
+        """How many queues the client knew."""
         return _count(self.result.fields.get("queue_count"))
 
     @property
     def clients(self) -> int | None:
+        """How many clients the client knew."""
         return _count(self.result.fields.get("client_count"))
 
     @property
     def strategy(self) -> str | None:
+        """The strategy that the line names."""
         value = self.result.fields.get("strategy")
         return str(value) if value else None
 

@@ -69,6 +69,7 @@ class Group:
         return self._by_id.get(client_id, [])
 
     def has_file(self, client_id: str) -> bool:
+        """Whether the client's own log is among the files."""
         return client_id in self._by_id
 
     def result(self, life: Life, event: Event, at: int) -> None:

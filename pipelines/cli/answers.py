@@ -158,6 +158,7 @@ def ready(table: str, rows: Iterable[Any]) -> Iterable[dict[str, Any]]:
 
 
 def inputs_ready(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What was read, ready to be written as JSON."""
     return {"log_files": list(ready("log_files", inputs["log_files"])), "totals": dict(inputs["totals"])}
 
 

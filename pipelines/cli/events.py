@@ -89,6 +89,8 @@ def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset()) -> 
 
 
 def rfc3339(at: int | None) -> str | None:
+    """A time as RFC 3339 has it."""
+
     from pipelines.schemas import instant_text
 
     return instant_text(at)

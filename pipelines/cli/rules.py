@@ -52,6 +52,7 @@ def rule(text: str, option: str) -> tuple[str | None, str]:
 
 
 def assumption(text: str) -> tuple[str, int]:
+    """A setting of `--assume` and its value."""
     name, _, value = text.partition("=")
     if name not in ASSUMABLE:
         near = difflib.get_close_matches(name, ASSUMABLE, n=1)
@@ -125,6 +126,8 @@ def shown_as(groups: Iterable[str], redaction: Redaction | None) -> list[str]:
 
 
 def check_zone(zone: str, option: str) -> None:
+    """Refuse a time zone that is none, with the name that may have been meant."""
+
     from parsers.zones import UnknownZoneError, zone_named
 
     try:

@@ -40,6 +40,7 @@ def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: s
 
 
 def heading(console: Console, text: str, *, space: bool = True) -> None:
+    """Print a headline."""
     if space:
         console.print()
     console.print(visible(text), style="bold")
@@ -162,6 +163,8 @@ def _incidents(console: Console, items: Sequence[Incident], answer: Answer, cloc
 
 
 def labelled(console: Console, label: str, label_style: str, text: str) -> None:
+    """Print text behind a label, the lines that follow in the same column."""
+
     from rich.text import Text
 
     width = min(console.width, _TEXT_MAX + len(label)) - len(label)
@@ -190,6 +193,7 @@ def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> No
 
 
 def advise(console: Console, advice: Iterable[Advice], *, indent: int) -> None:
+    """Print what to do, with the settings that it is about."""
     for item in advice:
         settings = ", ".join(f"{setting.name} ({setting.at}, since {setting.since})" for setting in item.settings)
         say(console, f"- {item.do}", indent=indent, hang=2)
@@ -248,6 +252,7 @@ def _names(people: Sequence[Who]) -> str:
 
 
 def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None:
+    """Print who caused rebalances and who kept others waiting."""
     many_clusters = len({item.cluster for item in items}) > 1
     columns = [
         Column("", [f"{position}." for position in range(1, len(items) + 1)], right=True),
@@ -323,6 +328,7 @@ def told(console: Console, item: Rebalance, clock: Clock, *, evidence_max: int |
 
 
 def evidence(console: Console, lines: Sequence[Line], limit: int | None) -> None:
+    """Print lines of logs with their places; all of them if there is no limit."""
     for line in lines[:limit]:
         mark = ", implies it" if line.inferred else ""
         say(console, f"{line.place} (byte {line.byte_offset}){mark}", indent=1, style="dim")

@@ -58,6 +58,7 @@ class Result:
 
     @property
     def stops(self) -> bool:
+        """Whether it ends the run."""
         return not self.success and self.check.severity == CRITICAL
 
     def row(self) -> dict[str, Any]:

@@ -157,6 +157,7 @@ class Records:
 
     @property
     def few(self) -> bool:
+        """Whether they are held by this process."""
         return self._here is not None
 
     def of_kind(self, kind: str) -> DataFrame:
