@@ -190,11 +190,6 @@ def _nodes(value: object) -> list[str]:
     return [str(node) for node in value] if isinstance(value, (list, tuple)) else [] if value is None else [str(value)]
 
 
-def event_time(event: Event) -> int:
-    """When a line was written, or where it stands if it tells no time; microseconds."""
-    return event.at_us if event.at_us is not None else event.order_us
-
-
 def _int(value: object) -> int | None:
     return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
@@ -214,22 +209,22 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.goings.sort(key=lambda going: (going.at, _order(going.event.place)))
     facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
-    facts.leaders_replaced.sort(key=lambda event: (event_time(event), _order(event.place)))
+    facts.leaders_replaced.sort(key=lambda event: (event.time_us, _order(event.place)))
     if not facts.retention_told and _is_old(facts):
         facts.offsets_retention_seconds = OLD_OFFSETS_RETENTION_MINUTES * 60.0
-    facts.kept.sort(key=lambda event: (event_time(event), _order(event.place)))
+    facts.kept.sort(key=lambda event: (event.time_us, _order(event.place)))
     return facts
 
 
 def _unsaid_goings(lists: list[Event]) -> Iterator[Going]:
     """Brokers that a controller's list of live ones has no longer, without a word: a new controller only names those that it finds."""
     live: set[str] = set()
-    for event in sorted(lists, key=lambda event: (event_time(event), _order(event.place))):
+    for event in sorted(lists, key=lambda event: (event.time_us, _order(event.place))):
         named = event.fields.get("live")
         if isinstance(named, (list, tuple)):
             now = {str(node) for node in named}
             said = {*_nodes(event.fields.get("removed")), *_nodes(event.fields.get("bounced"))}
-            yield from (Going(event_time(event), node, event) for node in sorted(live - now - said))
+            yield from (Going(event.time_us, node, event) for node in sorted(live - now - said))
             live = now
 
 
@@ -260,7 +255,7 @@ def _takeovers(loads: Iterable[Load]) -> list[Load]:
 
 
 def _learn_one(facts: ClusterFacts, event: Event) -> None:
-    at = event_time(event)
+    at = event.time_us
     if event.name in _LOADS and event.partition is not None:
         facts.loads.append(Load(at, event.node, event.partition, _LOADS[event.name], event))
     elif event.name in _TOPIC_CHANGES and event.topic:

@@ -75,6 +75,16 @@ class Event:
     partition: int | None = None
     fields: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
+    @property
+    def time_us(self) -> int:
+        """When it happened, or the last time known in its file by then."""
+        return self.at_us if self.at_us is not None else self.order_us
+
+
+def when(event: Event | None) -> int | None:
+    """Time of an event that may be missing."""
+    return event.time_us if event is not None else None
+
 
 @dataclass(frozen=True, slots=True)
 class EventKind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from models.cluster import ClusterFacts, event_time
+from models.cluster import ClusterFacts
 from models.known_by_time import KnownByTime, Told
 
 _TIMED = ("loads", "takeovers", "topic_changes", "node_changes", "goings")
@@ -31,7 +31,7 @@ def _timed(facts: ClusterFacts) -> Iterator[Told]:
     for name in _TIMED:
         yield from ((each.at, name, each) for each in getattr(facts, name))
     for name in ("leaders_replaced", "kept"):
-        yield from ((event_time(event), name, event) for event in getattr(facts, name))
+        yield from ((event.time_us, name, event) for event in getattr(facts, name))
     yield from ((each[0], "deletions", each) for each in facts.deletions)
     for group, events in sorted(facts.strays.items()):
         yield from ((event.order_us, f"strays {group}", event) for event in events)

@@ -72,7 +72,7 @@ class Placed:
 
 def place(event: Event, rows: Iterable[Rebalance]) -> Placed:
     """Find the rebalance that a recognised line belongs to, among those of its cluster."""
-    at = event.at_us if event.at_us is not None else event.order_us
+    at = event.time_us
     if event.name == "StaticMemberKept":
         return Placed("apart", None, _CALM[event.name])
     if event.group is None:

@@ -30,7 +30,7 @@ from models.incidents import (
 from models.kafka.acts import Act, Deed, acts_of, int_field, text_field
 from models.kafka.case import Case, GroupKnowledge
 from models.kafka.chronicle import Chronicle
-from models.kafka.classic import ClassicReplay, Draft, when
+from models.kafka.classic import ClassicReplay, Draft
 from models.kafka.client_states import ClientStates
 from models.kafka.clients import Clients, log_of
 from models.kafka.history import GroupHistory
@@ -310,7 +310,7 @@ class GroupStage:
 
     def _meet(self, event: Event) -> None:
         """Keep the roster: which ids belong together."""
-        at = when(event)
+        at = event.time_us
         member_id = event.member_id
         if member_id:
             self.roster.see(
@@ -449,11 +449,11 @@ class GroupStage:
         rows, classic = self.open, self.classic
         rows.group_transitions.extend(self.chronicle.transitions(classic.changes[:-1]))  # the last one may be taken back
         del classic.changes[:-1]
-        moved = list(takewhile(lambda move: when(move.arrived) <= self._over + CLOCKS_US, classic.moves))  # others may concern what comes
+        moved = list(takewhile(lambda move: move.arrived.time_us <= self._over + CLOCKS_US, classic.moves))  # others may concern what comes
         rows.coordinator_moves.extend(self.chronicle.moves(moved))
         classic.moves = classic.moves[len(moved) :]
         rows.offset_expirations.extend(self.chronicle.expirations(classic.deaths))
-        found = list(takewhile(lambda finding: when(finding.event) <= self._over, classic.findings))
+        found = list(takewhile(lambda finding: finding.event.time_us <= self._over, classic.findings))
         rows.divergences.extend(self.chronicle.findings(found))
         classic.findings = classic.findings[len(found) :]
         classic.deaths = []

@@ -103,11 +103,11 @@ def arrived_at(event: Event) -> int:
     """When a request reached the broker: its answer's time less the total time (RequestChannel.scala)."""
     total = event.fields.get("total_ms")
     spent = int(total * MICROSECONDS_PER_MS) if isinstance(total, (int, float)) else 0
-    return (event.at_us if event.at_us is not None else event.order_us) - spent
+    return event.time_us - spent
 
 
 def _act(event: Event, deed: Deed, *, at: int | None = None, member_id: str | None = None, why: str | None = None) -> Act:
-    when = at if at is not None else (event.at_us if event.at_us is not None else event.order_us)
+    when = at if at is not None else event.time_us
     return Act(deed, when, member_id or event.member_id or None, event.client_id, event.instance_id, why, event.generation, event)
 
 

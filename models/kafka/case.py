@@ -10,7 +10,7 @@ from functools import cached_property
 from models.cluster import ClusterFacts
 from models.events import Event
 from models.kafka.acts import Act, Deed, int_field, names_field, text_field
-from models.kafka.classic import Draft, when
+from models.kafka.classic import Draft
 from models.kafka.group import State
 from models.kafka.members import Member, Roster
 
@@ -305,7 +305,7 @@ class Case:
 
     def reason_acts(self, deed: Deed, event: Event) -> list[Act]:
         """The members that the reason of this line lists, where it lists several, as acts at the start of the rebalance."""
-        return [Act(deed, when(event), member, None, None, None, None, event) for member in names_field(event, "reason_members")]
+        return [Act(deed, event.time_us, member, None, None, None, None, event) for member in names_field(event, "reason_members")]
 
     def reason_act(self, event: Event) -> Act | None:
         """The member that the reason of this line names, as an act at the start of the rebalance."""
@@ -314,7 +314,7 @@ class Case:
             return None
         deed = {"new_member": Deed.JOIN, "leave": Deed.LEAVE, "heartbeat_expiration": Deed.EXPIRE}.get(self.reason_id or "", Deed.REJOIN)
         instance = text_field(event, "reason_instance_id")
-        return Act(deed, when(event), member_id, None, instance, text_field(event, "client_reason"), None, event)
+        return Act(deed, event.time_us, member_id, None, instance, text_field(event, "client_reason"), None, event)
 
 
 def _was_only_given_an_id(act: Act) -> bool:

@@ -10,10 +10,10 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from models.cluster import ClusterFacts
-from models.events import Event
+from models.events import Event, when
 from models.evidence import evidence
 from models.ids import make_id
-from models.kafka.classic import Finding, Move, StateChange, when
+from models.kafka.classic import Finding, Move, StateChange
 from models.kafka.offsets_at_risk import expiration
 from models.kafka.skew import Skews
 from models.kafka.verdicts import SYSTEM, US_PER_SECOND, seconds
@@ -46,7 +46,7 @@ class Chronicle:
                 self.group,
                 change.before.value if change.before else None,
                 change.after.value,
-                None if change.inferred else when(change.event),
+                None if change.inferred else change.event.time_us,
                 change.trigger,
                 change.generation,
                 change.member_count,
@@ -58,7 +58,7 @@ class Chronicle:
     def moves(self, moves: Iterable[Move]) -> Iterator[CoordinatorMove]:
         """Changes of the coordinator."""
         for move in moves:
-            left_at, loaded_at = in_order(when(move.left), when(move.arrived))
+            left_at, loaded_at = in_order(when(move.left), move.arrived.time_us)
             partition = move.arrived.partition if move.arrived.partition is not None else self.facts.partition_of(self.group)
             yield CoordinatorMove(
                 self.cluster,
@@ -88,7 +88,7 @@ class Chronicle:
         for finding in findings:
             event = finding.event
             key = self._key("divergence")
-            yield Divergence(self.cluster, SYSTEM, key, self.group, when(event), finding.expected, finding.observed, evidence([event]))
+            yield Divergence(self.cluster, SYSTEM, key, self.group, event.time_us, finding.expected, finding.observed, evidence([event]))
 
     def clocks(self, skews: Skews, gone: Container[str] | None = None) -> Iterator[Divergence]:
         """Clients whose clock is not the coordinator's; what they say was put onto its clock. Of all logs, or of those that are gone:
@@ -100,9 +100,9 @@ class Chronicle:
             yield Divergence(
                 self.cluster,
                 SYSTEM,
-                make_id("skew", self.cluster, self.group, log, node, *([when(lines[0])] if gone is not None else [])),
+                make_id("skew", self.cluster, self.group, log, node, *([lines[0].time_us] if gone is not None else [])),
                 self.group,
-                when(lines[0]),
+                lines[0].time_us,
                 f"the clock of node {node}",
                 f"{log} is {abs(bounds.skew) / US_PER_SECOND:.3f} s {'ahead' if bounds.skew > 0 else 'behind'}; its times were corrected",
                 evidence(lines),

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import overload
 
-from models.events import Event
+from models.events import Event, when
 from models.kafka.acts import int_field, text_field
 from models.kafka.group import Group, State, move
 from models.kafka.members import Roster
@@ -101,23 +100,6 @@ class Move:
     arrived: Event
 
 
-@overload
-def when(event: Event) -> int:
-    """Of an event that is there it is always known."""
-
-
-@overload
-def when(event: Event | None) -> int | None:
-    """Of one that may be missing it may not."""
-
-
-def when(event: Event | None) -> int | None:
-    """Time of an event: its own, or the last one known in its file."""
-    if event is None:
-        return None
-    return event.at_us if event.at_us is not None else event.order_us
-
-
 @dataclass(slots=True)
 class ClassicReplay:
     """Replays one group. Feed events in order; read `drafts`, `changes` and `findings`."""
@@ -174,7 +156,7 @@ class ClassicReplay:
     def _close(self, draft: Draft, outcome: str, event: Event) -> None:
         draft.outcome = outcome
         draft.ended = event
-        draft.ended_at = when(event)
+        draft.ended_at = event.time_us
         self._last_ended_at = draft.ended_at
         if outcome == "coordinator_lost" and self.group.state is not draft.state_before:
             # What was not finished is not in the offsets topic: the next coordinator finds the group as it was.
@@ -286,7 +268,7 @@ class ClassicReplay:
         draft.generation_after = event.generation
         draft.members_after = int_field(event, "member_count")
         draft.partition = event.partition if event.partition is not None else draft.partition
-        self._last_joined_at = when(event)
+        self._last_joined_at = event.time_us
         draft.inferred_steps += self._move(State.COMPLETING_REBALANCE, event, event.generation, draft.members_after)
 
     def _assignment_received(self, event: Event) -> None:
@@ -302,7 +284,7 @@ class ClassicReplay:
             draft.generation_after = event.generation
             draft.inferred_steps += 1
         if draft.joined is None:
-            self._last_joined_at = when(event)  # its line is lost, and the join phase was over by now
+            self._last_joined_at = event.time_us  # its line is lost, and the join phase was over by now
         draft.leader = event.member_id or draft.leader
         draft.members_after = int_field(event, "member_count") or draft.members_after
         self.group.leader = event.member_id
@@ -315,7 +297,7 @@ class ClassicReplay:
         draft.joined = event
         draft.generation_after = event.generation
         draft.members_after = 0
-        self._last_joined_at = when(event)
+        self._last_joined_at = event.time_us
         self.group.leader = None
         self._move(State.EMPTY, event, event.generation, 0)
         self._close(draft, "empty", event)

@@ -14,7 +14,6 @@ from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.acts import text_field
-from models.kafka.classic import when
 from models.kafka.clients import log_of
 from models.kafka.members import IDLE_US, LASTING_US
 from models.rows import ClientState
@@ -83,7 +82,7 @@ class ClientStates:
         """Take the next event of the group."""
         if event.client_id is None or not event.name.startswith("Client"):
             return
-        at = when(event)
+        at = event.time_us
         found = self._lane(log_of(event.place.file), event.client_id)
         found.seen_at, lane = max(found.seen_at, at), found.stretches
         last = lane[-1] if lane else None

@@ -13,7 +13,6 @@ from functools import lru_cache
 
 from models.events import Event
 from models.kafka.acts import Act, Deed, names_field
-from models.kafka.classic import when
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
@@ -63,7 +62,7 @@ class Clients:
                 self._ids[key] = None  # and none until it is told one: its first request may get no answer
             member_id = self._ids.get(key)
             deed = Deed.JOIN if member_id is None else Deed.REJOIN
-            return [Act(deed, when(event), member_id or None, event.client_id, event.instance_id, None, None, event)]
+            return [Act(deed, event.time_us, member_id or None, event.client_id, event.instance_id, None, None, event)]
         return []
 
     def forget(self, clients: Iterable[tuple[str, str]]) -> None:

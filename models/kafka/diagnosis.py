@@ -13,7 +13,6 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.acts import Act, Deed, int_field, text_field
 from models.kafka.case import CLOCK_TOLERANCE_US, MEMBER_ID_REQUIRED, Case
-from models.kafka.classic import when
 from models.kafka.departures import expired, left
 from models.kafka.elimination import by_elimination, start_not_seen, store_failed_silently
 from models.kafka.joins import joined, rejoined
@@ -97,7 +96,7 @@ def _could_trigger(case: Case, act: Act) -> bool:
 def _was_refused_before(case: Case, act: Act) -> bool:
     """The JoinGroup was refused before the rebalance began, so that another one must have started it."""
     if act.event.witness is Witness.REQUEST:
-        return when(act.event) < case.start and int_field(act.event, "error_code") not in {None, 0, MEMBER_ID_REQUIRED}
+        return act.event.time_us < case.start and int_field(act.event, "error_code") not in {None, 0, MEMBER_ID_REQUIRED}
     actor = case.actor(act)
     failures = case.deeds(Deed.JOIN_FAILED, start=act.at - 1, end=case.start - 1) if act.event.witness is Witness.CLIENT else ()
     return any(case.actor(each) == actor and "MEMBER_ID_REQUIRED" not in (each.why or "") for each in failures)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.kafka.acts import int_field, names_field, text_field
 from models.kafka.case import Case
-from models.kafka.classic import when
 
 US_PER_SECOND = 1_000_000
 
@@ -81,7 +80,7 @@ class Impact:
 
     def feed(self, event: Event, actor: str | None, skew: int) -> None:
         """Take the next event of the group. `skew` is how far the clock of its witness is ahead."""
-        at = when(event)
+        at = event.time_us
         if actor is None:
             return
         if event.name in {"ClientRevoked", "ClientLost"}:

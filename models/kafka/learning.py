@@ -5,7 +5,6 @@ from __future__ import annotations
 from models.events import Event
 from models.kafka.acts import assigned_members, int_field, names_field, text_field
 from models.kafka.case import GroupKnowledge
-from models.kafka.classic import when
 from models.kafka.members import Roster
 
 
@@ -28,7 +27,7 @@ def learn(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
         _subscribed(knowledge, event)
     elif event.name == "ClientPollTimedOut":
         actor = roster.actor(event.member_id, event.client_id, event.instance_id)
-        knowledge.stale_at.setdefault(actor or "", []).append(when(event))
+        knowledge.stale_at.setdefault(actor or "", []).append(event.time_us)
         interval = int_field(event, "max_poll_interval_ms")
         if interval is not None and actor is not None:
             knowledge.settings.setdefault(actor, {}).setdefault("max_poll_interval_ms", interval)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from models.causes import Cause
 from models.events import Event
 from models.kafka.acts import text_field
-from models.kafka.classic import when
 from models.kafka.members import Member, Roster
 from models.kafka.reconciling import Reconciliations, reached_at, slow_members
 from models.rows import Person
@@ -73,7 +72,7 @@ class EpochDraft:
     @property
     def began(self) -> int:
         """When the epoch was raised."""
-        return when(self.started)
+        return self.started.time_us
 
     @property
     def leaves(self) -> bool:
@@ -112,16 +111,16 @@ class ModernReplay:
         """Take one event; True where it is a line of these coordinators."""
         if event.name == "ClientMemberState":
             if self.waiting is None:
-                self.reconciliations.forget(when(event) - SAME_CHANGE_US - SAME_REQUEST_US)
+                self.reconciliations.forget(event.time_us - SAME_CHANGE_US - SAME_REQUEST_US)
             self.reconciliations.feed(event)
-            self.last_at = max(self.last_at, when(event))
+            self.last_at = max(self.last_at, event.time_us)
         elif event.name == "ClientSubscribed":
             self._subscribed(event)
         handler = _HANDLERS.get(event.name)
         if handler is None:
             return False
         self.seen = True
-        self.last_at = max(self.last_at, when(event))
+        self.last_at = max(self.last_at, event.time_us)
         self.protocol = text_field(event, "group_type") or self.protocol
         handler(self, event)
         return True
@@ -155,7 +154,7 @@ class ModernReplay:
     def _joined(self, event: Event) -> None:
         if not event.member_id:
             return
-        self._last_joined[event.member_id] = when(event)
+        self._last_joined[event.member_id] = event.time_us
         if event.fields.get("rejoined"):
             self.members.pop(text_field(event, "old_member_id") or "", None)
             self.members[event.member_id] = event.client_id
@@ -220,7 +219,7 @@ class ModernReplay:
         leaving = self._leaving_together()
         for each in leaving:
             each.closes = len(leaving) > 1
-        draft.reached_at = when(event)
+        draft.reached_at = event.time_us
         draft.members_after = 0
         self.epoch = epoch
 
@@ -271,8 +270,8 @@ class ModernReplay:
 
     def _fresh(self, event: Event) -> list[Change]:
         """Changes that stand with this line: those of the last request before it, if that was not long ago."""
-        now = when(event)
-        times = [(change, when(change.event)) for change in self._pending]
+        now = event.time_us
+        times = [(change, change.event.time_us) for change in self._pending]
         latest = max((at for _, at in times), default=now)
         since = max(now - SAME_CHANGE_US, latest - SAME_REQUEST_US)
         return [change for change, at in times if at >= since]
@@ -404,8 +403,8 @@ class ModernReplay:
 
     def _subscribed(self, event: Event) -> None:
         """Keep a client's own line, and of those before it what an epoch can still ask for."""
-        began = min(self.waiting.began if self.waiting else when(event), when(event)) - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
-        while self.subscriptions and when(self.subscriptions[0]) < began:
+        began = min(self.waiting.began if self.waiting else event.time_us, event.time_us) - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
+        while self.subscriptions and self.subscriptions[0].time_us < began:
             del self.subscriptions[0]
         self.subscriptions.append(event)
 
@@ -460,7 +459,7 @@ SUBSCRIBED_BEFORE_US = 2_000_000
 
 def _subscribed_before(modern: ModernReplay, began: int) -> list[Event]:
     """Who subscribed just before an epoch that the coordinator gives no reason for (it logs them at DEBUG since 4.0)."""
-    return [event for event in modern.subscriptions if -CLOCK_TOLERANCE_US <= began - when(event) <= SUBSCRIBED_BEFORE_US]
+    return [event for event in modern.subscriptions if -CLOCK_TOLERANCE_US <= began - event.time_us <= SUBSCRIBED_BEFORE_US]
 
 
 CLOSING_US = 5_000_000

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from models.causes import Cause
 from models.cluster import ClusterFacts
 from models.kafka.case import GroupKnowledge
-from models.kafka.classic import when
 from models.kafka.modern import EpochDraft, ModernReplay
 from models.kafka.opinions import Settles
 
@@ -36,7 +35,7 @@ def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge, 
 
 def _topics_or_subscription(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
     """Since 4.0 changes of subscriptions and of topics are logged at DEBUG only: what other lines leave of the two."""
-    began = when(draft.started)
+    began = draft.started.time_us
     if facts.topic_changes_between(began - NOTICED_US, began):
         return EpochVerdict(Cause.METADATA_CHANGE, 0.95, {Cause.SUBSCRIPTION_CHANGE.value: 0.05})
     if draft.members and all(modern.roster.client_of(member) in known.clients for member in draft.members):
@@ -50,7 +49,7 @@ def _left(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> Epo
     """The coordinator prints the same line for close() and for an exceeded poll interval, after which a client keeps its id."""
     event = draft.changes[0].event
     client = event.client_id or modern.roster.client_of(event.member_id)
-    at = event.at_us if event.at_us is not None else event.order_us
+    at = event.time_us
     stale = known.stale_at.get(client or "") or known.stale_at.get(event.member_id or "")
     if stale and any(abs(at - noticed) <= STALE_US for noticed in stale):
         return EpochVerdict(Cause.POLL_TIMEOUT, 0.97, {Cause.MEMBER_LEAVE.value: 0.03})

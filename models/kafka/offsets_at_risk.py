@@ -7,9 +7,9 @@ so that the time told here is the latest that they can last.
 from __future__ import annotations
 
 from models.cluster import ClusterFacts
-from models.events import Event
+from models.events import Event, when
 from models.evidence import evidence
-from models.kafka.classic import ClassicReplay, when
+from models.kafka.classic import ClassicReplay
 from models.kafka.group import State
 from models.kafka.modern import ModernReplay
 from models.rows import OffsetExpiration
@@ -26,7 +26,7 @@ def expiration(
     empty_since = when(empty)
     expires = empty_since + int(retention * US_PER_SECOND) if empty_since is not None else None
     events = [event for event in (empty, lost_by) if event is not None]
-    _, gone_at = in_order(empty_since, when(lost_by) if lost_by is not None else expires)
+    _, gone_at = in_order(empty_since, lost_by.time_us if lost_by is not None else expires)
     return OffsetExpiration(cluster, system, key, group, empty_since, gone_at, retention, lost_by is not None, evidence(events))
 
 

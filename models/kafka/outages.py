@@ -10,7 +10,6 @@ from models.ids import make_id
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
 from models.kafka.partitions_brokers import Absence, Brokers
 from models.kafka.partitions_clocks import Skew
-from models.kafka.partitions_events import time_of
 from models.kafka.partitions_replay import PartitionStage
 from models.rows import BrokerOutage, Divergence, Evidence, LeaderMove, PartitionOutage
 from models.times import in_order
@@ -29,7 +28,7 @@ def clock_divergences(cluster: str, skews: Iterable[Skew]) -> Iterator[Divergenc
             system=SYSTEM,
             divergence_id=make_id("skew", cluster, "broker", skew.node, skew.reference),
             group=None,
-            at=time_of(skew.lines[-1]),
+            at=skew.lines[-1].time_us,
             expected=f"the clock of node {skew.reference}",
             observed=f"node {skew.node} is {abs(skew.ahead) / 1_000_000:.3f} s {'ahead' if skew.ahead > 0 else 'behind'};"
             " its times were corrected",

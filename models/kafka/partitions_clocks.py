@@ -19,7 +19,7 @@ from zlib import crc32
 from models import state_text
 from models.events import Event
 from models.evidence import line_of
-from models.kafka.partitions_events import number_field, time_of, word_field
+from models.kafka.partitions_events import number_field, word_field
 
 TOLERANCE_US = 1_000_000
 """Smaller differences change no outage."""
@@ -117,7 +117,7 @@ class Facts:
         """Keep the first line of a node about a fact."""
         sightings = seen.setdefault(fact, {})
         known = sightings.get(node)
-        if known is None or time_of(event) < time_of(known):
+        if known is None or event.time_us < known.time_us:
             sightings[node] = event
 
     def bound(self, bounds: dict[str, Bounds], reference: str) -> None:
@@ -232,7 +232,7 @@ class BrokerClocks:
         for controller, broker, leaving in self._leavings:
             stops = self._stops.get(broker)
             if controller == reference and broker != reference and stops:
-                nearest = min(stops, key=lambda stop: abs(time_of(stop) - time_of(leaving)))
+                nearest = min(stops, key=lambda stop: abs(stop.time_us - leaving.time_us))
                 _bound(bounds, broker, nearest, leaving, above=False)
         return [Skew(node, reference, found.skew, found.lines) for node, found in sorted(bounds.items()) if found.skew]
 
@@ -245,20 +245,20 @@ class BrokerClocks:
         found = []
         for node in sorted(pairs.keys() - {reference}):
             both = [(seen[node], seen[reference]) for seen in self._epochs.learned.values() if node in seen and reference in seen]
-            ahead = sorted(time_of(event) - time_of(other) for event, other in both)
+            ahead = sorted(event.time_us - other.time_us for event, other in both)
             middle = round(median(ahead)) if ahead else 0
             agreeing = sum(abs(each - middle) <= TOLD_TOGETHER_US for each in ahead)
             moments = {
-                time_of(other) // MOMENT_US for event, other in both if abs(time_of(event) - time_of(other) - middle) <= TOLD_TOGETHER_US
+                other.time_us // MOMENT_US for event, other in both if abs(event.time_us - other.time_us - middle) <= TOLD_TOGETHER_US
             }
             if len(moments) >= MOMENTS_MIN and 2 * agreeing > len(ahead) and LATE_US < abs(middle) <= FAR_US:
-                lines = min(both, key=lambda pair: (abs(time_of(pair[0]) - time_of(pair[1]) - middle), time_of(pair[1])))
+                lines = min(both, key=lambda pair: (abs(pair[0].time_us - pair[1].time_us - middle), pair[1].time_us))
                 found.append(Skew(node, reference, middle, lines))
         return found
 
 
 def _bound(bounds: dict[str, Bounds], node: str, event: Event, reference: Event, *, above: bool) -> None:
-    ahead = time_of(event) - time_of(reference)
+    ahead = event.time_us - reference.time_us
     if abs(ahead) <= FAR_US:
         known = bounds.setdefault(node, Bounds())
         (known.above if above else known.below)(ahead, (event, reference))

@@ -92,8 +92,3 @@ def word_field(event: Event, name: str) -> str | None:
     """A field that holds a word."""
     value = event.fields.get(name)
     return str(value) if isinstance(value, (str, int)) else None
-
-
-def time_of(event: Event) -> int:
-    """When it was logged, as far as that is known."""
-    return event.at_us if event.at_us is not None else event.order_us

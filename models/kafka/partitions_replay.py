@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event, Witness
 from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
-from models.kafka.partitions_events import KRAFT_ONLY, named_nodes, nodes_field, number_field, partition_name, time_of, word_field
+from models.kafka.partitions_events import KRAFT_ONLY, named_nodes, nodes_field, number_field, partition_name, word_field
 from models.kafka.partitions_state import PartitionState
 
 OFFLINE = "OfflinePartition"
@@ -64,12 +64,12 @@ class PartitionStage(PartitionState):
             history.replicas = replicas
             self.partitions.note_nodes(history, replicas)
             if history.isr is not None:
-                history.take_isr(history.isr, time_of(event), event, grown=grown)
+                history.take_isr(history.isr, event.time_us, event, grown=grown)
         return history
 
     def _tell(self, history: PartitionHistory, event: Event, leader: str, told: Told, *, timed: bool, isr: Nodes | None = None) -> None:
         epoch = number_field(event, "leader_epoch")
-        at = time_of(event)
+        at = event.time_us
         history.note((*(isr or ()), leader))
         new = Leadership(epoch, leader, at, told, isr, unclean=bool(event.fields.get("unclean")), timed=timed, events=[event])
         is_last = history.current is None or epoch is None or history.current.epoch is None or epoch >= history.current.epoch
@@ -81,7 +81,7 @@ class PartitionStage(PartitionState):
     def _state_changed(self, event: Event) -> None:
         to_state = word_field(event, "to_state")
         if to_state == NEW and event.topic is not None and event.partition is not None:
-            self.partitions.end(event.topic, event.partition, time_of(event))
+            self.partitions.end(event.topic, event.partition, event.time_us)
         history = self._history(event)
         if history is None:
             return
@@ -98,14 +98,14 @@ class PartitionStage(PartitionState):
         elif to_state == OFFLINE:
             self._went_offline(history, event)
         elif isr is not None:
-            history.take_isr(isr, time_of(event), event)
+            history.take_isr(isr, event.time_us, event)
 
     def _tell_what_was(self, history: PartitionHistory, event: Event) -> None:
         """A change that names what it changes tells who led before the logs begin."""
         leader, epoch, isr = word_field(event, "leader_before"), number_field(event, "leader_epoch"), nodes_field(event, "isr_before")
         if history.current is None and leader not in {None, NO_LEADER} and epoch is not None and epoch > 0:
-            self._enter(history, Leadership(epoch - 1, leader or NO_LEADER, time_of(event), Told.SEEN, isr, timed=False), event)
-            history.take_isr(isr, time_of(event), event, before=isr)
+            self._enter(history, Leadership(epoch - 1, leader or NO_LEADER, event.time_us, Told.SEEN, isr, timed=False), event)
+            history.take_isr(isr, event.time_us, event, before=isr)
 
     def _leaderless(self, history: PartitionHistory, event: Event, told: Told = Told.DECIDED) -> None:
         """No leader from now on, by a line that names no epoch: it is taken to be the next one."""
@@ -118,13 +118,13 @@ class PartitionStage(PartitionState):
             epoch = current.epoch  # this line tells what was only expected
         timed = told is Told.DECIDED
         self._enter(
-            history, Leadership(epoch, NO_LEADER, time_of(event), told, history.isr, guessed=True, timed=timed, events=[event]), event
+            history, Leadership(epoch, NO_LEADER, event.time_us, told, history.isr, guessed=True, timed=timed, events=[event]), event
         )
 
     def _went_offline(self, history: PartitionHistory, event: Event) -> None:
         """An election follows at once; where its result is expected already, this says nothing new."""
         current = history.current
-        if current is None or current.told is not Told.IMPLIED or not current.guessed or time_of(event) - current.at > MOMENT_US:
+        if current is None or current.told is not Told.IMPLIED or not current.guessed or event.time_us - current.at > MOMENT_US:
             self._leaderless(history, event)
 
     def _election_failed(self, event: Event) -> None:
@@ -153,7 +153,7 @@ class PartitionStage(PartitionState):
         self.brokers.alive(event.node)
         epoch, previous = number_field(event, "leader_epoch"), number_field(event, "previous_epoch")
         if word_field(event, "previous_leader") == NO_LEADER and previous is not None and epoch is not None and previous < epoch:
-            self._enter(history, Leadership(previous, NO_LEADER, time_of(event), Told.SEEN, timed=False, events=[event]), event)
+            self._enter(history, Leadership(previous, NO_LEADER, event.time_us, Told.SEEN, timed=False, events=[event]), event)
         self._tell(history, event, event.node, Told.SEEN, timed=False, isr=nodes_field(event, "isr"))
 
     def _follower_started(self, event: Event) -> None:
@@ -182,7 +182,7 @@ class PartitionStage(PartitionState):
             self._held(history, event.node, *isr, *(before or ()))
             self._takes_over(history, event.node, event)
             self._show_alive(set(isr) - set(before or history.isr or isr), event)
-        history.take_isr(isr, time_of(event), event, before=before)
+        history.take_isr(isr, event.time_us, event, before=before)
 
     def _created(self, event: Event) -> None:
         leader = word_field(event, "leader")
@@ -196,7 +196,7 @@ class PartitionStage(PartitionState):
         known = self.partitions.by_name.get((event.topic, event.partition))
         epoch = number_field(event, "leader_epoch")
         if known is not None and known.current is not None and (known.current.epoch or 0) > (epoch or 0):
-            self.partitions.end(event.topic, event.partition, time_of(event))
+            self.partitions.end(event.topic, event.partition, event.time_us)
         history = self._known(self.partitions.of(event.topic, event.partition), event)
         self._tell(history, event, leader, Told.DECIDED, timed=True, isr=nodes_field(event, "isr"))
 
@@ -214,7 +214,7 @@ class PartitionStage(PartitionState):
             if epoch is None or current is None or current.epoch is None or int(epoch) >= current.epoch:
                 self._show_alive({str(leader)}, event)
             if epoch is not None:
-                self._enter(history, Leadership(int(epoch), str(leader), time_of(event), Told.SEEN, timed=False, events=[event]), event)
+                self._enter(history, Leadership(int(epoch), str(leader), event.time_us, Told.SEEN, timed=False, events=[event]), event)
             elif history.leader != leader:
                 self._takes_over(history, str(leader), event)
 
@@ -225,17 +225,17 @@ class PartitionStage(PartitionState):
             place = partition_name(str(name))
             known = self.partitions.by_name.get(place) if place is not None else None
             if known is not None and known.leader is not None:
-                self.takeovers.unfollowed(known, time_of(event))
+                self.takeovers.unfollowed(known, event.time_us)
                 self._led_all_before(known.leader, event)
 
     def _takes_over(self, history: PartitionHistory, leader: str, event: Event) -> None:
         """Somebody leads, by a line that names no epoch: it counts where nobody else is known to lead."""
         current = history.current
         if current is None:
-            self._enter(history, Leadership(None, leader, time_of(event), Told.SEEN, history.isr, timed=False, events=[event]), event)
+            self._enter(history, Leadership(None, leader, event.time_us, Told.SEEN, history.isr, timed=False, events=[event]), event)
         elif current.leader == NO_LEADER or self.brokers.is_down(current.leader):
             epoch = None if current.epoch is None else current.epoch + 1
-            told = Leadership(epoch, leader, time_of(event), Told.SEEN, history.isr, guessed=True, timed=False, events=[event])
+            told = Leadership(epoch, leader, event.time_us, Told.SEEN, history.isr, guessed=True, timed=False, events=[event])
             self._enter(history, told, event)
 
     def _note_unclean(self, event: Event) -> None:
@@ -258,11 +258,11 @@ class PartitionStage(PartitionState):
             if history.current is None:
                 isr = tuple(node for node in replicas if not self.brokers.is_down(node))
                 leader = isr[0] if isr else NO_LEADER
-                self._enter(history, Leadership(0, leader, time_of(event), Told.IMPLIED, isr, guessed=True, events=[event]), event)
-                history.take_isr(isr, time_of(event), event)
+                self._enter(history, Leadership(0, leader, event.time_us, Told.IMPLIED, isr, guessed=True, events=[event]), event)
+                history.take_isr(isr, event.time_us, event)
 
     def _topic_deleted(self, event: Event) -> None:
-        self.partitions.topic_deleted(event.topic or "", time_of(event))
+        self.partitions.topic_deleted(event.topic or "", event.time_us)
         self.unclean_topics.pop(event.topic or "", None)
 
     def _unclean_enabled(self, event: Event) -> None:
@@ -303,7 +303,7 @@ class PartitionStage(PartitionState):
     def _registered(self, event: Event) -> None:
         node = word_field(event, "broker")
         if node is not None and word_field(event, "previous_incarnation") is not None:
-            self.brokers.starting(node, time_of(event), event)
+            self.brokers.starting(node, event.time_us, event)
 
     def _leaves(self, event: Event) -> None:
         """A controlled shutdown is granted, or over."""
@@ -321,7 +321,7 @@ class PartitionStage(PartitionState):
         node = self._own_line(event)
         if node is None:
             return
-        last, at = self._last_own.get(node), time_of(event)
+        last, at = self._last_own.get(node), event.time_us
         stopping = self.brokers.stopping_line(node)
         if stopping is not None:
             self._stopped(node, stopping)
@@ -350,21 +350,21 @@ class PartitionStage(PartitionState):
             return
         if event.name == "BrokerStopped":
             self._stopped(node, self.brokers.stopping_line(node) or event)
-        self.brokers.stopping(node, time_of(event), event)
+        self.brokers.stopping(node, event.time_us, event)
 
     def _stopped(self, node: str, event: Event) -> None:
         """A broker has given its leaderships up, by its own lines."""
-        if not self.suspicions.is_told(node, time_of(event)):
+        if not self.suspicions.is_told(node, event.time_us):
             self._lost(node, event, controlled=self.brokers.goes_in_order(node), suspected=True)
 
     def _refused(self, event: Event) -> None:
         node = word_field(event, "broker")
         if node is None or self.brokers.is_down(node):
             return
-        at = time_of(event)
+        at = event.time_us
         if self.brokers.last_return(node, at - LISTENS_WITHIN_US, at) is not None:
             return
-        first = self.suspicions.refused(node, event, time_of(event))
+        first = self.suspicions.refused(node, event, event.time_us)
         if first is not None:
             self._lost(node, first, suspected=True)
 
@@ -382,12 +382,12 @@ class PartitionStage(PartitionState):
     def _controller_elected(self, event: Event) -> None:
         node = self._own_line(event)
         if node is not None:
-            self.controllers.elected(node, time_of(event), event)
+            self.controllers.elected(node, event.time_us, event)
 
     def _controller_resigned(self, event: Event) -> None:
         node = self._own_line(event)
         if node is not None:
-            self.controllers.over(node, time_of(event), event)
+            self.controllers.over(node, event.time_us, event)
 
     def _session_expired(self, event: Event) -> None:
         node = self._own_line(event)
@@ -407,7 +407,7 @@ class PartitionStage(PartitionState):
             place = partition_name(name)
             known = self.partitions.known(*place) if place is not None else None
             if known is not None:
-                known.preferred.append(time_of(event))
+                known.preferred.append(event.time_us)
 
 
 _HANDLERS: dict[str, Callable[[PartitionStage, Event], None]] = {

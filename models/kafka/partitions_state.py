@@ -10,7 +10,6 @@ from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, Par
 from models.kafka.partitions_brokers import Absence, Brokers
 from models.kafka.partitions_controllers import Controllers
 from models.kafka.partitions_elections import elected
-from models.kafka.partitions_events import time_of
 from models.kafka.partitions_suspicions import Suspicions
 from models.kafka.partitions_takeovers import MOVES_MIN, Takeovers
 
@@ -57,7 +56,7 @@ class PartitionState:
 
     def _led_all_before(self, node: str, event: Event) -> None:
         """Has this broker just lost all of its leaderships? Refused connections tell a killed one from one that was stopped."""
-        at = time_of(event)
+        at = event.time_us
         if node == NO_LEADER or self.brokers.is_down(node) or not self.suspicions.may_be_gone(node, at):
             return
         moves = self.takeovers.by_which_all_went(node, at, self.brokers)
@@ -71,7 +70,7 @@ class PartitionState:
     # -- what follows by the rules of election -----------------------------------------------------------------
 
     def _lost(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> None:
-        at = time_of(event)
+        at = event.time_us
         if self.brokers.gone(node, at, event, fenced=fenced, controlled=controlled, suspected=suspected):
             self.controllers.over(node, at, event)
             if suspected and self._only_without_file(node):
@@ -88,7 +87,7 @@ class PartitionState:
 
     def _was_vacant(self, history: PartitionHistory, node: str, event: Event) -> None:
         """A going that is only found out now, when the next leader has been told of already: was there nobody to take over at once?"""
-        at = time_of(event)
+        at = event.time_us
         index = next((number for number, each in enumerate(history.leaderships) if each.at > at), 0)
         if index == 0 or history.leaderships[index - 1].leader != node:
             return
@@ -119,11 +118,11 @@ class PartitionState:
             return
         left = tuple(each for each in isr if each != node and not self.brokers.is_down(each))
         if history.leader == node or (history.leader is None and not left):
-            leader, isr = self._elected(history, time_of(event))
+            leader, isr = self._elected(history, event.time_us)
             if leader is not None:
                 self._imply(history, leader, isr, event)
         elif len(isr) > 1:
-            history.take_isr(tuple(each for each in isr if each != node), time_of(event), event)
+            history.take_isr(tuple(each for each in isr if each != node), event.time_us, event)
 
     def _in_sync(self, history: PartitionHistory) -> Nodes | None:
         """The ISR; where no line tells it, all replicas, if they are known: by a line, or because each broker's file is here.
@@ -137,13 +136,13 @@ class PartitionState:
 
     def _came(self, node: str, event: Event) -> None:
         self.brokers.alive(node)
-        self.brokers.back(node, time_of(event), event)
+        self.brokers.back(node, event.time_us, event)
         for history in self.partitions.at(node):
             if history.leader not in {None, NO_LEADER} and history.leader not in self.suspicions.with_file:
                 if history.isr is not None and node not in history.isr:
-                    history.forget_isr(time_of(event))  # its leader will take it in again, and only the leader's own file would tell when
+                    history.forget_isr(event.time_us)  # its leader will take it in again, and only the leader's own file would tell when
             elif history.leader == NO_LEADER and node in history.candidates:
-                leader, isr = self._elected(history, time_of(event))
+                leader, isr = self._elected(history, event.time_us)
                 if leader not in {None, NO_LEADER}:
                     self._imply(history, leader or NO_LEADER, isr, event)
 
@@ -151,10 +150,10 @@ class PartitionState:
         current = history.current
         epoch = None if current is None or current.epoch is None else current.epoch + 1
         unclean = leader != NO_LEADER and history.isr is not None and leader not in history.isr
-        told = Leadership(epoch, leader, time_of(event), Told.IMPLIED, isr, guessed=True, unclean=unclean, events=[event])
+        told = Leadership(epoch, leader, event.time_us, Told.IMPLIED, isr, guessed=True, unclean=unclean, events=[event])
         self._enter(history, told, event)
         if leader != NO_LEADER:
-            history.take_isr(isr, time_of(event), event)
+            history.take_isr(isr, event.time_us, event)
 
     def _elected(self, history: PartitionHistory, at: int) -> tuple[str | None, Nodes]:
         """Whom the controller elected then, and the ISR; None where it can't be told."""
@@ -169,7 +168,7 @@ class PartitionState:
     def _show_alive(self, nodes: Iterable[str], event: Event) -> None:
         """Brokers that lead or catch up are back; of those whose own file is missing nothing else may tell it."""
         for node in sorted(set(nodes) - self.suspicions.with_file):
-            going = self.brokers.last_going(node, time_of(event), time_of(event) - START_LEAST_US)
+            going = self.brokers.last_going(node, event.time_us, event.time_us - START_LEAST_US)
             if going is None:  # else a line about what was before it went
                 self._returned(node, event)
 

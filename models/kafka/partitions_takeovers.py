@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.kafka.partitions import NO_LEADER, PartitionHistory
 from models.kafka.partitions_brokers import Brokers
-from models.kafka.partitions_events import time_of
 
 WITHIN_US = 15_000_000
 """A controlled shutdown moves its leaderships within this time; brokers are told one after the other."""
@@ -64,7 +63,7 @@ class Takeovers:
         if before is not None:
             self._led.get(before, {}).pop(_place(history), None)
         if event is not None and before not in {None, NO_LEADER} and after != NO_LEADER:
-            move = Move(time_of(event), _had_it(history, after, event, brokers), event)
+            move = Move(event.time_us, _had_it(history, after, event, brokers), event)
             moves = self._moves.setdefault(before or "", deque())
             while moves and move.at - moves[0].at > WITHIN_US:
                 moves.popleft()
@@ -105,6 +104,6 @@ class Takeovers:
 
 def _had_it(history: PartitionHistory, node: str, event: Event, brokers: Brokers) -> bool:
     """Whether a broker may have led a partition before, so that it only gets it back."""
-    if brokers.is_down(node) or brokers.last_return(node, time_of(event) - FRESH_US, time_of(event)) is not None:
+    if brokers.is_down(node) or brokers.last_return(node, event.time_us - FRESH_US, event.time_us) is not None:
         return True
     return node in history.led_by or any(each.leader == node for each in history.leaderships[:-1])

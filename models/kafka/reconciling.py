@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.kafka.acts import text_field
-from models.kafka.classic import when
 from models.kafka.members import Roster
 from models.rows import Person
 
@@ -48,7 +47,7 @@ class Reconciliations:
 
     def feed(self, event: Event) -> None:
         """Take a client's step to another state."""
-        at, member_id, state = when(event), event.member_id, text_field(event, "to_state")
+        at, member_id, state = event.time_us, event.member_id, text_field(event, "to_state")
         if not member_id or state is None:
             return
         self.witnessed.add(member_id)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from models.causes import Cause, RootCause
+from models.events import when
 from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
 from models.kafka.case import Case
-from models.kafka.classic import when
 
 US_PER_SECOND = 1_000_000
 

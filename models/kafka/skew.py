@@ -11,7 +11,6 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.kafka.classic import when
 from models.kafka.clients import log_of
 
 TOLERANCE_US = 60_000
@@ -113,13 +112,13 @@ class Skews:
 
     def forget(self, before: int) -> None:
         """Drop lines that are too far from all that comes to be of one generation with it."""
-        self._coordinators = {key: event for key, event in self._coordinators.items() if when(event) >= before - FAR_US}
-        kept = {generation: [each for each in events if when(each) >= before - FAR_US] for generation, events in self._clients.items()}
+        self._coordinators = {key: event for key, event in self._coordinators.items() if event.time_us >= before - FAR_US}
+        kept = {generation: [each for each in events if each.time_us >= before - FAR_US] for generation, events in self._clients.items()}
         self._clients = {generation: events for generation, events in kept.items() if events}
 
 
 def _bound(bounds: Bounds, client: Event, coordinator: Event) -> None:
-    ahead = when(client) - when(coordinator)
+    ahead = client.time_us - coordinator.time_us
     if abs(ahead) > FAR_US:
         return
     bounds.pairs += 1

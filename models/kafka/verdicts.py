@@ -8,13 +8,12 @@ from itertools import pairwise
 
 from models.causes import Cause
 from models.cluster import ClusterFacts
-from models.events import Event
+from models.events import Event, when
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.acts import Act, Deed
 from models.kafka.blockers import blockers
 from models.kafka.case import Case, GroupKnowledge, evidence_events
-from models.kafka.classic import when
 from models.kafka.diagnosis import judge, trigger_text
 from models.kafka.history import GroupHistory
 from models.kafka.impact import Impact
@@ -173,7 +172,7 @@ class HistoryWriter:
     def _settled_epoch(self, draft: EpochDraft, what: Settles | None) -> str | None:
         event = draft.started
         client = event.client_id or self.roster.client_of(event.member_id) or event.member_id
-        return settled_by(what, event.node, client, when(event), draft.reached_at) if what is not None else None
+        return settled_by(what, event.node, client, event.time_us, draft.reached_at) if what is not None else None
 
     def _numbers(self, case: Case, cause: Cause, acts: list[Act]) -> dict[str, float]:
         found = numbers_of(case, cause, acts, self._gone_at)
@@ -252,7 +251,7 @@ class HistoryWriter:
     def _set_back(self, row: Rebalance, *steps: Event | None) -> Iterator[Divergence]:
         """Says where the coordinator's clock went back between the lines of a rebalance's steps; the row's times are put in order."""
         for before, after in pairwise(event for event in steps if event is not None):
-            back = when(before) - when(after)
+            back = before.time_us - after.time_us
             if back <= 0 or before.node != after.node:
                 continue
             yield Divergence(
@@ -260,7 +259,7 @@ class HistoryWriter:
                 SYSTEM,
                 make_id("set back", row.rebalance_id, after.name),
                 self.group,
-                when(after),
+                after.time_us,
                 "a clock that never goes back",
                 f"it went back by {back / US_PER_SECOND:.3f} s within a rebalance, whose times were put in order",
                 evidence([before, after]),

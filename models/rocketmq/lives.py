@@ -75,11 +75,6 @@ class Life:
         return self.not_listed[index - 1] if index else None
 
 
-def at_of(event: Event) -> int:
-    """When an event happened, or at least not before."""
-    return event.at_us if event.at_us is not None else event.order_us
-
-
 def last_of(event: Event, at: int) -> int:
     """When the last event of a run was that is told as one (`parsers.folding`), on the clock of `at`."""
     last = event.fields.get("last_at_us")
@@ -98,13 +93,13 @@ def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
     own: dict[str, Counter[int]] = defaultdict(Counter)
     for event in events:
         if event.name == "RocketClientCreated" and event.client_id:
-            created[log_of(event.place.file)].append((event.client_id, at_of(event)))
+            created[log_of(event.place.file)].append((event.client_id, event.time_us))
         elif event.name == "RocketConsumerConnected" and event.client_id and _int(event.fields.get("seen_ms")):
             epoch = _int(event.fields.get("seen_ms")) * 1000
             seen[event.client_id].append(epoch)
-            own[log_of(event.place.file)].update(_quarters(epoch - at_of(event)))
+            own[log_of(event.place.file)].update(_quarters(epoch - event.time_us))
         elif event.name == "RocketClockShown":
-            own[log_of(event.place.file)].update(_quarters(_int(event.fields.get("clock_ms")) * 1000 - at_of(event)))
+            own[log_of(event.place.file)].update(_quarters(_int(event.fields.get("clock_ms")) * 1000 - event.time_us))
     shifts = {file: counts.most_common(1)[0][0] * QUARTER_US for file, counts in own.items() if counts}
     for file, starts in created.items():
         for client_id, at in starts if file not in shifts else ():

@@ -14,7 +14,7 @@ from typing import Any
 
 from models.events import Event, Witness
 from models.rocketmq.lists import SECOND_US, ClientList, How
-from models.rocketmq.lives import Life, Registry, at_of, last_of, live_on, lose, zone_shifts
+from models.rocketmq.lives import Life, Registry, last_of, live_on, lose, zone_shifts
 from models.rocketmq.logs import Logs, log_of
 from models.rocketmq.parts import LISTED, LOCKS, ROUTES, Parts
 from models.rocketmq.routes import Routes
@@ -162,8 +162,8 @@ class RocketStage:
     def _timed(self, events: Iterable[Event]) -> Iterator[tuple[int, Event]]:
         shifts = self._shifts
         if not shifts:
-            return ((at_of(event), event) for event in events)
-        return ((at_of(event) + shifts.get(log_of(event.place.file), 0), event) for event in events)
+            return ((event.time_us, event) for event in events)
+        return ((event.time_us + shifts.get(log_of(event.place.file), 0), event) for event in events)
 
     # -- clients -----------------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ def _note_version(group: Group, event: Event) -> None:
 def _noting_first(events: Iterable[Event], first_at: dict[str, int]) -> Iterator[Event]:
     """The same events; notes when each file begins."""
     for event in events:
-        first_at.setdefault(event.place.file, at_of(event))
+        first_at.setdefault(event.place.file, event.time_us)
         yield event
 
 
