@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from models.ids import make_id
 from models.names import clear
 from models.rows import Incident, Person, Rebalance, RebalanceMember
+from models.times import first_known
 from models.whatif import Change, outlooks
 from models.whatif_rules import Configuration
 
@@ -82,23 +83,18 @@ def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Map
         }
 
 
-def began(row: Rebalance) -> int:
-    """When a rebalance began, or the first time that is known of it; microseconds."""
-    return next((at for at in (row.started_at, row.joined_at, row.ended_at) if at is not None), 0)
-
-
 def over(row: Rebalance) -> int:
     """When a rebalance was over, or the last time that is known of it; microseconds."""
-    return next((at for at in (row.ended_at, row.joined_at, row.started_at) if at is not None), 0)
+    return first_known(row.ended_at, row.joined_at, row.started_at)
 
 
 def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalance]]:
     """Put a group's rebalances in order, and cut them where it was quiet for longer than the gap."""
-    rows.sort(key=lambda row: (began(row), row.generation_before or 0))
+    rows.sort(key=lambda row: (row.began, row.generation_before or 0))
     episode: list[Rebalance] = []
     quiet_from = 0
     for row in rows:
-        if episode and began(row) - quiet_from > gap_seconds * US_PER_SECOND:
+        if episode and row.began - quiet_from > gap_seconds * US_PER_SECOND:
             yield episode
             episode = []
         episode.append(row)
@@ -143,7 +139,7 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
         kind=kind,
         severity=_severity(rows, kind, stopped, limits),
         groups=[first.group],
-        started_at=began(first) or None,
+        started_at=first.began or None,
         ended_at=None if is_open else max(over(row) for row in rows) or None,
         rebalance_count=len(rows),
         stopped_seconds=stopped,
@@ -256,7 +252,7 @@ _RESTART_CAUSES = frozenset({"member_leave", "member_join", "member_restart"})
 
 
 def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limits) -> str:
-    span = max(1.0, (over(rows[-1]) - began(rows[0])) / US_PER_SECOND)
+    span = max(1.0, (over(rows[-1]) - rows[0].began) / US_PER_SECOND)
     per_hour = stopped / max(span, 3600.0)
     if stopped >= limits.critical_stopped_seconds or per_hour > limits.critical_share_of_hour or kind in {"stuck", "never_settles"}:
         return "critical"
@@ -284,7 +280,7 @@ _DEED_TOLD = {
 
 def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> str:
     """One sentence: how many rebalances in what time, how long the group stood, and what happened through whom."""
-    span = (over(rows[-1]) - began(rows[0])) / US_PER_SECOND
+    span = (over(rows[-1]) - rows[0].began) / US_PER_SECOND
     count = f"{len(rows)} rebalances in {spell(span)}" if len(rows) > 1 else "1 rebalance"
     told = f"{rows[0].group}: {count}, {spell(stopped)} stopped"
     if goes_on(rows[-1]) and stopped < SHORTEST_SECONDS:

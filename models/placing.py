@@ -81,16 +81,12 @@ def place(event: Event, rows: Iterable[Rebalance]) -> Placed:
         if len(groups) != 1:
             return _behind(event, at, rows)
         event = replace(event, group=groups.pop())
-    own = sorted((row for row in rows if row.group == event.group), key=_began)
+    own = sorted((row for row in rows if row.group == event.group), key=lambda row: row.began)
     row, known_by = _row_of(event, at, own)
     if row is None or (event.name in _CALM and not _is_behind(event, row)):
         return Placed("apart", None, _CALM.get(event.name, f"no rebalance of {event.group} was going on then"))
     part, why = _part(event, at, row)
     return Placed(part, row, f"{why}; {known_by}")
-
-
-def _began(row: Rebalance) -> int:
-    return next((at for at in (row.started_at, row.joined_at, row.ended_at) if at is not None), 0)
 
 
 def _over(row: Rebalance) -> int | None:
@@ -100,15 +96,15 @@ def _over(row: Rebalance) -> int | None:
 def _row_of(event: Event, at: int, own: Sequence[Rebalance]) -> tuple[Rebalance | None, str]:
     named = [row for row in own if _stands_on(row, event)]
     if named:
-        return min(named, key=lambda row: abs(_began(row) - at)), "its verdict stands on this line"
+        return min(named, key=lambda row: abs(row.began - at)), "its verdict stands on this line"
     made = _by_generation(event, at, own)
     if made is not None:
         return made, f"it speaks of generation {event.generation}"
     if event.name in CAUSES or event.name in JOINS:
-        following = next((row for row in own if 0 <= _began(row) - at <= NEAR_US and _is_behind(event, row)), None)
+        following = next((row for row in own if 0 <= row.began - at <= NEAR_US and _is_behind(event, row)), None)
         if following is not None:
             return following, "it stands just before the rebalance begins"
-    near = [(away, -_began(row), row) for row in own if (away := _away(row, at)) is not None]
+    near = [(away, -row.began, row) for row in own if (away := _away(row, at)) is not None]
     if near:
         return min(near, key=lambda each: each[:2])[2], "it stands in its time"
     return None, ""
@@ -127,7 +123,7 @@ def _stands_on(row: Rebalance, event: Event) -> bool:
 def _away(row: Rebalance, at: int) -> int | None:
     """Microseconds between a moment and the time of a rebalance, 0 within it; None where it is too far from it."""
     over = _over(row)
-    before, after = _began(row) - at, at - over if over is not None else 0
+    before, after = row.began - at, at - over if over is not None else 0
     return max(before, after, 0) if before <= US_PER_SECOND and after <= NEAR_US else None
 
 
@@ -139,11 +135,11 @@ def _by_generation(event: Event, at: int, own: Sequence[Rebalance]) -> Rebalance
         found = [row for row in own if row.generation_before == event.generation]
     else:
         found = [row for row in own if row.generation_after == event.generation]
-    nearest = min(found, key=lambda row: abs(_began(row) - at), default=None)
+    nearest = min(found, key=lambda row: abs(row.began - at), default=None)
     if nearest is None or event.name not in {"HeartbeatCompleted", "OffsetCommitCompleted"}:
         return nearest
     over = _over(nearest)
-    inside = _began(nearest) - NEAR_US <= at and (over is None or at <= over + NEAR_US)
+    inside = nearest.began - NEAR_US <= at and (over is None or at <= over + NEAR_US)
     return nearest if inside else None
 
 
@@ -183,10 +179,10 @@ def _names(person: Person) -> set[str]:
 def _behind(event: Event, at: int, rows: Iterable[Rebalance]) -> Placed:
     """Lines of brokers name no group: what they may have done to groups."""
     wanted = _BEHIND.get(event.name, ())
-    following = [row for row in rows if 0 <= _began(row) - at <= BEHIND_US and {row.cause, row.root_cause} & set(wanted)]
+    following = [row for row in rows if 0 <= row.began - at <= BEHIND_US and {row.cause, row.root_cause} & set(wanted)]
     if not following:
         return Placed("apart", None, "it names no group, and no rebalance that followed rests on it")
-    first = min(following, key=_began)
+    first = min(following, key=lambda row: row.began)
     cause = first.root_cause if first.root_cause in wanted else first.cause
     count = f", and {len(following) - 1} more" if len(following) > 1 else ""
     return Placed("behind", first, f"it stands before {first.group}'s rebalance{count}, behind which is {str(cause).replace('_', ' ')}")

@@ -21,7 +21,6 @@ from models.incidents import (
     US_PER_SECOND,
     Limits,
     badness,
-    began,
     episodes,
     find_incidents,
     mark_rolling_restarts,
@@ -296,7 +295,7 @@ class GroupStage:
 
     def _conclude(self, rows: GroupHistory) -> None:
         """Put rebalances in order, and say what stands behind them and which belong together."""
-        rows.rebalances.sort(key=lambda row: (began(row), row.generation_before or 0))
+        rows.rebalances.sort(key=lambda row: (row.began, row.generation_before or 0))
         mark_rolling_restarts(rows.rebalances)
         point_to_outages(rows.rebalances, self._goings, rows.coordinator_moves)
         parts: dict[str, list[RebalanceMember]] = {}
@@ -348,7 +347,7 @@ class GroupStage:
     @property
     def _waiting_since(self) -> int | None:
         """When the first rebalance began that is not judged yet."""
-        began = [_began(self._waiting)] if self._waiting else []
+        began = [self._waiting.began] if self._waiting else []
         return min([*began, *([self.modern.waiting.began] if self.modern.waiting else [])], default=None)
 
     def _next_judged(self) -> tuple[int, Callable[[], None]] | None:
@@ -494,7 +493,3 @@ class GroupStage:
         self._set_clocks()
         for log in logs:
             self._skew_of_log.pop(log, None)
-
-
-def _began(draft: Draft) -> int:
-    return next((at for at in (draft.started_at, draft.joined_at, draft.ended_at) if at is not None), 0)

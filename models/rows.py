@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from models.times import first_known
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -102,6 +104,11 @@ class Rebalance:
     pause_seconds: float | None = None
     spike_seconds: float | None = None
     numbers: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def began(self) -> int:
+        """When it began, or the first time that is known of it."""
+        return first_known(self.started_at, self.joined_at, self.ended_at)
 
 
 @dataclass(slots=True)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from itertools import accumulate
 
 
+def first_known(*times: int | None) -> int:
+    """The first of these times that is known; 0 where none is."""
+    return next((at for at in times if at is not None), 0)
+
+
 def in_order(*times: int | None) -> list[int | None]:
     """Times of steps that follow each other, none before an earlier one: a clock may be set back between their lines, by NTP or at the
     end of summer time, and lines of two brokers have two clocks. Steps of which no time is known stay without one."""

@@ -109,7 +109,7 @@ def outlook(
     cluster: str, group: str, rows: list[Rebalance], parts: dict[str, list[RebalanceMember]], configuration: Configuration
 ) -> Outlook:
     """One group. `parts` are the members of each rebalance by its id, as far as they are known."""
-    ordered = sorted(rows, key=lambda row: (_began(row), row.generation_before or 0))
+    ordered = sorted(rows, key=lambda row: (row.began, row.generation_before or 0))
     acts = [act for index, row in enumerate(ordered) for act in acts_of(index, row, parts.get(row.rebalance_id, ()))]
     verdicts: dict[int, tuple[str, Rule]] = {}
     absences = list(absences_of(acts))
@@ -139,10 +139,6 @@ def _charge_added(changes: Sequence[Change]) -> None:
     for change in changes:
         if change.added:
             change.saved_seconds = round(change.saved_seconds - change.added * typical, 6)
-
-
-def _began(row: Rebalance) -> int:
-    return next((at for at in (row.started_at, row.joined_at, row.ended_at) if at is not None), 0)
 
 
 # -- goings and comings that nobody would have noticed -------------------------------------------------------------
@@ -218,7 +214,7 @@ def _delay(changes: list[Change], acts: Sequence[Act], parts: dict[str, list[Reb
         until = _open_until(arrivals, delay_ms / 1000)
         change.added = _clusters(until, [each for each in arrivals if each > until])
         for later in range(index + 1, len(changes)):
-            begins = (_began(changes[later].row) - row.started_at) / US_PER_SECOND
+            begins = (changes[later].row.began - row.started_at) / US_PER_SECOND
             if begins > until or changes[later].row.cause != "member_join" or kinds[later] != {"came"}:
                 break
             _drop(changes[later], "avoided", "delay_gathers")

@@ -13,6 +13,7 @@ from models.events import Event, when
 from models.kafka.acts import int_field, text_field
 from models.kafka.group import Group, State, move
 from models.kafka.members import Roster
+from models.times import first_known
 
 
 @dataclass(slots=True)
@@ -51,6 +52,11 @@ class Draft:
     def joined_at(self) -> int | None:
         """When the join phase ended, if a line tells."""
         return when(self.joined)
+
+    @property
+    def began(self) -> int:
+        """When it began, or the first time that is known of it."""
+        return first_known(self.started_at, self.joined_at, self.ended_at)
 
     @property
     def open_until(self) -> int | None:

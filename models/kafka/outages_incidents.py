@@ -14,6 +14,7 @@ from models.incidents import US_PER_SECOND, Limits
 from models.kafka.outages_readers import OFFSETS_TOPIC, Following, Readers
 from models.kafka.partitions_brokers import Brokers
 from models.rows import BrokerOutage, CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
+from models.times import first_known
 
 TAKEOVER_US = 60 * US_PER_SECOND
 """Rebalances that a lost coordinator causes begin within this time of its broker's going: a session, a load, and a client's patience."""
@@ -198,7 +199,7 @@ def _follows(each: Following, loss: Loss) -> bool:
 
 
 def _began(row: PartitionOutage) -> int:
-    return next((at for at in (row.offline_at, row.online_at) if at is not None), 0)
+    return first_known(row.offline_at, row.online_at)
 
 
 def ended(row: PartitionOutage) -> int:
