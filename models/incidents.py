@@ -15,11 +15,9 @@ from models.ids import make_id
 from models.names import clear
 from models.rows import Incident, Person, Rebalance, RebalanceMember
 from models.times import first_known
+from models.units import US_PER_SECOND
 from models.whatif import Change, outlooks
 from models.whatif_rules import Configuration
-
-US_PER_SECOND = 1_000_000
-
 
 EPISODE_GAP_SECONDS = 120.0
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from models.events import EVENTS, Event, Witness
 from models.rows import Person, Rebalance
-
-US_PER_SECOND = 1_000_000
+from models.units import US_PER_SECOND
 
 NEAR_US = 5 * US_PER_SECOND
 """Clients write of a rebalance this long before it starts or after it ended: two clocks, and heartbeats between."""

@@ -18,7 +18,6 @@ from models.cluster import ClusterFacts, Going
 from models.events import Event, Witness
 from models.incidents import (
     EPISODE_GAP_SECONDS,
-    US_PER_SECOND,
     Limits,
     badness,
     episodes,
@@ -43,6 +42,7 @@ from models.kafka.skew import Skews
 from models.kafka.strays import told_apart
 from models.kafka.verdicts import SYSTEM, HistoryWriter
 from models.rows import RebalanceMember
+from models.units import FOREVER, US_PER_SECOND
 
 SETTLE_US = 600_000_000
 """A rebalance is judged once the group's history reaches this far beyond it: a member that polled too late is back by then."""
@@ -67,9 +67,6 @@ ACTS_MAX = 100_000
 
 STRETCHES_MAX = 2_000
 """States of clients that a group holds of which no rebalance is known."""
-
-_FOREVER = 1 << 62
-"""What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach."""
 
 
 def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts) -> GroupHistory:
@@ -267,10 +264,13 @@ class GroupStage:
 
     def finish(self) -> GroupHistory:
         """Judge what is still open and return all rows but those that were let out; of a stage that was resumed, those that were not
-        final then."""
+        final then.
+
+        What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach.
+        """
         for event in self._told_apart:
             self._take(event)
-        self._pass(_FOREVER)
+        self._pass(FOREVER)
         self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
         while self._waiting is not None:
             self._judge_next()

@@ -6,14 +6,16 @@ import re
 from collections.abc import Collection
 from decimal import Decimal
 
+from models.units import US_PER_MS, US_PER_SECOND
+
 UNITS_US = {
-    "ms": 1_000,
-    "s": 1_000_000,
-    "m": 60_000_000,
-    "min": 60_000_000,
-    "h": 3_600_000_000,
-    "d": 86_400_000_000,
-    "w": 604_800_000_000,
+    "ms": US_PER_MS,
+    "s": US_PER_SECOND,
+    "m": 60 * US_PER_SECOND,
+    "min": 60 * US_PER_SECOND,
+    "h": 3_600 * US_PER_SECOND,
+    "d": 86_400 * US_PER_SECOND,
+    "w": 604_800 * US_PER_SECOND,
 }
 """Microseconds of each unit."""
 _SPAN = re.compile(r"(?P<whole>\d+)(?P<rest>(?:\.\d+)?\s*)(?P<unit>[a-z]+)")

@@ -14,10 +14,9 @@ from itertools import pairwise
 from statistics import median
 
 from models.rows import Rebalance, RebalanceMember
+from models.units import US_PER_SECOND
 from models.whatif_absences import Absence, Act, absences_of, acts_of
 from models.whatif_rules import COOPERATIVE_CAUSES, DEFAULT_SESSION_MS, RULES, Configuration, Rule
-
-US_PER_SECOND = 1_000_000
 
 TOGETHER_SECONDS = 1.0
 """Members that arrive this close to each other come in one rebalance."""

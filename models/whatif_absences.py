@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from models.rows import Person, Rebalance, RebalanceMember
-
-US_PER_SECOND = 1_000_000
-US_PER_MS = 1_000
+from models.units import US_PER_MS, US_PER_SECOND
 
 _WENT = {
     "member_leave": "leave",

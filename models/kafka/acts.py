@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from models.events import Event, Witness
-
-MICROSECONDS_PER_MS = 1000
+from models.units import US_PER_MS
 
 LOAD_IN_PROGRESS = 14
 """Error code (protocol/Errors.java)."""
@@ -102,7 +101,7 @@ def assigned_members(event: Event) -> list[str]:
 def arrived_at(event: Event) -> int:
     """When a request reached the broker: its answer's time less the total time (RequestChannel.scala)."""
     total = event.fields.get("total_ms")
-    spent = int(total * MICROSECONDS_PER_MS) if isinstance(total, (int, float)) else 0
+    spent = int(total * US_PER_MS) if isinstance(total, (int, float)) else 0
     return event.time_us - spent
 
 

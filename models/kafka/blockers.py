@@ -6,9 +6,10 @@ that rejoins last, or that never does.
 
 from __future__ import annotations
 
-from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
+from models.kafka.acts import Act, Deed
 from models.kafka.case import Case
 from models.rows import Person
+from models.units import US_PER_MS
 
 SLOW_REJOIN_US = 1_500_000
 """A member that rejoins this much later than the others held them up; members hear of a rebalance with their next heartbeat."""
@@ -65,7 +66,7 @@ def rebalance_timeout_us(case: Case) -> int | None:
         if member_id and (member := case.roster.members.get(member_id)) and member.rebalance_timeout_ms
     ]
     longest = max(timeouts, default=case.facts.rebalance_timeout_ms)
-    return longest * MICROSECONDS_PER_MS if longest else None
+    return longest * US_PER_MS if longest else None
 
 
 def _removed_at_last(case: Case) -> list[Person]:

@@ -13,6 +13,7 @@ from models.kafka.acts import Act, Deed, int_field, names_field, text_field
 from models.kafka.classic import Draft
 from models.kafka.group import State
 from models.kafka.members import Member, Roster
+from models.units import FOREVER
 
 CLOCK_TOLERANCE_US = 60_000
 """How much later than the coordinator's line a client may log the request that caused it: two threads, two files."""
@@ -88,14 +89,14 @@ class Case:
     def phase_began(self) -> int:
         """End of the join phase before: deeds after it belong to this rebalance."""
         before = self.draft.previous_joined_at
-        return before if before is not None else -(1 << 62)
+        return before if before is not None else -FOREVER
 
     @property
     def phase_over(self) -> int:
         """End of this join phase (of the rebalance, if it never got so far; far away while it is open)."""
         until = self.draft.open_until
         if until is None:
-            return 1 << 62
+            return FOREVER
         return until + STRAGGLER_US if self.draft.outcome == "empty" else until
 
     @property

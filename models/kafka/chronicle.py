@@ -16,9 +16,10 @@ from models.ids import make_id
 from models.kafka.classic import Finding, Move, StateChange
 from models.kafka.offsets_at_risk import expiration
 from models.kafka.skew import Skews
-from models.kafka.verdicts import SYSTEM, US_PER_SECOND, seconds
+from models.kafka.verdicts import SYSTEM, seconds
 from models.rows import CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
 from models.times import in_order
+from models.units import US_PER_SECOND
 
 
 @dataclass(slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from models.causes import Cause
-from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
+from models.kafka.acts import Act, Deed
 from models.kafka.blockers import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
 from models.kafka.case import CLOCK_TOLERANCE_US, Case
 from models.kafka.departures import all_left
 from models.kafka.opinions import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Opinion
+from models.units import US_PER_MS
 
 STORE_TIMEOUT_US = 5_000_000
 """offsets.commit.timeout.ms: a failed assignment write before 2.1 shows only as a rebalance this long after the assignment."""
@@ -67,7 +68,7 @@ def _timed_out(case: Case) -> bool:
 
 def _initial_delay_seen(case: Case) -> bool:
     duration = (case.draft.open_until or case.start) - case.start
-    delay = case.facts.initial_delay_ms * MICROSECONDS_PER_MS
+    delay = case.facts.initial_delay_ms * US_PER_MS
     return bool(delay) and duration >= delay and duration % delay <= delay * 0.02
 
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.kafka.acts import int_field, names_field, text_field
 from models.kafka.case import Case
-
-US_PER_SECOND = 1_000_000
+from models.units import US_PER_SECOND
 
 STOPS_HELD_MAX = 20_000
 """Stretches held at once; older ones are dropped."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from models.causes import Cause
-from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
+from models.kafka.acts import Act, Deed
 from models.kafka.case import CLOCK_TOLERANCE_US, Case
 from models.kafka.group import State
 from models.kafka.opinions import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Opinion, Settles, with_first
+from models.units import US_PER_MS
 
 FOLLOWUP_US = 3_000_000
 """A cooperative follow-up starts as soon as the members have revoked: at their next poll after the assignment."""
@@ -38,7 +39,7 @@ def _went_as_it_came(case: Case, came: Act, went: Act) -> bool:
 def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:
     """The log begins mid-life: an initial delay, or members that all are new, tell a group that was empty."""
     duration = (case.draft.open_until or case.start) - case.start
-    delay = case.facts.initial_delay_ms * MICROSECONDS_PER_MS
+    delay = case.facts.initial_delay_ms * US_PER_MS
     initial = bool(delay) and duration >= delay and duration % delay <= delay * 0.03
     members_after = case.draft.members_after
     alone = members_after == 1 or (members_after is not None and len(acts) >= members_after)

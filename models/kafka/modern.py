@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from models.causes import Cause
 from models.events import Event
 from models.kafka.acts import text_field
+from models.kafka.case import CLOCK_TOLERANCE_US
 from models.kafka.members import Member, Roster
 from models.kafka.reconciling import Reconciliations, reached_at, slow_members
 from models.rows import Person
-
-CLOCK_TOLERANCE_US = 60_000
-"""How much later than the coordinator a client may log what made it act."""
 
 SAME_CHANGE_US = 1_500_000
 """What raises an epoch is logged with it, by the same request. A member that only confirms its place raises none."""

@@ -7,8 +7,7 @@ from models.kafka.acts import Act, Deed
 from models.kafka.blockers import rebalance_timeout_us
 from models.kafka.case import Case
 from models.kafka.members import Member
-
-US_PER_MS = 1000
+from models.units import US_PER_MS
 
 LIKE_IT_MAX = 20
 """Other members that are asked for a timeout which the acting one's lines don't tell."""

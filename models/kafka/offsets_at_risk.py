@@ -14,8 +14,7 @@ from models.kafka.group import State
 from models.kafka.modern import ModernReplay
 from models.rows import OffsetExpiration
 from models.times import in_order
-
-US_PER_SECOND = 1_000_000
+from models.units import US_PER_SECOND
 
 
 def expiration(

@@ -10,11 +10,12 @@ from models.causes import Cause, RootCause
 from models.cluster import ClusterFacts, Going
 from models.evidence import evidence
 from models.ids import make_id
-from models.incidents import US_PER_SECOND, Limits
+from models.incidents import Limits
 from models.kafka.outages_readers import OFFSETS_TOPIC, Following, Readers
 from models.kafka.partitions_brokers import Brokers
 from models.rows import BrokerOutage, CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
 from models.times import first_known
+from models.units import US_PER_SECOND
 
 TAKEOVER_US = 60 * US_PER_SECOND
 """Rebalances that a lost coordinator causes begin within this time of its broker's going: a session, a load, and a client's patience."""

@@ -16,7 +16,7 @@ from models import state_text
 from models.cluster import ClusterFacts
 from models.events import Event
 from models.evidence import line_of
-from models.incidents import US_PER_SECOND, Limits
+from models.incidents import Limits
 from models.kafka.outages import broker_outage, clock_divergences, leader_moves, partition_outages
 from models.kafka.outages_incidents import (
     TAKEOVER_US,
@@ -48,6 +48,7 @@ from models.rows import (
     PartitionPlacement,
     UnderReplicatedSpan,
 )
+from models.units import FOREVER, US_PER_SECOND
 
 SETTLE_US = 3_600_000_000
 """What was over so long ago is not told of any more by lines that come: they are late by clocks (at most as much, else they are
@@ -56,7 +57,6 @@ taken for zones), by what a broker writes when it is back, and by the order of s
 LEAVING_ROWS = 1_000
 """Rows that are final and wait in a stage to be let out."""
 
-_FOREVER = 1 << 62
 _OF_ROWS = ("partition_outages", "under_replicated_spans", "leader_moves", "broker_outages", "incidents", "divergences")
 _HELD = ("outages", "moved", "vacated", "event_count", "_coordinators_told", "_due", "_number", "_check_at")
 _HELD_OF_PARTITIONS = (
@@ -235,7 +235,7 @@ class OutageStage:
 
         What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach.
         """
-        self._pass(_FOREVER)
+        self._pass(FOREVER)
         rows = Outages(partition_outages=self.outages)
         for history in self.stage.partitions.all():
             self._tell_leaders(rows, history, history.leaderships)

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from models.causes import Cause, RootCause
 from models.events import when
-from models.kafka.acts import MICROSECONDS_PER_MS, Act, Deed
+from models.kafka.acts import Act, Deed
 from models.kafka.case import Case
-
-US_PER_SECOND = 1_000_000
+from models.units import US_PER_MS, US_PER_SECOND
 
 USUAL_SESSION_TIMEOUTS_MS = (6_000, 10_000, 30_000, 45_000)
 """Least one allowed (group.min.session.timeout.ms), and the clients' defaults: 30 s in 0.10, 10 s to 2.8, 45 s since 3.0 (KIP-735)."""
@@ -45,7 +44,7 @@ def _coordinator_moved(case: Case, cause: Cause, acts: list[Act]) -> bool:
 def _session_timeout_us(case: Case, act: Act) -> int | None:
     member = case.roster.members.get(act.member_id or "")
     known = (member.session_timeout_ms if member else None) or case.facts.session_timeout_ms
-    return known * MICROSECONDS_PER_MS if known else None
+    return known * US_PER_MS if known else None
 
 
 def _expired_after_load(case: Case, expiry: Act) -> bool:
@@ -54,13 +53,13 @@ def _expired_after_load(case: Case, expiry: Act) -> bool:
     if loaded_at is None:
         return False
     known = _session_timeout_us(case, expiry)
-    timeouts = [known] if known else [timeout * MICROSECONDS_PER_MS for timeout in USUAL_SESSION_TIMEOUTS_MS]
+    timeouts = [known] if known else [timeout * US_PER_MS for timeout in USUAL_SESSION_TIMEOUTS_MS]
     return any(-US_PER_SECOND // 2 <= expiry.at - loaded_at - timeout <= US_PER_SECOND for timeout in timeouts)
 
 
 def _lost_with_a_broker(case: Case, expiry: Act) -> bool:
     """The member fell silent when a broker was lost, whose partitions others then took over: one event stands behind both."""
-    timeout = _session_timeout_us(case, expiry) or USUAL_SESSION_TIMEOUTS_MS[1] * MICROSECONDS_PER_MS
+    timeout = _session_timeout_us(case, expiry) or USUAL_SESSION_TIMEOUTS_MS[1] * US_PER_MS
     silent_since = expiry.at - timeout
     return bool(case.facts.taken_over_between(silent_since - US_PER_SECOND, silent_since + timeout // 3 + TAKEOVER_US))
 
@@ -72,7 +71,7 @@ def _was_paused(case: Case, cause: Cause, acts: list[Act]) -> bool:
 
 def _came_to(case: Case, expiry: Act) -> bool:
     actor = case.actor(expiry)
-    silent_since = expiry.at - (_session_timeout_us(case, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * MICROSECONDS_PER_MS)
+    silent_since = expiry.at - (_session_timeout_us(case, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS)
     for act in case.acts:
         if case.actor(act) != actor or act is expiry or act.at <= silent_since:
             continue

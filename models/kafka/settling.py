@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from models.kafka.opinions import Settles
+from models.units import US_PER_SECOND
 
-US_PER_SECOND = 1_000_000
 MARGIN_US = 2 * US_PER_SECOND
 """Requests and clients' lines stand this close before what they start and after what they end."""
 

@@ -33,13 +33,10 @@ from models.rows import (
     RebalanceMember,
 )
 from models.times import in_order
-
-US_PER_SECOND = 1_000_000
+from models.units import SURE, US_PER_SECOND
 
 SYSTEM = "kafka"
 
-SURE = 0.9
-"""From this confidence on nothing needs to be settled."""
 
 DEED_REASONS = {
     Deed.JOIN: "joined",

@@ -13,9 +13,11 @@ from models.rocketmq.conditions import LINES_MAX, Fault
 from models.rocketmq.lives import Life
 from models.rocketmq.ownership import Window
 from models.rocketmq.runs import Run
+from models.rocketmq.timing import PERIOD_US
 from models.rocketmq.wording import RETRY, named
+from models.units import FOREVER
 
-STEADY_US = 20_000_000
+STEADY_US = PERIOD_US
 """A share that lasted for a period of the clients' rebalance is no passing one."""
 
 LINES_KEPT = 8
@@ -23,9 +25,6 @@ LINES_KEPT = 8
 
 SKEWED = 1.5
 """A client that holds so many times its even part holds too much."""
-
-
-EARLIEST = -(1 << 62)
 
 
 @dataclass(slots=True)
@@ -120,7 +119,7 @@ class Balance:
                 for who, line in pause.lines:
                     lines.pop((pause.topic, who), None)  # the last stand last
                     lines[pause.topic, who] = line
-            if pausing == self._parts and after - at >= STEADY_US and at > EARLIEST:
+            if pausing == self._parts and after - at >= STEADY_US and at > -FOREVER:
                 yield at, after, shares, lines
 
 
@@ -128,7 +127,7 @@ def _pauses(edges: list[tuple[int, int, str]], end: int) -> Iterator[tuple[int, 
     """Stretches in which no count changed, the first from the earliest time on, with what had changed since the one before."""
     changed: Counter[str] = Counter()
     edges.sort(key=lambda edge: edge[0])
-    for (at, step, who), (after, _, _) in pairwise([(EARLIEST, 0, ""), *edges, (end, 0, "")]):
+    for (at, step, who), (after, _, _) in pairwise([(-FOREVER, 0, ""), *edges, (end, 0, "")]):
         if step:
             changed[who] += step
         if after - at >= STEADY_US:

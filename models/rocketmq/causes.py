@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.names import clear
 from models.rocketmq.allocation import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
-from models.rocketmq.lists import SECOND_US, ClientList, How, difference
+from models.rocketmq.lists import ClientList, How, difference
 from models.rocketmq.lives import Life
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import Run
 from models.rocketmq.stage import Group
+from models.rocketmq.timing import NOTIFIED_US, PERIOD_US
 from models.rocketmq.wording import RETRY, queue_name
+from models.units import US_PER_SECOND
 
-PERIOD_US = 20_000_000
 LOOK_BACK_US = 4_000_000
 FIRST_US = 10_000_000
 """A first share within this time of the start belongs to the start."""
@@ -30,9 +31,6 @@ LATE_ROUTE_US = 3_000_000
 SLACK_US = 60_000
 SHARES_HELD_MAX = 4_096
 """Lists and routes for which the shares of all clients are kept at hand."""
-
-NOTIFIED_US = 1_300_000
-"""From a notification to the run that it wakes, at most: two runs of one client are a second apart from 5.2 on."""
 
 
 @dataclass(slots=True)
@@ -96,7 +94,7 @@ class Judge:
         if before is not None:
             return None
         life = run.life
-        routed = self.routes.first_seen(life.file, run.topic, life.begun_at - SECOND_US)
+        routed = self.routes.first_seen(life.file, run.topic, life.begun_at - US_PER_SECOND)
         border = LATE_ROUTE_US if run.topic.startswith(RETRY) else FIRST_US
         late = routed is not None and life.started_at is not None and routed > life.started_at + border
         own = {life.client_id: "consumer_start"}
@@ -201,7 +199,7 @@ class Judge:
             case How.RESTARTED:
                 return "consumer_list_partial"
         life = self.group.life_of(who, steps[-1].at)
-        lives = life is not None and life.last_at > steps[-1].at + 2 * SECOND_US
+        lives = life is not None and life.last_at > steps[-1].at + 2 * US_PER_SECOND
         return "connection_lost" if lives else "consumer_crash"
 
     def _not_listed(self, run: Run, seen: Sequence[str] | None) -> Verdict:
@@ -221,7 +219,7 @@ class Judge:
         first = bisect_left(told, run.asked_at - NOTIFIED_US)
         if first < len(told) and told[first] <= run.asked_at + SLACK_US:
             return "notification", told[first]
-        if run.asked_at <= run.life.ran_at + 3 * SECOND_US:
+        if run.asked_at <= run.life.ran_at + 3 * US_PER_SECOND:
             return "start", run.life.ran_at
         return "period", run.asked_at
 
@@ -234,7 +232,7 @@ class Judge:
         if before is not None:
             known.append(before.asked_at)
         last = max((at for at in known if at < run.asked_at), default=run.life.ran_at)
-        missed = -(-(run.asked_at - SECOND_US - PERIOD_US - last) // PERIOD_US)
+        missed = -(-(run.asked_at - US_PER_SECOND - PERIOD_US - last) // PERIOD_US)
         return last + max(missed, 0) * PERIOD_US
 
     def _primary(self) -> ClientList:

@@ -9,10 +9,11 @@ from models.ids import make_id
 from models.rocketmq.lives import last_of
 from models.rocketmq.ownership import Window
 from models.rocketmq.runs import Run, TopicLines
-from models.rocketmq.spans import OPEN, Span, Spans
+from models.rocketmq.spans import Span, Spans
 from models.rocketmq.stage import Group
 from models.rocketmq.wording import named
 from models.rows import AllocationChange, Conformance, Person, Rebalance
+from models.units import FOREVER, SURE
 
 QUIET_US = 2_000_000
 """Changes of a topic's shares that follow each other within this time belong to one episode."""
@@ -21,8 +22,6 @@ COMMIT_US = 5_000_000
 """Clients report how far they are this often: what a dead one read since then comes again."""
 
 EVIDENCE_MAX = 60
-SURE = 0.9
-"""Verdicts that are less sure name the file that would settle them."""
 
 ABRUPT = frozenset({"consumer_crash", "channel_expired", "connection_lost"})
 """Ends of which a client has no chance to report how far it was."""
@@ -96,7 +95,7 @@ def episodes_of(cluster: str, topic: str, changes: Sequence[tuple[AllocationChan
 
 def _rebalance(cluster: str, topic: str, number: int, episode: _Episode, harm: Harm) -> Rebalance:
     rows, first = episode.rows, episode.rows[0]
-    ended = None if episode.reached_at >= OPEN else episode.reached_at
+    ended = None if episode.reached_at >= FOREVER else episode.reached_at
     until = ended if ended is not None else max(row.changed_at or 0 for row in rows)
     seconds = (until - episode.started_at) / 1e6
     pauses = harm.paused(episode.started_at, until)

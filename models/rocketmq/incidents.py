@@ -16,8 +16,7 @@ from models.rocketmq.ownership import Window
 from models.rocketmq.spans import Spans
 from models.rocketmq.wording import RETRY, named
 from models.rows import Incident, Person, Rebalance
-
-US = 1_000_000
+from models.units import US_PER_SECOND
 
 PLANNED = frozenset(
     {
@@ -72,7 +71,7 @@ def _parts(rows: Sequence[Rebalance], end: int, gap_seconds: float) -> Iterable[
     part: list[Rebalance] = []
     reached = 0
     for row in rows:
-        if part and (row.started_at or 0) - reached > gap_seconds * US:
+        if part and (row.started_at or 0) - reached > gap_seconds * US_PER_SECOND:
             yield part
             part = []
         part.append(row)
@@ -87,14 +86,14 @@ def _incident(rows: list[Rebalance], wrong: Sequence[Window], faults: Sequence[F
     mine = [each for each in wrong if each.started_at <= over and (each.ended_at or end) >= begin]
     standing = [each for each in faults if each.started_at <= over and (each.ended_at or end) >= begin]
     stopped = Spans((each.started_at, each.ended_at or end) for each in mine if each.kind == "no_owner").seconds(begin, over)
-    longest = max(((each.ended_at or end) - each.started_at for each in mine), default=0) / US
+    longest = max(((each.ended_at or end) - each.started_at for each in mine), default=0) / US_PER_SECOND
     kind = _kind(rows, longest, limits)
     return Incident(
         cluster=first.cluster,
         system=first.system,
         incident_id=make_id("incident", first.rebalance_id),
         kind=kind,
-        severity=_severity(rows, kind, longest, stopped, (over - begin) / US, limits, quarrel=bool(standing)),
+        severity=_severity(rows, kind, longest, stopped, (over - begin) / US_PER_SECOND, limits, quarrel=bool(standing)),
         groups=[first.group],
         started_at=begin or None,
         ended_at=None if any(row.ended_at is None for row in rows) else over or None,
@@ -155,7 +154,7 @@ def _headline(rows: Sequence[Rebalance], wrong: Sequence[Window], faults: Sequen
     for kind, words in (("no_owner", "had no owner"), ("two_owners", "had two owners")):
         mine = [each for each in wrong if each.kind == kind]
         if mine:
-            longest = max((each.ended_at or end) - each.started_at for each in mine) / US
+            longest = max((each.ended_at or end) - each.started_at for each in mine) / US_PER_SECOND
             queues = len({(each.topic, each.queue) for each in mine})
             topics = named(sorted({each.topic for each in mine}))
             told.append(f"{queues} {'queue' if queues == 1 else 'queues'} of {topics} {words} for {spell(longest)}")

@@ -14,8 +14,7 @@ from enum import StrEnum
 
 from models.events import Event
 from models.rocketmq.allocation import java_order
-
-SECOND_US = 1_000_000
+from models.units import FOREVER
 
 
 class How(StrEnum):
@@ -43,7 +42,7 @@ class ClientList:
     """One broker's list of a group over time: versions, sorted as clients sort them, and when each began."""
 
     broker: str
-    starts: list[int] = field(default_factory=lambda: [-(1 << 62)])
+    starts: list[int] = field(default_factory=lambda: [-FOREVER])
     versions: list[tuple[str, ...]] = field(default_factory=lambda: [()])
     steps: list[Step] = field(default_factory=list)
     by_who: dict[str, list[Step]] = field(default_factory=dict)

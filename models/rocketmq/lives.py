@@ -16,13 +16,15 @@ from typing import Any
 from models.events import Event
 from models.rocketmq.logs import log_of
 from models.rocketmq.wording import consumers_in
+from models.units import US_PER_SECOND
 
 QUARTER_US = 900_000_000
 NEAR_US = 120_000_000
 """How far a start may be from the broker's word of it and still tell the zone of its file."""
 
-SECOND_US = 1_000_000
 NOWHERE = 1 << 62
+"""Beyond the end of any file."""
+
 LEAVER_US = 200_000
 """From a client's word that it is off the list to the end of its process, in the median."""
 
@@ -60,7 +62,7 @@ class Life:
         """When its queues were free again; None while it lives. A frozen process holds on to its queues."""
         if self.unregistered_at is not None:
             return self.unregistered_at + LEAVER_US
-        if self.lost_at is not None and self.last_at <= self.lost_at + 2 * SECOND_US:
+        if self.lost_at is not None and self.last_at <= self.lost_at + 2 * US_PER_SECOND:
             return max(self.lost_at, self.last_at)
         return None
 
@@ -206,7 +208,7 @@ def live_on(life: Life, event: Event, at: int) -> None:
 def lose(lives: list[Life], at: int) -> None:
     """A broker says that a connection of a client is closed. Of two with one id it is the one that fell silent."""
     mine = [each for each in lives if each.begun_at <= at and each.unregistered_at is None]
-    silent = [each for each in mine if each.last_at <= at + 2 * SECOND_US and each.lost_at is None]
+    silent = [each for each in mine if each.last_at <= at + 2 * US_PER_SECOND and each.lost_at is None]
     life = max(silent or mine, key=lambda each: each.begun_at, default=None)
     if life is not None:
         life.lost_at = at

@@ -22,12 +22,6 @@ SUBSCRIBED_US = 5_000_000
 TOGETHER_US = 1_500_000
 """Of two versions this near to each other the newer may come first, and then the older is never logged."""
 
-LIST_US = 22_000_000
-"""Another list changes a client's share by then: it rebalances every 20 s."""
-
-ROUTE_US = LIST_US + 30_000_000
-"""Another route does so by then: a client asks for routes every 30 s."""
-
 
 class Moves:
     """Changes of the share of one topic that are no known client's."""

@@ -13,18 +13,14 @@ from models.rocketmq.lives import Life
 from models.rocketmq.routes import Reads, Routes
 from models.rocketmq.runs import TopicLines, queue_of
 from models.rocketmq.stage import Group
+from models.rocketmq.timing import PERIOD_US
 from models.rocketmq.unseen import Unseen
 from models.rocketmq.wording import BROADCASTING, RETRY, queue_name
+from models.units import FOREVER
 
-FOREVER = 1 << 62
 BRIEF_US = 1_500_000
 """A queue that changes hands is nobody's, or two clients', for a moment: shorter stretches are no windows."""
 
-PERIOD_US = 20_000_000
-"""Clients rebalance at least this often."""
-
-ROUTE_US = 52_000_000
-"""Until the last client has met a new route: it asks every 30 s, rebalances every 20 s, and both take their time."""
 
 START_US = 1_000_000
 """From the word that a consumer runs to its first share, about."""

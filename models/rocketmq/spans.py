@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
-OPEN = 1 << 62
+from models.units import FOREVER
 
 Span = tuple[int, int | None]
 
@@ -16,7 +16,7 @@ class Spans:
     def __init__(self, spans: Iterable[Span]) -> None:
         self._lows: list[int] = []
         self._highs: list[int] = []
-        for low, high in sorted((low, OPEN if high is None else high) for low, high in spans):
+        for low, high in sorted((low, FOREVER if high is None else high) for low, high in spans):
             if self._highs and low <= self._highs[-1]:
                 self._highs[-1] = max(self._highs[-1], high)
             else:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.events import Event, Witness
-from models.rocketmq.lists import SECOND_US, ClientList, How
+from models.rocketmq.lists import ClientList, How
 from models.rocketmq.lives import Life, Registry, last_of, live_on, lose, zone_shifts
 from models.rocketmq.logs import Logs, log_of
 from models.rocketmq.parts import LISTED, LOCKS, ROUTES, Parts
@@ -21,6 +21,7 @@ from models.rocketmq.routes import Routes
 from models.rocketmq.runs import RESULTS, TopicLines
 from models.rocketmq.subscriptions import TopicTable
 from models.rocketmq.wording import subscription_in, version_in
+from models.units import US_PER_SECOND
 
 LINE_OF_LOSS_US = 1_300_000
 """Brokers' lines have whole seconds, and a notification reaches the others within a few hundred milliseconds."""
@@ -93,7 +94,7 @@ class Group:
     def life_of(self, client_id: str, at: int) -> Life | None:
         """The life that a client id stood for at a time, or the last before."""
         mine = self.lives_of(client_id)
-        index = bisect_right(mine, at + SECOND_US, key=lambda each: each.begun_at)
+        index = bisect_right(mine, at + US_PER_SECOND, key=lambda each: each.begun_at)
         return mine[index - 1] if index else None
 
 
@@ -272,13 +273,13 @@ def _milliseconds(event: Event, at: int) -> int:
     """The time in epoch milliseconds that a broker's line holds, where that is of the line's own second."""
     seen: Any = event.fields.get("seen_ms")
     exact = int(seen) * 1000 if isinstance(seen, int) else at
-    return exact if -SECOND_US < exact - at < 2 * SECOND_US else at
+    return exact if -US_PER_SECOND < exact - at < 2 * US_PER_SECOND else at
 
 
 def _unregistered(group: Group, client_id: str, at: int) -> int:
     """When a client was off the list: as it says itself, where that falls into the broker's second."""
     said = [life.unregistered_at for life in group.lives_of(client_id) if life.unregistered_at is not None]
-    near = [when for when in said if at - SECOND_US <= when <= at + 2 * SECOND_US]
+    near = [when for when in said if at - US_PER_SECOND <= when <= at + 2 * US_PER_SECOND]
     return min(near) if near else _noticed(group, at)
 
 

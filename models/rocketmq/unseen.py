@@ -16,13 +16,15 @@ from models.names import clear
 from models.rocketmq.allocation import AllocationError, Queue, Strategy, java_order, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.lists import How
 from models.rocketmq.lives import Life
-from models.rocketmq.moves import LIST_US, ROUTE_US, Moves
+from models.rocketmq.moves import Moves
 from models.rocketmq.routes import Routes
 from models.rocketmq.runs import TopicLines, queue_of
 from models.rocketmq.spans import Spans
 from models.rocketmq.stage import Group
 from models.rocketmq.subscriptions import Topics
+from models.rocketmq.timing import LIST_US, NOTIFIED_US, PERIOD_US, ROUTE_POLL_US, ROUTE_US
 from models.rocketmq.wording import RETRY, queue_name
+from models.units import FOREVER
 
 REACTION_US = 300_000
 """From a change of the list to the change of a share, about."""
@@ -33,9 +35,6 @@ FIRST_RUN_US = 800_000
 START_US = 5_000_000
 """A file may begin so long after a broker has met its client."""
 
-PERIOD_US = 20_000_000
-ROUTE_POLL_US = 30_000_000
-NOTIFIED_US = 1_300_000
 
 FORGOTTEN_US = 5_000_000
 """A broker that stops closes its connections for a while; that is no end of its clients."""
@@ -46,7 +45,6 @@ RECONNECT_US = 35_000_000
 FROZEN_US = 110_000_000
 """A broker strikes off a client 120 to 130 s after its last heartbeat; it fell silent within 30 s after that."""
 
-FOREVER = 1 << 62
 
 LOCK_US = 60_000_000
 """A dead client's locks of an orderly group are held by the broker for this long."""

@@ -20,7 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from models.incidents import US_PER_SECOND
+from models.units import US_PER_SECOND
 from pipelines import local
 from pipelines.local import AnalyzeOptions, analyze
 from pipelines.rocket_store import RocketStore

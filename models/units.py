@@ -1,0 +1,12 @@
+"""Numbers that mean the same wherever the models use them."""
+
+from __future__ import annotations
+
+US_PER_MS = 1_000
+US_PER_SECOND = 1_000_000
+
+FOREVER = 1 << 62
+"""Later than any time; `-FOREVER` is earlier."""
+
+SURE = 0.9
+"""From this confidence on nothing needs to be settled."""
