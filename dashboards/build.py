@@ -95,12 +95,9 @@ def worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row], 
     return worst, counts
 
 
-MOVES_WHILE_RUNNING = frozenset({"consumer", "share", "streams"})
-
-
 def _goes_on(row: Row) -> bool:
     """Members keep working while partitions move: with the newer protocols, and under a cooperative assignor."""
-    return column(row, "protocol") in MOVES_WHILE_RUNNING or "cooperative" in (column(row, "assignor") or "")
+    return column(row, "protocol") in data.NEWER_PROTOCOLS or "cooperative" in (column(row, "assignor") or "")
 
 
 def rebalance(row: Row) -> data.Rebalance:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SEVERITIES = ("critical", "warning", "info")
 """Worst first."""
 
+NEWER_PROTOCOLS = frozenset({"consumer", "share", "streams"})
+"""Their members go on while partitions move, and their brokers don't log when a rebalance is over (KIP-848)."""
+
 SURE = 0.9
 """From this confidence on a cause is called sure."""
 

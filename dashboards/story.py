@@ -6,14 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from conf.causes import cause as cause_entry
-from dashboards.data import Answer, Incident, Rebalance, Who
+from dashboards.data import NEWER_PROTOCOLS, Answer, Incident, Rebalance, Who
 from dashboards.units import Clock, counted, duration, listed, share
 
 CONTESTED_SECONDS = 60.0
 """A queue with no owner or two for so long is told on the first lines; handing it over takes less."""
-
-NO_JOIN_PHASE = frozenset({"consumer", "share", "streams"})
-"""Protocols whose brokers don't log when a rebalance is over (KIP-848)."""
 
 SPARED_MIN_SECONDS = 0.05
 """A shorter time is not worth a word."""
@@ -105,7 +102,7 @@ def spared(numbers: Mapping[str, float], rebalances: int) -> str:
 
 def outcome(item: Rebalance) -> str:
     """The outcome in a word or two."""
-    if item.outcome == "open" and item.protocol in NO_JOIN_PHASE:
+    if item.outcome == "open" and item.protocol in NEWER_PROTOCOLS:
         return "not told"
     return item.outcome.replace("_", " ")
 
@@ -190,7 +187,7 @@ def _end(item: Rebalance, clock: Clock) -> str:
         generation = f" in generation {item.generation_after}" if item.generation_after is not None else ""
         lasted = f", {duration(item.duration_seconds)} after it began" if item.duration_seconds is not None else ""
         return f"{sync}The group was stable{generation}{after}{at}{lasted}."
-    if item.outcome == "open" and item.protocol in NO_JOIN_PHASE and item.at_least_seconds is None:
+    if item.outcome == "open" and item.protocol in NEWER_PROTOCOLS and item.at_least_seconds is None:
         return "No line tells when its members had taken over their shares; their own logs at INFO would."
     if item.outcome == "open":
         least = f"; it lasted at least {duration(item.at_least_seconds)}" if item.at_least_seconds is not None else ""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from models.ids import make_id
 from models.names import clear
 from models.rows import Incident, Person, Rebalance, RebalanceMember
+from models.standstill import goes_on, stopped_seconds
 from models.times import first_known
 from models.units import US_PER_SECOND
 from models.whatif import Change, outlooks
@@ -101,33 +102,10 @@ def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalan
         yield episode
 
 
-PROTOCOLS_WITHOUT_STOP = frozenset({"consumer", "share", "streams"})
-
-
-def goes_on(row: Rebalance) -> bool:
-    """Members keep working while partitions move: with the newer protocols (KIP-848), and under a cooperative assignor (KIP-429)."""
-    return row.protocol in PROTOCOLS_WITHOUT_STOP or "cooperative" in (row.assignor or "")
-
-
-def stopped_seconds(rows: Sequence[Rebalance]) -> float:
-    """Seconds in which the group's members waited for a rebalance, expected initial delay left out.
-
-    Where members go on while partitions move, their groups don't stop.
-    """
-    total = 0.0
-    for row in rows:
-        if goes_on(row):
-            continue
-        lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
-        if lasted is not None and row.outcome != "empty":
-            total += max(0.0, lasted - (row.initial_delay_seconds or 0.0))
-    return round(total, 6)
-
-
 def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
     first = rows[0]
     kind = _kind(rows, limits)
-    stopped = stopped_seconds(rows)
+    stopped = round(sum(map(stopped_seconds, rows)), 6)
     worst = _worst_offender([row for row in rows if row.outcome != "empty"] or rows, _WENT if kind == "flapping_member" else FAILURES)
     is_open = rows[-1].outcome == "open"
     return Incident(

@@ -14,6 +14,7 @@ from itertools import pairwise
 from statistics import median
 
 from models.rows import Rebalance, RebalanceMember
+from models.standstill import is_cooperative, stopped_seconds
 from models.units import US_PER_SECOND
 from models.whatif_absences import Absence, Act, absences_of, acts_of
 from models.whatif_rules import COOPERATIVE_CAUSES, DEFAULT_SESSION_MS, RULES, Configuration, Rule
@@ -82,14 +83,6 @@ class Outlook:
         """The rules that were used, in the order of `RULES`."""
         used = {change.rule for change in self.changes}
         return [rule for rule in RULES if rule.id in used]
-
-
-def stopped_seconds(row: Rebalance) -> float:
-    """Seconds that the group stood still for it, the expected initial delay left out; none where members go on meanwhile."""
-    lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
-    if lasted is None or row.outcome == "empty" or row.protocol != "classic" or "cooperative" in (row.assignor or ""):
-        return 0.0
-    return max(0.0, lasted - (row.initial_delay_seconds or 0.0))
 
 
 def outlooks(rows: Iterable[Rebalance], members: Iterable[RebalanceMember], configuration: Configuration) -> list[Outlook]:
@@ -278,7 +271,7 @@ def _waiting(row: Rebalance, configuration: Configuration) -> tuple[float, str |
 
 def _kept_running(row: Rebalance, configuration: Configuration) -> tuple[float, str, int] | None:
     """(share of the members that would have gone on, rule, further rebalances) where an eager group would have been another."""
-    if row.protocol != "classic" or "cooperative" in (row.assignor or "") or row.protocol_type not in {None, "consumer"}:
+    if row.protocol != "classic" or is_cooperative(row.assignor) or row.protocol_type not in {None, "consumer"}:
         return None
     members = max(row.members_before or 0, row.members_after or 0, 1)
     moved = min(1.0, max(1, len(row.offenders)) / members) if row.cause != "new_group" else 1.0

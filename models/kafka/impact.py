@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.kafka.acts import int_field, names_field, text_field
 from models.kafka.case import Case
+from models.standstill import is_cooperative
 from models.units import US_PER_SECOND
 
 STOPS_HELD_MAX = 20_000
@@ -130,7 +131,7 @@ class Impact:
         witnessed = draft.outcome == "stable" and bool(after) and complete and case.known.clients.issuperset(after)
         until = case.following.started_at if case.following else None
         found = self.of_epoch(draft.started_at, until, witnessed=witnessed)
-        cooperative = "cooperative" in (case.known.assignors.get(draft.generation_after or -1) or "")
+        cooperative = is_cooperative(case.known.assignors.get(draft.generation_after or -1))
         return found if cooperative else Stopped(by_all, found.partition_seconds, found.duplicate_window)
 
     def of_epoch(self, began: int, until: int | None, *, witnessed: bool) -> Stopped:

@@ -7,6 +7,7 @@ from models.kafka.acts import Act, Deed
 from models.kafka.case import CLOCK_TOLERANCE_US, Case
 from models.kafka.group import State
 from models.kafka.opinions import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Opinion, Settles, with_first
+from models.standstill import is_cooperative
 from models.units import US_PER_MS
 
 FOLLOWUP_US = 3_000_000
@@ -135,8 +136,8 @@ def _may_follow_up(case: Case) -> bool:
 
 def _eager_is_excluded(case: Case) -> bool:
     assignor = case.known.assignors.get(case.draft.generation_before or -1)
-    return assignor is None or "cooperative" in assignor
+    return assignor is None or is_cooperative(assignor)
 
 
 def _is_cooperative(case: Case) -> bool:
-    return "cooperative" in (case.known.assignors.get(case.draft.generation_before or -1) or "")
+    return is_cooperative(case.known.assignors.get(case.draft.generation_before or -1))

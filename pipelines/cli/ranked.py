@@ -13,10 +13,11 @@ from conf.causes import SYSTEMS, cause, causes
 from dashboards import build, data
 from dashboards.rows import NAMELESS
 from dashboards.tally import HOSTLESS, Deeds, Doer, Sums, Tally, ranked
+from models.standstill import PROTOCOLS_WITHOUT_STOP
 from pipelines.cli.warehouse import Stored, any_of, text
 
 _GOES_ON = (
-    f"outcome = 'empty' or protocol in ({', '.join(map(text, sorted(build.MOVES_WHILE_RUNNING)))}) "
+    f"outcome = 'empty' or protocol in ({', '.join(map(text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "
     "or strpos(coalesce(assignor, ''), 'cooperative') > 0"
 )
 _LASTED = f"case when {_GOES_ON} then 0.0 else coalesce(duration_seconds, at_least_seconds, 0.0) end"

@@ -1,11 +1,15 @@
 """From rows to what is shown."""
 
 from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
 
 from dashboards.build import build_answer, rebalance, tally_of
-from dashboards.data import Answer
+from dashboards.data import NEWER_PROTOCOLS, Answer
 from dashboards.rows import NAMELESS
 from models.rows import Person
+from models.standstill import PROTOCOLS_WITHOUT_STOP, stopped_seconds
 from tests.dashboards import made
 
 
@@ -20,6 +24,26 @@ def test_the_headline_numbers() -> None:
     assert (totals.files_read, totals.files_skipped) == (2, 1)
     assert round(totals.stopped_seconds, 3) == round(6 * 38.5 + 0.1 + 212.0, 3)
     assert (totals.first_at, totals.last_at) == (made.at(0), made.at(700))
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"initial_delay_seconds": 1.0},
+        {"initial_delay_seconds": 9.0},
+        {"duration_seconds": None, "at_least_seconds": 2.0},
+        {"duration_seconds": None},
+        {"outcome": "empty"},
+        {"assignor": "cooperative-sticky"},
+        {"assignor": None},
+        *({"protocol": protocol} for protocol in sorted(PROTOCOLS_WITHOUT_STOP)),
+    ],
+)
+def test_pages_and_models_agree_on_how_long_a_group_stood_still(columns: dict[str, Any]) -> None:
+    row = made.rebalance("orders", 1, 0, **columns)
+    assert rebalance(row).stopped_seconds == stopped_seconds(row)
+    assert NEWER_PROTOCOLS == PROTOCOLS_WITHOUT_STOP
 
 
 def test_incidents_come_worst_first_and_are_numbered() -> None:

@@ -1,0 +1,28 @@
+"""How long groups stand still while they rebalance.
+
+Members keep working while partitions move: with the newer protocols (KIP-848), and under a cooperative assignor (KIP-429).
+"""
+
+from __future__ import annotations
+
+from models.rows import Rebalance
+
+PROTOCOLS_WITHOUT_STOP = frozenset({"consumer", "share", "streams"})
+
+
+def is_cooperative(assignor: str | None) -> bool:
+    """Whether an assignor lets members keep their partitions meanwhile."""
+    return "cooperative" in (assignor or "")
+
+
+def goes_on(row: Rebalance) -> bool:
+    """Whether members kept working."""
+    return row.protocol in PROTOCOLS_WITHOUT_STOP or is_cooperative(row.assignor)
+
+
+def stopped_seconds(row: Rebalance) -> float:
+    """Seconds that the group stood still, the expected initial delay left out. Where a group went empty, nobody was left who could wait."""
+    lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
+    if lasted is None or row.outcome == "empty" or goes_on(row):
+        return 0.0
+    return max(0.0, lasted - (row.initial_delay_seconds or 0.0))
