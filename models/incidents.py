@@ -8,7 +8,7 @@ one broker's end or one deployment explains say so.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from models.ids import make_id
@@ -153,48 +153,94 @@ def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Per
 
 
 def _kind(rows: Sequence[Rebalance], limits: Limits) -> str:
-    classic = [row for row in rows if row.protocol == "classic"]
+    """What kind of incident an episode is: the first of `_KINDS` that holds."""
+    return next((kind for kind, holds in _KINDS if holds(rows, limits)), "single")
+
+
+def _is_stuck(rows: Sequence[Rebalance], limits: Limits) -> bool:
     last = rows[-1]
-    if last.protocol == "classic" and last.outcome == "open" and (last.at_least_seconds or 0) >= limits.stuck_seconds:
-        return "stuck"
-    for row in rows:
-        for trouble in (row.cause, row.root_cause):
-            if trouble in COORDINATOR_TROUBLE:
-                return COORDINATOR_TROUBLE[trouble]
-    if any(row.cause == "protocol_migration" for row in rows):
-        return "protocol_migration"
-    if len(rows) == 1:
-        return "slow_member" if last.blockers else "single"
-    if len(classic) >= limits.storm_count and not any(row.outcome in {"stable", "empty"} for row in classic):
-        return "never_settles"
-    if _flapping(rows, limits):
-        return "flapping_member"
-    if _restarted_in_turn(rows):
-        return "rolling_restart"
-    if _flapping(rows, limits, _WENT):
-        return "flapping_member"
-    if any(row.blockers and (row.join_seconds or 0) >= limits.slow_join_seconds for row in rows):
-        return "slow_member"
-    if all(row.cause in {"member_join", "new_group"} for row in rows) or all(row.cause == "member_leave" for row in rows):
-        return "autoscaling"
-    unplanned = [row for row in rows if row.cause not in EXPECTED_CAUSES]
-    return "storm" if len(rows) >= limits.storm_count and unplanned else "single"
+    return last.protocol == "classic" and last.outcome == "open" and (last.at_least_seconds or 0) >= limits.stuck_seconds
 
 
-_WENT = FAILURES | {"member_leave", "member_restart"}
+def _first_trouble_is(cause: str) -> Callable[[Sequence[Rebalance], Limits], bool]:
+    """Of several troubles with the coordinator the earliest counts."""
+
+    def holds(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+        troubles = (trouble for row in rows for trouble in (row.cause, row.root_cause) if trouble in COORDINATOR_TROUBLE)
+        return next(troubles, None) == cause
+
+    return holds
 
 
-def _flapping(rows: Sequence[Rebalance], limits: Limits, causes: frozenset[str] = FAILURES) -> bool:
+def _was_migrated(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+    return any(row.cause == "protocol_migration" for row in rows)
+
+
+def _was_held_up_once(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+    return len(rows) == 1 and bool(rows[0].blockers)
+
+
+def _is_alone(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+    return len(rows) == 1
+
+
+def _never_settled(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    classic = [row for row in rows if row.protocol == "classic"]
+    return len(classic) >= limits.storm_count and not any(row.outcome in {"stable", "empty"} for row in classic)
+
+
+def _someone_failed_again_and_again(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    return _flapping(rows, limits, FAILURES)
+
+
+def _someone_went_again_and_again(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    return _flapping(rows, limits, _WENT)
+
+
+def _flapping(rows: Sequence[Rebalance], limits: Limits, causes: frozenset[str]) -> bool:
     """One and the same member behind failures, or going and coming back, again and again."""
     counted = Counter(_actor(row.offenders[0]) for row in rows if row.cause in causes and row.offenders and row.outcome != "empty")
     return bool(counted) and max(counted.values()) >= limits.flapping_count
 
 
-def _restarted_in_turn(rows: Sequence[Rebalance]) -> bool:
+_WENT = FAILURES | {"member_leave", "member_restart"}
+
+
+def _was_restarted_in_turn(rows: Sequence[Rebalance], _limits: Limits) -> bool:
     """At least two members went and came back, one after the other, and nobody failed."""
     if any(row.cause in FAILURES for row in rows):
         return False
     return len(restarted_members(rows)) >= 2
+
+
+def _was_held_up(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    return any(row.blockers and (row.join_seconds or 0) >= limits.slow_join_seconds for row in rows)
+
+
+def _was_scaled(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+    causes = {row.cause for row in rows}
+    return causes <= {"member_join", "new_group"} or causes == {"member_leave"}
+
+
+def _is_storm(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    return len(rows) >= limits.storm_count and any(row.cause not in EXPECTED_CAUSES for row in rows)
+
+
+_KINDS: tuple[tuple[str, Callable[[Sequence[Rebalance], Limits], bool]], ...] = (
+    ("stuck", _is_stuck),
+    *((kind, _first_trouble_is(cause)) for cause, kind in COORDINATOR_TROUBLE.items()),
+    ("protocol_migration", _was_migrated),
+    ("slow_member", _was_held_up_once),
+    ("single", _is_alone),
+    ("never_settles", _never_settled),
+    ("flapping_member", _someone_failed_again_and_again),
+    ("rolling_restart", _was_restarted_in_turn),
+    ("flapping_member", _someone_went_again_and_again),
+    ("slow_member", _was_held_up),
+    ("autoscaling", _was_scaled),
+    ("storm", _is_storm),
+)
+"""Kinds of incidents by the rule that finds them; the first that holds is named. "single" is what no rule finds, too."""
 
 
 def restarted_members(rows: Iterable[Rebalance]) -> set[str]:
@@ -217,8 +263,9 @@ _LEFT = frozenset({"member_leave", "session_timeout", "poll_timeout"})
 
 def mark_rolling_restarts(rows: list[Rebalance], limits: Limits | None = None) -> None:
     """Say of the rebalances of a rolling restart that it stands behind them: each instance goes and comes back in turn."""
-    for episode in episodes(rows, (limits or Limits()).episode_gap_seconds):
-        if len(episode) > 1 and _restarted_in_turn(episode):
+    limits = limits or Limits()
+    for episode in episodes(rows, limits.episode_gap_seconds):
+        if len(episode) > 1 and _was_restarted_in_turn(episode, limits):
             for row in episode:
                 if row.root_cause is None and row.cause in _RESTART_CAUSES and row.outcome != "empty":
                     row.root_cause = "rolling_restart"
