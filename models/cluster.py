@@ -7,7 +7,7 @@ brokers that start and stop, and timeouts in force. The facts are small and immu
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Place
@@ -199,7 +199,9 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts = ClusterFacts(cluster)
     lists: list[Event] = []
     for event in events:
-        _learn_one(facts, event)
+        lesson = _LESSONS.get(event.name)
+        if lesson is not None:
+            lesson(facts, event)
         if event.name == "BrokersChanged":
             lists.append(event)
     facts.goings += _unsaid_goings(lists)
@@ -254,30 +256,42 @@ def _takeovers(loads: Iterable[Load]) -> list[Load]:
     return found
 
 
-def _learn_one(facts: ClusterFacts, event: Event) -> None:
-    at = event.time_us
-    if event.name in _LOADS and event.partition is not None:
-        facts.loads.append(Load(at, event.node, event.partition, _LOADS[event.name], event))
-    elif event.name in _TOPIC_CHANGES and event.topic:
-        facts.topic_changes.append(TopicChange(at, event.topic, _TOPIC_CHANGES[event.name], event))
-    elif event.name in _NODE_CHANGES:
-        facts.node_changes.append(NodeChange(at, event.node, _NODE_CHANGES[event.name], event))
-    elif event.name in _GOINGS:
-        facts.goings.extend(Going(at, node, event) for node in _nodes(event.fields.get(_GOINGS[event.name])))
-    elif event.name == "BrokerConfigured":
-        _learn_settings(facts, event)
-    elif event.name == "GroupsDeleted":
-        groups = event.fields.get("groups")
-        names = groups if isinstance(groups, (list, tuple)) else [part.strip() for part in str(groups or "").split(",")]
-        facts.deletions.extend((at, str(name), event) for name in names if name)
-    elif event.name == "KafkaVersion":
-        version = event.fields.get("version")
-        if isinstance(version, str):
-            facts.versions.setdefault(event.place.file, version)
-    elif event.name == "LeaderReplaced":
-        facts.leaders_replaced.append(event)
-    elif event.name == "StaticMemberKept":
-        facts.kept.append(event)
+def _learn_load(facts: ClusterFacts, event: Event) -> None:
+    if event.partition is not None:
+        facts.loads.append(Load(event.time_us, event.node, event.partition, _LOADS[event.name], event))
+
+
+def _learn_topic_change(facts: ClusterFacts, event: Event) -> None:
+    if event.topic:
+        facts.topic_changes.append(TopicChange(event.time_us, event.topic, _TOPIC_CHANGES[event.name], event))
+
+
+def _learn_node_change(facts: ClusterFacts, event: Event) -> None:
+    facts.node_changes.append(NodeChange(event.time_us, event.node, _NODE_CHANGES[event.name], event))
+
+
+def _learn_goings(facts: ClusterFacts, event: Event) -> None:
+    facts.goings.extend(Going(event.time_us, node, event) for node in _nodes(event.fields.get(_GOINGS[event.name])))
+
+
+def _learn_deletions(facts: ClusterFacts, event: Event) -> None:
+    groups = event.fields.get("groups")
+    names = groups if isinstance(groups, (list, tuple)) else [part.strip() for part in str(groups or "").split(",")]
+    facts.deletions.extend((event.time_us, str(name), event) for name in names if name)
+
+
+def _learn_version(facts: ClusterFacts, event: Event) -> None:
+    version = event.fields.get("version")
+    if isinstance(version, str):
+        facts.versions.setdefault(event.place.file, version)
+
+
+def _learn_leader(facts: ClusterFacts, event: Event) -> None:
+    facts.leaders_replaced.append(event)
+
+
+def _learn_kept(facts: ClusterFacts, event: Event) -> None:
+    facts.kept.append(event)
 
 
 def _learn_settings(facts: ClusterFacts, event: Event) -> None:
@@ -292,6 +306,20 @@ def _learn_settings(facts: ClusterFacts, event: Event) -> None:
         facts.offsets_retention_seconds = retention * 60.0
         facts.retention_told = True
     facts.offsets_partitions = _int(settings.get("offsets_partitions")) or facts.offsets_partitions
+
+
+_LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
+    **dict.fromkeys(_LOADS, _learn_load),
+    **dict.fromkeys(_TOPIC_CHANGES, _learn_topic_change),
+    **dict.fromkeys(_NODE_CHANGES, _learn_node_change),
+    **dict.fromkeys(_GOINGS, _learn_goings),
+    "BrokerConfigured": _learn_settings,
+    "GroupsDeleted": _learn_deletions,
+    "KafkaVersion": _learn_version,
+    "LeaderReplaced": _learn_leader,
+    "StaticMemberKept": _learn_kept,
+}
+"""What each event teaches; the others teach nothing of the cluster."""
 
 
 def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from models.events import Event
 from models.kafka.acts import assigned_members, int_field, names_field, text_field
 from models.kafka.case import GroupKnowledge
@@ -10,27 +12,45 @@ from models.kafka.members import Roster
 
 def learn(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
     """Take what an event tells of members, generations, settings and subscriptions."""
-    generation = event.generation
-    if event.name == "ClientJoined" or (event.name == "JoinGroupCompleted" and int_field(event, "error_code") == 0):
-        generation = generation if event.name == "ClientJoined" else int_field(event, "response_generation")
-        _joined(knowledge, roster, generation, event.member_id, event.client_id, event.instance_id)
-        protocol = text_field(event, "protocol")
-        if protocol and generation is not None:
-            knowledge.assignors[generation] = protocol
-    elif event.name == "ClientAssignmentMade" and generation is not None:
+    lesson = _LESSONS.get(event.name)
+    if lesson is not None:
+        lesson(knowledge, roster, event)
+
+
+def _client_joined(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    _joined_with(knowledge, roster, event, event.generation)
+
+
+def _join_answered(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    if int_field(event, "error_code") == 0:
+        _joined_with(knowledge, roster, event, int_field(event, "response_generation"))
+
+
+def _joined_with(knowledge: GroupKnowledge, roster: Roster, event: Event, generation: int | None) -> None:
+    _joined(knowledge, roster, generation, event.member_id, event.client_id, event.instance_id)
+    protocol = text_field(event, "protocol")
+    if protocol and generation is not None:
+        knowledge.assignors[generation] = protocol
+
+
+def _assigned(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    if event.generation is not None:
         for member_id in assigned_members(event):
-            _joined(knowledge, roster, generation, member_id, None, None)
-    elif event.name == "ClientConfigured" and event.client_id:
+            _joined(knowledge, roster, event.generation, member_id, None, None)
+
+
+def _configured(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    if event.client_id:
         told = {name: int_field(event, name) for name in ("session_timeout_ms", "max_poll_interval_ms")}
         knowledge.settings[event.client_id] = {name: value for name, value in told.items() if value is not None}
-    elif event.name == "ClientSubscribed" and event.client_id:
-        _subscribed(knowledge, event)
-    elif event.name == "ClientPollTimedOut":
-        actor = roster.actor(event.member_id, event.client_id, event.instance_id)
-        knowledge.stale_at.setdefault(actor or "", []).append(event.time_us)
-        interval = int_field(event, "max_poll_interval_ms")
-        if interval is not None and actor is not None:
-            knowledge.settings.setdefault(actor, {}).setdefault("max_poll_interval_ms", interval)
+
+
+def _poll_timed_out(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    actor = roster.actor(event.member_id, event.client_id, event.instance_id)
+    knowledge.stale_at.setdefault(actor or "", []).append(event.time_us)
+    interval = int_field(event, "max_poll_interval_ms")
+    if interval is not None and actor is not None:
+        knowledge.settings.setdefault(actor, {}).setdefault("max_poll_interval_ms", interval)
 
 
 def _joined(
@@ -51,8 +71,19 @@ def _joined(
         knowledge.first_generation[member_id] = generation if first is None else min(first, generation)
 
 
-def _subscribed(knowledge: GroupKnowledge, event: Event) -> None:
-    client_id = event.client_id or ""
-    knowledge.topics[client_id] = tuple(names_field(event, "topics"))
-    if text_field(event, "pattern"):
-        knowledge.patterns.add(client_id)
+def _subscribed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    if event.client_id:
+        knowledge.topics[event.client_id] = tuple(names_field(event, "topics"))
+        if text_field(event, "pattern"):
+            knowledge.patterns.add(event.client_id)
+
+
+_LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
+    "ClientJoined": _client_joined,
+    "JoinGroupCompleted": _join_answered,
+    "ClientAssignmentMade": _assigned,
+    "ClientConfigured": _configured,
+    "ClientSubscribed": _subscribed,
+    "ClientPollTimedOut": _poll_timed_out,
+}
+"""What each event teaches; the others teach nothing of their group."""
