@@ -134,14 +134,13 @@ def run(
     given = analyze_options(loaded, Given(log_tz, cluster, kafka_version, assume, redact, redact_key))
     talk = Talk(quiet=quiet, verbose=verbose)
     Talk.redaction = given.read.redaction
-    spark = dict(map(pair, conf or ()))
     options = RunOptions(
         inputs,
         place,
         read=given.read,
         assume=given.assume,
         limits=given.limits,
-        spark=spark,
+        spark=dict(map(pair, conf or ())),
         rebuild=rebuild,
         thresholds=asdict(loaded.quality),
         data_docs=data_docs,
@@ -252,6 +251,7 @@ def summary(outcome: RunOutcome) -> dict[str, object]:
 
 
 def pair(text: str) -> tuple[str, str]:
+    """A setting of Spark as `--conf` has it."""
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise UsageError(f"--conf {text!r}: expected KEY=VALUE")

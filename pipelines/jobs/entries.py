@@ -68,6 +68,7 @@ def work_ends(run_id: str) -> None:
 
 
 def published_from(row: Mapping[str, Any]) -> Published:
+    """The entry of a published run, from its row of `ops.runs`."""
     return Published(
         row["run_number"], dict(row["table_versions"] or ()), row["catalogue_version"], row["model_version"], json.loads(row["options"])
     )
