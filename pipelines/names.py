@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 _NO_SCHEMA = ("SCHEMA_NOT_FOUND", "DATABASE_NOT_FOUND")
 _LOCAL_SLASHES = re.compile(r"^file:/+")
-_FOREIGN = "_LEGACY_ERROR"
+_OF_METASTORE = ("_LEGACY_ERROR_TEMP_3065", "UNABLE_TO_FETCH_HIVE_TABLES")
+"""Conditions of what the client of a metastore raises, such as that nobody answers (HiveExternalCatalog.withClient)."""
+
 _THREADS = 4
 _OWN = "spark_catalog"
 
@@ -49,8 +51,7 @@ def register(warehouse: Warehouse, catalog: str) -> list[str]:
             list(pool.map(lambda table: _check(warehouse, schema, table), known))
             list(pool.map(lambda table: _name(warehouse, schema, table), missing))
     except AnalysisException as error:
-        # What a metastore's client says comes without a condition of Spark's own: the next run may find it in order.
-        kind = CannotWrite if (error.getCondition() or _FOREIGN).startswith(_FOREIGN) else UsageError
+        kind = CannotWrite if error.getCondition() in _OF_METASTORE else UsageError  # the next run may find a metastore in order
         raise kind(f"--catalog {catalog}: the tables can't be named there: {_first_line(error)}") from error
     return _warnings(spark, catalog)
 

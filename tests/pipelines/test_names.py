@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import AnalysisException
 
-from pipelines.errors import UsageError
+from pipelines.errors import CannotWrite, UsageError
+from pipelines.names import register
 from pipelines.schemas import TABLES
 from tests.pipelines.site import Site
 
@@ -83,3 +86,14 @@ def test_what_is_no_schema_is_refused(published: Site, catalog: str) -> None:
 def test_a_catalog_that_is_not_there_is_named(published: Site, copied: Copied) -> None:
     with pytest.raises(UsageError, match=r"--catalog nowhere\.tables: the tables can't be named there"):
         copied(published).run(catalog="nowhere.tables")
+
+
+def test_a_metastore_that_does_not_answer_is_no_wrong_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A schedule goes on after that."""
+
+    def refused(*_: object) -> None:
+        raise AnalysisException("HiveException: Connection refused", errorClass="_LEGACY_ERROR_TEMP_3065")
+
+    monkeypatch.setattr("pipelines.names._taken", refused)
+    with pytest.raises(CannotWrite, match=r"--catalog tables: the tables can't be named there: .*Connection refused"):
+        register(SimpleNamespace(spark=None), "tables")  # type: ignore[arg-type]
