@@ -17,6 +17,7 @@ OTHERS = (
     "schedule",
     "expiry",
     "jobs",
+    "snapshots",
     "cluster_snapshots",
     "quality",
 )

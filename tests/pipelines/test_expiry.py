@@ -64,8 +64,9 @@ def test_what_stands_in_an_archive_that_is_there_stays(tmp_path: Path) -> None:
     assert not plan_of(stored, {}, find_files([str(here)]), ReadOptions(), oldest=100).gone
 
 
+@LONG
 @pytest.mark.spark
-@pytest.mark.parametrize("others", [False, pytest.param(True, marks=LONG)], ids=["one cluster", "all that is known of another"])
+@pytest.mark.parametrize("others", [False, True], ids=["one cluster", "all that is known of another"])
 def test_after_an_expiry_the_tables_are_those_of_the_files_that_are_left(
     spark: SparkSession, samples: Path, published: Site, copied: Copied, tmp_path: Path, others: bool
 ) -> None:

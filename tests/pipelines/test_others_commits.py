@@ -109,6 +109,7 @@ def test_rows_that_others_changed_are_made_good(spark: Any, published: Site, cop
     assert site.content() == published.content()
 
 
+@LONG
 def test_a_commit_of_a_killed_run_that_lands_while_the_next_is_at_work_is_no_part_of_it(
     spark: Any, published: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ from pipelines.simulate.run import read_scenario, simulate
 from pipelines.tables import Warehouse
 from pipelines.transforms.snapshots import Boundary, SnapshotRules, Taking
 from pipelines.versions import catalogue_version, model_version
+from tests.conftest import LONG
 from tests.pipelines.site import Site
 
 RULES = SnapshotRules(events=10, events_per_row=0.0, lags_seconds=(120.0, 660.0, 1500.0))
@@ -116,10 +117,17 @@ def test_groups_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(
     assert whole.counts["groups_resumed"] == 0
     assert rows(site) == before
 
+
+@LONG
+@pytest.mark.spark
+def test_where_names_are_hidden_no_state_stays(spark: object, site: Site, day: Path) -> None:
+    """States hold the names."""
+    bring(site, day, "00:20:00", without=LATE)
+    site.run(read=READ, snapshots=RULES)
     assert site.table("group_snapshots")
     hidden = dataclasses.replace(READ, redaction=Redaction(KINDS, b"a key that is long enough"))
     site.run(read=hidden, snapshots=RULES, rebuild=True)
-    assert site.table("group_snapshots") == []  # they hold the names
+    assert site.table("group_snapshots") == []
 
 
 def line(name: str, second: int, **values: object) -> Event:
