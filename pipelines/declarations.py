@@ -68,7 +68,10 @@ _OPS = [
         (
             required("incident_id", TEXT, "The incident."),
             CLUSTER,
+            Column("groups", TEXTS, "Groups that it was about when it was told."),
             required("severity", TEXT, "How bad it was when it was told.", words.SEVERITIES),
+            Column("started_at", INSTANT, "When it had begun, as was known when it was told."),
+            Column("told_as", TEXT, "Id by which it was told, where it got another one since: of a late file, or its cluster's name."),
             required("told_at", INSTANT, "When it was told."),
             RUN_ID,
         ),

@@ -3,7 +3,8 @@
 What was told stands in `ops.alerts`. Each incident is written down as soon as it was told, and before the next one is, and one
 that could not be told is told by the next run: none is lost. One is told twice, with the same `incident_id`, by a run that is
 killed between the two or can't write, and by two that tell at the same time (the warehouse is nobody's by then) and both look
-before either has written: each looks again before it tells, and who meets another goes on in an order of its own.
+before either has written: each looks again before it tells, and who meets another goes on in an order of its own. One that has
+another id than when it was told is not told again (`jobs/told.py`).
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 
-import pyarrow as pa
-
 from pipelines.arrow_files import table_of
-from pipelines.errors import CannotWrite, UsageError
+from pipelines.errors import UsageError
+from pipelines.jobs.told import ToldIncidents
 from pipelines.schemas import TABLES, json_ready
 from pipelines.stores import open_table
 from pipelines.uris import warehouse_uri
@@ -105,10 +105,11 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
     """Tell of the published incidents that nobody was told of; say of how many. What can't be told now is logged."""
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
-    alerts = _Alerts(open_table(f"{uri}/{TABLES['alerts'].path}"), now, run_id)
+    alerts = ToldIncidents(f"{uri}/{TABLES['alerts'].path}", now, run_id)
     incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
     rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
-    new = [row for row in rows if row["incident_id"] not in alerts.told and _is_news(row, now - options.news_for)]
+    new = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - options.news_for)]
+    new = _not_renamed(new, incidents, alerts)
     left = sorted(new, key=lambda row: (row["started_at"] or datetime.min.replace(tzinfo=UTC), row["incident_id"]))
     sent = failed = in_a_row = 0
     while left:
@@ -118,50 +119,24 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
         row = left.pop(0)
         if alerts.grew():
             random.shuffle(left)
-        if row["incident_id"] in alerts.told:
+        if row["incident_id"] in alerts.rows:
             continue
         if _is_told(row, send):
-            alerts.write_down(row)
+            alerts.write_down([row])
             sent, in_a_row = sent + 1, 0
         else:
             failed, in_a_row = failed + 1, in_a_row + 1
     return Told(sent, failed)
 
 
-class _Alerts:
-    """The table of what was told, by whomever."""
-
-    def __init__(self, table: DeltaTable, now: datetime, run_id: str) -> None:
-        self._table, self._now, self._run_id = table, now, run_id
-        self._seen = table.version()
-        self.told = self._read()
-
-    def _read(self) -> set[str]:
-        return set(table_of(self._table, ["incident_id"])["incident_id"].to_pylist())
-
-    def grew(self) -> bool:
-        """Look again; says whether another process has written meanwhile."""
-        self._table.update_incremental()
-        if self._table.version() == self._seen:
-            return False
-        self._seen, self.told = self._table.version(), self._read()
-        return True
-
-    def write_down(self, row: Mapping[str, Any]) -> None:
-        """One commit for each: who looks meanwhile is to find it."""
-        from deltalake import write_deltalake
-        from deltalake.exceptions import DeltaError
-
-        record = {name: row[name] for name in ("incident_id", "cluster", "severity")} | {"told_at": self._now, "run_id": self._run_id}
-        schema = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
-        try:
-            write_deltalake(self._table, pa.Table.from_pylist([record], schema=schema), mode="append")
-        except (OSError, DeltaError) as error:
-            raise CannotWrite(f"incident {row['incident_id']} was told, which can't be written down: {error}") from error
-        self._table.update_incremental()
-        if self._table.version() == self._seen + 1:  # nobody else has written
-            self._seen += 1
-        self.told.add(row["incident_id"])
+def _not_renamed(new: list[Mapping[str, Any]], incidents: DeltaTable, alerts: ToldIncidents) -> list[Mapping[str, Any]]:
+    """Those of them that were not told by another id; the others are written down by the one that they have now."""
+    if not new or not alerts.rows:
+        return new
+    told_as = alerts.renamed(new, table_of(incidents, ["incident_id"])["incident_id"].to_pylist())
+    if told_as:
+        alerts.write_down([row for row in new if row["incident_id"] in told_as], told_as)
+    return [row for row in new if row["incident_id"] not in told_as]
 
 
 def _is_news(row: Mapping[str, Any], since: datetime) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from pipelines import packages
 from pipelines.cli.reports import INCIDENTS_MAX, index_page
@@ -177,6 +177,77 @@ def test_one_whose_delivery_breaks_off_everything_leaves_what_was_told_written_d
     with pytest.raises(LookupError):
         tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken_at_the_second, NOW)
     assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW).sent == 1
+
+
+LATER = VERSIONS | {"incidents": 1}
+
+
+def earlier(name: str, **values: Any) -> dict[str, Any]:
+    """One that began ten minutes before the others."""
+    return incident(name, started_at=NOW - timedelta(minutes=15), **values)
+
+
+SUCCESSORS = {
+    "an earlier rebalance was read late": (earlier("now-2"), 0),
+    "its cluster got a name": (incident("now-2", cluster="east"), 0),
+    "it still goes on": (earlier("now-2", ended_at=None), 0),
+    "another group joined in": (earlier("now-2", groups=["audit", "orders"]), 0),
+    "it is of another group": (earlier("now-2", groups=["audit"]), 1),
+    "it is of no group": (earlier("now-2", groups=[]), 1),
+    "it was over before": (earlier("now-2", ended_at=NOW - timedelta(minutes=6)), 1),
+    "it began later": (incident("now-2", started_at=NOW - timedelta(minutes=4)), 1),
+}
+
+
+@pytest.mark.parametrize("case", SUCCESSORS)
+def test_what_was_told_by_another_id_is_not_told_again(place: Path, case: str) -> None:
+    """The one that was told is there no more, and one that holds its beginning is."""
+    successor, told_anew = SUCCESSORS[case]
+    write(place, "incidents", [incident("now")])
+    told: list[Any] = []
+    assert tell(str(place), LATER, "run-1", AlertOptions(""), told.append, NOW).sent == 1
+
+    write(place, "incidents", [successor])
+    for run in range(2):
+        tell(str(place), LATER | {"incidents": 2}, f"run-{run + 2}", AlertOptions(""), told.append, NOW + timedelta(hours=1))
+    assert [each["incident_id"] for each in told] == ["now", "now-2"][: 1 + told_anew]
+    rows = {row["incident_id"]: row for row in DeltaTable(str(place / TABLES["alerts"].path)).to_pyarrow_table().to_pylist()}
+    assert rows["now-2"]["told_as"] == (None if told_anew else "now")
+    assert rows["now-2"]["told_at"] == NOW + timedelta(hours=told_anew)
+
+
+def test_what_was_told_stands_for_one_that_it_became_and_for_what_that_becomes(place: Path) -> None:
+    told: list[Any] = []
+    stages = [["now"], ["now-2"], ["now-3", "beside"], ["now-4", "beside"]]
+    for version, names in enumerate(stages, 1):
+        write(place, "incidents", [incident(name) for name in names])
+        tell(str(place), VERSIONS | {"incidents": version}, f"run-{version}", AlertOptions(""), told.append, NOW)
+    assert len(told) == 2  # of those that came at once, one is that which was told
+    assert told[0]["incident_id"] == "now"
+
+
+def test_one_that_is_there_still_stands_for_no_other(place: Path) -> None:
+    """Two at the same time, of the same groups: each is told."""
+    write(place, "incidents", [incident("now")])
+    told: list[Any] = []
+    tell(str(place), LATER, "run-1", AlertOptions(""), told.append, NOW)
+    write(place, "incidents", [incident("now", severity="info"), earlier("beside")])
+    tell(str(place), LATER | {"incidents": 2}, "run-2", AlertOptions(""), told.append, NOW)
+    assert [each["incident_id"] for each in told] == ["now", "beside"]
+
+
+def test_alerts_of_an_older_warehouse_get_the_columns_that_they_lack(place: Path) -> None:
+    schema = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
+    of_before = [schema.field(name) for name in ("incident_id", "cluster", "severity", "told_at", "run_id")]
+    row = {"incident_id": "now", "cluster": "prod", "severity": "critical", "told_at": NOW, "run_id": "run-1"}
+    path = str(place / TABLES["alerts"].path)
+    write_deltalake(path, pa.Table.from_pylist([row], schema=pa.schema(of_before)), mode="overwrite", schema_mode="overwrite")
+
+    told: list[Any] = []
+    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW) == Told(sent=1, failed=0)
+    assert told[0]["incident_id"] == "open"
+    rows = DeltaTable(path).to_pyarrow_table().to_pylist()
+    assert {row["incident_id"]: row["groups"] for row in rows} == {"now": None, "open": ["orders"]}
 
 
 def test_two_that_tell_at_the_same_time_tell_each_other(place: Path) -> None:

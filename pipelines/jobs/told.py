@@ -1,0 +1,93 @@
+"""The table of what was told, `ops.alerts`: by delta-rs, by whomever.
+
+An incident is known by its first rebalance or outage. A file that comes late may put an earlier one before that, and files may
+get the name of their cluster only later: then the same incident has another id, and the one that was told is there no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipelines.arrow_files import table_of
+from pipelines.errors import CannotWrite
+from pipelines.schemas import TABLES
+from pipelines.stores import open_table
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+LATEST = datetime.max.replace(tzinfo=UTC)
+_KEPT = ("incident_id", "cluster", "groups", "severity", "started_at")
+
+
+class ToldIncidents:
+    """What was told until now, and by which id."""
+
+    def __init__(self, place: str, now: datetime, run_id: str) -> None:
+        self._table: DeltaTable = open_table(place)
+        self._now, self._run_id = now, run_id
+        self._seen = self._table.version()
+        self.rows = self._read()
+
+    def _read(self) -> dict[str, Mapping[str, Any]]:
+        """All columns: tables of older versions have fewer."""
+        return {row["incident_id"]: row for row in table_of(self._table).to_pylist()}
+
+    def grew(self) -> bool:
+        """Look again; says whether another process has written meanwhile."""
+        self._table.update_incremental()
+        if self._table.version() == self._seen:
+            return False
+        self._seen, self.rows = self._table.version(), self._read()
+        return True
+
+    def write_down(self, incidents: Sequence[Mapping[str, Any]], told_as: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        """In one commit: that these were told now, or when those were by whose ids they were told. Raises CannotWrite."""
+        from deltalake import write_deltalake
+        from deltalake.exceptions import DeltaError
+
+        records = [self._record(row, (told_as or {}).get(row["incident_id"])) for row in incidents]
+        schema = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
+        try:
+            # A table of an older version gets the columns that it lacks.
+            write_deltalake(self._table, pa.Table.from_pylist(records, schema=schema), mode="append", schema_mode="merge")
+        except (OSError, DeltaError) as error:
+            names = ", ".join(row["incident_id"] for row in incidents)
+            raise CannotWrite(f"incident {names} was told, which can't be written down: {error}") from error
+        self._table.update_incremental()
+        if self._table.version() == self._seen + 1:  # nobody else has written
+            self._seen += 1
+        self.rows |= {row["incident_id"]: row for row in records}
+
+    def _record(self, incident: Mapping[str, Any], former: Mapping[str, Any] | None) -> dict[str, Any]:
+        told_as, told_at = (None, self._now) if former is None else (former["incident_id"], former["told_at"])
+        return {name: incident[name] for name in _KEPT} | {"told_as": told_as, "told_at": told_at, "run_id": self._run_id}
+
+    def renamed(self, incidents: Iterable[Mapping[str, Any]], there: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+        """Those incidents that were told by another id: id -> what was told. `there` are the ids of all incidents that there are.
+
+        What was told stands for one incident at most: rather told twice than never.
+        """
+        followed = {row.get("told_as") for row in self.rows.values()}
+        gone = self.rows.keys() - followed - set(there)
+        left = [self.rows[name] for name in sorted(gone) if self.rows[name].get("started_at") is not None]
+        found: dict[str, Mapping[str, Any]] = {}
+        for row in incidents:
+            former = next((each for each in left if _is_same(row, each)), None)
+            if former is not None:
+                left.remove(former)
+                found[row["incident_id"]] = former
+        return found
+
+
+def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
+    """Whether one that is there goes on where one that was told began: of a group of that, or of none as that."""
+    groups, before = set(incident["groups"]), set(former["groups"] or ())
+    about_the_same = bool(groups & before) or not (groups or before)
+    if not about_the_same or incident["started_at"] is None:
+        return False
+    return bool(incident["started_at"] <= former["started_at"] <= (incident["ended_at"] or LATEST))
