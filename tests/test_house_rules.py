@@ -72,6 +72,16 @@ def imported(path: Path) -> Iterator[str]:
             yield node.module
 
 
+OF_CLASSIC_SESSIONS = {"sparkContext", "_sc", "_jvm", "_jsc", "_jdf", "_jsparkSession", "rdd"}
+STARTS_SESSIONS = "pipelines/session.py"
+
+
+def test_only_what_starts_a_session_needs_a_jvm_of_its_own() -> None:
+    """Under Spark Connect there is none; `python -m tests.cluster` runs the job there."""
+    used = {(short(path), node.attr) for path in MODULES for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
+    assert {place for place, name in used if name in OF_CLASSIC_SESSIONS} == {STARTS_SESSIONS}
+
+
 def test_the_top_level_is_as_designed() -> None:
     assert {name.split("/")[0] for name in tracked()} - TOP_LEVEL == set()
 

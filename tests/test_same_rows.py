@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import compare_paths
+from tests.conftest import LONG
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +24,7 @@ def test_the_job_writes_the_rows_that_analyze_finds(samples: Path, warehouse: Pa
     assert list(compare_paths.differences(alone, compare_paths.by_delta_rs(warehouse))) == []
 
 
+@LONG
 @pytest.mark.spark
 def test_spark_and_delta_rs_read_the_same_rows(warehouse: Path) -> None:
     assert list(compare_paths.differences(compare_paths.by_delta_rs(warehouse), compare_paths.by_spark(warehouse))) == []

@@ -8,21 +8,23 @@ from pathlib import Path
 import pytest
 
 OTHERS = (
-    "connect",
-    "spark_files",
-    "recovery",
-    "redacted_job",
-    "both_systems",
-    "others_commits",
-    "schedule",
-    "expiry",
-    "jobs",
-    "snapshots",
-    "cluster_snapshots",
-    "quality",
+    "pipelines/test_connect.py",
+    "pipelines/test_spark_files.py",
+    "pipelines/test_recovery.py",
+    "pipelines/test_redacted_job.py",
+    "pipelines/test_both_systems.py",
+    "pipelines/test_others_commits.py",
+    "pipelines/test_schedule.py",
+    "pipelines/test_expiry.py",
+    "pipelines/test_jobs.py",
+    "pipelines/test_maintain.py",
+    "pipelines/test_snapshots.py",
+    "pipelines/test_cluster_snapshots.py",
+    "pipelines/test_quality.py",
+    "test_same_rows.py",
 )
 
 if __name__ == "__main__":
     os.environ["GROUPSCOPE_CLUSTER"] = "1"
     here = Path(__file__).parent
-    raise SystemExit(pytest.main(["-q", "-rs", str(here), *(str(here.parent / "pipelines" / f"test_{other}.py") for other in OTHERS)]))
+    raise SystemExit(pytest.main(["-q", "-rs", str(here), *(str(here.parent / other) for other in OTHERS)]))

@@ -11,6 +11,7 @@ import pytest
 
 from pipelines.session import get_session
 from tests.pipelines.site import Site
+from tests.shared_folders import made_once
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,8 +35,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pipelines.tables import Warehouse
 
     session = get_session(SETTINGS)
-    Site.empty = tmp_path_factory.mktemp("empty") / "warehouse"
-    Warehouse(session, str(Site.empty)).open()
+    Site.empty = made_once(tmp_path_factory, "empty", lambda place: Warehouse(session, str(place / "warehouse")).open()) / "warehouse"
     yield session
     Site.empty = None
     session.stop()
@@ -66,21 +66,26 @@ def poll_timeout(samples: Path) -> Path:
 @pytest.fixture(scope="session")
 def published(spark: SparkSession, poll_timeout: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Logs and the warehouse that one run made of them. Tests that change either take a copy."""
-    site = Site(tmp_path_factory.mktemp("published"))
-    shutil.copytree(poll_timeout, site.logs)
-    assert site.run().exit_code == 0
-    return site
+
+    def run(place: Path) -> None:
+        shutil.copytree(poll_timeout, Site(place).logs)
+        assert Site(place).run().exit_code == 0
+
+    return Site(made_once(tmp_path_factory, "published", run))
 
 
 @pytest.fixture(scope="session")
 def halfway(spark: SparkSession, poll_timeout: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
     """As `published`, when the broker's log had been written by half and ended within a line."""
-    site = Site(tmp_path_factory.mktemp("halfway"))
-    shutil.copytree(poll_timeout, site.logs)
-    log = site.logs / "broker-1" / "server.log"
-    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2 + 30])
-    site.run()
-    return site
+
+    def run(place: Path) -> None:
+        site = Site(place)
+        shutil.copytree(poll_timeout, site.logs)
+        log = site.logs / "broker-1" / "server.log"
+        log.write_bytes(log.read_bytes()[: log.stat().st_size // 2 + 30])
+        site.run()
+
+    return Site(made_once(tmp_path_factory, "halfway", run))
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ import pytest
 
 from parsers.redaction import PSEUDONYM, Redaction
 from pipelines.schemas import TABLES
-from tests.conftest import ROOT
+from tests.conftest import LONG, ROOT
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.remote import connect_server
 from tests.pipelines.site import Site
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, LONG]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,6 @@ def test_the_rows_are_those_of_a_classic_session(remote: str, published: Site, h
     }
 
 
-@pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="a minute of Spark for one more way in: python -m tests.cluster")
 def test_what_only_the_server_can_open_is_read_there(remote: str, mounted: Path, published: Site, tmp_path: Path) -> None:
     shutil.copytree(published.logs, mounted, dirs_exist_ok=True)
     site = Site(tmp_path)
@@ -83,7 +82,6 @@ def test_what_only_the_server_can_open_is_read_there(remote: str, mounted: Path,
         assert sorted(told) == published.content()[table]
 
 
-@pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="a minute of Spark for one more way in: python -m tests.cluster")
 def test_what_workers_read_is_hidden_by_a_key_that_the_server_does_not_write_down(
     remote: str, events: Path, poll_timeout: Path, tmp_path: Path
 ) -> None:

@@ -21,12 +21,14 @@ from pipelines.jobs import maintain as upkeep
 from pipelines.jobs.maintain import MaintainOptions, maintain
 from pipelines.schemas import TABLES, VERSIONED
 from tests.compare_paths import published as published_versions
+from tests.conftest import LONG
 from tests.pipelines.site import Site
 
 pytestmark = pytest.mark.spark
 Copied = Callable[[Site], Site]
 
 
+@LONG
 def test_upkeep_puts_files_together_removes_what_is_old_and_changes_no_row(
     spark: Any, published: Site, halfway: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch
 ) -> None:

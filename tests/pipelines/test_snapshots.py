@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -48,9 +47,6 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-Batch = Callable[[str], RunOutcome]
-
-
 @pytest.fixture
 def site(tmp_path: Path, day: Path) -> Site:
     return Site(tmp_path / "site")
@@ -81,41 +77,56 @@ def reached(site: Site) -> dict[str, list[str]]:
     return found
 
 
+def run(site: Site, day: Path, until: str) -> RunOutcome:
+    """Let the logs grow, all but the one that comes late, and run the job."""
+    bring(site, day, until, without=LATE)
+    return site.run(read=READ, snapshots=RULES)
+
+
+def assert_as_rebuilt(site: Site) -> None:
+    """The tables are those of a run that begins anew."""
+    before = rows(site)
+    whole = site.run(read=READ, rebuild=True, snapshots=RULES)
+    assert whole.counts["groups_resumed"] == 0
+    assert rows(site) == before
+
+
 @pytest.mark.spark
 def test_groups_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(
     spark: object, site: Site, day: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(until: str, **options: object) -> RunOutcome:
-        bring(site, day, until, without=LATE)
-        return site.run(read=READ, snapshots=RULES, **options)
-
-    first = run("00:20:00")
+    first = run(site, day, "00:20:00")
     assert first.counts["groups_resumed"] == 0
     taken = reached(site)
     assert taken.keys() == {"orders", "billing", "search"}
     assert all(time <= "00:18" for times in taken.values() for time in times)
 
-    grown = run("00:24:00")
+    monkeypatch.setattr(snapshots, "_LIGHT_BYTES", 0)  # states that are too large for this process
+    moved = run(site, day, "00:40:00")  # the facts of the cluster are other ones, but not those of the time before the states
+    assert moved.counts["groups_resumed"] == 3
+    assert all(times[-1] > "00:20" for times in reached(site).values())
+    assert_as_rebuilt(site)
+
+
+@LONG
+@pytest.mark.spark
+def test_rows_that_were_final_are_not_made_again_and_a_file_that_comes_late_discards_the_states_behind_it(
+    spark: object, site: Site, day: Path
+) -> None:
+    run(site, day, "00:20:00")
+    grown = run(site, day, "00:24:00")
     assert grown.counts["groups_resumed"] == grown.counts["groups_replayed"] > 0
     told = {row["rebalance_id"]: row["final_at"] for row in site.table("rebalances")}
-    assert 0 < grown.counts["rebalances"] < len(told)  # those that were final are not made again
+    assert 0 < grown.counts["rebalances"] < len(told)
     assert len(told) == len(site.table("rebalances"))
     analysis = analyze([str(site.logs)], AnalyzeOptions(read=READ))
     assert {key: at and micros_of(at) for key, at in told.items()} == {row.rebalance_id: row.final_at for row in analysis.rebalances}
 
-    monkeypatch.setattr(snapshots, "_LIGHT_BYTES", 0)  # states that are too large for this process
-    moved = run("00:40:00")  # the facts of the cluster are other ones, but not those of the time before the states
-    assert moved.counts["groups_resumed"] == 3
-    assert all(times[-1] > "00:20" for times in reached(site).values())
-
+    run(site, day, "00:40:00")
     shutil.copy(day / LATE, site.logs / LATE)
     late = site.run(read=READ, snapshots=RULES)
     assert (late.counts["groups_replayed"], late.counts["groups_resumed"]) == (1, 0)  # older than each state of its group
-
-    before = rows(site)
-    whole = site.run(read=READ, rebuild=True, snapshots=RULES)
-    assert whole.counts["groups_resumed"] == 0
-    assert rows(site) == before
+    assert_as_rebuilt(site)
 
 
 @LONG

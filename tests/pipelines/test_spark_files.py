@@ -31,6 +31,7 @@ from pipelines.errors import NothingReadable
 from pipelines.transforms import parsed as parsed_module
 from pipelines.transforms import parts, pieces
 from pipelines.transforms.parsed import parsed
+from tests.conftest import LONG
 from tests.pipelines.site import Site
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def test_the_job_reads_through_spark(mounted: Path, published: Site, halfway: Si
     assert site.run(f"{MOUNT}/").spared
 
 
-@pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="a minute of Spark for one more way in: python -m tests.cluster")
+@LONG
 def test_what_was_read_elsewhere_before_may_still_be_there(mounted: Path, poll_timeout: Path, tmp_path: Path) -> None:
     """Logs are read from another place than before, which nobody sees any more: they go on there, and nothing is read twice."""
     shutil.copytree(poll_timeout, mounted, dirs_exist_ok=True)
