@@ -185,7 +185,7 @@ class _Chunk:
         if count == len(self.data) and not self.context.final:
             self.context = replace(self.context, zeros=hole)
             return False
-        self.records.reject(hole, ZEROS, "")
+        self.records.reject_stray(hole, ZEROS, "")
         self.data = self.data[count:]
         line = self.context.line + (not len(self.data))  # the hole was the rest of the last line
         self.context = replace(self.context, zeros=None, byte_offset=self.context.byte_offset + count, line=line)
@@ -272,7 +272,7 @@ class _Chunk:
     def _reject_holes(self, upto: int) -> None:
         for line, place in self.holes:
             if line <= upto:
-                self.records.reject(place, ZEROS, "")
+                self.records.reject_stray(place, ZEROS, "")
 
     def _opened(self, lines: Lines, line: int, orphans: set[int]) -> OpenRecord:
         begin = int(lines.start[line])

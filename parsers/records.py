@@ -164,7 +164,8 @@ class RecordReader:
         return found.start() if found is not None and "\n" not in text[: found.start()] else 0
 
     def _read_torn(self, text: str, torn: int, place: Place, stamp: bytes | None) -> None:
-        """Read both halves for themselves; what has no whole message is rejected rather than given to the wrong group."""
+        """Read both halves as records of their own; what has no whole message is rejected rather than given to the wrong group."""
+        self.counts.records += 1
         before = len(text[:torn].encode("utf-8", "replace"))
         halves = (
             (text[:torn], Place(place.line, place.offset, before, place.cut, min(place.shared, before))),
@@ -270,6 +271,11 @@ class RecordReader:
         rows.logger.append(logger)
         rows.level.append(level)
         rows.text.append(text)
+
+    def reject_stray(self, place: Place, reason: str, text: str) -> None:
+        """As `reject`, of bytes that begin no record: they count as one for themselves."""
+        self.counts.records += 1
+        self.reject(place, reason, text)
 
     def reject(self, place: Place, reason: str, text: str) -> None:
         """Keep a record that can't be read, with the reason."""

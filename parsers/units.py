@@ -108,7 +108,7 @@ def read_units(units: Units, records: RecordReader, prefilter: Prefilter) -> Non
 def read_orphan(raw: bytes, place: Place, records: RecordReader, prefilter: Prefilter) -> None:
     """Lines without a header: the rest of a record whose start is in another file, or no record at all."""
     if prefilter.hit(raw):
-        records.reject(place, NO_HEADER, records.decode(raw))
+        records.reject_stray(place, NO_HEADER, records.decode(raw))
 
 
 def _searched(units: Units, starts: Ints, ends: Ints, records: RecordReader, prefilter: Prefilter) -> Flags:

@@ -125,7 +125,13 @@ _BRONZE = [
             Column("first_at", INSTANT, "First time in the file."),
             Column("last_at", INSTANT, "Last time in the file."),
             required("lines", COUNT, "Lines read.", least=0),
-            required("records", COUNT, "Records, a record being a line with its continuation.", least=0),
+            required(
+                "records",
+                COUNT,
+                "Records, a record being a line with its continuation. Each half of a torn line is one, and so is what was rejected as a"
+                " hole or for lack of a beginning.",
+                least=0,
+            ),
             required("recognised", COUNT, "Records whose message is in the catalogue.", least=0),
             required("unknown", COUNT, "Coordinator, controller or client records without an entry.", least=0),
             required("rejected", COUNT, "Records that could not be read.", least=0),

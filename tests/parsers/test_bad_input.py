@@ -40,6 +40,7 @@ def check(reading: Reading, content: bytes, wanted: list[str], refused: list[tup
     assert [(row["reason"], row["line"], row["byte_offset"]) for row in rejected] == refused
     counts = reading.report.counts
     assert (counts.recognised, counts.rejected) == (reading.events.num_rows, len(refused))
+    assert counts.recognised + counts.unknown + counts.rejected <= counts.records
     assert counts.bytes == len(content)
     assert all(len(row["text"]) <= 4000 and row["text"].isprintable() for row in rejected)
     for row in reading.rows("line", "byte_offset"):
@@ -83,6 +84,25 @@ def test_lines_without_a_header_before_the_first_record(tmp_path: Path) -> None:
     content = ORPHAN + START + line(1)
 
     check(read_bytes(tmp_path, content), content, ["g-1"], [("no header", 1, 0)])
+
+
+TROUBLED: dict[str, tuple[bytes, list[str], int]] = {
+    "its first line has no beginning": (ORPHAN + line(1) + line(2), ["g-1", "g-2"], 1),
+    "it begins with a hole": (b"\x00" * 70_000 + ORPHAN + line(1), ["g-1"], 2),
+    "its one line is torn": (TORN, ["g-2"], 1),
+    "its one line holds two whole records": (line(1)[:-1] + line(2), ["g-1", "g-2"], 0),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLED)
+def test_no_more_records_are_accounted_for_than_there_are(tmp_path: Path, name: str) -> None:
+    """Also where none is ignored: a gate of the job holds each file to it."""
+    content, wanted, refused = TROUBLED[name]
+    reading = read_bytes(tmp_path, content)
+
+    assert groups(reading) == wanted
+    counts = reading.report.counts
+    assert (counts.records, counts.recognised, counts.rejected) == (len(wanted) + refused, len(wanted), refused)
 
 
 def test_a_torn_line_is_no_groups(tmp_path: Path) -> None:
@@ -284,7 +304,9 @@ def test_no_bytes_crash_the_reader_and_all_are_counted(tmp_path: Path, content: 
     found = find(path)
     for source in found.files:
         reading = read(path, max_record_bytes=max_record_bytes)
-        assert reading.report.counts.bytes == source.size_bytes
+        counts = reading.report.counts
+        assert counts.bytes == source.size_bytes
+        assert counts.recognised + counts.unknown + counts.rejected <= counts.records - 2  # what begins the file is ignored
         again = read(path, max_record_bytes=max_record_bytes, chunk_bytes=512)
         assert again.events.equals(reading.events)
         assert again.rejected.equals(reading.rejected)
