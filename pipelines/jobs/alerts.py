@@ -13,6 +13,7 @@ import json
 import logging
 import random
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ from http.client import HTTPException
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pipelines.arrow_files import table_of
 from pipelines.errors import UsageError
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 TIMEOUT_SECONDS = 20
 FAILURES_MAX = 5
-"""So many in a row, and the rest is left to the next run: a place that is not there makes each wait for TIMEOUT_SECONDS."""
+"""So many in a row, and the rest is left to the next run: a place that is not there makes each wait for TIMEOUT_SECONDS. One that
+refuses an incident is there, and may take the next one."""
 
 SHOWN_COLUMNS = ("incident_id", "cluster", "kind", "severity", "groups", "started_at", "ended_at", "root_cause", "headline")
 
@@ -69,7 +72,8 @@ class Told:
 def sender(url: str) -> Send:
     """How to tell a place of an incident. Raises UsageError where nothing here knows the place."""
     if url.startswith(("http://", "https://")):
-        return lambda incident: _post(url, incident)
+        place, credentials = _without_user(url)
+        return lambda incident: _post(place, credentials, incident)
     try:
         apprise = import_module("apprise")
     except ImportError as error:
@@ -86,9 +90,17 @@ def sender(url: str) -> Send:
     return notify
 
 
-def _post(url: str, incident: Mapping[str, Any]) -> None:
+def _without_user(url: str) -> tuple[str, dict[str, str]]:
+    """The address alone, and the header that says who asks: urllib would take a user for a part of the host, and name it in errors."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    told = {"Authorization": f"Basic {b64encode(unquote(user).encode()).decode()}"} if at else {}
+    return urlunsplit(parts._replace(netloc=host)), told
+
+
+def _post(url: str, credentials: Mapping[str, str], incident: Mapping[str, Any]) -> None:
     body = json.dumps({"source": "groupscope", **incident}, ensure_ascii=False).encode()
-    headers = {"Content-Type": "application/json", "Idempotency-Key": str(incident["incident_id"])}
+    headers = {"Content-Type": "application/json", "Idempotency-Key": str(incident["incident_id"]), **credentials}
     request = urllib.request.Request(url, body, headers)  # noqa: S310 - the scheme was looked at
     with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SECONDS):
         pass
@@ -121,11 +133,12 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
             random.shuffle(left)
         if row["incident_id"] in alerts.rows:
             continue
-        if _is_told(row, send):
+        trouble = _tell(row, send)
+        if trouble is None:
             alerts.write_down([row])
             sent, in_a_row = sent + 1, 0
         else:
-            failed, in_a_row = failed + 1, in_a_row + 1
+            failed, in_a_row = failed + 1, 0 if isinstance(trouble, HTTPError) else in_a_row + 1
     return Told(sent, failed)
 
 
@@ -133,7 +146,8 @@ def _not_renamed(new: list[Mapping[str, Any]], incidents: DeltaTable, alerts: To
     """Those of them that were not told by another id; the others are written down by the one that they have now."""
     if not new or not alerts.rows:
         return new
-    told_as = alerts.renamed(new, table_of(incidents, ["incident_id"])["incident_id"].to_pylist())
+    there = table_of(incidents, ["incident_id", "cluster"])
+    told_as = alerts.renamed(new, dict(zip(*(there[name].to_pylist() for name in ("incident_id", "cluster")), strict=True)))
     if told_as:
         alerts.write_down([row for row in new if row["incident_id"] in told_as], told_as)
     return [row for row in new if row["incident_id"] not in told_as]
@@ -143,12 +157,12 @@ def _is_news(row: Mapping[str, Any], since: datetime) -> bool:
     return row["ended_at"] is None or row["ended_at"] >= since
 
 
-def _is_told(row: Mapping[str, Any], send: Send) -> bool:
-    """Tell of one; says whether it was told."""
+def _tell(row: Mapping[str, Any], send: Send) -> Exception | None:
+    """Tell of one; what kept it from being told, if something did."""
     shown = {name: value for name, value in json_ready("incidents", row).items() if name in SHOWN_COLUMNS}
     try:
         send(shown)
     except CANNOT_TELL as error:
         _log.warning("incident %s could not be told, the next run tries again: %s", row["incident_id"], error)
-        return False
-    return True
+        return error
+    return None

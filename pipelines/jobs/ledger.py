@@ -189,7 +189,9 @@ class _Matching:
         """Let each source have the first of its candidates with which it goes on, and that no other has."""
 
         def first(source: SourceFile) -> tuple[KnownFile, int] | None:
-            return self._first(source, candidates(source))
+            with suppress(OSError):  # it is gone by now, or can't be read, which its reader will say
+                return self._first(source, candidates(source))
+            return None
 
         for source, match in zip(sources, places.at_once(first, sources, attrgetter("path")), strict=True):
             if match is not None and match[0].path in self.taken:  # by a source that was asked at the same time
@@ -203,10 +205,7 @@ class _Matching:
         for file in candidates:
             if file.path in self.taken:
                 continue
-            try:
-                length = _length_if_same(file, source, again=file.cut and not source.name.startswith(self._damaged))
-            except OSError:  # it is gone by now, or can't be read, which its reader will say
-                return None
+            length = _length_if_same(file, source, again=file.cut and not source.name.startswith(self._damaged))
             if length is not None:
                 return file, length
         return None

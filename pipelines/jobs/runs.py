@@ -142,7 +142,7 @@ class Runs:
         self._update(run.run_id, told)
 
     def scrub(self, run: Run) -> None:
-        """Take names out of the entries of earlier runs, which told them before they were to be redacted."""
+        """Take names out of the entries of earlier runs and of alerts, which told them before they were to be redacted."""
         kept = {name: value for name, value in (self.before.options if self.before else {}).items() if name != "read"}
         values = {
             "inputs": "CAST(array() AS ARRAY<STRING>)",
@@ -151,7 +151,9 @@ class Runs:
             "options": delta.text(json.dumps(kept, sort_keys=True, default=str)),
         }
         others = f"run_id != {delta.text(run.run_id)} AND status != {delta.text(RUNNING)}"
-        _again(lambda: delta.update(self._warehouse.spark, self._path, others, values))
+        spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
+        _again(lambda: delta.update(spark, self._path, others, values))
+        _again(lambda: delta.update(spark, alerts, "groups IS NOT NULL", {"groups": delta.literal(None)}))
 
     def expire(self, before: datetime) -> int:
         """Remove entries of runs that ended before that time, but for the last published one; say how many."""

@@ -6,7 +6,7 @@ get the name of their cluster only later: then the same incident has another id,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -67,27 +67,36 @@ class ToldIncidents:
         told_as, told_at = (None, self._now) if former is None else (former["incident_id"], former["told_at"])
         return {name: incident[name] for name in _KEPT} | {"told_as": told_as, "told_at": told_at, "run_id": self._run_id}
 
-    def renamed(self, incidents: Iterable[Mapping[str, Any]], there: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-        """Those incidents that were told by another id: id -> what was told. `there` are the ids of all incidents that there are.
+    def renamed(self, incidents: Sequence[Mapping[str, Any]], there: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
+        """Those incidents that were told by another id: id -> what was told. `there` are the ids of all incidents that there are, with
+        their clusters.
 
-        What was told stands for one incident at most: rather told twice than never.
+        What was told stands for one incident at most: rather told twice than never. It stands for one of another cluster only where its
+        own has none any more.
         """
         followed = {row.get("told_as") for row in self.rows.values()}
-        gone = self.rows.keys() - followed - set(there)
+        gone = self.rows.keys() - followed - there.keys()
         left = [self.rows[name] for name in sorted(gone) if self.rows[name].get("started_at") is not None]
+        clusters = set(there.values())
         found: dict[str, Mapping[str, Any]] = {}
-        for row in incidents:
-            former = next((each for each in left if _is_same(row, each)), None)
-            if former is not None:
-                left.remove(former)
-                found[row["incident_id"]] = former
+        for may_stand in (lambda row, former: row["cluster"] == former["cluster"], lambda _, former: former["cluster"] not in clusters):
+            for row in incidents:
+                if row["incident_id"] in found:
+                    continue
+                former = next((each for each in left if may_stand(row, each) and _is_same(row, each)), None)
+                if former is not None:
+                    left.remove(former)
+                    found[row["incident_id"]] = former
         return found
 
 
 def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
-    """Whether one that is there goes on where one that was told began: of a group of that, or of none as that."""
-    groups, before = set(incident["groups"]), set(former["groups"] or ())
-    about_the_same = bool(groups & before) or not (groups or before)
-    if not about_the_same or incident["started_at"] is None:
+    """Whether one that is there goes on where one that was told began: of a group of that, or of none as that. Where its groups are
+    not known any more, names having been hidden since, it began then itself."""
+    if incident["started_at"] is None:
         return False
-    return bool(incident["started_at"] <= former["started_at"] <= (incident["ended_at"] or LATEST))
+    if former["groups"] is None:
+        return bool(incident["started_at"] == former["started_at"])
+    groups, before = set(incident["groups"]), set(former["groups"])
+    about_the_same = bool(groups & before) or not (groups or before)
+    return about_the_same and bool(incident["started_at"] <= former["started_at"] <= (incident["ended_at"] or LATEST))

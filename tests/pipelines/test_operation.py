@@ -10,11 +10,13 @@ import socket
 import subprocess
 import sys
 import threading
+from base64 import b64decode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.error import HTTPError
 
 import pyarrow as pa
 import pytest
@@ -199,6 +201,24 @@ SUCCESSORS = {
 }
 
 
+def test_what_was_told_stands_for_one_of_its_own_cluster_first(place: Path) -> None:
+    """A group of another cluster has the same name, and an incident at the same time."""
+    write(place, "incidents", [incident("b"), incident("other", "info", cluster="staging")])
+    told: list[Any] = []
+    tell(str(place), LATER, "run-1", AlertOptions(""), told.append, NOW)
+    write(place, "incidents", [incident("a", cluster="staging"), earlier("c")])
+    tell(str(place), LATER | {"incidents": 2}, "run-2", AlertOptions(""), told.append, NOW)
+    assert [each["incident_id"] for each in told] == ["b", "a"]
+
+
+@pytest.mark.parametrize(("minutes", "told_anew"), [(5, 0), (6, 1)])
+def test_where_names_were_hidden_since_what_began_then_was_told(place: Path, minutes: int, told_anew: int) -> None:
+    write(place, "alerts", [{"incident_id": "clear", "cluster": "prod", "severity": "critical", "started_at": NOW - timedelta(minutes=5),
+                             "told_at": NOW, "run_id": "run-1"}])  # fmt: skip
+    write(place, "incidents", [incident("hidden", groups=["name-x"], started_at=NOW - timedelta(minutes=minutes))])
+    assert tell(str(place), LATER, "run-2", AlertOptions(""), lambda _: None, NOW).sent == told_anew
+
+
 @pytest.mark.parametrize("case", SUCCESSORS)
 def test_what_was_told_by_another_id_is_not_told_again(place: Path, case: str) -> None:
     """The one that was told is there no more, and one that holds its beginning is."""
@@ -341,6 +361,22 @@ def test_a_place_that_takes_none_is_not_asked_for_all(place: Path) -> None:
 
     told = tell(str(place), VERSIONS | {"incidents": 1}, "run-1", AlertOptions(""), nobody, NOW)
     assert (told.sent, told.failed, len(asked)) == (0, FAILURES_MAX + 3, FAILURES_MAX)
+
+
+def test_incidents_that_are_refused_keep_no_other_back(place: Path) -> None:
+    write(place, "incidents", [incident(f"number {number}") for number in range(FAILURES_MAX + 3)])
+
+    def picky(each: Any) -> None:
+        if each["incident_id"] != f"number {FAILURES_MAX + 2}":
+            raise HTTPError("", 400, "no", None, None)  # type: ignore[arg-type]
+
+    assert tell(str(place), VERSIONS | {"incidents": 1}, "run-1", AlertOptions(""), picky, NOW) == Told(1, FAILURES_MAX + 2)
+
+
+def test_a_web_hook_is_told_who_asks(web_hook: tuple[str, list[tuple[dict[str, str], Any]]]) -> None:
+    url, posted = web_hook
+    sender(url.replace("http://", "http://bot:a%40b@"))({"incident_id": "one"})
+    assert b64decode(posted[0][0]["Authorization"].removeprefix("Basic ")) == b"bot:a@b"
 
 
 def test_other_places_need_apprise(monkeypatch: pytest.MonkeyPatch) -> None:
