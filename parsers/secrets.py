@@ -52,6 +52,9 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (r"(?i)(authorization[\"']?\s*[=:]\s*[\"']?(?:basic|bearer|digest)\s+)[^\s\"'\\,;]+", r"\1" + MASK),
     # To the last @ of the word, but for what follows a port.
     (r"(://[^/\s:@\"]*:)(?:[0-9]+@|[0-9]*[^\s\"/@,0-9][^\s\"]*@)", r"\1" + MASK + "@"),
+    # Users and their passwords, as login modules of brokers and of ZooKeeper take them; the module's name is the sign.
+    (r"(\buser_[\w.@-]+\s*=\s*\")" + _IN_QUOTES + '"', r"\1" + MASK + '"'),
+    (r'(\buser_[\w.@-]+\s*=\s*\\")' + _IN_ESCAPED + r'(\\"|)', r"\1" + MASK + r"\2"),
     (r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b", MASK),
     (r"\bgh[pousr]_[0-9A-Za-z]{30,}", MASK),
     (r"\bxox[abprs]-[0-9A-Za-z-]{10,}", MASK),
@@ -62,7 +65,7 @@ _SIGNS = (
     *("passw", "passp", "passphrase", "secret", "authorization", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "xox", "eyj"),
     *(f"{word}{mark}{noun}" for word, noun in (("access", "key"), ("private", "key"), ("api", "key")) for mark in (".", "-", "_", "")),
     *(f"{word}{mark}token" for word in ("auth", "access", "refresh", "bearer", "session", "security") for mark in (".", "-", "_", "")),
-    *("://", "-----begin", "pwd", "user.info", "user_info", "user-info"),
+    *("loginmodule", "://", "-----begin", "pwd", "user.info", "user_info", "user-info"),
 )
 """Some of these stands, in small letters, in whatever a pattern matches."""
 

@@ -22,6 +22,9 @@ NAMES = [
 FORMS = ["{n}={s}", "{n} = {s}", "{n}: {s}", '{n}="{s}"', "{n}='{s}'", '{{"{n}": "{s}"}}', "-D{n}={s}", "{n}={s}, next=1", "?{n}={s}&x=1"]
 WHOLE = [
     "org.apache.kafka.common.security.plain.PlainLoginModule required username=\"bob\" password=\"Zq9xTr0ub4dor\";",
+    'PlainLoginModule required username="bob" password="x" user_bob="Zq9xTr0ub4dor" user_al.ice-2 = "Zq9xTr0ub4dor";',
+    'DigestLoginModule required user_super="Zq9xTr0ub4dor";',
+    '{"sasl.jaas.config": "DigestLoginModule required user_super=\\"Zq9xTr0ub4dor\\";"}',
     "connecting to jdbc:postgresql://bob:Zq9xTr0ub4dor@db:5432/x",
     "https://:Zq9xTr0ub4dor@registry.example.com/",
     "Authorization: Bearer Zq9xTr0ub4dor",
