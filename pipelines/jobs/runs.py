@@ -153,7 +153,7 @@ class Runs:
         others = f"run_id != {delta.text(run.run_id)} AND status != {delta.text(RUNNING)}"
         spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
         _again(lambda: delta.update(spark, self._path, others, values))
-        _again(lambda: delta.update(spark, alerts, "groups IS NOT NULL", {"groups": delta.literal(None)}))
+        _again(lambda: delta.update(spark, alerts, f"{delta.quoted('groups')} IS NOT NULL", {"groups": delta.literal(None)}))
 
     def expire(self, before: datetime) -> int:
         """Remove entries of runs that ended before that time, but for the last published one; say how many."""

@@ -19,6 +19,7 @@ from parsers.redaction import KINDS, PSEUDONYM, Redaction
 from pipelines.cli.main import main
 from pipelines.errors import NeedsRebuild
 from pipelines.jobs import maintain as upkeep
+from pipelines.jobs.alerts import AlertOptions, tell
 from pipelines.jobs.maintain import MaintainOptions, maintain
 from pipelines.schemas import TABLES
 from pipelines.transforms.parsed import read_by_spark
@@ -114,6 +115,9 @@ def test_a_second_run_knows_the_files_and_another_redaction_needs_a_rebuild(hidd
 
 def test_a_rebuild_leaves_no_name_in_the_tables_of_a_warehouse_that_had_them(published: Site, copied: Copied, names: set[str]) -> None:
     site = copied(published)
+    [run] = site.table("runs")
+    tell(str(site.warehouse), dict(run["table_versions"]), run["run_id"], AlertOptions("", "info", timedelta(days=99_999)), lambda _: None)
+    assert {group for row in site.table("alerts") for group in row["groups"]} & names
     shutil.rmtree(site.logs / "clients")  # what was read of them, clear, can't be read again
     site.run(read=ReadOptions(redaction=REDACTION), rebuild=True)
 
