@@ -26,6 +26,8 @@ _MEMBERS = (
     *("members", "assigned_members", "reason_members"),
 )
 _TOPICS = ("fetchers", "partitions", "assigned", "revoked", "topics", "metadata", "detail")
+_OF_TOPICS = "topics"
+"""Of these fields the one whose entries are topics and no partitions: a topic's name may end as those of its partitions do."""
 _HOSTS = ("client_host", "remote", "address", "coordinator", "broker")
 _FREE = frozenset({"reason", "client_reason", "reason_error", "why", "error", "detail", "metadata", "assignments"})
 """Fields in which clients and operators say what they like; whatever verdicts compare in them is plain words."""
@@ -88,7 +90,9 @@ def _record(redaction: Redaction, makers: Mapping[str, Told], values: dict[str, 
     # Fields that are names first: they say what the others mention.
     told = {name: _named(makers[name], value, own) for name, value in fields.items() if name in makers}
     free = _FREE if redaction.everything else frozenset[str]()
-    told |= {name: _listed(redaction, value, own, strict=name in free) for name, value in fields.items() if name in _TOPICS}
+    for name in (name for name in fields if name in _TOPICS):
+        read = redaction.topic if name == _OF_TOPICS else redaction.topic_partition
+        told[name] = _listed(read, redaction, fields[name], own, strict=name in free)
     told |= {name: _mentions(redaction, value, own, strict=name in free) for name, value in fields.items() if name not in told}
     if redaction.everything and isinstance(told.get(_FOLDER), str):
         told[_FOLDER] = redaction.path(fields[_FOLDER])
@@ -109,20 +113,20 @@ def _named(told: Told, value: Any, own: Own) -> Any:
     return value
 
 
-def _listed(redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
-    """Topics or their partitions, in a list or a text; beside them other things may stand."""
+def _listed(read: Told, redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
+    """Topics or their partitions, as `read` takes them, in a list or a text; beside them other things may stand."""
     if isinstance(value, list):
-        return [_listed(redaction, each, own, strict=strict) if isinstance(each, list) else _topic(redaction, each, own) for each in value]
+        return [_listed(read, redaction, each, own, strict=strict) if isinstance(each, list) else _one(read, each, own) for each in value]
     if isinstance(value, dict):
-        return {_topic(redaction, name, own): _mentions(redaction, each, own, strict=strict) for name, each in value.items()}
+        return {_one(read, name, own): _mentions(redaction, each, own, strict=strict) for name, each in value.items()}
     for part in _PARTS.split(value) if isinstance(value, str) else ():
         if _PARTITION.fullmatch(part):
-            redaction.topic_partition(part, own)
+            read(part, own)
     return _mentions(redaction, value, own, strict=strict)
 
 
-def _topic(redaction: Redaction, value: Any, own: Own) -> Any:
-    return redaction.topic_partition(value, own) if isinstance(value, str) and not value.isdigit() else value
+def _one(read: Told, value: Any, own: Own) -> Any:
+    return read(value, own) if isinstance(value, str) and not value.isdigit() else value
 
 
 def _mentions(redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 from parsers.files import UNREADABLE
 from parsers.reader import CHANGED, ReadOptions, find_files, read_file
+from parsers.redacted_records import _listed
 from parsers.redaction import KINDS, PSEUDONYM, BadKeyError, Redaction
 from parsers.streams import READ_ERROR
 
@@ -144,6 +145,16 @@ def test_partitions_and_members_called_after_plain_words_are_known_again() -> No
     assert ALL.topic_partition("events-3", own) == f"{name('events')}-3"
     assert ALL.member(f"consumer-{UUID}", own) == f"{name('consumer')}-{UUID}"
     assert ALL.text(f"events-3 of consumer-{UUID}, no events", own) == f"{name('events')}-3 of {name('consumer')}-{UUID}, no events"
+
+
+def test_a_topic_that_ends_as_a_partition_does_has_one_pseudonym() -> None:
+    """Verdicts look for a topic's readers by its name."""
+    listed, part = (
+        _listed(ALL.topic, ALL, ["orders-3", "a"], {}, strict=False),
+        _listed(ALL.topic_partition, ALL, ["orders-3-0"], {}, strict=False),
+    )
+    assert listed == [ALL.topic("orders-3", {}), ALL.topic("a", {})]
+    assert part == [f"{listed[0]}-0"]
 
 
 def test_of_a_record_with_many_names_each_is_found() -> None:
