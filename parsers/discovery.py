@@ -215,7 +215,7 @@ class _Search:
                 continue
             relative = part.name if part.archive and candidate.named else f"{candidate.relative}{inner}"
             named = candidate.named and part.archive is None
-            told = (part.compression, part.size_bytes, part.file_id, part.format, part.archive, part.start, unchanged)
+            told = (part.compression, part.size_bytes, part.file_id, part.format, part.archive, part.start, unchanged, part.zeros)
             self.found.files.append(SourceFile(path, name, relative, named, *told))
             self.parts[name] = part
 

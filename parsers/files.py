@@ -44,6 +44,9 @@ class SourceFile:
     start: int = 0
     unchanged: bool = False
     """Its size and time of change are those that an earlier run found."""
+    zeros: int = 0
+    """How many zero bytes it begins with, where they are more than an identity is made of: a file has such a hole that was emptied
+    under a program that goes on writing at its place."""
 
     def open(self) -> Stream:
         """A stream of what the file holds, decompressed."""
@@ -58,10 +61,10 @@ class SourceFile:
 
     def is_as_found(self, stream: Stream) -> bool:
         """Whether the file that is open still begins as when it was found: another one may have its name by now, or it may have been
-        emptied. Archives are not asked. Raises OSError."""
+        emptied. Archives are not asked: what passes of them tells. Raises OSError."""
         if isinstance(stream, PlainStream) and self.archive is None:
-            return identity_of(stream.head(IDENTITY_BYTES)) == self.file_id
-        return self.archive is not None or identity_of(head_of(self)) == self.file_id
+            return identity_of(stream.head(IDENTITY_BYTES, self.zeros), self.zeros) == self.file_id
+        return self.archive is not None or identity_of(head_of(self), self.zeros) == self.file_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +98,16 @@ def head_of(source: SourceFile) -> bytes:
     """What the identity of a file is made of, as it is now. Raises OSError."""
     stream = source.open()
     try:
-        return read_up_to(stream, IDENTITY_BYTES)
+        return read_up_to(stream, IDENTITY_BYTES) if stream.skip(source.zeros) else b""
     finally:
         stream.close()
 
 
-def identity_of(head: bytes) -> str:
-    """What tells a content from others, made of how it begins."""
-    return hashlib.sha256(head).hexdigest()[:32]
+def identity_of(head: bytes, zeros: int = 0) -> str:
+    """What tells a content from others, made of how it begins behind a hole of `zeros` bytes. Zeros at the end of a head are room that
+    is still to be written."""
+    hole = f"{zeros}\0".encode() if zeros else b""
+    return hashlib.sha256(hole + head.rstrip(b"\x00")).hexdigest()[:32]
 
 
 def content_length(source: SourceFile) -> int:

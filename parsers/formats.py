@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from parsers.layouts import AnyLayout, Vote, begins_record, layout_named, vote
 from parsers.wrappers import Peeled, Wrapper, candidates, wrapper_named
@@ -11,6 +13,8 @@ from parsers.wrappers import Peeled, Wrapper, candidates, wrapper_named
 _SAMPLE_LINES = 50
 _SAMPLE_LINE_BYTES = 1 << 16
 _MAX_ENVELOPES = 3
+_SAMPLES = 4
+_DATED = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", re.ASCII)
 # Of the lines of a log without envelopes at least this part are headers; with less it is worth trying to find one.
 _ENOUGH = 0.5
 _DOCUMENT = re.compile(r"\n(?=\{)")
@@ -40,26 +44,34 @@ def tell_format(sample: bytes, *, complete: bool) -> FileFormat | str:
     body = sample[bom_bytes:].lstrip(b"\x00") if encoding == "utf-8" else sample[bom_bytes:]
     if encoding == "utf-8" and _looks_binary(body):
         return "binary"
-    lines = _sample_lines(body.decode(encoding, "replace"), complete=complete)
-    names, best = _unwrapped(lines)
-    if not best.sure and (joined := _joined(lines)) and (wrapped := vote(joined)).sure:
-        names, best = (), wrapped
-    if best.layout is None:
-        best = vote(_documents(lines))
-    if best.layout is None:
-        return "no header"
-    return FileFormat(best.layout.name, encoding, bom_bytes, names)
+    for lines in _samples(body.decode(encoding, "replace"), complete=complete):
+        names, best = _unwrapped(lines)
+        if not best.sure and (joined := _joined(lines)) and (wrapped := vote(joined)).sure:
+            names, best = (), wrapped
+        if best.layout is None:
+            best = vote(_documents(lines))
+        if best.layout is not None:
+            return FileFormat(best.layout.name, encoding, bom_bytes, names)
+    return "no header"
 
 
-def _sample_lines(text: str, *, complete: bool) -> list[bytes]:
+def _samples(text: str, *, complete: bool) -> Iterator[list[bytes]]:
+    """Lines that may tell the layout: the first ones, then those that follow where a date is first met behind these."""
     lines = text.split("\n")
     if not complete and len(lines) > 1:
         lines.pop()
     # Lines of settings and stack traces say nothing about the layout, and a file may begin with hundreds of them.
     told = [line for line in lines if line.strip()]
-    first, rest = told[:_SAMPLE_LINES], told[_SAMPLE_LINES:]
-    more = [line for line in rest if not line[:1].isspace()][:_SAMPLE_LINES]
-    return [line.rstrip("\r").encode("utf-8", "replace")[:_SAMPLE_LINE_BYTES] for line in first + more]
+    begin = 0
+    for _ in range(_SAMPLES):
+        if begin == len(told):
+            return
+        first, rest = told[begin : begin + _SAMPLE_LINES], range(begin + _SAMPLE_LINES, len(told))
+        more = list(islice((number for number in rest if not told[number][:1].isspace()), _SAMPLE_LINES))
+        sample = first + [told[number] for number in more]
+        yield [line.rstrip("\r").encode("utf-8", "replace")[:_SAMPLE_LINE_BYTES] for line in sample]
+        behind = range(more[-1] + 1 if more else len(told), len(told))
+        begin = next((number for number in behind if _DATED.search(told[number])), len(told))
 
 
 def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vote]:

@@ -47,7 +47,7 @@ class Part:
     """A content: that of the file itself, which has no `name`, or a file of an archive, the `number`-th of this name.
 
     It has an identity and a form, or a `reason` why it can't be read, which `excused` says is nobody's fault. `begins` is the
-    same for contents that begin alike.
+    same for contents that begin alike, behind `zeros` bytes of zero.
     """
 
     size_bytes: int
@@ -59,6 +59,7 @@ class Part:
     archive: str | None = None
     start: int = 0
     begins: int = 0
+    zeros: int = 0
     reason: str | None = None
     excused: bool = False
     passing: bool = False
@@ -151,17 +152,22 @@ def _entry(opener: Opener, part: Part) -> Part:
 def _content(stream: Stream, part: Part) -> Part:
     """Identity and form of a content, from as little of it as is enough."""
     try:
-        sample, begin, zeros = b"", b"", 0
+        sample, begin, hole, zeros = b"", b"", 0, 0
         told: FileFormat | str = "empty"
         for step in _SAMPLE_STEPS:
             more = read_up_to(stream, step - len(sample))
-            begin = begin or (sample + more)[:IDENTITY_BYTES]
             while more and not more.strip(b"\x00"):
                 # A sparse hole, as a power cut leaves it: the log begins after it.
-                zeros += len(more)
+                hole += len(more)
                 more = read_up_to(stream, step)
+            if not sample:
+                text = more.lstrip(b"\x00")
+                if hole + len(more) - len(text) >= IDENTITY_BYTES:
+                    zeros = hole + len(more) - len(text)
+                    more = text + read_up_to(stream, step - len(text))
+                begin = more[:IDENTITY_BYTES]
             sample += more
-            told = tell_format(sample, complete=len(sample) < step) if sample else "binary" if zeros else "empty"
+            told = tell_format(sample, complete=len(sample) < step) if sample else "binary" if hole else "empty"
             if isinstance(told, FileFormat) or told != "no header" or len(sample) < step:
                 break
         problem = stream.problem
@@ -170,6 +176,7 @@ def _content(stream: Stream, part: Part) -> Part:
             return replace(part, reason=problem)
         if isinstance(told, str):
             return replace(part, reason={"no header": "not a log: no line is in a known layout"}.get(told, told))
-        return replace(part, file_id=identity_of(begin), format=told, begins=zlib.crc32(begin[:TELLING_BYTES]))
+        identity = identity_of(begin, zeros)
+        return replace(part, file_id=identity, format=told, begins=zlib.crc32(begin[:TELLING_BYTES]), zeros=zeros)
     finally:
         stream.close()

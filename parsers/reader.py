@@ -12,6 +12,7 @@ import orjson
 import pyarrow as pa
 
 from parsers.arrow import integers_of, known_of, numbers
+from parsers.checkpoints import MarkedStream
 from parsers.discovery import discover
 from parsers.files import COPY, UNREADABLE, Discovery, Skipped, SourceFile, read_places
 from parsers.folding import FOLD_BLOCK_BYTES
@@ -171,7 +172,7 @@ class FileReader:
     def __iter__(self) -> Iterator[ParsedChunk]:
         report = self.report
         try:
-            stream = self._source.open()
+            stream, passing = self._open()
         except OSError as problem:
             self._stopped("rejected", f"{UNREADABLE}: {problem.strerror or problem}")
             return
@@ -182,7 +183,10 @@ class FileReader:
             yield from self._chunks(stream)
             start, stop = self._range
             report.bytes_read = (stream.position if stop is None else min(stop, stream.position)) - (start or 0)
-            if stream.problem:
+            report.checkpoints = passing.checkpoints() if passing is not None else {}
+            if passing is not None and passing.tells and passing.identity != self._source.file_id:
+                self._stopped("truncated", CHANGED)
+            elif stream.problem:
                 self._stopped("truncated", f"{stream.problem} after byte {stream.position}")
             elif self._has_changed(stream):
                 self._stopped("truncated", CHANGED)
@@ -191,6 +195,14 @@ class FileReader:
         finally:
             stream.close()
             self._conclude()
+
+    def _open(self) -> tuple[Stream, MarkedStream | None]:
+        """The content, and what is known of it as it passes where it can only be read forward."""
+        stream = self._source.open()
+        if self._source.plain:
+            return stream, None
+        passing = MarkedStream(stream, self._source.zeros)
+        return passing, passing
 
     def _has_changed(self, stream: Stream) -> bool:
         """Whether a plain file was emptied meanwhile."""

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 _WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}
 _BYTES = ("bytes_parsed", "bytes_ignored", "bytes_rejected")
 _SUMMED = ("bytes_read", *_BYTES, "lines", "records", "recognised", "unknown", "rejected")
-_OF_PARTS = ("part_offset", "part_line")
+_OF_PARTS = ("part_offset", "part_line", "checkpoints")
 _TALLIES = ("nodes", "witnesses", "systems")
 _STATUSES = ("rejected", "truncated", "empty", "skipped", "ok")  # the worst first
 
@@ -48,6 +48,7 @@ class FileReport:
     nodes: Counter[str] = field(default_factory=Counter)
     witnesses: Counter[str] = field(default_factory=Counter)
     systems: Counter[str] = field(default_factory=Counter)
+    checkpoints: dict[int, str] = field(default_factory=dict)
 
     def conclude(self) -> None:
         """Say whose file it is, from what its events name."""
@@ -100,6 +101,7 @@ def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
         "cluster_ids": list(report.cluster_ids),
         "part_offset": begin,
         "part_line": line,
+        "checkpoints": sorted(report.checkpoints.items()),
         **{name: sorted(getattr(report, name).items()) for name in _TALLIES},
     }
 
@@ -124,7 +126,7 @@ def join_parts(rows: Iterable[Mapping[str, Any]]) -> Row:
     for part in parts:
         for name, tally in tallies.items():
             tally.update(dict(part[name] or ()))
-    row = dict(parts[0]) | {name: parts[-1][name] for name in ("path", "file_id", "size_bytes")}
+    row = dict(parts[0]) | {name: parts[-1][name] for name in ("path", "file_id", "size_bytes", "checkpoints")}
     row |= {name: sum(part[name] for part in parts) for name in _SUMMED}
     for name, choose in (("first_at", min), ("last_at", max)):
         row[name] = choose((part[name] for part in parts if part[name] is not None), default=None)

@@ -2,25 +2,19 @@
 
 Runs of heartbeats end at multiples of a block, and a plain file with dates in its headers can be read from any place on.
 So what lies before the last multiple of a block is settled once a record begins behind it; a later reading begins
-there. Whether a file still begins with what was read is told by checkpoints: hashes of the bytes before places in it.
+there. Whether a file still begins with what was read, `parsers.checkpoints` tells.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from parsers.files import IDENTITY_BYTES, SourceFile, head_of
+from parsers.files import SourceFile
 from parsers.folding import FOLD_BLOCK_BYTES
 from parsers.kernel import MAX_RECORD_BYTES
 from parsers.layouts import TORN_HEADER
 from parsers.places import open_file, read_at
-from parsers.streams import read_up_to
-
-Checkpoint = tuple[int, str]
-"""A place in the decompressed content, and the hash of up to 4 KiB before it."""
 
 _READ = 1 << 20
 
@@ -54,6 +48,15 @@ def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD
         return None
     lines = None if end is None else ends_of_lines(source.path, begin.offset, end)
     return None if end is None or lines is None else Start(end, begin.line + lines)
+
+
+def is_whole_at(source: SourceFile, end: int) -> bool:
+    """Whether no line of a plain file is torn at `end`, so that its records can be told from there on."""
+    try:
+        with open_file(source.path) as file:
+            return not _is_torn(file, end)
+    except OSError:
+        return False
 
 
 def _is_torn(file: BinaryIO, end: int) -> bool:
@@ -96,76 +99,3 @@ def content_end(source: SourceFile, length: int) -> int:
     except OSError:  # its reader will say
         pass
     return length
-
-
-def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = ()) -> list[Checkpoint]:
-    """Checkpoints of a plain file at powers of two and at `length`; of other files none, since they don't grow."""
-    places = _checkpoint_places(source, length)
-    if not places:
-        return []
-    told = dict(known)
-    try:
-        with open_file(source.path) as file:
-            # The file that was read may have another name by now.
-            if _hash(_before(file, IDENTITY_BYTES)) == source.file_id:
-                return [(at, told[at] if at in told and at != length else _hash(_before(file, at))) for at in places]
-    except OSError:
-        pass
-    return list(known)
-
-
-def checkpoint_parts(source: SourceFile, length: int) -> list[tuple[int, int]]:
-    """What of a file its checkpoints are made of, as [begin, end)."""
-    return [(max(0, at - IDENTITY_BYTES), at) for at in _checkpoint_places(source, length)]
-
-
-def _checkpoint_places(source: SourceFile, length: int) -> list[int]:
-    if not source.plain or length < IDENTITY_BYTES:
-        return []
-    places = []
-    place = IDENTITY_BYTES
-    while place < length:
-        places.append(place)
-        place *= 2
-    return [*places, length]
-
-
-def begins_as(source: SourceFile, length: int, known: Sequence[Checkpoint]) -> bool:
-    """Whether the content, `length` bytes long, agrees with the last checkpoint that it reaches."""
-    reached = [(at, digest) for at, digest in known if at <= length]
-    if not reached:
-        return True
-    at, digest = max(reached)
-    if source.plain:
-        with open_file(source.path) as file:
-            return _hash(_before(file, at)) == digest
-    return _hash(_read_before(source, at)) == digest
-
-
-def head_hashes(source: SourceFile, lengths: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """Identity that the content would have if it ended after each of `lengths`, which are shorter than an identity's bytes."""
-    head = head_of(source)
-    for length in lengths:
-        if length <= len(head):
-            yield length, _hash(head[:length])
-
-
-def _before(file: BinaryIO, at: int) -> bytes:
-    begin = max(0, at - IDENTITY_BYTES)
-    return read_at(file, at - begin, begin)
-
-
-def _read_before(source: SourceFile, at: int) -> bytes:
-    stream = source.open()
-    try:
-        begin = max(0, at - IDENTITY_BYTES)
-        while stream.position < begin and read_up_to(stream, min(_READ, begin - stream.position)):
-            pass
-        return read_up_to(stream, at - begin)
-    finally:
-        stream.close()
-
-
-def _hash(content: bytes) -> str:
-    """As the identity of files is made."""
-    return hashlib.sha256(content).hexdigest()[:32]

@@ -102,6 +102,7 @@ FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
         pa.field("cluster_ids", pa.list_(pa.string())),
         pa.field("part_offset", pa.int64()),
         pa.field("part_line", pa.int64()),
+        pa.field("checkpoints", pa.map_(pa.int64(), pa.string())),
         pa.field("nodes", _TALLY),
         pa.field("witnesses", _TALLY),
         pa.field("systems", _TALLY),
@@ -109,7 +110,8 @@ FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
 )
 """One row per file, or per part of a file that is read in parts.
 
-`part_offset` is where the part begins, `part_line` the line of the byte before; `nodes`, `witnesses` and `systems` count
+`part_offset` is where the part begins, `part_line` the line of the byte before; `checkpoints` are those of content that can only
+be read forward (`parsers.checkpoints`); `nodes`, `witnesses` and `systems` count
 events, so that parts can be put together (`parsers.reports.merge_reports`).
 """
 

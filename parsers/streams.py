@@ -90,7 +90,7 @@ class PlainStream:
     def skip(self, count: int) -> bool:
         """Pass over bytes; false when there are fewer."""
         if not self._file.seekable():
-            return _read_over(self, count)
+            return read_over(self, count)
         end = self._file.seek(0, io.SEEK_END)
         if self._end is not None:
             end = min(end, self._end)
@@ -98,11 +98,11 @@ class PlainStream:
         self.position = self._file.seek(min(wanted, end))
         return end >= wanted
 
-    def head(self, size: int) -> bytes:
-        """The first bytes of a file in which any place can be read, as they are by now. Raises OSError."""
-        self._file.seek(0)
+    def head(self, size: int, begin: int = 0) -> bytes:
+        """The first bytes from `begin` on of a file in which any place can be read, as they are by now. Raises OSError."""
+        self._file.seek(begin)
         try:
-            return self._file.read(size if self._end is None else min(size, self._end)) or b""
+            return self._file.read(size if self._end is None else max(0, min(size, self._end - begin))) or b""
         finally:
             self._file.seek(self.position)
 
@@ -206,7 +206,7 @@ class CompressedStream:
 
     def skip(self, count: int) -> bool:
         """Pass over bytes; false when there are fewer."""
-        return _read_over(self, count)
+        return read_over(self, count)
 
     def _refill(self) -> bool:
         """Decompress some more; false at the end."""
@@ -300,7 +300,8 @@ def read_up_to(stream: Stream, size: int) -> bytes:
     return bytes(target[:got])
 
 
-def _read_over(stream: Stream, count: int) -> bool:
+def read_over(stream: Stream, count: int) -> bool:
+    """Pass over bytes by reading them; false when there are fewer."""
     scratch = memoryview(bytearray(min(count, _GIVE)))
     while count > 0:
         got = stream.readinto(scratch[:count])

@@ -16,17 +16,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from models.kafka.partitions_events import PARTITION_EVENTS
+from parsers.checkpoints import checkpoint_parts
 from parsers.places import ahead, at_once
 from parsers.reader import Discovery, ReadOptions, SourceFile
 from parsers.reports import whole_report
-from parsers.resume import Start, checkpoint_parts
+from parsers.resume import Start
 from pipelines import scopes
 from pipelines.clusters import ClusterNames
 from pipelines.differences import Watch
 from pipelines.jobs.files import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ledger import Plan
 from pipelines.jobs.reading import Reading, Sources, read
-from pipelines.jobs.states import FILE, State, file_report, file_state, parse_states, state_rows
+from pipelines.jobs.states import FILE, State, file_report, file_state, parse_states, state_rows, without_start
 from pipelines.schemas import without_run
 from pipelines.scopes import Scope
 from pipelines.stages import log_file_row, name_files, refused_row
@@ -171,8 +172,9 @@ class _Ingest:
         todo = self.todo
         states = {todo.renamed.get(path, path): state for path, state in self.states.items() if path not in todo.gone}
         for source in self.found.files:
-            if not source.plain:  # it may have been, under another name
-                states.pop(source.name, None)
+            if not source.plain and source.name in states:  # it may have been, under another name
+                left = without_start(states.pop(source.name))
+                states |= {source.name: left} if left is not None else {}
         former = {new: old for old, new in todo.renamed.items()}
         before = {source.name: self.states.get(former.get(source.name, source.name)) for source, _ in todo.read}
         parts = self.reading.parts

@@ -15,9 +15,10 @@ from operator import attrgetter
 from typing import Any
 
 from parsers import places
+from parsers.checkpoints import Checkpoint, head_hashes, length_if_begins_as
 from parsers.files import IDENTITY_BYTES, UNREADABLE, Skipped, content_length
 from parsers.reader import SourceFile
-from parsers.resume import Checkpoint, Start, begins_as, head_hashes
+from parsers.resume import Start, content_end
 from parsers.streams import READ_ERROR
 
 _LITTLE_BYTES = 16 << 20
@@ -36,8 +37,21 @@ class KnownFile:
     start: Start | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
     cut: bool = False
-    hollow: bool = False
-    """It ended with zero bytes, as a file does whose room is taken before it is written."""
+    content_bytes: int | None = None
+    """Where its content ended, if zero bytes came behind it, as in a file whose room is taken before it is written."""
+    zeros: int = 0
+    """How many zero bytes it began with, as `SourceFile` says."""
+
+    @property
+    def end(self) -> int:
+        """Where its content ended."""
+        return self.bytes_read if self.content_bytes is None else self.content_bytes
+
+    @property
+    def short(self) -> int | None:
+        """How long what its identity is made of is, if that is all of the content."""
+        length = self.end - self.zeros
+        return length if length < IDENTITY_BYTES else None
 
 
 @dataclass(slots=True)
@@ -91,14 +105,16 @@ def plan(
 def _decide(result: Plan, source: SourceFile, file: KnownFile, length: int, options_id: str, matching: _Matching, *, rebuild: bool) -> None:
     """What becomes of a source whose content begins as that of a known file."""
     same_path, same_options = file.path == source.name, file.options_id == options_id
-    if rebuild or not (same_options or same_path):
+    if length < file.end:  # what it lacks can't be read again
+        result.known[source.name] = _keep(result, source, file, length, matching)
+    elif rebuild or not (same_options or same_path):
         result.read.append((source, None))
         if not same_path:
             result.gone.add(file.path)
     elif not same_options:
         result.stale.append(source.name)
         result.known[source.name] = file.path
-    elif length > file.bytes_read or (file.hollow and same_path and length == file.bytes_read and not source.unchanged):
+    elif length > file.end or (source.plain and source.size_bytes < file.bytes_read):
         result.read.append((source, file.start))
         if not same_path and file.start is not None:
             result.renamed[file.path] = source.name
@@ -111,11 +127,11 @@ def _decide(result: Plan, source: SourceFile, file: KnownFile, length: int, opti
 def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matching: _Matching) -> str:
     """The path under which known content goes on, of which the source holds all, or less."""
     path = file.path
-    if path != source.name and length == file.bytes_read and not matching.still_there(file):
+    if path != source.name and length == file.end and not matching.still_there(file):
         result.renamed[path] = path = source.name
     elif path != source.name and path in matching.here:
         result.renamed[path] = path = _aside(result, file, matching)
-    if path == source.name and length == file.bytes_read and source.size_bytes != file.size_bytes:
+    if path == source.name and length == file.end and source.size_bytes != file.size_bytes:
         result.sizes[path] = source.size_bytes
     return path
 
@@ -155,10 +171,12 @@ class _Matching:
         for file in known:
             self._by_id.setdefault(file.file_id, []).append(file)
         self._look_ahead(found)
-        self._short = sorted({file.bytes_read for file in known if file.bytes_read < IDENTITY_BYTES})
-        # Each path keeps its own content before others may look for theirs.
-        self._match(found, lambda source: [file for file in [self.by_path.get(source.name)] if file is not None])
-        self._match([source for source in found if source.name not in self.of], self._candidates)
+        self._short = sorted({file.short for file in known if file.short is not None})
+        self._lengths: dict[tuple[str, str], int | None] = {}
+        # Each path keeps its own content before others may look for theirs, but what has all of a content comes before what has less.
+        for whole in (True, False):
+            for candidates in (self._own, self._candidates):
+                self._match([source for source in found if source.name not in self.of], candidates, whole=whole)
 
     def _look_ahead(self, found: Sequence[SourceFile]) -> None:
         """Ask for what will be compared of files that have changed, and for what little is new in them."""
@@ -182,15 +200,16 @@ class _Matching:
         source = self._found.get(name)
         with suppress(OSError):
             length = None if source is None else _length_if_same(file, source)
-            return length is not None and length >= file.bytes_read
+            return length is not None and length >= file.end
         return False
 
-    def _match(self, sources: Sequence[SourceFile], candidates: Callable[[SourceFile], list[KnownFile]]) -> None:
-        """Let each source have the first of its candidates with which it goes on, and that no other has."""
+    def _match(self, sources: Sequence[SourceFile], candidates: Callable[[SourceFile], list[KnownFile]], *, whole: bool) -> None:
+        """Let each source have the first of its candidates with which it goes on, or that goes on with it if it need not be `whole`, and
+        that no other has."""
 
         def first(source: SourceFile) -> tuple[KnownFile, int] | None:
             with suppress(OSError):  # it is gone by now, or can't be read, which its reader will say
-                return self._first(source, candidates(source))
+                return self._first(source, candidates(source), whole=whole)
             return None
 
         for source, match in zip(sources, places.at_once(first, sources, attrgetter("path")), strict=True):
@@ -200,20 +219,27 @@ class _Matching:
                 self.of[source.name] = match
                 self.taken.add(match[0].path)
 
-    def _first(self, source: SourceFile, candidates: Iterable[KnownFile]) -> tuple[KnownFile, int] | None:
+    def _first(self, source: SourceFile, candidates: Iterable[KnownFile], *, whole: bool) -> tuple[KnownFile, int] | None:
         """Content with which a source goes on, and the source's length."""
         for file in candidates:
             if file.path in self.taken:
                 continue
-            length = _length_if_same(file, source, again=file.cut and not source.name.startswith(self._damaged))
-            if length is not None:
+            pair = source.name, file.path
+            if pair not in self._lengths:
+                self._lengths[pair] = _length_if_same(file, source, again=file.cut and not source.name.startswith(self._damaged))
+            length = self._lengths[pair]
+            if length is not None and (length >= file.end or not whole):
                 return file, length
         return None
+
+    def _own(self, source: SourceFile) -> list[KnownFile]:
+        file = self.by_path.get(source.name)
+        return [file] if file is not None else []
 
     def _candidates(self, source: SourceFile) -> list[KnownFile]:
         same = list(self._by_id.get(source.file_id, ()))
         for length, identity in head_hashes(source, self._short) if self._short else ():
-            same += [file for file in self._by_id.get(identity, ()) if file.bytes_read == length and file not in same]
+            same += [file for file in self._by_id.get(identity, ()) if file.short == length and file not in same]
         return sorted(same, key=lambda file: -file.bytes_read)
 
 
@@ -221,15 +247,17 @@ def _length_if_same(file: KnownFile, source: SourceFile, *, again: bool = False)
     """The length of the source if it begins with the known content or is its beginning, else None. A file that looks as it did is
     not asked, unless reading it `again` may give more; of one that is plain, its end has to look so, too."""
     if (file.path, file.file_id, file.size_bytes) == (source.name, source.file_id, source.size_bytes) and not again:
-        same = source.unchanged or not source.plain or begins_as(source, source.size_bytes, file.checkpoints)
-        return file.bytes_read if same else None
-    if file.bytes_read < IDENTITY_BYTES:
-        same = file.file_id == source.file_id or (file.bytes_read, file.file_id) in head_hashes(source, [file.bytes_read])
-        return content_length(source) if same else None
-    if file.file_id != source.file_id:
-        return None
-    length = content_length(source)
-    return length if begins_as(source, length, file.checkpoints) else None
+        if source.unchanged:
+            return file.end
+        if not source.plain:
+            return file.end if length_if_begins_as(source, file.checkpoints, alike=True) is not None else None
+    if file.short is not None:
+        same = file.file_id == source.file_id or (file.short, file.file_id) in head_hashes(source, [file.short])
+        length = content_length(source) if same else None
+    else:
+        length = length_if_begins_as(source, file.checkpoints) if file.file_id == source.file_id else None
+    hollow = length is not None and source.plain and file.content_bytes is not None
+    return content_end(source, source.size_bytes) if hollow else length
 
 
 def known_files(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Mapping[str, Any]]) -> list[KnownFile]:
@@ -242,4 +270,4 @@ def _known(row: Mapping[str, Any], state: Mapping[str, Any]) -> KnownFile:
     places = tuple((at, digest) for at, digest in state.get("checkpoints", ()))
     cut = row["status"] != "ok" and (row["reason"] or "").startswith(READ_ERROR)
     sizes = (row["size_bytes"] or 0, row["bytes_read"] or 0)
-    return KnownFile(row["path"], row["file_id"], *sizes, row["options_id"], start, places, cut, bool(state.get("hollow")))
+    return KnownFile(row["path"], row["file_id"], *sizes, row["options_id"], start, places, cut, state.get("end"), state.get("zeros", 0))

@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from models.ids import make_id
+from parsers.checkpoints import Checkpoint, checkpoints
 from parsers.reader import SourceFile
 from parsers.reports import join_parts
-from parsers.resume import Start, checkpoints, content_end
+from parsers.resume import Start, content_end, is_whole_at
 from pipelines.schemas import without_run
 from pipelines.versions import catalogue_version, model_version
 
@@ -51,27 +52,36 @@ def file_report(before: State | None, start: Start | None, parts: Sequence[Part]
 
 
 def file_state(source: SourceFile, before: State | None, start: Start | None, parts: Sequence[Part], length: int) -> dict[str, Any] | None:
-    """Where the next run may go on, and by what it knows the content again. None for files that don't grow: compressed ones."""
-    if not source.plain:
-        return None
-    state: dict[str, Any] = {}
+    """Where the next run may go on, and by what it knows the content again; only the latter where files don't grow: compressed ones."""
     last = parts[-1]
+    if not source.plain:
+        return _identified(source, last["checkpoints"] or ()) or None
+    state: dict[str, Any] = {}
     told = [*_settled(before, start), *parts[:-1]]
     # The record before the last part is whole only where another one begins behind it.
-    if last["part_offset"] and told and last["records"] and all(part["status"] == "ok" for part in told):
+    settled = last["part_offset"] and told and last["records"] and all(part["status"] == "ok" for part in told)
+    if settled and is_whole_at(source, last["part_offset"]):
         # What the file is called and how large it is by now, the part that is read next will say.
         report = join_parts(told) | {"path": "", "size_bytes": last["part_offset"]}
-        state = {"offset": last["part_offset"], "line": last["part_line"], "report": report}
+        state |= {"offset": last["part_offset"], "line": last["part_line"], "report": report}
     elif before is not None and start is not None:
-        state = {name: before[name] for name in ("offset", "line", "report")}
+        state |= {name: before[name] for name in ("offset", "line", "report")}
     known = [(at, digest) for at, digest in (before or {}).get("checkpoints", ())]
     end = content_end(source, length)
-    places = checkpoints(source, end, known if start is not None else ())
-    if places:
-        state["checkpoints"] = [list(place) for place in places]
+    state |= _identified(source, checkpoints(source, end, known if start is not None else ()))
     if end < length:
-        state["hollow"] = True
+        state["end"] = end
     return state or None
+
+
+def _identified(source: SourceFile, places: Iterable[Checkpoint]) -> dict[str, Any]:
+    told = {"checkpoints": [list(place) for place in places], "zeros": source.zeros}
+    return {name: value for name, value in told.items() if value}
+
+
+def without_start(state: State) -> State | None:
+    """What is left of the state of a file that was compressed since."""
+    return {name: state[name] for name in ("checkpoints", "zeros") if name in state} or None
 
 
 def _settled(before: State | None, start: Start | None) -> list[Part]:

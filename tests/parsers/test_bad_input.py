@@ -311,3 +311,22 @@ def test_no_bytes_crash_the_reader_and_all_are_counted(tmp_path: Path, content: 
         assert again.events.equals(reading.events)
         assert again.rejected.equals(reading.rejected)
         assert again.report.counts == reading.report.counts
+
+
+def as_it_is(text: bytes) -> bytes:
+    return text
+
+
+def as_a_pod(text: bytes) -> bytes:
+    """Each line behind the name of its pod, as ``stern`` and ``docker compose logs`` print them."""
+    return b"".join(b"orders-0 | " + each for each in text.splitlines(keepends=True))
+
+
+@pytest.mark.parametrize("pack", [as_it_is, as_a_pod])
+@pytest.mark.parametrize("count", [90, 101, 3000])
+def test_a_log_may_begin_with_any_number_of_lines_that_are_none(tmp_path: Path, count: int, pack: Callable[[bytes], bytes]) -> None:
+    """As a container that prints its settings before the broker starts."""
+    banner = b"".join(b"some.setting.number.%d=value\n" % number for number in range(count))
+    (tmp_path / "server.log").write_bytes(pack(banner + START + line(1) + line(2)))
+
+    assert [source.relative for source in find(tmp_path).files] == ["server.log"]

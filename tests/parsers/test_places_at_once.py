@@ -10,8 +10,8 @@ import pytest
 from pyarrow import fs
 
 from parsers import places
+from parsers.checkpoints import checkpoints
 from parsers.reader import Discovery, ReadOptions, find_files
-from parsers.resume import checkpoints
 from pipelines.jobs.ledger import KnownFile, plan
 
 LINE = "[2024-05-01 13:00:0%d,000] INFO [GroupCoordinator 1]: Starting up. (kafka.coordinator.group.GroupCoordinator)\n"

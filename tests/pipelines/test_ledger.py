@@ -10,6 +10,7 @@ import os
 import shutil
 import tarfile
 import time
+import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +20,12 @@ import pytest
 import zstandard
 
 from parsers import archives, places, resume, streams
+from parsers import checkpoints as marks
+from parsers.checkpoints import checkpoints
 from parsers.looks import Look
 from parsers.reader import Discovery, FileReader, ReadOptions, SourceFile, find_files
 from parsers.reports import report_row
-from parsers.resume import Start, checkpoints, content_end, settled_end
+from parsers.resume import Start, content_end, settled_end
 from pipelines.jobs.ledger import KnownFile, Plan, known_files, plan
 from pipelines.jobs.reading import Sources, read
 
@@ -115,8 +118,9 @@ class Ledger:
             row = {name: part.report[name] for name in ("file_id", "size_bytes", "status", "reason")} | told
             last = part.settled or start
             end = content_end(source, length) if source.plain else length
-            state = {"checkpoints": checkpoints(source, end)} | ({"offset": last.offset, "line": last.line} if last else {})
-            state |= {"hollow": True} if end < length else {}
+            places = checkpoints(source, end) if source.plain else part.report["checkpoints"]
+            state = {"checkpoints": places} | ({"offset": last.offset, "line": last.line} if last else {})
+            state |= ({"end": end} if end < length else {}) | {"zeros": source.zeros}
             [files[source.name]] = known_files([row], {source.name: state})
         self.files, self.rows = files, rows
         return reading.missed
@@ -446,7 +450,7 @@ def read_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def opened(place: str, *_: int, **__: int) -> io.BufferedReader:
         return io.BufferedReader(Counted(place))
 
-    for module in (places, streams, archives, resume):
+    for module in (places, streams, archives, resume, marks):
         monkeypatch.setattr(module, "open_file", opened)
     return told
 
@@ -620,3 +624,172 @@ def test_other_options_are_said_and_not_mixed(tmp_path: Path) -> None:
     assert plan(ledger.files.values(), found.files, [], lambda _: "other").stale == [str(log)]
     again = plan(ledger.files.values(), found.files, [], lambda _: "other", rebuild=True)
     assert (again.stale, [(source.name, start) for source, start in again.read]) == ([], [(str(log), None)])
+
+
+BANNER = ("Starting Kafka with configuration:\n" + "".join(f"some.setting.number.{n}=value-{'x' * 30}{n}\n" for n in range(100))).encode()
+"""What a container prints before its first record: longer than what content is known by at first."""
+
+
+def as_it_is(content: bytes) -> bytes:
+    return content
+
+
+def zipped(content: bytes) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
+        bundle.writestr("logs/kafka-0.log", content)
+    return target.getvalue()
+
+
+def tarred(content: bytes) -> bytes:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w:gz") as bundle:
+        member = tarfile.TarInfo("logs/kafka-0.log")
+        member.size = len(content)
+        bundle.addfile(member, io.BytesIO(content))
+    return target.getvalue()
+
+
+PACKED = [gzip.compress, zipped, tarred]
+
+
+@pytest.mark.parametrize("packed", PACKED)
+@pytest.mark.parametrize("count", [50, 150])
+@pytest.mark.parametrize("name", ["kafka.bundle", "kafka-2.bundle"])
+def test_compressed_content_that_begins_alike_and_goes_on_otherwise_is_another(
+    tmp_path: Path, packed: Callable[[bytes], bytes], count: int, name: str
+) -> None:
+    assert len(BANNER) > 4096
+    log = tmp_path / "kafka.bundle"
+    log.write_bytes(packed(BANNER + lines(0, 100)))
+    hours_pass(tmp_path)
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    log.unlink()
+    log.with_name(name).write_bytes(packed(BANNER + lines(500, count)))
+    hours_pass(tmp_path)
+    ledger.run()
+
+    assert ledger.told() == [("orders", n) for n in [*range(100), *range(500, 500 + count)]]
+
+
+@pytest.mark.parametrize("first", [as_it_is, *PACKED])
+@pytest.mark.parametrize("second", [as_it_is, *PACKED])
+@pytest.mark.parametrize("head", [b"", BANNER])
+def test_content_that_has_grown_is_known_again_however_it_is_packed(
+    tmp_path: Path, first: Callable[[bytes], bytes], second: Callable[[bytes], bytes], head: bytes
+) -> None:
+    ledger = Ledger(tmp_path)
+    for number, packed in enumerate((first, second, first)):
+        (tmp_path / f"{number}.log").write_bytes(packed(head + lines(0, 200 + 100 * number)))
+        if number:
+            (tmp_path / f"{number - 1}.log").unlink()
+        ledger.run()
+        assert ledger.told() == [("orders", n) for n in range(200 + 100 * number)]
+    assert len(ledger.rows) == 1
+
+
+@pytest.mark.parametrize("renamed", [True, False])
+@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("begun", [10, 300])
+@pytest.mark.parametrize("written", [0, 20, 80])
+def test_a_file_whose_room_was_taken_is_read_on_when_it_is_closed(
+    tmp_path: Path, renamed: bool, cut: bool, begun: int, written: int
+) -> None:
+    """An appender gives back what it did not write; a rotation renames the file."""
+    log = tmp_path / "server.log"
+    log.write_bytes(lines(0, begun).ljust(100_000, b"\0"))
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    content = lines(0, begun + written)
+    log.write_bytes(content if cut else content.ljust(100_000, b"\0"))
+    if renamed:
+        log.rename(log.with_name("server.log.1"))
+        log.write_bytes(lines(900, 3))
+    ledger.run()
+    read_before = ledger.bytes_read
+    ledger.run()
+
+    assert ledger.told() == [("orders", n) for n in [*range(begun + written), *(range(900, 903) if renamed else ())]]
+    assert ledger.bytes_read == read_before
+
+
+@pytest.mark.parametrize("packed", [as_it_is, gzip.compress])
+@pytest.mark.parametrize("sizes", [(300, 60, 60, 60), (1000, 100, 110, 120, 130), (600, 40, 50, 60, 50, 40), (300, 5, 90)], ids=str)
+def test_a_file_that_is_emptied_under_a_program_that_writes_on_at_its_place(
+    tmp_path: Path, sizes: Sequence[int], packed: Callable[[bytes], bytes]
+) -> None:
+    """All generations begin with zeros, each with more of them."""
+    log = tmp_path / "kafkaServer.out"
+    ledger = Ledger(tmp_path)
+    hole = total = 0
+    for day, size in enumerate(sizes):
+        for part in (size // 2, size):
+            log.write_bytes(b"\0" * hole + lines(total, part))
+            ledger.run()
+        old = log.with_name(f"kafkaServer.out-{day}")
+        if day:
+            before = log.with_name(f"kafkaServer.out-{day - 1}")
+            before.with_suffix(before.suffix + ".packed").write_bytes(packed(before.read_bytes()))
+            before.unlink()
+        shutil.copy(log, old)
+        hole, total = log.stat().st_size, total + size
+    ledger.run()
+
+    assert ledger.told() == [("orders", n) for n in range(total)]
+
+
+def test_a_new_file_with_the_same_long_beginning_takes_nothing_from_the_one_before(tmp_path: Path) -> None:
+    log = tmp_path / "kafkaServer.out"
+    log.write_bytes(BANNER + lines(0, 200))
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    log.rename(log.with_name("kafkaServer.out.1"))
+    log.write_bytes(BANNER + lines(500, 10))
+    ledger.run()
+
+    assert ledger.told() == [("orders", n) for n in [*range(200), *range(500, 510)]]
+
+
+@pytest.mark.parametrize("rebuild", [True, False])
+@pytest.mark.parametrize("name", ["server.log", "other.log"])
+def test_what_is_left_of_content_that_was_cut_short_drops_nothing(tmp_path: Path, rebuild: bool, name: str) -> None:
+    """Nor where it would be read otherwise."""
+    log = tmp_path / "server.log"
+    log.write_bytes(lines(0, 300))
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    log.unlink()
+    log.with_name(name).write_bytes(lines(0, 150))
+    ledger.run(rebuild=rebuild, options_id="other")
+
+    assert ledger.told() == [("orders", n) for n in range(300)]
+
+
+@pytest.mark.parametrize("packed", PACKED[1:])
+@pytest.mark.parametrize("other", [lines(700, 250), lines(700, 200), lines(700, 20)], ids=len)
+def test_an_archive_that_is_made_anew_while_a_run_begins_is_left_to_the_next(
+    tmp_path: Path, packed: Callable[[bytes], bytes], other: bytes
+) -> None:
+    bundle = tmp_path / "latest.bundle"
+    bundle.write_bytes(packed(lines(0, 200)))
+    ledger = Ledger(tmp_path)
+    overwrite = [lambda: bundle.write_bytes(packed(other))]
+    missed = ledger.run(meanwhile=lambda: overwrite.pop()() if overwrite else None)
+
+    assert list(missed) == [f"{bundle}/logs/kafka-0.log"]
+    assert ledger.told() == []
+    assert ledger.run() == {}
+    assert ledger.told() == [("orders", n) for n in range(700, 700 + other.count(b"\n"))]
+
+
+def test_a_file_that_vanishes_after_it_was_found_is_left_to_the_next_run(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_bytes(lines(0, 5))
+    ledger = Ledger(tmp_path)
+    ledger.run()
+    (tmp_path / "new.log").write_bytes(lines(100, 5))
+    found = find_files([str(tmp_path)])
+    (tmp_path / "new.log").unlink()
+    todo = plan(ledger.files.values(), found.files, found.skipped, lambda _: "same")
+
+    assert [source.name for source, _ in todo.read] == [str(tmp_path / "new.log")]

@@ -23,8 +23,8 @@ import zstandard
 from pyarrow import fs
 
 from parsers import places, ranges
+from parsers.checkpoints import checkpoint_parts, checkpoints
 from parsers.reader import ReadOptions, find_files
-from parsers.resume import checkpoint_parts, checkpoints
 from parsers.schema import RECORD_KINDS
 from pipelines import spark_files, stores
 from pipelines.errors import NothingReadable
