@@ -16,8 +16,8 @@ import pytest
 from deltalake import DeltaTable
 
 from parsers import places
+from parsers.checkpoints import checkpoints
 from parsers.reader import ReadOptions, find_files, read_file
-from parsers.resume import checkpoints
 from pipelines import stores
 from pipelines.schemas import TABLES
 from pipelines.session import delta_settings, find_delta_jars
