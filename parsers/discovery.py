@@ -13,6 +13,7 @@ import stat
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -101,13 +102,35 @@ def _remote(argument: str) -> Iterator[_Candidate]:
 
 
 def _walk(folder: str) -> Iterator[tuple[str, OSError | None]]:
-    """Files below a folder, and folders that can't be listed, with the reason."""
+    """Files below a folder, and folders that can't be listed, with the reason.
+
+    Links to folders are followed after all else, so that what is within reach by its own name keeps that name. A folder is listed once,
+    and none that the given one is in.
+    """
     troubles: list[OSError] = []
-    for root, folders, names in os.walk(folder, onerror=troubles.append):
-        folders.sort()
-        for name in sorted(names):
-            yield os.path.join(root, name), None
+    listed = {_folder_id(each) for each in Path(folder).resolve().parents}
+    waiting = deque([folder])
+    while waiting:
+        for root, folders, names in os.walk(waiting.popleft(), onerror=troubles.append):
+            folders.sort()
+            one = _folder_id(root)
+            if one in listed:
+                folders.clear()
+                continue
+            listed.add(one)
+            waiting.extend(path for path in (os.path.join(root, name) for name in folders) if os.path.islink(path))
+            for name in sorted(names):
+                yield os.path.join(root, name), None
     yield from ((str(trouble.filename), trouble) for trouble in troubles if not isinstance(trouble, FileNotFoundError))
+
+
+def _folder_id(path: str | Path) -> object:
+    """What tells a folder from others by whatever path it is reached; one that has just vanished is like no other."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return path
+    return status.st_dev, status.st_ino
 
 
 def _siblings(path: str) -> list[str]:

@@ -20,6 +20,8 @@ MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "bzip2"),
     (b"\xfd7zXZ\x00", "xz"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
+    # RFC 8878, 3.1.2: frames that hold no content, which pzstd begins each block with and seekable files end with.
+    *((bytes((number,)) + b"\x2a\x4d\x18", "zstd") for number in range(0x50, 0x60)),
     (b"PK\x03\x04", "zip"),
 )
 READ_ERROR = "read error"

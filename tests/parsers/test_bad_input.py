@@ -8,6 +8,7 @@ import gzip
 import lzma
 import os
 import random
+import struct
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -178,6 +179,39 @@ def test_compressed_files_are_read_by_their_content(tmp_path: Path, kind: str) -
     assert (reading.report.compression, reading.report.status) == (kind, "ok")
 
 
+def skippable(number: int, content: bytes) -> bytes:
+    """A frame of zstd that decompresses to nothing (RFC 8878, 3.1.2)."""
+    return struct.pack("<II", 0x184D2A50 + number, len(content)) + content
+
+
+@pytest.mark.parametrize("frames", ["before", "between", "behind", "everywhere"])
+def test_frames_of_zstd_without_content_are_passed_over(tmp_path: Path, frames: str) -> None:
+    """As pzstd and the seekable format write them, also longer than one read."""
+    content = noisy(400)
+    parts = [COMPRESSIONS["zstd"][1](content[begin : begin + 20_000]) for begin in range(0, len(content), 20_000)]
+    before = frames in ("before", "everywhere")
+    between = [skippable(number % 16, b"\x28\xb5\x2f\xfd" * number * 100) for number in range(len(parts) - 1)]
+    packed = skippable(0, struct.pack("<I", len(parts[0]))) * before + parts[0]
+    for part, frame in zip(parts[1:], between, strict=True):
+        packed += frame * (frames in ("between", "everywhere")) + part
+    packed += skippable(14, bytes(9_000)) * (frames in ("behind", "everywhere"))
+    plain = read_bytes(tmp_path, content, "plain.log")
+    reading = read_bytes(tmp_path, packed, "server.log")
+
+    assert len(parts) > 3
+    assert reading.rows("line", "byte_offset", "group") == plain.rows("line", "byte_offset", "group")
+    assert (reading.report.compression, reading.report.status) == ("zstd", "ok")
+
+
+def test_zstd_without_content_is_no_log(tmp_path: Path) -> None:
+    (tmp_path / "empty.zst").write_bytes(skippable(0, b"abcd") * 3)
+
+    found = find(tmp_path)
+
+    assert not found.files
+    assert [Path(skip.name).name for skip in found.skipped] == ["empty.zst"]
+
+
 @pytest.mark.parametrize("kind", COMPRESSIONS)
 @pytest.mark.parametrize("damage", ["truncated", "damaged"])
 def test_a_damaged_compressed_file_gives_what_can_be_read(tmp_path: Path, kind: str, damage: str) -> None:
@@ -282,6 +316,30 @@ def test_what_is_no_file_and_what_is_missing(tmp_path: Path) -> None:
         "dangling.log": "cannot be read: No such file or directory",
     }
     assert found.missing == [str(tmp_path / "nowhere.log")]
+
+
+def test_links_to_folders_are_followed_and_each_folder_is_read_once(tmp_path: Path) -> None:
+    """A link to a folder elsewhere counts as a folder; one back, or to one that is read anyway, adds nothing."""
+    given, elsewhere = tmp_path / "given", tmp_path / "elsewhere"
+    for folder in (given / "broker-1", elsewhere / "deep"):
+        folder.mkdir(parents=True)
+    for number, folder in enumerate((given / "broker-1", elsewhere, elsewhere / "deep")):
+        (folder / "server.log").write_bytes(line(number) * 3)
+    (given / "a-link").symlink_to(given / "broker-1")
+    (given / "all").symlink_to(elsewhere)
+    (given / "broker-1" / "loop").symlink_to(".")
+    (given / "broker-1" / "up").symlink_to("..")
+    (given / "broker-1" / "above").symlink_to(tmp_path)
+    (elsewhere / "back").symlink_to(given)
+    (elsewhere / "round").symlink_to("deep/round")
+    (elsewhere / "deep" / "round").symlink_to("../round")
+
+    found = find(given)
+
+    names = sorted(os.path.relpath(file.name, given) for file in found.files)
+    assert names == ["all/deep/server.log", "all/server.log", "broker-1/server.log"]
+    assert {Path(skip.name).name for skip in found.skipped} == {"round"}
+    assert not found.missing
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
