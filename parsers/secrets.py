@@ -19,10 +19,10 @@ from parsers.batches import canonical_json
 MASK = "[masked]"
 _KEPT = ("", "null", "[hidden]", MASK)
 _NAME = (
-    r"(?:pass(?:word|wd|phrase)|\bpwd|secret(?:[._-]?(?:access[._-]?)?key)?|(?:access|private)[._-]?key"
-    r"|(?:auth|access|refresh|bearer|session|security)[._-]?token|basic[._-]auth[._-]user[._-]info)"
+    r"(?:pass(?:word|wd|phrase)|\bpwd|secret(?:[._-]?(?:access[._-]?)?key)?|(?:access|private|account)[._-]?key"
+    r"|[._-]pass|(?:auth|access|refresh|bearer|session|security)[._-]?token|basic[._-]auth[._-]user[._-]info)"
 )
-_IS = r"""[ \t]*[=:][ \t]*"""
+_IS = r"""[ \t]*(?:[=:]|->)[ \t]*"""
 _BEHIND = r"""(?i)(""" + _NAME + r"""["']?""" + _IS + ")"
 _BEHIND_DOTTED = r"""(?i)(\.""" + _NAME + _IS + ")"
 """Names of settings, as in properties and -D: their values end with the word, whatever marks they hold."""
@@ -38,8 +38,9 @@ _BARE = (_BEHIND + rf"(?:{_FIRST}{_NEXT}*(?:[,;&]+{_NEXT}+)*?|{_ONLY_N}){_OVER}"
 _IN_QUOTES = r"""(?:[^"\\\n]|\\.)*"""
 # Within JSON, quotes are escaped, and what is escaped within these is escaped twice.
 _IN_ESCAPED = r"""(?:[^"\\\n]|\\[^"\\]|\\\\(?:\\.|[^"\\]))*"""
-# Kafka's request log calls the kind of a request `apiKey`, a name in capitals or a small number: a key has digits and is longer.
-_API_KEY = r"""(?i)(api[._-]?key["']?\s*[=:]\s*\\?["']?)[a-z_-]*[0-9][0-9a-z._~+/=-]{7,}"""
+# Kafka's request log calls the kind of a request `apiKey`, a name in capitals or a small number: a key has digits and is longer. So have
+# tokens of whatever kind.
+_API_KEY = r"""(?i)((?:api[._-]?key|token)["']?\s*(?:[=:]|->)\s*\\?["']?)[a-z_-]*[0-9][0-9a-z._~+/=-]{7,}"""
 PATTERNS: tuple[tuple[str, str], ...] = (
     (_BEHIND + '"' + _IN_QUOTES + '"', r'\1"' + MASK + '"'),
     (_BEHIND + r"""'(?:[^'\\\n]|\\.)*'""", r"\1'" + MASK + "'"),
@@ -48,8 +49,16 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (_BEHIND_DOTTED + rf"(?:{_FIRST}[^\s\"]*|{_ONLY_N}){_OVER}", r"\1" + MASK + r"\2"),
     _BARE,
     _BARE,  # once more, since the name of the next value is passed over with the first one
+    # In brackets, as lists of headers and of answers give them.
+    (_BEHIND + r"\[(?:[^\s\[\]hm]|h[^i]|hi[^d]|m[^a]|ma[^s])[^\s\]]*", r"\1[" + MASK),
+    (r"(?i)(<[\w.:-]*" + _NAME + r">)[^\s<\[][^\s<]*", r"\1" + MASK),
+    (r"""(?i)(--[\w.-]*""" + _NAME + r"""[ \t]+["']?)[^\s"'\[-][^\s"']*""", r"\1" + MASK),
     (_API_KEY, r"\1" + MASK),
-    (r"(?i)(authorization[\"']?\s*[=:]\s*[\"']?(?:basic|bearer|digest)\s+)[^\s\"'\\,;]+", r"\1" + MASK),
+    (
+        r"(?i)(authorization[\"']?\s*(?:[=:]|->)\s*[\"'\[]*(?:basic|bearer|digest|negotiate|apikey|token)\s+)[^\s\"'\\,;\]]+",
+        r"\1" + MASK,
+    ),
+    (r"(?i)([?&]sig=|[ ,;?&({]sk=)[^\s\"'\\,;&)}\[][^\s\"'\\,;&)}]*", r"\1" + MASK),
     # To the last @ of the word, but for what follows a port.
     (r"(://[^/\s:@\"]*:)(?:[0-9]+@|[0-9]*[^\s\"/@,0-9][^\s\"]*@)", r"\1" + MASK + "@"),
     # Users and their passwords, as login modules of brokers and of ZooKeeper take them; the module's name is the sign.
@@ -63,8 +72,11 @@ PATTERNS: tuple[tuple[str, str], ...] = (
 )
 _SIGNS = (
     *("passw", "passp", "passphrase", "secret", "authorization", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "xox", "eyj"),
-    *(f"{word}{mark}{noun}" for word, noun in (("access", "key"), ("private", "key"), ("api", "key")) for mark in (".", "-", "_", "")),
+    *(f"{word}{mark}key" for word in ("access", "private", "api", "account") for mark in (".", "-", "_", "")),
     *(f"{word}{mark}token" for word in ("auth", "access", "refresh", "bearer", "session", "security") for mark in (".", "-", "_", "")),
+    *(f"{word}{mark}" for word in ("token", ".pass", "_pass", "-pass") for mark in ("=", ":", '"', "'", " ", "\t", "\\", "->", ">")),
+    *(f"{mark}sig=" for mark in "?&"),
+    *(f"{mark}sk=" for mark in " ,;?&({"),
     *("loginmodule", "://", "-----begin", "pwd", "user.info", "user_info", "user-info"),
 )
 """Some of these stands, in small letters, in whatever a pattern matches."""

@@ -17,9 +17,20 @@ SECRET = "Zq9xTr0ub4dor"  # noqa: S105 - made up
 NAMES = [
     "password", "ssl.keystore.password", "ssl.key.password", "SSL_TRUSTSTORE_PASSWORD", "db.passwd", "passphrase", "client.secret",
     "aws.secret.access.key", "secret_key", "api_key", "api-key", "apiKey", "access.key", "private_key", "auth.token", "access_token",
-    "refresh_token", "bearer-token",
+    "refresh_token", "bearer-token", "AccountKey", "KEYSTORE_PASS", "db.pass", "token", "id_token", "sas-token",
 ]  # fmt: skip
-FORMS = ["{n}={s}", "{n} = {s}", "{n}: {s}", '{n}="{s}"', "{n}='{s}'", '{{"{n}": "{s}"}}', "-D{n}={s}", "{n}={s}, next=1", "?{n}={s}&x=1"]
+FORMS = [
+    "{n}={s}",
+    "{n} = {s}",
+    "{n}: {s}",
+    '{n}="{s}"',
+    "{n}='{s}'",
+    '{{"{n}": "{s}"}}',
+    "-D{n}={s}",
+    "{n}={s}, next=1",
+    "?{n}={s}&x=1",
+    "Map({n} -> {s}, a -> b)",
+]
 WHOLE = [
     "org.apache.kafka.common.security.plain.PlainLoginModule required username=\"bob\" password=\"Zq9xTr0ub4dor\";",
     'PlainLoginModule required username="bob" password="x" user_bob="Zq9xTr0ub4dor" user_al.ice-2 = "Zq9xTr0ub4dor";',
@@ -46,6 +57,19 @@ WHOLE = [
     "basic.auth.user.info=alice:Zq9xTr0ub4dor",
     "aws_session_token=Zq9xTr0ub4dor",
     "pwd=Zq9xTr0ub4dor",
+    "AccountName=logs;AccountKey=Zq9xTr0ub4dor+/==;EndpointSuffix=x",
+    "PUT https://logs.example.com/a?sv=2022-11-02&sp=rw&sig=Zq9xTr0ub4dor%3D&se=1",
+    "sas_token=sv=2022-11-02&sig=Zq9xTr0ub4dor%3D",
+    "headers={Authorization=[Bearer Zq9xTr0ub4dor], Accept=[*/*]}",
+    "authorization=ApiKey Zq9xTr0ub4dor",
+    "password: [Zq9xTr0ub4dor]",
+    "ssl.key.password=[hZq9xTr0ub4dor], next",
+    "<password>Zq9xTr0ub4dor</password>",
+    "<ssl.keystore.password>Zq9xTr0ub4dor</ssl.keystore.password>",
+    "kafka-configs --entity-name bob --password Zq9xTr0ub4dor --alter",
+    "tool --ssl-keystore-password 'Zq9xTr0ub4dor' --alter",
+    "acl hook ak=AK12, sk=Zq9xTr0ub4dor, ons=x",
+    "mq://a?ak=AK12&sk=Zq9xTr0ub4dor",
     '{"reason": "given password=\\"a\\\\\\"Zq9xTr0ub4dor\\" now", "n": 1}',
 ]  # fmt: skip
 BY_THEMSELVES = [
@@ -68,6 +92,10 @@ KEPT = [
     "listeners=PLAINTEXT://a:9092,SASL://b:9093 of bob@example.com",
     "ssl.keystore.password = \n\tssl.keystore.type = JKS",
     "Login(password=null, user=bob)",
+    "Map(ssl.key.password -> null, ssl.keystore.password -> [hidden])",
+    "ssl.key.password=[masked], <password>[masked]</password> --password [masked]",
+    "disk=Zq9xTr0ub4dor task=1 token bucket: 3 nextToken=7 bypass=1",
+    "--password --other",
     "Completed request:RequestHeader(apiKey=JOIN_GROUP, apiVersion=2, clientId=a, correlationId=4) -- {group_id=g}",
     "Completed request:RequestHeader(apiKey=CONSUMER_GROUP_HEARTBEAT, apiVersion=1, clientId=a, correlationId=4) -- {}",
     "Completed request:{api_key=11,api_version=0,correlation_id=3,client_id=a} -- {}",
