@@ -9,9 +9,6 @@ ID_HEX_LENGTH = 20
 
 def make_id(kind: str, *parts: object) -> str:
     """Return a stable id of `kind` for the natural key `parts`; None and "" are told apart."""
-    digest = blake2b(digest_size=ID_HEX_LENGTH // 2, person=kind.encode()[:16])
-    for part in parts:
-        text = "" if part is None else f"{type(part).__name__}:{part}"
-        digest.update(len(text).to_bytes(4, "big"))
-        digest.update(text.encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
+    texts = ["" if part is None else f"{type(part).__name__}:{part}" for part in parts]
+    key = b"".join([piece for text in texts for piece in (len(text).to_bytes(4, "big"), text.encode("utf-8", "surrogatepass"))])
+    return blake2b(key, digest_size=ID_HEX_LENGTH // 2, person=kind.encode()[:16]).hexdigest()

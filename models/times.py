@@ -7,7 +7,10 @@ from itertools import accumulate
 
 def first_known(*times: int | None) -> int:
     """The first of these times that is known; 0 where none is."""
-    return next((at for at in times if at is not None), 0)
+    for at in times:
+        if at is not None:
+            return at
+    return 0
 
 
 def in_order(*times: int | None) -> list[int | None]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -109,7 +110,7 @@ def _plain(value: Any) -> Any:
 def to_batch(table: str, rows: Iterable[object]) -> pa.RecordBatch:
     """Rows of one gold table as Arrow, without the `run_id` that publishing adds."""
     schema, rows = without_run(table), list(rows)
-    return pa.RecordBatch.from_arrays([_array([getattr(row, field.name) for row in rows], field.type) for field in schema], schema=schema)
+    return pa.RecordBatch.from_arrays([_array(list(map(attrgetter(field.name), rows)), field.type) for field in schema], schema=schema)
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
@@ -127,9 +128,12 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _structs_array(values: list[Any], kind: pa.StructType) -> pa.Array:
-    missing = pa.array([value is None for value in values], pa.bool_())
-    parts = [_array([None if value is None else getattr(value, each.name) for value in values], each.type) for each in kind]
-    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=missing)
+    missing = [value is None for value in values]
+    if any(missing):
+        parts = [_array([None if value is None else getattr(value, each.name) for value in values], each.type) for each in kind]
+    else:
+        parts = [_array(list(map(attrgetter(each.name), values)), each.type) for each in kind]
+    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=pa.array(missing, pa.bool_()))
 
 
 _ROW_TYPES: Mapping[str, type] = {table: row_type for row_type, table in ROW_TABLES.items()}

@@ -106,14 +106,27 @@ class Case:
 
     def actor(self, act: Act) -> str | None:
         """Who did it: one name for all member ids of a client."""
-        return self.roster.actor(act.member_id, act.client_id, act.instance_id)
+        ids = act.member_id, act.client_id, act.instance_id
+        try:
+            return self._actors[ids]
+        except KeyError:
+            return self._actors.setdefault(ids, self.roster.actor(*ids))
+
+    @cached_property
+    def _actors(self) -> dict[tuple[str | None, str | None, str | None], str | None]:
+        """Who was asked for before: the roster stays as it is while a rebalance is judged."""
+        return {}
+
+    @cached_property
+    def _times(self) -> list[int]:
+        return [act.at for act in self.acts]
 
     def deeds(self, *kinds: Deed, start: int | None = None, end: int | None = None) -> Iterator[Act]:
         """Deeds of these kinds after the last join phase (or `start`) and up to the end of this one (or `end`)."""
         low = self.phase_began if start is None else start
         high = self.phase_over if end is None else end
-        first = bisect_right(self.acts, low, key=lambda act: act.at)
-        last = bisect_right(self.acts, high + AFTERTHOUGHT_US, key=lambda act: act.at)
+        first = bisect_right(self._times, low)
+        last = bisect_right(self._times, high + AFTERTHOUGHT_US)
         for act in self.acts[first:last]:
             if act.deed not in kinds:
                 continue
@@ -282,7 +295,7 @@ class Case:
         """When the coordinator says that somebody left, soon after this join phase; by actor."""
         over = self.phase_over
         found: dict[str, int] = {}
-        for act in self.acts[bisect_right(self.acts, over, key=lambda act: act.at) :]:
+        for act in self.acts[bisect_right(self._times, over) :]:
             if act.at > over + EFFECT_US:
                 break
             actor = self.actor(act)

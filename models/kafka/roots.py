@@ -19,6 +19,9 @@ TAKEOVER_US = 10 * US_PER_SECOND
 RETURN_US = 300_000_000
 """A process that was only held up is back within this time; later it is a new story."""
 
+_TELLING = frozenset({Deed.LOST_COORDINATOR, Deed.SUBSCRIBE, Deed.JOIN, Deed.FENCED})
+"""Deeds that show whether a process that fell silent was only held up."""
+
 
 def root_cause(case: Case, cause: Cause, acts: list[Act]) -> str | None:
     """What stands behind the trigger; None where nothing shows it."""
@@ -73,7 +76,7 @@ def _came_to(case: Case, expiry: Act) -> bool:
     actor = case.actor(expiry)
     silent_since = expiry.at - (_session_timeout_us(case, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS)
     for act in case.acts:
-        if case.actor(act) != actor or act is expiry or act.at <= silent_since:
+        if act.at <= silent_since or act.deed not in _TELLING or act is expiry or case.actor(act) != actor:
             continue
         if act.at < expiry.at and act.deed is Deed.LOST_COORDINATOR:
             return False  # it ran, and could not reach its coordinator
