@@ -71,7 +71,11 @@ _OPS = [
             Column("groups", TEXTS, "Groups that it was about when it was told."),
             required("severity", TEXT, "How bad it was when it was told.", words.SEVERITIES),
             Column("started_at", INSTANT, "When it had begun, as was known when it was told."),
-            Column("told_as", TEXT, "Id by which it was told, where it got another one since: of a late file, or its cluster's name."),
+            Column(
+                "told_as",
+                TEXT,
+                "Id by which it was told, where it got another one since: of a late file, its cluster's name, or a beginning that expired.",
+            ),
             required("told_at", INSTANT, "When it was told."),
             RUN_ID,
         ),

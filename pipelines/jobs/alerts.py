@@ -25,6 +25,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pipelines.arrow_files import table_of
 from pipelines.errors import UsageError
+from pipelines.jobs.past import PastIncidents
 from pipelines.jobs.told import ToldIncidents
 from pipelines.schemas import TABLES, json_ready
 from pipelines.stores import open_table
@@ -121,7 +122,7 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
     incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
     rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
     new = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - options.news_for)]
-    new = _not_renamed(new, incidents, alerts)
+    new = _not_renamed(new, incidents, alerts, lambda: PastIncidents(uri, versions["incidents"]))
     left = sorted(new, key=lambda row: (row["started_at"] or datetime.min.replace(tzinfo=UTC), row["incident_id"]))
     sent = failed = in_a_row = 0
     while left:
@@ -142,12 +143,14 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
     return Told(sent, failed)
 
 
-def _not_renamed(new: list[Mapping[str, Any]], incidents: DeltaTable, alerts: ToldIncidents) -> list[Mapping[str, Any]]:
+def _not_renamed(
+    new: list[Mapping[str, Any]], incidents: DeltaTable, alerts: ToldIncidents, past: Callable[[], PastIncidents]
+) -> list[Mapping[str, Any]]:
     """Those of them that were not told by another id; the others are written down by the one that they have now."""
     if not new or not alerts.rows:
         return new
     there = table_of(incidents, ["incident_id", "cluster"])
-    told_as = alerts.renamed(new, dict(zip(*(there[name].to_pylist() for name in ("incident_id", "cluster")), strict=True)))
+    told_as = alerts.renamed(new, dict(zip(*(there[name].to_pylist() for name in ("incident_id", "cluster")), strict=True)), past)
     if told_as:
         alerts.write_down([row for row in new if row["incident_id"] in told_as], told_as)
     return [row for row in new if row["incident_id"] not in told_as]

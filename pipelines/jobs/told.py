@@ -1,13 +1,15 @@
 """The table of what was told, `ops.alerts`: by delta-rs, by whomever.
 
-An incident is known by its first rebalance or outage. A file that comes late may put an earlier one before that, and files may
-get the name of their cluster only later: then the same incident has another id, and the one that was told is there no more.
+An incident is known by its first rebalance or outage. A file that comes late may put an earlier one before that, files may get the
+name of their cluster only later, and the first may expire while the incident goes on: then the same incident has another id, and
+the one that was told is there no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,6 +21,8 @@ from pipelines.stores import open_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+    from pipelines.jobs.past import PastIncidents
 
 LATEST = datetime.max.replace(tzinfo=UTC)
 _KEPT = ("incident_id", "cluster", "groups", "severity", "started_at")
@@ -67,9 +71,11 @@ class ToldIncidents:
         told_as, told_at = (None, self._now) if former is None else (former["incident_id"], former["told_at"])
         return {name: incident[name] for name in _KEPT} | {"told_as": told_as, "told_at": told_at, "run_id": self._run_id}
 
-    def renamed(self, incidents: Sequence[Mapping[str, Any]], there: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
+    def renamed(
+        self, incidents: Sequence[Mapping[str, Any]], there: Mapping[str, str], past: Callable[[], PastIncidents]
+    ) -> dict[str, Mapping[str, Any]]:
         """Those incidents that were told by another id: id -> what was told. `there` are the ids of all incidents that there are, with
-        their clusters.
+        their clusters; `past` opens what was there before, where that is to be asked.
 
         What was told stands for one incident at most: rather told twice than never. It stands for one of another cluster only where its
         own has none any more.
@@ -77,13 +83,18 @@ class ToldIncidents:
         followed = {row.get("told_as") for row in self.rows.values()}
         gone = self.rows.keys() - followed - there.keys()
         left = [self.rows[name] for name in sorted(gone) if self.rows[name].get("started_at") is not None]
-        clusters = set(there.values())
+        clusters, before = set(there.values()), cache(past)
+        ways: tuple[Callable[[Mapping[str, Any], Mapping[str, Any]], bool], ...] = (
+            lambda row, former: row["cluster"] == former["cluster"] and _is_same(row, former),
+            lambda row, former: former["cluster"] not in clusters and _is_same(row, former),
+            lambda row, former: _may_be_its_rest(row, former) and before().holds(former["incident_id"], row),
+        )
         found: dict[str, Mapping[str, Any]] = {}
-        for may_stand in (lambda row, former: row["cluster"] == former["cluster"], lambda _, former: former["cluster"] not in clusters):
+        for stands_for in ways:
             for row in incidents:
                 if row["incident_id"] in found:
                     continue
-                former = next((each for each in left if may_stand(row, each) and _is_same(row, each)), None)
+                former = next((each for each in left if stands_for(row, each)), None)
                 if former is not None:
                     left.remove(former)
                     found[row["incident_id"]] = former
@@ -97,6 +108,16 @@ def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
         return False
     if former["groups"] is None:
         return bool(incident["started_at"] == former["started_at"])
+    return _about_the_same(incident, former) and bool(incident["started_at"] <= former["started_at"] <= (incident["ended_at"] or LATEST))
+
+
+def _may_be_its_rest(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
+    """Whether one that is there may be what is left of one that was told, whose beginning is there no more."""
+    if incident["started_at"] is None or former["groups"] is None or incident["cluster"] != former["cluster"]:
+        return False
+    return _about_the_same(incident, former) and bool(former["started_at"] < incident["started_at"])
+
+
+def _about_the_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
     groups, before = set(incident["groups"]), set(former["groups"])
-    about_the_same = bool(groups & before) or not (groups or before)
-    return about_the_same and bool(incident["started_at"] <= former["started_at"] <= (incident["ended_at"] or LATEST))
+    return bool(groups & before) or not (groups or before)

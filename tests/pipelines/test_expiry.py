@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parsers.reader import ReadOptions, find_files
+from pipelines.jobs.alerts import AlertOptions, tell
 from pipelines.jobs.files import plan_of
 from pipelines.stages import options_id
 from tests.conftest import LONG
@@ -88,6 +89,32 @@ def test_after_an_expiry_the_tables_are_those_of_the_files_that_are_left(
     assert site.content() == fresh.content() != before
     assert "other" not in {row["cluster"] for row in fresh.table("learned_facts")}
     assert site.run(read=read, keep=NOW).spared
+
+
+@LONG
+@pytest.mark.spark
+@pytest.mark.parametrize(("sample", "lines_gone"), [("1.1.1/poll-timeout", 45), ("4.1.1/consumer-protocol", 95)])
+def test_an_incident_whose_first_file_expires_is_not_told_again(
+    spark: SparkSession, samples: Path, tmp_path: Path, sample: str, lines_gone: int
+) -> None:
+    """Also of a group of the consumer protocol, whose rebalances all have other ids then."""
+    site, told = Site(tmp_path), list[str]()
+    log = site.logs / "broker-1" / "server.log"
+    shutil.copytree(samples / "kafka" / sample / "broker-1", log.parent)
+    lines = log.read_text().splitlines(keepends=True)
+    log.with_name("server.log.1").write_text("".join(lines[:lines_gone]))
+    log.write_text("".join(lines[lines_gone:]))
+
+    def tells(keep: timedelta | None) -> set[str]:
+        outcome = site.run(keep=keep)
+        options = AlertOptions("", "info", timedelta(days=99_999))
+        tell(str(site.warehouse), outcome.table_versions, outcome.run_id, options, lambda each: told.append(each["incident_id"]))
+        return {row["incident_id"] for row in site.table("incidents")}
+
+    before = tells(None)
+    log.with_name("server.log.1").unlink()
+    assert tells(NOW) - before
+    assert sorted(told) == sorted(before)
 
 
 def with_another_cluster(site: Site, samples: Path) -> None:

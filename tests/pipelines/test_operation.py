@@ -119,7 +119,7 @@ def place(tmp_path: Path) -> Path:
         incident("mild", "warning"),
     ]
     write(tmp_path, "incidents", rows)
-    for table in ("rebalances", "partition_outages", "alerts"):
+    for table in ("rebalances", "partition_outages", "alerts", "runs"):
         write(tmp_path, table, [])
     return tmp_path
 
