@@ -26,7 +26,14 @@ def maintain(
     ] = 168,
     keep_runs_days: Annotated[
         int,
-        typer.Option("--keep-runs-days", metavar="N", min=1, max=DAYS_MAX, help="Keep entries of runs for so long.", rich_help_panel=o.HOW),
+        typer.Option(
+            "--keep-runs-days",
+            metavar="N",
+            min=1,
+            max=DAYS_MAX,
+            help="Keep entries of runs for so long, and of alerts about incidents that are there no more.",
+            rich_help_panel=o.HOW,
+        ),
     ] = 90,
     conf: SparkConf = None,
     settings: o.SettingsFile = None,
@@ -49,20 +56,21 @@ def maintain(
 
         write_object(summary(done))
     elif not quiet:
-        _show(place, done.files, done.runs_removed)
+        _show(place, done.files, done.runs_removed, done.alerts_removed)
     return 0
 
 
 def summary(done: Maintained) -> dict[str, Any]:
     """What was done, for scripts."""
     files = {name: {"before": before, "after": after} for name, (before, after) in sorted(done.files.items())}
-    return {"files": files, "runs_removed": done.runs_removed}
+    return {"files": files, "runs_removed": done.runs_removed, "alerts_removed": done.alerts_removed}
 
 
-def _show(place: str, files: dict[str, tuple[int, int]], runs_removed: int) -> None:
+def _show(place: str, files: dict[str, tuple[int, int]], runs_removed: int, alerts_removed: int) -> None:
     from dashboards.units import counted
     from pipelines.cli import screens
 
     before, after = (sum(pair[index] for pair in files.values()) for index in (0, 1))
     removed = counted(runs_removed, "old entry", "old entries") if runs_removed else "no entry"
-    screens.say(screen(), f"{place}: {before:,} files of tables are {after:,} now; {removed} of runs removed.")
+    alerts = f", and {alerts_removed:,} of alerts" if alerts_removed else ""
+    screens.say(screen(), f"{place}: {before:,} files of tables are {after:,} now; {removed} of runs removed{alerts}.")

@@ -29,6 +29,7 @@ RUN: dict[str, Any] = {
 MAINTENANCE: dict[str, Any] = {
     "files": _by_table(_closed({"before": _COUNT, "after": _COUNT}), "Data files of each table."),
     "runs_removed": {"description": "Entries of old runs.", **_COUNT},
+    "alerts_removed": {"description": "Entries of old alerts about incidents that are there no more.", **_COUNT},
 }
 
 FINDINGS: dict[str, Any] = {

@@ -41,7 +41,10 @@ FAILURES_MAX = 5
 """So many in a row, and the rest is left to the next run: a place that is not there makes each wait for TIMEOUT_SECONDS. One that
 refuses an incident is there, and may take the next one."""
 
+NEWS_FOR = timedelta(days=1)
+
 SHOWN_COLUMNS = ("incident_id", "cluster", "kind", "severity", "groups", "started_at", "ended_at", "root_cause", "headline")
+_KNOWN_BY = ("incident_id", "cluster", "groups", "started_at", "ended_at")
 
 Send = Callable[[Mapping[str, Any]], None]
 """Tells of one incident, or raises one of CANNOT_TELL."""
@@ -56,7 +59,7 @@ class AlertOptions:
 
     url: str
     severity: str = "critical"
-    news_for: timedelta = timedelta(days=1)
+    news_for: timedelta = NEWS_FOR
 
     def severities(self) -> tuple[str, ...]:
         return SEVERITIES[SEVERITIES.index(self.severity) :]
@@ -154,6 +157,22 @@ def _not_renamed(
     if told_as:
         alerts.write_down([row for row in new if row["incident_id"] in told_as], told_as)
     return [row for row in new if row["incident_id"] not in told_as]
+
+
+def outlived(place: str, version: int, before: datetime, now: datetime | None = None) -> set[str]:
+    """Incidents that were told before that time and that nothing refers to any more: they are there no more in this version of their
+    table, and none that is there, and may still be told, could be one of them by another id."""
+    now = now or datetime.now(UTC)
+    uri = warehouse_uri(place)
+    alerts = ToldIncidents(f"{uri}/{TABLES['alerts'].path}", now, "")
+    old = {name for name, row in alerts.rows.items() if row["told_at"] < before}
+    if not old:
+        return set()
+    rows = table_of(open_table(f"{uri}/{TABLES['incidents'].path}", version), list(_KNOWN_BY)).to_pylist()
+    there = {row["incident_id"]: row["cluster"] for row in rows}
+    untold = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - NEWS_FOR)]
+    may_be = alerts.renamed(untold, there, lambda: PastIncidents(uri, version))
+    return old - there.keys() - {former["incident_id"] for former in may_be.values()}
 
 
 def _is_news(row: Mapping[str, Any], since: datetime) -> bool:

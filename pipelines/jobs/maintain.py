@@ -23,6 +23,7 @@ from pipelines.versions import product_version
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipelines.jobs.runs import Runs
     from pipelines.tables import Warehouse
 
 VACUUM_HOURS_MIN = 168
@@ -37,7 +38,8 @@ _NOTHING = Published(0, {}, "", "", {})
 @dataclass(frozen=True, slots=True)
 class MaintainOptions:
     """`keep_hours`: files that no version names any more stay so long, and so do versions for readers of the past.
-    `runs_for`: entries of runs stay so long; the last published one always does."""
+    `runs_for`: entries of runs stay so long, as do those of alerts whose incidents are there no more; the last published run's always
+    does."""
 
     warehouse: str
     keep_hours: int = VACUUM_HOURS_MIN
@@ -48,10 +50,11 @@ class MaintainOptions:
 
 @dataclass(slots=True)
 class Maintained:
-    """What was done: files before and after by table, and entries of runs removed."""
+    """What was done: files before and after by table, and entries of runs and of alerts removed."""
 
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
     runs_removed: int = 0
+    alerts_removed: int = 0
 
 
 def maintain(options: MaintainOptions) -> Maintained:
@@ -96,7 +99,9 @@ def maintain(options: MaintainOptions) -> Maintained:
                 done.files[name] = (held.named, held.named) if held is not None and held.named < 2 else warehouse.optimize(name)
                 if redacted:
                     keep_entries(warehouse, name, options.keep_hours)
-            done.runs_removed = register.expire(datetime.now(UTC) - options.runs_for)
+            oldest = datetime.now(UTC) - options.runs_for
+            done.runs_removed = register.expire(oldest)
+            done.alerts_removed = _forget_alerts(register, options.warehouse, versions["incidents"], oldest)
             _vacuum(warehouse, options.keep_hours)
         versions = {name: warehouse.latest(name) for name in VERSIONED}
         if not all(rows_stayed(warehouse, name, found[name]) for name in VERSIONED):
@@ -116,6 +121,22 @@ def _told(error: BaseException, *, redacted: bool) -> str:
     from parsers.redaction import KINDS, PSEUDONYM, Redaction
 
     return PSEUDONYM.sub("...", Redaction(KINDS, os.urandom(32)).text(str(error), {}, strict=True))
+
+
+def _forget_alerts(register: Runs, place: str, incidents: int, oldest: datetime) -> int:
+    """Remove entries of alerts that nothing refers to any more; say how many."""
+    from deltalake.exceptions import DeltaError
+
+    from pipelines.jobs.alerts import outlived
+
+    try:
+        names = outlived(place, incidents, oldest)
+    except (DeltaError, OSError):
+        if not is_uri(place):
+            raise
+        return 0  # delta-rs has no driver for this store, so nobody was ever told
+    register.forget_told(names)
+    return len(names)
 
 
 def _vacuum(warehouse: Warehouse, hours: int) -> None:

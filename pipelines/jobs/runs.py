@@ -11,7 +11,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
@@ -163,6 +163,12 @@ class Runs:
         if count:
             _again(lambda: delta.delete(self._warehouse.spark, self._path, old))
         return count
+
+    def forget_told(self, incident_ids: Collection[str]) -> None:
+        """Remove what is known of the alerts about these incidents."""
+        if incident_ids:
+            spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
+            _again(lambda: delta.delete(spark, alerts, scopes.among("incident_id", incident_ids).sql()))
 
     @contextmanager
     def alive(self, run: Run) -> Iterator[None]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from pipelines.cli.answers import versioned
 from pipelines.cli.maintain import summary
@@ -18,6 +19,7 @@ from pipelines.cli.run_job import summary as summary_of_run
 from pipelines.cli.schema import command_schema
 from pipelines.errors import NothingReadable, UsageError
 from pipelines.jobs import maintain as upkeep
+from pipelines.jobs.alerts import AlertOptions, tell
 from pipelines.jobs.maintain import MaintainOptions, maintain
 from pipelines.schemas import TABLES, VERSIONED
 from tests.compare_paths import published as published_versions
@@ -26,6 +28,7 @@ from tests.pipelines.site import Site
 
 pytestmark = pytest.mark.spark
 Copied = Callable[[Site], Site]
+ALERTS = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
 
 
 @LONG
@@ -35,6 +38,11 @@ def test_upkeep_puts_files_together_removes_what_is_old_and_changes_no_row(
     site = copied(halfway)
     shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
     outcome = site.run()
+    told = AlertOptions("", "info", timedelta(days=99_999))
+    assert tell(str(site.warehouse), outcome.table_versions, outcome.run_id, told, lambda _: None).sent == 1
+    alerts = site.table("alerts")
+    gone = pa.Table.from_pylist([row | {"incident_id": "gone", "groups": ["gone"]} for row in alerts], schema=ALERTS)
+    write_deltalake(str(site.warehouse / TABLES["alerts"].path), gone, mode="append")
     jsonschema.validate(versioned(summary_of_run(outcome)), command_schema("run"))
     before, versions = site.content(), published_versions(site.warehouse)
     killed = site.warehouse / TABLES["events"].path / "part-of-a-run-that-was-killed.parquet"
@@ -51,6 +59,7 @@ def test_upkeep_puts_files_together_removes_what_is_old_and_changes_no_row(
     assert any(had > after for had, after in done.files.values())
     jsonschema.validate(versioned(summary(done)), command_schema("maintain"))
     assert done.runs_removed == 1  # that of `halfway`; the last published one stays
+    assert (done.alerts_removed, site.table("alerts")) == (1, alerts)  # that of the incident that is there stays
     assert [row["status"] for row in site.table("runs")] == ["published", "published"]
     assert site.content() == before
     assert published_versions(site.warehouse) != versions

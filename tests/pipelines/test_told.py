@@ -1,18 +1,24 @@
-"""Incidents that were told, once rows of their beginning have expired: they are told no second time, and no other one is missed."""
+"""Incidents that were told, once their rows expire: they are told no second time, no other one is missed, and in the end all that
+is known of them goes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
 
-from pipelines.jobs.alerts import AlertOptions, tell
+from pipelines.jobs.alerts import AlertOptions, outlived, tell
+from pipelines.jobs.runs import Runs
 from pipelines.schemas import TABLES
+from pipelines.tables import Warehouse
 from tests.pipelines.test_operation import NOW, incident, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def at(minutes: int) -> datetime:
@@ -33,6 +39,9 @@ class Schedule:
         for table in ("incidents", "alerts", "runs"):
             write(self.place, table, [])
 
+    def versions(self) -> dict[str, int]:
+        return {"incidents": DeltaTable(str(self.place / TABLES["incidents"].path)).version()}
+
     def run(
         self, minutes: int, *rows: dict[str, Any], severity: str = "critical", tells: bool = True, inputs: tuple[str, ...] = ("logs",)
     ) -> list[str]:
@@ -41,7 +50,7 @@ class Schedule:
         if status == "published":
             write(self.place, "incidents", list(rows))
             self.rows = list(rows)
-        versions = {"incidents": DeltaTable(str(self.place / TABLES["incidents"].path)).version()}
+        versions = self.versions()
         run_id = f"run-{len(self.runs)}"
         made = {"product_version": "1", "catalogue_version": "1", "model_version": "1", "options": "{}", "owner": "{}"}
         self.runs.append(
@@ -124,3 +133,54 @@ def test_where_nobody_knows_any_more_what_was_there_it_is_told(schedule: Schedul
     for path in (schedule.place / TABLES["incidents"].path).glob("*.parquet"):
         path.unlink()
     assert schedule.run(0, REST) == ["rest"]
+
+
+# -- what is known of alerts goes -------------------------------------------------------------------------------
+
+
+def goes(schedule: Schedule, before: datetime = NOW + timedelta(days=90)) -> set[str]:
+    """What upkeep would forget, so much later."""
+    return outlived(str(schedule.place), schedule.versions()["incidents"], before, NOW)
+
+
+LEFT = {
+    "it is there": ([BEGAN], False),
+    "nothing is there": ([], True),
+    "what is left of it was not told yet": ([REST], False),
+    "what is left of it was not told yet, and is mild": ([REST | {"severity": "info"}], False),
+    "what is left of it is too old to be told": ([REST | {"ended_at": NOW - timedelta(days=2)}], True),
+    "one that began earlier was not told yet": ([BEGAN | {"incident_id": "earlier", "started_at": at(700)}], False),
+    "it has a cluster's name by now, which was not told yet": ([BEGAN | {"incident_id": "named", "cluster": "east"}], False),
+    "one that began after it was not told yet": ([REST | {"started_at": at(9)}], True),
+    "one of another group was not told yet": ([REST | {"groups": ["audit"]}], True),
+}
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_an_alert_is_known_as_long_as_something_may_refer_to_it(schedule: Schedule, case: str) -> None:
+    left, gone = LEFT[case]
+    schedule.run(20, BEGAN)
+    schedule.run(10, BEGAN)
+    schedule.run(5, *left, tells=False)
+    assert goes(schedule) == ({"whole"} if gone else set())
+    assert not goes(schedule, before=NOW)  # it was told a moment ago
+
+
+def test_an_alert_is_known_no_more_once_the_same_incident_is_known_by_another_id(schedule: Schedule) -> None:
+    schedule.run(20, BEGAN)
+    schedule.run(5, REST)
+    assert goes(schedule) == {"whole"}
+    schedule.run(0)
+    assert goes(schedule) == {"whole", "rest"}
+
+
+@pytest.mark.spark
+def test_what_is_forgotten_of_alerts_keeps_nobody_from_telling(spark: SparkSession, schedule: Schedule) -> None:
+    schedule.run(20, BEGAN, incident("other"))
+    place = Warehouse(spark, str(schedule.place))
+    register = Runs(place, timedelta(minutes=10))
+    register.forget_told(set())
+    register.forget_told({"whole", "never told"})
+    assert [row["incident_id"] for row in place.rows("alerts").to_pylist()] == ["other"]
+    assert schedule.run(0, incident("other"), incident("new", groups=["audit"])) == ["new"]
+    assert goes(schedule) == set()
