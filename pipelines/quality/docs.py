@@ -1,6 +1,7 @@
 """Pages of what the gates found: Great Expectations' Data Docs, one page per table, with an index.
 
-The library's own pages fetch styles, scripts and a picture from half a dozen hosts; ours ask nobody for anything.
+The library's own pages fetch styles, scripts and a picture from half a dozen hosts; ours ask nobody for anything. What an earlier run
+found goes with the index that named it: it may show rows that have expired since, or names that are to be hidden by now.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +19,42 @@ from pipelines.quality.gate import Validation
 _SCRIPT = re.compile(r"<script\b.*?</script>", re.DOTALL | re.IGNORECASE)
 _FETCHED = re.compile(r"<(?:link|img|iframe)\b[^>]*>|<a\b[^>]*\bhref=\"https?:[^>]*>", re.IGNORECASE)
 _HEAD_END = "</head>"
+_NAME = re.compile(r"(?:silver|gold)-[a-z_]+\.html")
+_MADE_BY = '<meta name="generator" content="groupscope">'
 _STYLE = """<style>
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color-scheme: light dark; }
 table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
 td, th { border: 1px solid #8886; padding: .25rem .6rem; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
 .modal, .navbar, nav, button, .cooltip .top { display: none; }
 </style>"""
+_OURS = (_MADE_BY.encode(), _STYLE.encode())
+"""One of these is in each page; those of older versions hold the second only."""
 
 
 def write_docs(folder: Path, seen: Sequence[Validation]) -> None:
-    """Write the pages. Each is replaced as a whole, the index last. Raises CannotWrite."""
+    """Write the pages of tables that had rows. Each is replaced as a whole, then the index, and pages that it names no more go last.
+    Raises CannotWrite."""
+    told = [each for each in seen if each.found is not None]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for each in seen:
+        for each in told:
             _write(folder / _name(each), _page(each))
-        _write(folder / "index.html", _index(seen))
+        _write(folder / "index.html", _index(told))
+        _remove_others(folder, set(map(_name, told)))
     except OSError as error:
         raise CannotWrite(f"{folder}: the pages of the quality gates can't be written: {error.strerror or error}") from error
 
 
 def _name(each: Validation) -> str:
     return f"{each.gate}-{each.table}.html"
+
+
+def _remove_others(folder: Path, named: Collection[str]) -> None:
+    """Remove pages of earlier runs; what is called like one and is none stays."""
+    for path in folder.iterdir():
+        other = _NAME.fullmatch(path.name) and path.name not in named and path.is_file() and not path.is_symlink()
+        if other and any(mark in path.read_bytes() for mark in _OURS):
+            path.unlink(missing_ok=True)
 
 
 def _write(path: Path, text: str) -> None:
@@ -60,7 +76,7 @@ def _page(each: Validation) -> str:
     text = _FETCHED.sub("", _SCRIPT.sub("", text))
     for column, rule in each.rules.items():
         text = text.replace(column, html.escape(rule))
-    return text.replace(_HEAD_END, _STYLE + _HEAD_END, 1)
+    return text.replace(_HEAD_END, _MADE_BY + _STYLE + _HEAD_END, 1)
 
 
 def _index(seen: Sequence[Validation]) -> str:
@@ -72,6 +88,6 @@ def _index(seen: Sequence[Validation]) -> str:
         rows.append(f"<tr><td>{html.escape(each.gate)}</td><td>{link}</td><td>{len(each.found.results)}</td><td>{told}</td></tr>")
     head = "<tr><th>gate</th><th>table</th><th>expectations</th><th>not met</th></tr>"
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Quality of the tables</title>{_STYLE}</head>'
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Quality of the tables</title>{_MADE_BY}{_STYLE}</head>'
         f"<body><h1>Quality of the tables</h1><table>{head}{''.join(rows)}</table></body></html>\n"
     )

@@ -90,7 +90,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What the library found in one table. `rules`: columns that the gate adds for rules -> what the rule is called."""
+    """What the library found in one table; None where it had no rows. `rules`: columns that the gate adds for rules -> what the rule is
+    called."""
 
     gate: str
     table: str
@@ -132,9 +133,10 @@ def _checked(
     table: Table, gate: str, frame: DataFrame, count: int, limits: Mapping[str, float] | None, seen: list[Validation]
 ) -> list[Result]:
     checks = checks_of(table, limits)
-    return (
-        _validate(table, gate, frame, count, checks, seen) if count else [Result(table.name, gate, check, True, 0, 0) for check in checks]
-    )
+    if count:
+        return _validate(table, gate, frame, count, checks, seen)
+    seen.append(Validation(gate, table.name, None, {}))
+    return [Result(table.name, gate, check, True, 0, 0) for check in checks]
 
 
 def stop_if_failed(results: Iterable[Result]) -> None:

@@ -239,6 +239,26 @@ def test_pages_of_the_gates_that_cannot_be_written_keep_no_run_from_publishing(p
     assert sorted(row["status"] for row in site.table("runs")) == ["published", "published"]
 
 
+def test_pages_of_the_gates_follow_each_run_that_checks_something(published: Site, copied: Copied) -> None:
+    site = copied(published)
+    docs = site.place / "docs"
+    with (site.logs / "broker-1" / "server.log").open("a", encoding="utf-8") as log:
+        log.write(OTHER_GROUP)
+    site.run(data_docs=docs)
+    pages = {path.name: path.read_bytes() for path in docs.iterdir()}
+    assert {"index.html", "silver-log_files.html", "gold-rebalances.html"} <= pages.keys()
+    assert site.run(data_docs=docs).spared
+    assert {path.name: path.read_bytes() for path in docs.iterdir()} == pages
+
+    before = docs / "gold-queue_ownership.html"
+    before.write_bytes(pages["gold-rebalances.html"])
+    with (site.logs / "broker-1" / "server.log").open("a", encoding="utf-8") as log:
+        log.write(OTHER_GROUP.replace("returns-f", "returns-g"))
+    assert site.run(data_docs=docs).changed
+    assert not before.exists()
+    assert "gold-rebalances.html" in {path.name for path in docs.iterdir()}
+
+
 class Killed(BaseException):
     """The process is gone: nothing behind this point happens."""
 

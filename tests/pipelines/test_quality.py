@@ -264,6 +264,41 @@ def test_pages_tell_what_was_found_and_fetch_nothing(spark: SparkSession, tmp_pa
 
 
 @pytest.mark.spark
+def test_pages_of_tables_that_have_no_rows_any_more_go_and_nothing_else_does(spark: SparkSession, tmp_path: Path) -> None:
+    """Such as after a rebuild that hides names, which they may show."""
+
+    def write(**counts: int) -> None:
+        seen: list[Validation] = []
+        rows = {
+            "rebalances": [GOOD | {"rebalance_id": "good", "alternatives": {}, "group": "payroll", "evidence": []}],
+            "divergences": [{"group": "payroll", "evidence": []}],
+        }
+        run_gate("gold", {name: frame(spark, name, *rows[name][:count]) for name, count in counts.items()}, counts, seen=seen)
+        write_docs(tmp_path, seen)
+
+    def named() -> set[str]:
+        return set(re.findall(r'href="([^"]+)"', (tmp_path / "index.html").read_text(encoding="utf-8")))
+
+    write(rebalances=1, divergences=1)
+    page = tmp_path / "gold-divergences.html"
+    of_before = page.read_text(encoding="utf-8").replace('<meta name="generator" content="groupscope">', "")
+    others = [tmp_path / name for name in ("gold-notes.html", "gold-divergences.html.bak", "silver-plans.txt", "silver-linked.html")]
+    others[0].write_text("<html>The gold that we have found</html>")
+    others[1].write_text(of_before)
+    others[2].write_text("none of its business")
+    others[3].symlink_to(others[1])
+    (tmp_path / "silver-events.html").mkdir()
+
+    write(rebalances=1, divergences=0)
+    assert not page.exists()
+    assert named() == {"gold-rebalances.html"}
+    (tmp_path / "gold-of_a_table_that_went.html").write_text(of_before)
+    write(rebalances=0, divergences=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["index.html", "silver-events.html", *(path.name for path in others)])
+    assert named() == set()
+
+
+@pytest.mark.spark
 def test_a_warning_stops_nothing(spark: SparkSession) -> None:
     counted = {"bytes_read": 900, "bytes_parsed": 600, "bytes_ignored": 200, "bytes_rejected": 100, "file_id": None}
     files = frame(spark, "log_files", {"records": 100, "recognised": 60, "rejected": 6, "unknown": 1, **counted})
