@@ -89,11 +89,11 @@ def episodes_of(cluster: str, topic: str, changes: Sequence[tuple[AllocationChan
             last.rows.append(row)
         else:
             episodes.append(_Episode(begin, reached, [row]))
-    for number, episode in enumerate(episodes):
-        yield _rebalance(cluster, topic, number, episode, harm)
+    for episode in episodes:
+        yield _rebalance(cluster, topic, episode, harm)
 
 
-def _rebalance(cluster: str, topic: str, number: int, episode: _Episode, harm: Harm) -> Rebalance:
+def _rebalance(cluster: str, topic: str, episode: _Episode, harm: Harm) -> Rebalance:
     rows, first = episode.rows, episode.rows[0]
     ended = None if episode.reached_at >= FOREVER else episode.reached_at
     until = ended if ended is not None else max(row.changed_at or 0 for row in rows)
@@ -105,7 +105,7 @@ def _rebalance(cluster: str, topic: str, number: int, episode: _Episode, harm: H
     return Rebalance(
         cluster=cluster,
         system="rocketmq",
-        rebalance_id=make_id("rebalance", cluster, first.group, topic, None, number),
+        rebalance_id=make_id("rebalance", cluster, first.group, topic, None, episode.started_at),
         group=first.group,
         topic=topic,
         protocol="rocketmq",
