@@ -42,6 +42,7 @@ from pipelines.differences import (
 )
 from pipelines.errors import Overtaken, WarehouseBusy
 from pipelines.firsts import Drawn, firsts_by_spark
+from pipelines.held import hold
 from pipelines.meanwhile import set_to
 from pipelines.partitions import partitions_of
 from pipelines.points import reached
@@ -373,7 +374,7 @@ class Warehouse:
         present = self._within(name, scope)
         if count == 0 and not present.take(1):  # nothing was there and nothing is to be: no need to compare
             return Change()
-        differing = difference(table, wanted, present, old=watch is not None).persist()
+        differing = hold(difference(table, wanted, present, old=watch is not None))
         try:
             change = Change(*counted(differing, (INSERT, UPDATE, DELETE)))
             if change and watch is not None:
@@ -390,7 +391,7 @@ class Warehouse:
             if count:
                 self.append(name, self._in_order_of_time(name, rows, count), stamp, part)
             return count
-        held = rows.persist()
+        held = hold(rows)
         try:
             return self._fill(name, held, stamp, part, held.count())
         finally:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from models.kafka.partitions_events import PARTITION_EVENTS
 from models.rocketmq.parts import ROCKET_EVENTS
 from parsers.redaction import Redaction
 from pipelines import few
+from pipelines.held import hold
 from pipelines.jobs.cluster_snapshots import ClusterSnapshots
 from pipelines.jobs.cluster_snapshots import look as look_at_clusters
 from pipelines.jobs.cluster_wide import facts_of, readers_of, with_partitions
@@ -223,13 +225,20 @@ class _Replay:
             first = tagged.limit(few.ROWS + 1).toArrow()
             if first.num_rows <= few.ROWS:
                 return _by_table(first, tables)
-        held = tagged.persist()
+        held = hold(tagged)
         self.held.append(held)
         counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in held.groupBy("table").count().collect()}
-        wide = {name: Rows(counts[name], held=rows_of(name, held)) for name in tables if name in STATES}
-        if sum(counts.values()) > few.ROWS:
-            return {table: Rows(counts[table], held=rows_of(table, held)) for table in tables}
-        return _by_table(held.where(~F.col("table").isin(*STATES)).toArrow(), tables) | wide
+        little = _little(counts)
+        here = held.where(F.col("table").isin(*little)).toArrow() if any(map(counts.get, little)) else held.limit(0).toArrow()
+        return _by_table(here, little) | {name: self._kept(name, counts[name], held) for name in tables if name not in little}
+
+    def _kept(self, table: str, count: int, tagged: DataFrame) -> Rows:
+        """The rows of one table out of those of a stage. Dozens of queries would go through those of all tables to find these."""
+        rows = rows_of(table, tagged)
+        if count > few.ROWS:
+            rows = hold(rows)
+            self.held.append(rows)
+        return Rows(count, held=rows)
 
     def _staying(self) -> Scope:
         """Stored rebalances of these clusters that were not replayed."""
@@ -396,7 +405,7 @@ class _Replay:
         # Beyond some, the join alone chooses.
         asked = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
         in_files = self.warehouse.frame("unknown_in_files", asked)
-        unknown = unknown_messages(in_files.join(known, "file")).persist()
+        unknown = hold(unknown_messages(in_files.join(known, "file")))
         self.held.append(unknown)
         count = unknown.count()
         summed = Rows(count, few=unknown.toArrow()) if count <= few.ROWS else Rows(count, held=unknown)
@@ -427,6 +436,13 @@ class Rows:
         if self.few is not None and other.few is not None:
             return Rows(count, few=pa.concat_tables([self.few, other.few]))
         return Rows(count, held=self.frame(spark).unionByName(other.frame(spark)))
+
+
+def _little(counts: Mapping[str, int]) -> list[str]:
+    """Tables whose rows are few even together, by how many rows each has. States may be large, however few they are."""
+    names = sorted(counts.keys() - set(STATES), key=lambda name: counts[name])
+    together = accumulate(counts[name] for name in names)
+    return [name for name, rows in zip(names, together, strict=True) if rows <= few.ROWS]
 
 
 def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, Rows]:

@@ -23,6 +23,7 @@ from parsers.reader import ReadOptions, SourceFile
 from parsers.resume import Start
 from parsers.schema import RECORD_SCHEMA
 from pipelines.few import framed
+from pipelines.held import hold
 from pipelines.partitions import partitions_of
 from pipelines.rows import micros
 from pipelines.transforms import parts as parts_of_files
@@ -44,7 +45,7 @@ def parsed(
         direct, others = list[tuple[SourceFile, Start | None]](), list[tuple[SourceFile, Start | None]]()
         for each in sources:
             (direct if places.server_of(each[0].path) is None else others).append(each)
-        held = [read_by_spark(spark, direct, options, block_bytes).persist()] if direct else []
+        held = [hold(read_by_spark(spark, direct, options, block_bytes))] if direct else []
         return Records(spark, held + _read_through_spark(spark, others, options, block_bytes))
     places.ahead({source.path: [(max(0, start.offset - 1) if start else 0, source.size_bytes)] for source, start in sources})
     reader = BrokerLogs(_told(sources, options, block_bytes)).reader(StructType())
@@ -94,7 +95,7 @@ def _read_through_spark(
         if inside:
             urls = {places.server_of(path).url_of(path): found for path, found in inside.items()}
             with whole(spark, max(places.state_of(path)[1] for path in inside)):
-                records = lines(spark, list(inside)).mapInArrow(parse(urls, told, options), from_arrow_schema(RECORD_SCHEMA)).persist()
+                records = hold(lines(spark, list(inside)).mapInArrow(parse(urls, told, options), from_arrow_schema(RECORD_SCHEMA)))
                 records.count()
             held.append(records)
     return held
@@ -109,7 +110,7 @@ def _read_parts(spark: SparkSession, sources: Sequence[SourceFile], told: Mappin
         paths = {found[0].reading.source.path for found in parts.values()}
         if not paths:
             return [], paths
-        records = lines(spark, list(paths)).mapInArrow(parse_parts(parts, told), from_arrow_schema(RECORD_SCHEMA)).persist()
+        records = hold(lines(spark, list(paths)).mapInArrow(parse_parts(parts, told), from_arrow_schema(RECORD_SCHEMA)))
         records.count()
     return [records], paths
 
