@@ -13,6 +13,7 @@ import orjson
 import pyarrow as pa
 
 from parsers.batches import canonical_json
+from parsers.redacted_text import clients_in, spelt
 from parsers.redaction import PSEUDONYM, Own, Redaction
 
 SEALED = "sealed"
@@ -116,12 +117,17 @@ def _named(told: Told, value: Any, own: Own) -> Any:
 def _listed(read: Told, redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
     """Topics or their partitions, as `read` takes them, in a list or a text; beside them other things may stand."""
     if isinstance(value, list):
+        letters = spelt(redaction, value)
+        if letters is not None:
+            return list(letters)
         return [_listed(read, redaction, each, own, strict=strict) if isinstance(each, list) else _one(read, each, own) for each in value]
     if isinstance(value, dict):
         return {_one(read, name, own): _mentions(redaction, each, own, strict=strict) for name, each in value.items()}
-    for part in _PARTS.split(value) if isinstance(value, str) else ():
-        if _PARTITION.fullmatch(part):
-            read(part, own)
+    if isinstance(value, str):
+        others = clients_in(redaction, value, own)
+        for part in _PARTS.split(value):
+            if _PARTITION.fullmatch(part) and part not in others:
+                read(part, own)
     return _mentions(redaction, value, own, strict=strict)
 
 

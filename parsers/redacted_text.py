@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parsers.ordinary import IPV4, IPV6
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from parsers.redaction import Own, Place, Redaction
 
@@ -43,6 +43,16 @@ _TOLD_PARTITIONS = re.compile(
     r"\b[pP]artitions?(?:\(s\))?(?:\s{0,4}[=:]\s{0,4}|\s{1,4})(\[[^\[\]{}()]*(?=\])|[^\s,;:=()\[\]{}\"']+-\d{1,6}(?![\w-]))"
 )
 _LISTED = re.compile(r"([^\s,\"']+)")
+_GROUP_LISTS = re.compile(r"""\b(?:group_?[iI]ds|groupsNames|groups)["']?\s*[=:]\s*\[([^\[\]{}=:]*)\]""")
+_COORDINATOR_KEYS = re.compile(r"""\bcoordinatorKeys["']?\s*[=:]\s*\[([^\[\]{}=:]*)\]""")
+_COORDINATOR_KEY = re.compile(
+    r"""\bkey["']?\s*[=:]\s*["']([^\s"',;()\[\]{}]+)["'],\s*["']?(?:keyType["']?\s*[=:]\s*0|nodeId)\b"""
+    r"""|\bcoordinator(?:_k|K)ey["']?\s*[=:]\s*["']?([^\s"',;()\[\]{}]+)"""
+)
+_TRANSACTIONAL = re.compile(r"""\b(?:keyType|coordinator(?:_t|T)ype)["']?\s*[=:]\s*["']?(?:1|TRANSACTION)\b""")
+_LETTERS = re.compile(r"\[((?:., ){2,}.)\]")
+_SPELT = re.compile(r"[^\s,]+-\d+(?:, ?[^\s,]+-\d+)*")
+_NUMBER = re.compile(r"-?\d+")
 _PARTITION = re.compile(r"(.+)-\d{1,6}", re.DOTALL)
 _IP_HOST = re.compile(r"(?<![A-Za-z0-9])ip(?:-\d{1,3}){4}(?!\d)(?:\.[A-Za-z][\w-]*)*")
 _WITH_PORT = re.compile(r"(?<![\w.:@-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=:\d{2,5}\b)")
@@ -65,12 +75,18 @@ class _Found:
     def add(self, told: Told, match: re.Match[str], group: int = 1) -> None:
         """A name that stands in a match."""
         name = match[group]
+        if _NUMBER.fullmatch(name):
+            return
         if self.redaction.words.bare(name):
             by = told(name, {})
-            if by != name and not name.isdigit():
+            if by != name:
                 self.places.append((*match.span(group), by))
-        elif name not in self.own:
+        elif self.stays(name):
             told(name, self.names)
+
+    def stays(self, name: str) -> bool:
+        """Whether the record does not hide a name: one that it has as a name of another kind may have to be hidden nevertheless."""
+        return self.own.get(name, name) == name
 
     def host(self, name: str, found: Own) -> str:
         found[name] = self.redaction.name(name)
@@ -87,14 +103,55 @@ def told_names(redaction: Redaction, text: str, own: Own) -> tuple[Own, list[Pla
         redaction.member(match[1], found.names)
     for match in _UUID.finditer(text):
         owner = _BETWEEN.split(text[max(0, match.start() - _OWNER_MAX) : match.start()])[-1]
-        if owner and owner not in own:
+        if owner and (redaction.words.bare(owner) or found.stays(owner)):
             redaction.member(owner + match[0], found.names)
+    _groups(found, text)
     _topics(found, text)
+    _letters(found, text)
     if "hosts" in redaction.kinds:
         _addresses(found, text)
     if "users" in redaction.kinds:
         _users(found, text)
-    return {name: by for name, by in found.names.items() if name not in own}, found.places
+    return {name: by for name, by in found.names.items() if found.stays(name)}, found.places
+
+
+def _groups(found: _Found, text: str) -> None:
+    """Groups in the bodies of requests. A coordinator is also looked for by the id of a producer of transactions."""
+    of_groups = _TRANSACTIONAL.search(text) is None
+    for pattern in (_GROUP_LISTS, _COORDINATOR_KEYS) if of_groups else (_GROUP_LISTS,):
+        for listed in pattern.finditer(text):
+            for match in _LISTED.finditer(text, *listed.span(1)):
+                found.add(found.redaction.group, match)
+    for match in _COORDINATOR_KEY.finditer(text) if of_groups else ():
+        found.add(found.redaction.group, match, 1 if match[1] else 2)
+
+
+def _letters(found: _Found, text: str) -> None:
+    for match in _LETTERS.finditer(text):
+        told = spelt(found.redaction, match[1][::3])
+        if told is not None:
+            found.places.append((*match.span(1), ", ".join(told)))
+
+
+def spelt(redaction: Redaction, letters: Sequence[Any]) -> str | None:
+    """Partitions without their topics, if that is what letters spell: some clients print a list of them one by one."""
+    if not all(isinstance(letter, str) and len(letter) == 1 for letter in letters):
+        return None
+    text = "".join(letters)
+    if _SPELT.fullmatch(text) is None:
+        return None
+    return _LISTED.sub(lambda named: redaction.topic_partition(named[0], {}), text)
+
+
+def clients_in(redaction: Redaction, text: str, own: Own) -> frozenset[str]:
+    """Names behind keys of clients and members, which are noted: some end as partitions do (`groupInstanceId=in-2`)."""
+    names = set()
+    for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member)):
+        for match in pattern.finditer(text):
+            if not _NUMBER.fullmatch(match[1]):
+                told(match[1], own)
+                names.add(match[1])
+    return frozenset(names)
 
 
 def _topics(found: _Found, text: str) -> None:

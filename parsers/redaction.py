@@ -45,7 +45,7 @@ _OF_A_GROUP = re.compile(r"(%(?:RETRY|DLQ)%)(.*)", re.DOTALL)
 _FEW = 50
 _WORD = re.compile(r"[\w.%-]+")
 _TAIL = re.compile(r"-(?:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
-_NO_NAMES = frozenset({"", "None", "null", "*", "-", "unknown", "ANONYMOUS", "Optional", "Optional.empty"})
+_NO_NAMES = frozenset({"", "-1", "None", "null", "*", "-", "unknown", "ANONYMOUS", "Optional", "Optional.empty"})
 
 Own = dict[str, str]
 """Names that a record's fields give, and what stands for them; those of kinds that stay are there too, for themselves."""
