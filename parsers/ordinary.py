@@ -6,6 +6,7 @@ of classes of the products and of Java. Whatever else a text holds may be a name
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 from collections.abc import Callable
@@ -46,8 +47,8 @@ _GROUPS = "[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6}"
 _COLONS = rf"(?:[0-9A-Fa-f]{{1,4}}:){{7}}[0-9A-Fa-f]{{1,4}}(?=(?::\d{{1,5}})?(?![\w:]))|(?:{_GROUPS})?::(?:{_GROUPS})?(?![\w:]|\.\d)"
 _DOTTED = r"\d{1,3}(?:\.\d{1,3}){3}"
 IPV4 = re.compile(rf"(?<!\d)(?<!\d\.){_DOTTED}(?!\d|\.\d)")
-IPV6 = re.compile(rf"(?<![\w:.])(?:{_COLONS})")
-"""Java writes all eight groups, and a port behind them with another colon."""
+IPV6 = re.compile(rf"(?<![\w:.])(?:{_COLONS})(?:%\w[\w.]*)?")
+"""Java writes all eight groups, and a port behind them with another colon; an interface may follow a percent sign."""
 _IN_A_PATH = re.compile(
     rf"(?<!\d){_DATE}|(?P<address>(?<!\d){_DOTTED}(?!\d)|(?<![\w:.])(?:{_COLONS}))|(?P<done>name-[a-z2-7]{{12}})"
     r"|(?P<dashed>(?<!\d)\d{1,3}([-_])\d{1,3}(?:\4\d{1,3}){2}(?!\d))"
@@ -72,6 +73,16 @@ def _vocabulary() -> frozenset[str]:
     for text in texts:
         words += [part for token in _PART.findall(_SLOT.sub(" ", text)) for part in (token, *_CAMEL.findall(token))]
     return frozenset(map(str.lower, words))
+
+
+def shortest(address: str) -> str:
+    """Of the forms of an address of IPv6 the one of RFC 5952, without its interface; anything else as it is."""
+    if ":" in address:
+        try:
+            return ipaddress.IPv6Address(address.partition("%")[0]).compressed
+        except ValueError:
+            pass
+    return address
 
 
 class Words:
@@ -148,7 +159,7 @@ class Words:
         for found in told:
             if found["dashed"] or not self._stays(stem[begun : found.start()]):
                 return self._name(stem) + tail  # a host's name, of which the address is a part
-            pieces += [stem[begun : found.start()], found[0] if found["done"] else self._name(found[0])]
+            pieces += [stem[begun : found.start()], found[0] if found["done"] else self._made(shortest(found[0]))]
             begun = found.end()
         rest = stem[begun:]
         if not self._stays(rest):

@@ -97,7 +97,7 @@ def _record(redaction: Redaction, makers: Mapping[str, Told], values: dict[str, 
     told |= {name: _mentions(redaction, value, own, strict=name in free) for name, value in fields.items() if name not in told}
     if redaction.everything and isinstance(told.get(_FOLDER), str):
         told[_FOLDER] = redaction.path(fields[_FOLDER])
-    sealed = _sealed(own, values)
+    sealed = _sealed(redaction, own, values)
     if sealed:
         told[SEALED] = redaction.seal(sealed)
     yield "fields", canonical_json(told)
@@ -148,10 +148,10 @@ def _mentions(redaction: Redaction, value: Any, own: Own, *, strict: bool) -> An
     return value
 
 
-def _sealed(own: Own, values: Mapping[str, Any]) -> list[str]:
+def _sealed(redaction: Redaction, own: Own, values: Mapping[str, Any]) -> list[str]:
     """Names that verdicts rest on: Kafka hashes a group to a partition, clients of RocketMQ share queues in the order of names."""
     if values["system"] == "rocketmq":
-        return sorted(name for name, by in own.items() if PSEUDONYM.fullmatch(by))
+        return sorted({redaction.clear.get(by, by) for by in own.values() if PSEUDONYM.fullmatch(by)})
     group = values["group"]
     return [group] if group and PSEUDONYM.fullmatch(own.get(group, "")) else []
 

@@ -89,7 +89,7 @@ class _Found:
         return self.own.get(name, name) == name
 
     def host(self, name: str, found: Own) -> str:
-        found[name] = self.redaction.name(name)
+        found[name] = self.redaction.address(name)
         return found[name]
 
 
@@ -204,7 +204,7 @@ def _addresses(found: _Found, text: str) -> None:
     for pattern in (IPV4, IPV6, _IP_HOST):
         for match in pattern.finditer(text):
             if match[0] != "::":
-                found.names[match[0]] = redaction.name(match[0])
+                found.names[match[0]] = redaction.address(match[0])
     for match in _HOST.finditer(text):
         found.add(found.host, match)
     for match in _AT_END_POINT.finditer(text):

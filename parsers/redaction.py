@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from parsers.ordinary import INTERNAL, IPV4, Words
+from parsers.ordinary import INTERNAL, IPV4, IPV6, Words, shortest
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -37,7 +37,9 @@ _OF_STREAMS = re.compile(
     r"(?:-(?:StreamThread|GlobalStreamThread|CleanupThread|StateUpdater|admin).*))",
     re.DOTALL,
 )
-_BARE_HOST = re.compile(r"(?P<before>/?)(?P<host>[^\s:/,;()\[\]]+|\[[0-9A-Fa-f:.%\w]+\])(?P<after>(?::\d+)?)")
+_BARE_HOST = re.compile(
+    rf"(?P<before>/?\[?)(?P<host>[^\s:/,;()\[\]]+|(?<=\[)[0-9A-Fa-f:.]+(?:%[\w.]+)?(?=\])|{IPV6.pattern})(?P<after>\]?(?::\d+)?)"
+)
 _INNER_TOPIC = re.compile(
     r"__(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata|remote_log_metadata)$|RMQ_SYS_|SCHEDULE_TOPIC|TBW102$|OFFSET_MOVED_EVENT$|SELF_TEST_TOPIC$|BenchmarkTest$"
 )
@@ -163,7 +165,8 @@ class Redaction:
         made = _OWN_CLIENT.fullmatch(name) or _OF_STREAMS.fullmatch(name)
         told = f"{made['before']}{self._chosen('groups', made['group'])}{made['after']}" if made is not None else name
         if "hosts" in self.kinds:
-            told = IPV4.sub(lambda found: self.name(found[0]), told)
+            for pattern in (IPV4, IPV6) if ":" in told else (IPV4,):
+                told = pattern.sub(lambda found: self.address(found[0]), told)
         return _noted(own, name, told)
 
     def member(self, name: str, own: Own) -> str:
@@ -190,8 +193,12 @@ class Redaction:
             return name
         if found is None:
             return IPV4.sub(lambda address: own.setdefault(address[0], self.name(address[0])), self.text(name, own))
-        own[found["host"]] = self.name(found["host"])
+        own[found["host"]] = self.address(found["host"])
         return found["before"] + own[found["host"]] + found["after"]
+
+    def address(self, name: str) -> str:
+        """The pseudonym of a host or an address, whose forms have the same one."""
+        return self.name(shortest(name))
 
     # -- texts ---------------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from parsers.reader import ReadOptions, find_files, read_file
-from parsers.redaction import KINDS, Redaction
+from parsers.redacted_records import opened
+from parsers.redaction import KINDS, PSEUDONYM, Redaction
 
 KEY = b"a key of sixteen bytes"
 ALL = Redaction(KINDS, KEY)
@@ -103,6 +104,21 @@ def test_single_letters_that_spell_no_partition_stay(text: str) -> None:
     assert Redaction(["topics"], KEY).text(text, {}) == text
 
 
+@pytest.mark.parametrize(
+    "form", ["2001:db8::1", "2001:DB8::1", "2001:db8:0:0:0:0:0:1", "2001:0db8:0000:0000:0000:0000:0000:0001", "2001:db8::1%eth0"]
+)
+def test_an_address_has_one_pseudonym_whatever_its_form(form: str) -> None:
+    hosts = Redaction(["hosts"], KEY)
+    shown = name("2001:db8::1")
+    for redaction in (ALL, hosts):
+        assert redaction.host(form, {}) == shown
+        assert redaction.host(f"/{form}", {}) == f"/{shown}"
+        assert redaction.host(f"[{form}]:9092", {}) == f"[{shown}]:9092"
+        assert redaction.text(f"lost {form}, or [{form}]:9092", {}) == f"lost {shown}, or [{shown}]:9092"
+    assert hosts.client(f"{form}@4711", {}) == f"{shown}@4711"
+    assert "%" in form or ALL.path(f"logs/{form}/server.log") == f"logs/{shown}/server.log"
+
+
 REGISTERED = (
     "2026-11-21 10:00:00 INFO RemotingExecutorThread_1 - new broker registered, BrokerIdentityInfo [clusterName=zorba, brokerAddr={}]"
 )
@@ -114,6 +130,16 @@ def registered(folder: Path, redaction: Redaction, address: str) -> pa.RecordBat
     options = ReadOptions(redaction=redaction)
     [chunk] = [chunk for source in find_files([str(folder)], options).files for chunk in read_file(source, options)]
     return chunk.events
+
+
+def test_sealed_addresses_are_known_by_their_pseudonyms_again(tmp_path: Path) -> None:
+    events = registered(tmp_path, ALL, "2001:db8:0:0:0:0:0:1:10911")
+    assert name("2001:db8::1") in events["text"][0].as_py()
+    known = opened(Redaction(KINDS, KEY), events)
+    assert {shown: ALL.pseudonym(clear) for shown, clear in known.items()} == {shown: shown for shown in known}
+    used = {found[0] for fields in events["fields"].to_pylist() for found in PSEUDONYM.finditer(json.loads(fields)["address"])}
+    assert used
+    assert used <= set(known)
 
 
 def test_pseudonyms_in_a_log_stay_where_their_kind_does(tmp_path: Path) -> None:
