@@ -43,6 +43,7 @@ _ENDINGS = rf"(?:\.(?:log|out|txt|json|gz|bz2|xz|zst|tar|tgz|zip|old|bak)|[.-]{_
 _ENDING = re.compile(rf"{_ENDINGS}(?:\.\d{{1,10}}{_ENDINGS})?$")
 """What kind of file it is, when it was, and one number: in `.77.3.21` there may be an address."""
 _ENDING_MAX = 200
+_FILES = frozenset(["log", "out", "txt", "json", "gz", "bz", "xz", "zst", "tar", "tgz", "zip", "old", "bak"])
 _GROUPS = "[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6}"
 _COLONS = rf"(?:[0-9A-Fa-f]{{1,4}}:){{7}}[0-9A-Fa-f]{{1,4}}(?=(?::\d{{1,5}})?(?![\w:]))|(?:{_GROUPS})?::(?:{_GROUPS})?(?![\w:]|\.\d)"
 _DOTTED = r"\d{1,3}(?:\.\d{1,3}){3}"
@@ -56,23 +57,67 @@ _IN_A_PATH = re.compile(
 _DASHED = re.compile(r"\d([-_])\d{1,3}\1\d{1,3}\1\d")
 _MARKS = "-_.@:[]"
 _BARE = re.compile(r"[A-Za-z_]+|\d+")
+_TIED = re.compile(r"[A-Za-z][-_]+[A-Za-z]")
+_NUMBERS = re.compile(r"[-_]?\d+")
+_OF_CODE = re.compile(
+    r"[A-Z]\w*\.(?:java|scala|kt)|[A-Z][A-Za-z]*(?:Exception|Error|Thread)|org\.apache\.[\w.]+"
+    r"|[a-z]+(?:\.[a-z]+)+\.(?:ms|bytes|seconds|minutes|hours|enable|class|retries|servers|protocol)"
+)
+"""Files and classes of a program, and settings: what code prints, and nobody else calls anything so."""
 _SETTING = re.compile(r"[a-z][\w.]*", re.ASCII)
 _HELD_MAX = 100_000
 
 
 @cache
-def _vocabulary() -> frozenset[str]:
+def _listed() -> dict[str, list[str]]:
+    """What `words.yaml` lists."""
     import yaml
 
-    package = resources.files("parsers")
-    words = yaml.safe_load(package.joinpath("words.yaml").read_text(encoding="utf-8"))["words"].split()
-    source = json.loads(package.joinpath("messages", "compiled.json").read_text(encoding="utf-8"))
-    texts = [pattern["text"] for area in source["areas"] for entry in area["messages"] for pattern in entry.get("patterns", ())]
+    lists: dict[str, str] = yaml.safe_load(resources.files("parsers").joinpath("words.yaml").read_text(encoding="utf-8"))
+    return {name: words.split() for name, words in lists.items()}
+
+
+@cache
+def _texts() -> tuple[str, ...]:
+    """What the catalogue has of fixed words."""
+    source = json.loads(resources.files("parsers").joinpath("messages", "compiled.json").read_text(encoding="utf-8"))
+    patterns = [pattern for area in source["areas"] for entry in area["messages"] for pattern in entry.get("patterns", ())]
+    texts = [pattern["text"] for pattern in patterns]
+    texts += [value for pattern in patterns for value in pattern.get("set", {}).values() if isinstance(value, str)]
     texts += [logger for area in source["areas"] for logger in area["loggers"]]
     texts += json.dumps([source["prefixes"], source["reasons"], source["bodies"]]).split('"')
-    for text in texts:
-        words += [part for token in _PART.findall(_SLOT.sub(" ", text)) for part in (token, *_CAMEL.findall(token))]
-    return frozenset(map(str.lower, words))
+    return tuple(_SLOT.sub(" ", text) for text in texts)
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    parts = (part for text in _texts() for token in _PART.findall(text) for part in (token, *_CAMEL.findall(token)))
+    return frozenset(map(str.lower, (*_listed()["words"], *parts)))
+
+
+@cache
+def _compounds() -> frozenset[str]:
+    """Words made of several that logs hold as one (`GroupCoordinator`, `re-join`); any other such may be somebody's name."""
+    printed = [token for text in _texts() for token in _TOKEN.findall(text)]
+    return frozenset((*_listed()["compounds"], *printed, *(token.rpartition(".")[2] for token in printed)))
+
+
+def _known_as_one(token: str) -> bool:
+    """Whether products print a word as it is, but for the numbers in it and the endings of a file."""
+    if any(pattern.fullmatch(token) for pattern in (_RANDOM, _CLASS, _INTERNAL, _OF_CODE)):
+        return True
+    parts = _NUMBERS.sub("", token).strip("-_.").split(".")
+    while parts and parts[-1] in _FILES:
+        parts.pop()
+    return token in _compounds() or ".".join(parts) in _compounds()
+
+
+def _words(token: str) -> list[str]:
+    """The words of letters that a word is put together of, but for the endings of a file."""
+    parts = _PART.findall(token)
+    while len(parts) > 1 and parts[-1] in _FILES:
+        parts.pop()
+    return [word for part in parts if not part.isdigit() for word in (_CAMEL.findall(part) if part.isascii() else [part])]
 
 
 def shortest(address: str) -> str:
@@ -127,13 +172,20 @@ class Words:
     @classmethod
     def bare(cls, token: str) -> bool:
         """Whether a name is a single plain word or a number, which texts hold of their own accord."""
-        return _BARE.fullmatch(token) is not None and cls.plain(token)
+        if _BARE.fullmatch(token) is None or not cls.plain(token):
+            return False
+        return token in _compounds() or len(_words(token)) < 2
 
     def kept(self, text: str, *, strict: bool = False) -> str:
         """A text in which only ordinary words are left as they are, or, more strictly, only plain ones."""
         if strict:
-            return _TOKEN.sub(lambda found: found[0] if self.plain(found[0]) else self._name(found[0]), text)
+            return _TOKEN.sub(lambda found: found[0] if self.common(found[0]) else self._name(found[0]), text)
         return _TOKEN.sub(self._kept, text)
+
+    @classmethod
+    def common(cls, token: str) -> bool:
+        """Whether a word is plain, and no name that somebody may have put together of such (`user.events`, `UserService`)."""
+        return token in _compounds() or (cls.plain(token) and (_known_as_one(token) or len(_words(token)) < 2))
 
     def _kept(self, found: re.Match[str]) -> str:
         token = found[0]
@@ -147,8 +199,17 @@ class Words:
         if told is None:
             if len(self._held) >= _HELD_MAX:
                 self._held.clear()
-            told = self._held[token] = token if self.ordinary(token) else self._name(token)
+            told = self._held[token] = token if self._mildly(token) else self._name(token)
         return told
+
+    @classmethod
+    def _mildly(cls, token: str) -> bool:
+        """Whether a word is ordinary and not tied together of several; most words with humps or points are a program's own."""
+        if not cls.ordinary(token):
+            return token in _compounds()
+        if _TIED.search(token) is None or _known_as_one(token):
+            return True
+        return all(_TIED.search(part) is None or _known_as_one(part) for part in token.split("."))
 
     def kept_whole(self, part: str) -> str:
         """A part of a path: as it is if all of it is ordinary but addresses, else a pseudonym with the ending of the file."""
@@ -169,4 +230,4 @@ class Words:
     def _stays(self, piece: str) -> bool:
         """Whether a piece of a path is of plain words, and no name with a domain."""
         word = _ENDING.sub("", piece.strip(_MARKS)) if len(piece) <= _ENDING_MAX else piece
-        return self.plain(word) and not ("." in word and any(map(str.isalpha, word)))
+        return self.common(word) and not ("." in word and any(map(str.isalpha, word)))

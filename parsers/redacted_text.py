@@ -158,7 +158,7 @@ def _topics(found: _Found, text: str) -> None:
     redaction = found.redaction
     if "requestApiKey" in text or "partitions" in text or "TopicMetadata" in text:
         for match in _QUOTED.finditer(text):
-            if "TopicMetadata" in text or not redaction.words.plain(match[1]):
+            if "TopicMetadata" in text or not redaction.words.common(match[1]):
                 found.add(redaction.topic, match)
     for sign, pattern in (("metadata has changed", _METADATA), ("=TopicMetadata(", _TOPIC_METADATA)):
         for match in pattern.finditer(text) if sign in text else ():
@@ -175,7 +175,7 @@ def _topics(found: _Found, text: str) -> None:
         for listed in pattern.finditer(text):
             for part in _BETWEEN.split(listed[1]):
                 named = _PARTITION.fullmatch(part)
-                if named is not None and (told or not redaction.words.plain(named[1])) and not named[1].isdigit():
+                if named is not None and (told or not redaction.words.common(named[1])) and not named[1].isdigit():
                     redaction.topic_partition(part, found.names)
 
 

@@ -18,6 +18,16 @@ KEY = b"a key of sixteen bytes"
 ALL = Redaction(KINDS, KEY)
 CLIENT = "INFO [Consumer clientId=zorba-1, groupId=zorba-g]"
 OF_CLIENT = "(org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)"
+MADE_OF_WORDS = (
+    "order_events",
+    "order-events",
+    "user.events",
+    "UserService",
+    "orderEvents",
+    "ORDER_EVENTS",
+    "user-service.topic",
+    "order.events-3",
+)
 
 
 def name(text: str) -> str:
@@ -30,6 +40,63 @@ def read(folder: Path, kinds: tuple[str, ...] | None, *lines: str) -> tuple[list
     options = ReadOptions(redaction=Redaction(kinds, KEY) if kinds else None)
     chunks = [chunk for source in find_files([str(folder)], options).files for chunk in read_file(source, options)]
     return [row for chunk in chunks for row in chunk.events.to_pylist()], [row for chunk in chunks for row in chunk.unknown.to_pylist()]
+
+
+@pytest.mark.parametrize("word", MADE_OF_WORDS)
+def test_a_name_made_of_plain_words_is_hidden_in_all_texts_of_its_record(word: str) -> None:
+    own: dict[str, str] = {}
+    ALL.group(word, own)
+    for strict in (None, False, True):
+        assert (
+            ALL.text(f"group {word} rebalances, {word} is done", own, strict=strict)
+            == f"group {name(word)} rebalances, {name(word)} is done"
+        )
+
+
+@pytest.mark.parametrize("word", MADE_OF_WORDS)
+def test_what_nobody_understands_keeps_no_name_made_of_plain_words(word: str) -> None:
+    assert ALL.text(f"Lost {word}, retrying", {}, strict=True) == f"Lost {name(word)}, retrying"
+    assert word not in ALL.path(f"logs/{word}/server.log")
+
+
+def test_words_that_are_tied_to_one_are_hidden_in_evidence_that_does_not_say_what_they_are() -> None:
+    assert ALL.text("lost order_events and order-events-3", {}) == f"lost {name('order_events')} and {name('order-events-3')}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UNKNOWN_MEMBER_ID of FIND_COORDINATOR since PreparingRebalance, not re-joined by GroupCoordinator",
+        "RebalanceInProgressException in Sender.java and ReplicaManager.scala (state.change.logger)",
+        "request.timeout.ms, max.poll.interval.ms and fetch.min.bytes of controller_epoch 3",
+        "2026-11-21 3.9.1 df8b1893-2908-40e9-ad6e-979237b5e06a __consumer_offsets-3, in-flight and read-only",
+        "kafka-request.log, server.log and state-change.log",
+    ],
+)
+def test_what_products_print_stays(text: str) -> None:
+    assert ALL.text(text, {}, strict=True) == ALL.text(text, {}) == text
+
+
+@pytest.mark.parametrize(
+    "path", ["state-change.log.3", "kafka-logs/kafka-request.log.gz", "rocketmq_client.log", "log-cleaner.log.2026-11-21"]
+)
+def test_files_that_products_write_keep_their_names(path: str) -> None:
+    assert ALL.path(path) == path
+
+
+def test_of_a_log_no_name_made_of_plain_words_is_left(tmp_path: Path) -> None:
+    events, unknown = read(
+        tmp_path,
+        KINDS,
+        "INFO [Consumer clientId=UserService, groupId=order_events] (Re-)joining group " + OF_CLIENT,
+        "INFO [Consumer clientId=UserService, groupId=order_events] Adding newly assigned partitions: user.events-0, user-events-1 "
+        + OF_CLIENT,
+        "INFO [GroupCoordinator 1]: Nobody knows order_events or UserService or user.events (kafka.coordinator.group.GroupCoordinator)",
+    )
+    assert [row["event"] for row in events] == ["ClientJoining", "ClientAssigned"]
+    assert len(unknown) == 1
+    left = json.dumps([events, unknown], default=str)
+    assert not [word for word in ("order_events", "UserService", "user.events", "user-events") if word in left]
 
 
 @pytest.mark.parametrize(
