@@ -149,6 +149,7 @@ def main() -> None:
         empty = job(folder / "few", folder / "empty")
         print(f"a run over a few lines: {sum(empty.timings.values()):.1f} s {json.dumps(empty.timings)}", flush=True)
         whole = job(folder / "logs", folder / "warehouse")
+        print(f"a run over all: {sum(whole.timings.values()):.1f} s {json.dumps(whole.timings)}")
         report("all", whole, empty, spark, size)
         print("peak memory:", ", ".join(f"{name} {memory:.0f} MB" for name, memory in sorted(peaks().items())), flush=True)
         session.stop()
