@@ -96,11 +96,23 @@ def two_clients() -> Logs:
     logs = Logs()
     logs.start("c1", 0)
     logs.share("c1", 0.3, add=[0, 1, 2, 3], has=[0, 1, 2, 3], of=1)
-    logs.start("c2", 10)
-    logs.notify("c1", 10.15)
-    logs.share("c1", 10.2, drop=[2, 3], has=[0, 1], of=2)
-    logs.share("c2", 10.3, add=[2, 3], has=[2, 3], of=2)
+    second_starts(logs, 10)
     return logs
+
+
+def second_starts(logs: Logs, at: float) -> None:
+    """The first gives two of its queues to the second."""
+    logs.start("c2", at)
+    logs.notify("c1", at + 0.15)
+    logs.share("c1", at + 0.2, drop=[2, 3], has=[0, 1], of=2)
+    logs.share("c2", at + 0.3, add=[2, 3], has=[2, 3], of=2)
+
+
+def crash_and_return(logs: Logs, at: float, *, noticed: float, back: float) -> None:
+    """Of `two_clients`, the second crashes: the first takes its queues and gives them back. Seconds, the last two after the crash."""
+    logs.crash("c2", at)
+    logs.share("c1", at + noticed, add=[2, 3], has=[0, 1, 2, 3], of=1)
+    second_starts(logs, at + back)
 
 
 def causes(history: RocketHistory) -> list[tuple[str, str, list[str | None]]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from models.rocketmq.wording import addresses_in, consumers_in, queues_in, route_in
-from tests.models.rocketmq_script import SECOND, START, Logs, causes, route, two_clients, windows
+from tests.models.rocketmq_script import SECOND, START, Logs, causes, crash_and_return, route, two_clients, windows
 
 
 def test_a_start_changes_the_starters_share_and_those_of_the_others() -> None:
@@ -22,12 +22,7 @@ def test_an_episode_has_the_same_id_without_what_was_before_and_takes_none_of_an
     """Lines of long ago expire. Whoever was told of one episode, by its id, is to be told of the next one, too."""
     logs = two_clients()
     for at in (300, 600, 900):
-        logs.crash("c2", at)
-        logs.share("c1", at + 1, add=[2, 3], has=[0, 1, 2, 3], of=1)
-        logs.start("c2", at + 100)
-        logs.notify("c1", at + 100.1)
-        logs.share("c1", at + 100.2, drop=[2, 3], has=[0, 1], of=2)
-        logs.share("c2", at + 100.3, add=[2, 3], has=[2, 3], of=2)
+        crash_and_return(logs, at, noticed=1, back=100)
     rest = Logs([each for each in logs.events if not 9 < (each.time_us - START) / SECOND < 500])
     whole, left = ({row.rebalance_id: row.started_at for row in each.history().rebalances} for each in (logs, rest))
 

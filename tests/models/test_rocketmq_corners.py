@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.models.rocketmq_script import SECOND, START, Logs, two_clients, windows
+from tests.models.rocketmq_script import SECOND, START, Logs, crash_and_return, two_clients, windows
 
 
 def test_a_fault_stands_through_changes_that_leave_its_clients_the_same() -> None:
@@ -25,12 +25,7 @@ def test_a_fault_stands_through_changes_that_leave_its_clients_the_same() -> Non
 def test_a_client_that_crashes_again_and_again_is_flapping() -> None:
     logs = two_clients()
     for begun in (30, 70, 110):
-        logs.crash("c2", begun)
-        logs.share("c1", begun + 5, add=[2, 3], has=[0, 1, 2, 3], of=1)
-        logs.start("c2", begun + 20)
-        logs.notify("c1", begun + 20.15)
-        logs.share("c1", begun + 20.2, drop=[2, 3], has=[0, 1], of=2)
-        logs.share("c2", begun + 20.3, add=[2, 3], has=[2, 3], of=2)
+        crash_and_return(logs, begun, noticed=5, back=20)
     (found,) = logs.history(160).incidents
 
     assert (found.kind, found.severity) == ("flapping_member", "warning")
