@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conf.causes import Advice
+from dashboards.evidence import Line
 
 if TYPE_CHECKING:
     from dashboards.pictured import BrokerLoss, BrokerOutage, HeadCount, Part, QueueLane, WhatIf
@@ -25,20 +26,6 @@ SURE = 0.9
 """From this confidence on a cause is called sure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of evidence."""
-
-    file: str
-    line: int
-    byte_offset: int
-    text: str
-    inferred: bool
-
-    @property
-    def place(self) -> str:
-        """Where it stands: FILE:LINE."""
-        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)

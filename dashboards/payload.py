@@ -14,7 +14,8 @@ from typing import Any
 from conf.causes import Cause
 from conf.causes import cause as cause_entry
 from dashboards import story, units
-from dashboards.data import Answer, Line, Rebalance, Who
+from dashboards.data import Answer, Rebalance, Who
+from dashboards.evidence import Line
 from dashboards.figures import FAMILY_COLOURS, FAMILY_TITLES, Chart
 from dashboards.marks import marks
 from dashboards.pictured import Part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dashboards.data import Line
+from dashboards.evidence import Line
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from dashboards import data
+from dashboards.evidence import Line
 
 Row: TypeAlias = Any
 NAMELESS = "a member that no line names"
@@ -16,10 +16,10 @@ def column(row: Row, name: str, default: Any = None) -> Any:
     return row.get(name, default) if isinstance(row, Mapping) else getattr(row, name, default)
 
 
-def evidence(row: Row) -> tuple[data.Line, ...]:
+def evidence(row: Row) -> tuple[Line, ...]:
     """The lines on which a row stands."""
     return tuple(
-        data.Line(
+        Line(
             column(item, "file"),
             column(item, "line"),
             column(item, "byte_offset"),

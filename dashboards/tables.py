@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from conf.causes import cause as cause_entry
 from dashboards import units
-from dashboards.data import Answer, Incident, Line
+from dashboards.data import Answer, Incident
+from dashboards.evidence import Line
 from dashboards.text import common_folder, visible
 
 Kind = Literal["text", "log", "number", "stamp", "places"]

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from models.kafka.controller_states import PARTITION_PREVIOUS, REPLICA_PREVIOUS, PartitionState, ReplicaState
-from models.kafka.group import VALID_PREVIOUS, State
+from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
 from models.kafka.modern_coordinator.member import STEPS, MemberState
 
 HEAD = [

@@ -26,22 +26,22 @@ from models.incidents import (
     over,
 )
 from models.kafka.acts import Act, Deed, acts_of, int_field, text_field
-from models.kafka.case import Case, GroupKnowledge
+from models.kafka.case import Case
 from models.kafka.chronicle import Chronicle
 from models.kafka.classic import ClassicReplay, Draft
 from models.kafka.client_states import ClientStates
 from models.kafka.clients import Clients, log_of
 from models.kafka.history import GroupHistory
 from models.kafka.impact import Impact
-from models.kafka.learning import learn
+from models.kafka.learning import GroupKnowledge, learn
 from models.kafka.members import Roster
 from models.kafka.modern import ModernReplay
 from models.kafka.offsets_at_risk import empty_at_the_end
 from models.kafka.outages_incidents import CLOCKS_US, goings_of, point_to_outages
 from models.kafka.skew import Skews
 from models.kafka.strays import told_apart
-from models.kafka.verdicts import SYSTEM, HistoryWriter
-from models.rows import RebalanceMember
+from models.kafka.verdicts import HistoryWriter
+from models.rows import KAFKA, RebalanceMember
 from models.units import FOREVER, US_PER_SECOND
 
 SETTLE_US = 600_000_000
@@ -285,7 +285,7 @@ class GroupStage:
         rows.offset_expirations.extend(self.chronicle.expirations([*self.classic.deaths, *([(last, None)] if last else [])]))
         rows.divergences.extend(self.chronicle.findings(self.classic.findings))
         rows.divergences.extend(self.chronicle.clocks(self.skews))
-        rows.client_states.extend(self.client_states.rows(self.cluster, self.group, SYSTEM, self._skew_of_log))
+        rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log))
         self._conclude(rows)
         self.final.take(rows)
         self.final.member_sessions.sort(key=lambda row: (row.first_seen_at or 0, row.member_id))
@@ -457,7 +457,7 @@ class GroupStage:
         classic.findings = classic.findings[len(found) :]
         classic.deaths = []
         gone = self._gone_clients(before)
-        rows.client_states.extend(self.client_states.rows(self.cluster, self.group, SYSTEM, self._skew_of_log, before, gone))
+        rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log, before, gone))
         self._forget_clients(gone)
         past = self.roster.past(before, self._named())
         rows.member_sessions.extend(self.writer.sessions(past))

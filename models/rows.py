@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 
 from models.times import first_known
 
+KAFKA, ROCKETMQ = "kafka", "rocketmq"
+"""Values of `system`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

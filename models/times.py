@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from models.units import US_PER_SECOND
+
+
+def seconds(start: int | None, end: int | None) -> float | None:
+    """Seconds between two times in microseconds; None where one is unknown. Never negative: witnesses may disagree by a few ms."""
+    return None if start is None or end is None else max(0.0, (end - start) / US_PER_SECOND)
+
+
 
 def first_known(*times: int | None) -> int:
     """The first of these times that is known; 0 where none is."""

@@ -35,9 +35,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from parsers.chunk_context import MAX_RECORD_BYTES
 from parsers.files import SourceFile
 from parsers.formats import FileFormat
-from parsers.kernel import MAX_RECORD_BYTES
 from parsers.places import configure
 from parsers.ranges import Range, share_out
 from parsers.reader import FileReader, ReadOptions, find_files

@@ -18,13 +18,29 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parsers import places as stores
 from parsers.archives import DamagedArchiveError
 from parsers.copies import copies_among
-from parsers.files import BLOCK_BYTES, COPY, UNREADABLE, Discovery, Skipped, SourceFile, printable
+from parsers.files import BLOCK_BYTES, COPY, UNREADABLE, Skipped, SourceFile, printable
 from parsers.looks import Look, Part, look_into
 from parsers.places import State
+
+if TYPE_CHECKING:
+    from parsers.looks import Look
+
+
+@dataclass(slots=True)
+class Discovery:
+    """What was found: files to read, files that are not read, arguments that name nothing, and by their names all files on disk that were
+    looked into, each with what later runs may rely on, if so."""
+
+    files: list[SourceFile] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    looks: dict[str, Look | None] = field(default_factory=dict)
+
 
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _ROTATED = re.compile(r"(?:[.-][\dT_:.-]+|\.(?:gz|bz2|xz|zst|old|bak|log))+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parsers import places as stores
@@ -14,7 +14,7 @@ from parsers.formats import FileFormat
 from parsers.streams import PlainStream, Stream, open_stream, read_up_to, stream_of
 
 if TYPE_CHECKING:
-    from parsers.looks import Look
+    pass
 
 IDENTITY_BYTES = 4096
 BLOCK_BYTES = 1 << 20
@@ -78,15 +78,6 @@ class Skipped:
     copy_of: str | None = None
 
 
-@dataclass(slots=True)
-class Discovery:
-    """What was found: files to read, files that are not read, arguments that name nothing, and by their names all files on disk that were
-    looked into, each with what later runs may rely on, if so."""
-
-    files: list[SourceFile] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    looks: dict[str, Look | None] = field(default_factory=dict)
 
 
 def printable(path: str) -> str:

@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from parsers.arrow import integers_of, known_of, numbers
 from parsers.checkpoints import MarkedStream
-from parsers.discovery import discover
-from parsers.files import COPY, UNREADABLE, Discovery, Skipped, SourceFile, read_places
+from parsers.chunk_context import MAX_RECORD_BYTES, ChunkContext, OpenRecord
+from parsers.discovery import Discovery, discover
+from parsers.files import COPY, UNREADABLE, Skipped, SourceFile, read_places
 from parsers.folding import FOLD_BLOCK_BYTES
-from parsers.kernel import MAX_RECORD_BYTES, ChunkContext, OpenRecord, ParsedChunk, parse_chunk
+from parsers.kernel import ParsedChunk, parse_chunk
 from parsers.redacted_records import redacted
 from parsers.redaction import Redaction
 from parsers.reports import FileReport

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from parsers.batches import EventRows, RejectedRows, UnknownRows
+from parsers.chunk_context import Place
 from parsers.dates import DAY_US, read_iso
 from parsers.folding import Folder
 from parsers.layouts import ANY_PRODUCT, BROKEN_STAMP, TORN_HEADER, AnyLayout, Header, layouts
 
 if TYPE_CHECKING:
     from parsers.catalogue import Catalogue, Match
-    from parsers.kernel import ChunkContext, Counts
+    from parsers.chunk_context import ChunkContext, Counts
 
 # A stack trace after the message: not part of it.
 _STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.$]+(?:Exception|Error)\b)")
@@ -30,15 +31,6 @@ CUT = "cut line"
 UNREAD_REQUEST = "request not understood"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a record stands and how long it is in the file."""
-
-    line: int
-    offset: int
-    length: int
-    cut: bool = False
-    shared: int = 0  # of these bytes, how many were counted with the record before
 
 
 @dataclass(slots=True)

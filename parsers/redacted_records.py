@@ -13,8 +13,8 @@ import orjson
 import pyarrow as pa
 
 from parsers.batches import canonical_json
-from parsers.redacted_text import clients_in, spelt
-from parsers.redaction import PSEUDONYM, Own, Redaction
+from parsers.redacted_text import Own, clients_in, spelt
+from parsers.redaction import PSEUDONYM, Redaction
 
 SEALED = "sealed"
 """The field of an event that holds, encrypted, the names that verdicts rest on."""

@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-from parsers.ordinary import IPV4, IPV6
+from parsers.ordinary import IPV4, IPV6, Words
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+Own = dict[str, str]
+"""Names that a record's fields give, and what stands for them; those of kinds that stay are there too, for themselves."""
 
-    from parsers.redaction import Own, Place, Redaction
+Place = tuple[int, int, str]
+"""From where to where a name stands in a text, and what stands for it."""
 
-    Told = Callable[[str, Own], str]
+Told = Callable[[str, Own], str]
+
+
+class Pseudonyms(Protocol):
+    """Replacement of names by their kind. Each call adds the name and what stands for it to the given names."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of names that are replaced."""
+
+    @property
+    def words(self) -> Words:
+        """Words that name nothing."""
+
+    def group(self, name: str, own: Own, /) -> str:
+        """What stands for a group."""
+
+    def topic(self, name: str, own: Own, /) -> str:
+        """What stands for a topic."""
+
+    def topic_partition(self, name: str, own: Own, /) -> str:
+        """What stands for a partition, whose number stays."""
+
+    def client(self, name: str, own: Own, /) -> str:
+        """What stands for a client id."""
+
+    def member(self, name: str, own: Own, /) -> str:
+        """What stands for a member id."""
+
+    def address(self, name: str, /) -> str:
+        """What stands for a host or an address, in all its forms."""
+
 
 _VALUE = r"""["']?\s*[=:]\s*\\?["']?([^\s"'\\,;()\[\]{}]+)"""
 _GROUP = re.compile(r"\b(?:group[._]?[iI]d|groupName|consumerGroup|group|Group)" + _VALUE)
@@ -66,7 +99,7 @@ _IN_A_LIST = re.compile(r"(?:\w+://)?([^\s,:/@\[\]]+)")
 class _Found:
     """What a text tells of names: `names` are looked for in all of it, `places` are where words stand that are names there only."""
 
-    def __init__(self, redaction: Redaction, own: Own) -> None:
+    def __init__(self, redaction: Pseudonyms, own: Own) -> None:
         self.redaction = redaction
         self.own = own
         self.names: Own = {}
@@ -93,7 +126,7 @@ class _Found:
         return found[name]
 
 
-def told_names(redaction: Redaction, text: str, own: Own) -> tuple[Own, list[Place]]:
+def told_names(redaction: Pseudonyms, text: str, own: Own) -> tuple[Own, list[Place]]:
     """Names that a text itself shows to be such, beside those in `own`, and what stands for them; single words by their places."""
     found = _Found(redaction, own)
     for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member), (_GROUP, redaction.group), (_TOPIC, redaction.topic)):
@@ -133,7 +166,7 @@ def _letters(found: _Found, text: str) -> None:
             found.places.append((*match.span(1), ", ".join(told)))
 
 
-def spelt(redaction: Redaction, letters: Sequence[Any]) -> str | None:
+def spelt(redaction: Pseudonyms, letters: Sequence[Any]) -> str | None:
     """Partitions without their topics, if that is what letters spell: some clients print a list of them one by one."""
     if not all(isinstance(letter, str) and len(letter) == 1 for letter in letters):
         return None
@@ -143,7 +176,7 @@ def spelt(redaction: Redaction, letters: Sequence[Any]) -> str | None:
     return _LISTED.sub(lambda named: redaction.topic_partition(named[0], {}), text)
 
 
-def clients_in(redaction: Redaction, text: str, own: Own) -> frozenset[str]:
+def clients_in(redaction: Pseudonyms, text: str, own: Own) -> frozenset[str]:
     """Names behind keys of clients and members, which are noted: some end as partitions do (`groupInstanceId=in-2`)."""
     names = set()
     for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member)):

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from parsers.ordinary import INTERNAL, IPV4, IPV6, Words, shortest
+from parsers.redacted_text import Own, Place, told_names
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -48,13 +49,6 @@ _FEW = 50
 _WORD = re.compile(r"[\w.%-]+")
 _TAIL = re.compile(r"-(?:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
 _NO_NAMES = frozenset({"", "-1", "None", "null", "*", "-", "unknown", "ANONYMOUS", "Optional", "Optional.empty"})
-
-Own = dict[str, str]
-"""Names that a record's fields give, and what stands for them; those of kinds that stay are there too, for themselves."""
-
-
-Place = tuple[int, int, str]
-"""From where to where a name stands in a text, and what stands for it."""
 
 Piece = tuple[str, bool]
 """A part of a text, and whether it was put in."""
@@ -207,8 +201,6 @@ class Redaction:
 
         Where all kinds are chosen, no word stays that is not ordinary; `strict` leaves plain ones only, False all others.
         """
-        from parsers.redacted_text import told_names
-
         told, places = told_names(self, text, own)
         # Single words and numbers stand in texts of their own accord: they are names only where something says so.
         found = {name: by for name, by in own.items() if not Words.bare(name)} | told

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from parsers.chunk_context import Counts
 from parsers.files import Skipped
-from parsers.kernel import Counts
 
 Row = dict[str, Any]
 _WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}

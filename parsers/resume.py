@@ -12,9 +12,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from parsers.chunk_context import MAX_RECORD_BYTES
 from parsers.files import SourceFile
 from parsers.folding import FOLD_BLOCK_BYTES
-from parsers.kernel import MAX_RECORD_BYTES
 from parsers.layouts import TORN_HEADER
 from parsers.places import open_file, read_at
 

@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from parsers.arrow import flags, numbers, optional_numbers, repeated, strings
 from parsers.arrow import picked as picked_names
+from parsers.chunk_context import Place
 from parsers.fast import Beginnings, Candidates, Heads, candidates, doubtful, tails
 from parsers.layouts import HEADER_BYTES
 from parsers.lines import Buffer, Flags, Ints, Lines
 from parsers.quick import Found, QuickReader
-from parsers.records import MAX_FOLDS, Place, RecordReader
+from parsers.records import MAX_FOLDS, RecordReader
 from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, TIME
 
 if TYPE_CHECKING:

@@ -7,14 +7,15 @@ to replay anything.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pyspark.sql import functions as F
 
 from pipelines import delta
 
 if TYPE_CHECKING:
-    from pipelines.tables import Warehouse
+    from deltalake import DeltaTable
+    from pyspark.sql import SparkSession
 
 ROWS_STAY = frozenset(
     [
@@ -40,6 +41,23 @@ _MEANWHILE = 16
 """So many commits may come between two looks at a log."""
 
 
+class Tables(Protocol):
+    """Delta tables by name."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that reads them."""
+
+    def path(self, name: str, /) -> str:
+        """Where a table is."""
+
+    def log(self, name: str, /) -> DeltaTable | None:
+        """A table as Delta's own reader sees it, None where only Spark reaches it."""
+
+    def latest(self, name: str, /) -> int:
+        """The newest version of a table."""
+
+
 class Commit(NamedTuple):
     """One version of a table: what was done, and what its writer said of it (`userMetadata`), which is the run's id in ours."""
 
@@ -48,7 +66,7 @@ class Commit(NamedTuple):
     told: str | None
 
 
-def commits_since(warehouse: Warehouse, name: str, version: int) -> list[Commit]:
+def commits_since(warehouse: Tables, name: str, version: int) -> list[Commit]:
     """Commits behind a version, as far as the log still tells of them."""
     log = warehouse.log(name)
     if log is not None:
@@ -67,7 +85,7 @@ def changing(commits: Iterable[Commit]) -> list[Commit]:
     return [commit for commit in commits if commit.operation not in ROWS_STAY]
 
 
-def rows_stayed(warehouse: Warehouse, name: str, version: int) -> bool:
+def rows_stayed(warehouse: Tables, name: str, version: int) -> bool:
     """Whether a table holds the rows that it held at a version. A log that no longer tells of all commits since doesn't say so."""
     commits, latest = commits_since(warehouse, name, version), warehouse.latest(name)
     all_told = {commit.version for commit in commits} == set(range(version + 1, latest + 1))

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
 from models.kafka.coordinator.policy import parse_version, policy_for
-from models.kafka.group import VALID_PREVIOUS, State
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.scenario import CLASSIC, COOPERATIVE, MODERN, Fault, GroupPlan, Scenario
 from models.rows import GroupTransition

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from models.kafka.acts import Act, Deed
 from models.kafka.case import Case
+from models.kafka.timeouts import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
 from models.rows import Person
-from models.units import US_PER_MS
 
 SLOW_REJOIN_US = 1_500_000
 """A member that rejoins this much later than the others held them up; members hear of a rebalance with their next heartbeat."""
 
-TIMEOUT_TOLERANCE_US = 250_000
 
 LAST_MOMENT_US = 150_000
 """The join phase ends with the deed of the last member that was missing."""
@@ -58,15 +57,6 @@ def _evicted(case: Case) -> list[Person]:
     ]
 
 
-def rebalance_timeout_us(case: Case) -> int | None:
-    """The join phase may last as long as the longest rebalance timeout among the members."""
-    timeouts = [
-        member.rebalance_timeout_ms
-        for member_id in case.members_before.values()
-        if member_id and (member := case.roster.members.get(member_id)) and member.rebalance_timeout_ms
-    ]
-    longest = max(timeouts, default=case.facts.rebalance_timeout_ms)
-    return longest * US_PER_MS if longest else None
 
 
 def _removed_at_last(case: Case) -> list[Person]:

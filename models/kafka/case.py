@@ -3,63 +3,25 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from models.cluster import ClusterFacts
 from models.events import Event
 from models.kafka.acts import Act, Deed, int_field, names_field, text_field
 from models.kafka.classic import Draft
-from models.kafka.group import State
-from models.kafka.members import Member, Roster
+from models.kafka.coordinator.group_states import State
+from models.kafka.learning import GroupKnowledge
+from models.kafka.members import Roster
+from models.kafka.tolerances import AFTERTHOUGHT_US, CLOCK_TOLERANCE_US, EFFECT_US, STRAGGLER_US
 from models.units import FOREVER
-
-CLOCK_TOLERANCE_US = 60_000
-"""How much later than the coordinator's line a client may log the request that caused it: two threads, two files."""
-
-STRAGGLER_US = 2_000_000
-"""Lines of the members that emptied a group may follow the line that says so."""
-
-EFFECT_US = 2_000_000
-"""A leave or an expiry of a member starts a rebalance at once, or falls into one: older ones had no effect."""
-
-AFTERTHOUGHT_US = 250_000
-"""Since 3.0 the Scala coordinator prints "has left" after what the leave brought about."""
 
 MEMBER_ID_REQUIRED = 79
 """Error code (protocol/Errors.java)."""
 
-_MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]
 
 
-@dataclass(slots=True)
-class GroupKnowledge:
-    """What has been learned of a group beyond one rebalance."""
-
-    generations: _MEMBERSHIP_BY_GENERATION = field(default_factory=dict)  # generation -> actor -> member id
-    first_generation: dict[str, int] = field(default_factory=dict)  # member id -> generation that it joined first
-    clients: set[str] = field(default_factory=set)  # actors whose own log is among the files
-    requests: bool = False  # a request log is among the files
-    assignors: dict[int, str] = field(default_factory=dict)
-    topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # actor -> topics it subscribed to last
-    patterns: set[str] = field(default_factory=set)  # actors that subscribe by pattern
-    shared: set[str] = field(default_factory=set)  # client ids that several members of one generation have
-    stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
-    settings: dict[str, dict[str, int]] = field(default_factory=dict)  # actor -> its timeouts, as its log printed them
-
-    def forget(self, members: Iterable[Member], clients: set[str], before: int) -> None:
-        """Drop what was learned of these members, of these clients if they are in no generation, and polls that were late before a time
-        (microseconds)."""
-        for member in members:
-            self.first_generation.pop(member.member_id, None)
-        for client in clients.difference(*self.generations.values()):
-            self.clients.discard(client)
-            self.topics.pop(client, None)
-            self.patterns.discard(client)
-            self.settings.pop(client, None)
-        kept = {actor: [at for at in times if at >= before] for actor, times in self.stale_at.items()}
-        self.stale_at = {actor: times for actor, times in kept.items() if times}
 
 
 @dataclass

@@ -16,9 +16,8 @@ from models.ids import make_id
 from models.kafka.classic import Finding, Move, StateChange
 from models.kafka.offsets_at_risk import expiration
 from models.kafka.skew import Skews
-from models.kafka.verdicts import SYSTEM, seconds
-from models.rows import CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
-from models.times import in_order
+from models.rows import KAFKA, CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
+from models.times import in_order, seconds
 from models.units import US_PER_SECOND
 
 
@@ -42,7 +41,7 @@ class Chronicle:
         for change in changes:
             yield GroupTransition(
                 self.cluster,
-                SYSTEM,
+                KAFKA,
                 self._key("transition"),
                 self.group,
                 change.before.value if change.before else None,
@@ -63,7 +62,7 @@ class Chronicle:
             partition = move.arrived.partition if move.arrived.partition is not None else self.facts.partition_of(self.group)
             yield CoordinatorMove(
                 self.cluster,
-                SYSTEM,
+                KAFKA,
                 self._key("move"),
                 self.group,
                 partition,
@@ -82,14 +81,14 @@ class Chronicle:
         """
         for empty, lost_by in ends:
             key = self._key("expiration", empty.generation if empty is not None else None)
-            yield expiration(self.cluster, SYSTEM, key, self.group, self.facts, empty, lost_by)
+            yield expiration(self.cluster, KAFKA, key, self.group, self.facts, empty, lost_by)
 
     def findings(self, findings: Iterable[Finding]) -> Iterator[Divergence]:
         """What the model did not expect."""
         for finding in findings:
             event = finding.event
             key = self._key("divergence")
-            yield Divergence(self.cluster, SYSTEM, key, self.group, event.time_us, finding.expected, finding.observed, evidence([event]))
+            yield Divergence(self.cluster, KAFKA, key, self.group, event.time_us, finding.expected, finding.observed, evidence([event]))
 
     def clocks(self, skews: Skews, gone: Container[str] | None = None) -> Iterator[Divergence]:
         """Clients whose clock is not the coordinator's; what they say was put onto its clock. Of all logs, or of those that are gone:
@@ -100,7 +99,7 @@ class Chronicle:
             lines = [event for pair in (bounds.lower_lines, bounds.upper_lines) if pair for event in pair]
             yield Divergence(
                 self.cluster,
-                SYSTEM,
+                KAFKA,
                 make_id("skew", self.cluster, self.group, log, node, *([lines[0].time_us] if gone is not None else [])),
                 self.group,
                 lines[0].time_us,

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from models.events import Event, when
 from models.kafka.acts import int_field, text_field
-from models.kafka.group import Group, State, move
+from models.kafka.coordinator.group_states import State
+from models.kafka.group import Group, move
 from models.kafka.members import Roster
 from models.times import first_known
 

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.acts import Act, Deed, int_field, text_field
-from models.kafka.case import CLOCK_TOLERANCE_US, MEMBER_ID_REQUIRED, Case
+from models.kafka.case import MEMBER_ID_REQUIRED, Case
 from models.kafka.departures import expired, left
 from models.kafka.elimination import by_elimination, start_not_seen, store_failed_silently
 from models.kafka.joins import joined, rejoined
 from models.kafka.opinions import PROMPT_US, Judgement, Opinion
+from models.kafka.tolerances import CLOCK_TOLERANCE_US
 
 EXPIRY_LAG_US = 1_000_000
 """"has failed" may stand up to this long before "Preparing" on a busy broker."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from models.causes import Cause
 from models.kafka.acts import Act, Deed
-from models.kafka.blockers import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
-from models.kafka.case import CLOCK_TOLERANCE_US, Case
+from models.kafka.case import Case
 from models.kafka.departures import all_left
 from models.kafka.opinions import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Opinion
+from models.kafka.timeouts import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
+from models.kafka.tolerances import CLOCK_TOLERANCE_US
 from models.units import US_PER_MS
 
 STORE_TIMEOUT_US = 5_000_000

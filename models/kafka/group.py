@@ -7,27 +7,8 @@ finding: the model inserts the step that must have happened unseen, marks it as 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class State(StrEnum):
-    """GroupState of GroupMetadata.scala; `AwaitingSync` until 1.0 is CompletingRebalance."""
-
-    EMPTY = "Empty"
-    PREPARING_REBALANCE = "PreparingRebalance"
-    COMPLETING_REBALANCE = "CompletingRebalance"
-    STABLE = "Stable"
-    DEAD = "Dead"
-
-
-# GroupMetadata.scala (0.10.1 to 3.9) and ClassicGroupState.java (3.7 and later): validPreviousStates.
-VALID_PREVIOUS: dict[State, frozenset[State]] = {
-    State.EMPTY: frozenset({State.PREPARING_REBALANCE}),
-    State.PREPARING_REBALANCE: frozenset({State.STABLE, State.COMPLETING_REBALANCE, State.EMPTY}),
-    State.COMPLETING_REBALANCE: frozenset({State.PREPARING_REBALANCE}),
-    State.STABLE: frozenset({State.COMPLETING_REBALANCE}),
-    State.DEAD: frozenset({State.STABLE, State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE, State.EMPTY, State.DEAD}),
-}
+from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
 
 # The shortest legal way between two states that a log may show side by side when it lost lines.
 _BETWEEN: dict[tuple[State, State], tuple[State, ...]] = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from models.causes import Cause
 from models.kafka.acts import Act, Deed
-from models.kafka.case import CLOCK_TOLERANCE_US, Case
-from models.kafka.group import State
+from models.kafka.case import Case
+from models.kafka.coordinator.group_states import State
 from models.kafka.opinions import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Opinion, Settles, with_first
+from models.kafka.tolerances import CLOCK_TOLERANCE_US
 from models.standstill import is_cooperative
 from models.units import US_PER_MS
 

@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from models.events import Event
 from models.kafka.acts import assigned_members, int_field, names_field, text_field
-from models.kafka.case import GroupKnowledge
-from models.kafka.members import Roster
+from models.kafka.members import Member, Roster
+
+_MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]
+
+
+@dataclass(slots=True)
+class GroupKnowledge:
+    """What has been learned of a group beyond one rebalance."""
+
+    generations: _MEMBERSHIP_BY_GENERATION = field(default_factory=dict)  # generation -> actor -> member id
+    first_generation: dict[str, int] = field(default_factory=dict)  # member id -> generation that it joined first
+    clients: set[str] = field(default_factory=set)  # actors whose own log is among the files
+    requests: bool = False  # a request log is among the files
+    assignors: dict[int, str] = field(default_factory=dict)
+    topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # actor -> topics it subscribed to last
+    patterns: set[str] = field(default_factory=set)  # actors that subscribe by pattern
+    shared: set[str] = field(default_factory=set)  # client ids that several members of one generation have
+    stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
+    settings: dict[str, dict[str, int]] = field(default_factory=dict)  # actor -> its timeouts, as its log printed them
+
+    def forget(self, members: Iterable[Member], clients: set[str], before: int) -> None:
+        """Drop what was learned of these members, of these clients if they are in no generation, and polls that were late before a time
+        (microseconds)."""
+        for member in members:
+            self.first_generation.pop(member.member_id, None)
+        for client in clients.difference(*self.generations.values()):
+            self.clients.discard(client)
+            self.topics.pop(client, None)
+            self.patterns.discard(client)
+            self.settings.pop(client, None)
+        kept = {actor: [at for at in times if at >= before] for actor, times in self.stale_at.items()}
+        self.stale_at = {actor: times for actor, times in kept.items() if times}
+
 
 
 def learn(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:

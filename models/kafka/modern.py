@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from models.causes import Cause
 from models.events import Event
 from models.kafka.acts import text_field
-from models.kafka.case import CLOCK_TOLERANCE_US
 from models.kafka.members import Member, Roster
 from models.kafka.reconciling import Reconciliations, reached_at, slow_members
+from models.kafka.tolerances import CLOCK_TOLERANCE_US
 from models.rows import Person
 
 SAME_CHANGE_US = 1_500_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from models.causes import Cause
 from models.cluster import ClusterFacts
-from models.kafka.case import GroupKnowledge
+from models.kafka.learning import GroupKnowledge
 from models.kafka.modern import EpochDraft, ModernReplay
 from models.kafka.opinions import Settles
 

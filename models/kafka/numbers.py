@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from models.causes import Cause
 from models.kafka.acts import Act, Deed
-from models.kafka.blockers import rebalance_timeout_us
 from models.kafka.case import Case
 from models.kafka.members import Member
+from models.kafka.timeouts import rebalance_timeout_us
 from models.units import US_PER_MS
 
 LIKE_IT_MAX = 20

@@ -10,7 +10,7 @@ from models.cluster import ClusterFacts
 from models.events import Event, when
 from models.evidence import evidence
 from models.kafka.classic import ClassicReplay
-from models.kafka.group import State
+from models.kafka.coordinator.group_states import State
 from models.kafka.modern import ModernReplay
 from models.rows import OffsetExpiration
 from models.times import in_order

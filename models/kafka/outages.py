@@ -11,10 +11,8 @@ from models.kafka.partitions import MOMENT_US, NO_LEADER, Leadership, Nodes, Par
 from models.kafka.partitions_brokers import Absence, Brokers
 from models.kafka.partitions_clocks import Skew
 from models.kafka.partitions_replay import PartitionStage
-from models.rows import BrokerOutage, Divergence, Evidence, LeaderMove, PartitionOutage
+from models.rows import KAFKA, BrokerOutage, Divergence, Evidence, LeaderMove, PartitionOutage
 from models.times import in_order
-
-SYSTEM = "kafka"
 
 TAKEN_OVER_US = 30_000_000
 """A leader that changes within this time of a broker's going changes because of it."""
@@ -25,7 +23,7 @@ def clock_divergences(cluster: str, skews: Iterable[Skew]) -> Iterator[Divergenc
     for skew in skews:
         yield Divergence(
             cluster=cluster,
-            system=SYSTEM,
+            system=KAFKA,
             divergence_id=make_id("skew", cluster, "broker", skew.node, skew.reference),
             group=None,
             at=skew.lines[-1].time_us,
@@ -105,7 +103,7 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
         epoch = vacant[0].epoch - 1
     return PartitionOutage(
         cluster=cluster,
-        system=SYSTEM,
+        system=KAFKA,
         outage_id=make_id("outage", cluster, *history.key, *_numbered(epoch, offline_at)),
         topic=history.topic,
         partition=history.partition,
@@ -235,7 +233,7 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, lead
         if before is not None and before.leader != each.leader:
             yield LeaderMove(
                 cluster=cluster,
-                system=SYSTEM,
+                system=KAFKA,
                 leader_move_id=make_id("leader_move", cluster, *history.key, *_numbered(each.epoch, each.at)),
                 topic=history.topic,
                 partition=history.partition,
@@ -284,7 +282,7 @@ def broker_outage(cluster: str, absence: Absence) -> BrokerOutage:
     down_at, up_at = in_order(absence.down_at, absence.up_at)
     return BrokerOutage(
         cluster=cluster,
-        system=SYSTEM,
+        system=KAFKA,
         broker_outage_id=make_id("broker_outage", cluster, absence.node, *key),
         node=absence.node,
         down_at=down_at,

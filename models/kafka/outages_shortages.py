@@ -9,10 +9,8 @@ from models.ids import make_id
 from models.kafka.partitions import MOMENT_US, PartitionHistory
 from models.kafka.partitions_brokers import Brokers
 from models.kafka.partitions_shortages import CAUGHT_UP, UNKNOWN, Shortage
-from models.rows import UnderReplicatedSpan
+from models.rows import KAFKA, UnderReplicatedSpan
 from models.times import in_order
-
-SYSTEM = "kafka"
 
 LAG_US = 60_000_000
 """A leader drops a follower whose broker has gone after replica.lag.time.max.ms (10 s, since Kafka 2.5 30 s), checking each half of it."""
@@ -30,7 +28,7 @@ def under_replicated_spans(
         first = shortage.started_at if shortage.started_at is not None else shortage.ended_at
         yield UnderReplicatedSpan(
             cluster=cluster,
-            system=SYSTEM,
+            system=KAFKA,
             under_replicated_span_id=make_id("under_replicated", cluster, history.topic, history.partition, first),
             topic=history.topic,
             partition=history.partition,

@@ -13,7 +13,7 @@ from typing import Any
 from models.ids import make_id
 from models.kafka.partitions import NO_LEADER, Nodes
 from models.kafka.partitions_replay import PartitionStage
-from models.rows import Broker, PartitionPlacement
+from models.rows import KAFKA, Broker, PartitionPlacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,13 @@ def _sorted(nodes: Iterable[str]) -> Nodes:
     return tuple(sorted(nodes, key=lambda node: (len(node), node)))
 
 
-SYSTEM = "kafka"
-
 
 def placement_rows(layout: Layout) -> list[PartitionPlacement]:
     """Partitions of a layout as rows."""
     return [
         PartitionPlacement(
             cluster=layout.cluster,
-            system=SYSTEM,
+            system=KAFKA,
             partition_placement_id=make_id("placement", layout.cluster, each.topic, each.partition),
             topic=each.topic,
             partition=each.partition,
@@ -89,7 +87,7 @@ def broker_rows(layout: Layout) -> list[Broker]:
     held = Counter(node for each in layout.placements for node in each.replicas)
     led = Counter(each.leader for each in layout.placements)
     return [
-        Broker(layout.cluster, SYSTEM, make_id("broker", layout.cluster, node), node, node in layout.running, held[node], led[node])
+        Broker(layout.cluster, KAFKA, make_id("broker", layout.cluster, node), node, node in layout.running, held[node], led[node])
         for node in _sorted({*layout.running, *layout.gone})
     ]
 

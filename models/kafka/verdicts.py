@@ -13,10 +13,11 @@ from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.acts import Act, Deed
 from models.kafka.blockers import blockers
-from models.kafka.case import Case, GroupKnowledge, evidence_events
+from models.kafka.case import Case, evidence_events
 from models.kafka.diagnosis import judge, trigger_text
 from models.kafka.history import GroupHistory
 from models.kafka.impact import Impact
+from models.kafka.learning import GroupKnowledge
 from models.kafka.members import Member, Roster
 from models.kafka.modern import EpochDraft, ModernReplay
 from models.kafka.modern_diagnosis import judge_epoch
@@ -25,6 +26,7 @@ from models.kafka.opinions import Judgement, Settles
 from models.kafka.roots import root_cause
 from models.kafka.settling import settled_by
 from models.rows import (
+    KAFKA,
     Conformance,
     Divergence,
     MemberSession,
@@ -32,11 +34,8 @@ from models.rows import (
     Rebalance,
     RebalanceMember,
 )
-from models.times import in_order
+from models.times import in_order, seconds
 from models.units import SURE, US_PER_SECOND
-
-SYSTEM = "kafka"
-
 
 DEED_REASONS = {
     Deed.JOIN: "joined",
@@ -52,9 +51,6 @@ DEED_REASONS = {
 NO_OFFENDER = frozenset({Cause.COORDINATOR_FAILOVER, Cause.ASSIGNMENT_STORE_FAILED, Cause.GROUP_DELETED})
 
 
-def seconds(start: int | None, end: int | None) -> float | None:
-    """Seconds between two times in microseconds; None where one is unknown. Never negative: witnesses may disagree by a few ms."""
-    return None if start is None or end is None else max(0.0, (end - start) / US_PER_SECOND)
 
 
 @dataclass(slots=True)
@@ -120,7 +116,7 @@ class HistoryWriter:
         stopped = self.impact.of(case, _stopped(members_before, members_after, duration, delay))
         return Rebalance(
             cluster=self.cluster,
-            system=SYSTEM,
+            system=KAFKA,
             rebalance_id=make_id("rebalance", self.cluster, self.group, None, draft.generation_before, draft.ordinal),
             group=self.group,
             topic=None,
@@ -204,7 +200,7 @@ class HistoryWriter:
             role = _role(actor, triggers, blocking, who, joiners, gone)
             yield RebalanceMember(
                 cluster=self.cluster,
-                system=SYSTEM,
+                system=KAFKA,
                 rebalance_member_id=make_id("member", row.rebalance_id, actor),
                 rebalance_id=row.rebalance_id,
                 group=self.group,
@@ -253,7 +249,7 @@ class HistoryWriter:
                 continue
             yield Divergence(
                 self.cluster,
-                SYSTEM,
+                KAFKA,
                 make_id("set back", row.rebalance_id, after.name),
                 self.group,
                 after.time_us,
@@ -268,7 +264,7 @@ class HistoryWriter:
             caused = self._caused.get(member.member_id, [])
             yield MemberSession(
                 self.cluster,
-                SYSTEM,
+                KAFKA,
                 make_id("session", self.cluster, self.group, member.member_id, member.first_seen_at),
                 self.group,
                 member.member_id,
@@ -294,7 +290,7 @@ class HistoryWriter:
         stopped = self.impact.of_epoch(draft.began, until, witnessed=modern.reconciliations.witnessed.issuperset(draft.members))
         return Rebalance(
             cluster=self.cluster,
-            system=SYSTEM,
+            system=KAFKA,
             rebalance_id=make_id("epoch", self.cluster, self.group, draft.protocol, draft.epoch_before, modern.ordinal),
             group=self.group,
             topic=None,

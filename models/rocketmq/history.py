@@ -18,9 +18,7 @@ from models.rocketmq.ownership import Ownership, Window, has_owners, lasting
 from models.rocketmq.parts import Parts
 from models.rocketmq.runs import Run, TopicLines
 from models.rocketmq.stage import Group, RocketStage
-from models.rows import AllocationChange, Condition, Incident, Person, QueueOwnership, Rebalance
-
-SYSTEM = "rocketmq"
+from models.rows import ROCKETMQ, AllocationChange, Condition, Incident, Person, QueueOwnership, Rebalance
 
 
 @dataclass(slots=True)
@@ -86,7 +84,7 @@ class _GroupHistory:
 def _condition(cluster: str, group: str, fault: Fault) -> Condition:
     return Condition(
         cluster,
-        SYSTEM,
+        ROCKETMQ,
         make_id("condition", cluster, group, fault.kind, fault.started_at),
         fault.kind,
         group,
@@ -102,7 +100,7 @@ def _change(cluster: str, group: str, run: Run, verdict: Verdict, ordinal: int) 
     own = run.topic
     return AllocationChange(
         cluster,
-        SYSTEM,
+        ROCKETMQ,
         make_id("allocation_change", cluster, group, own, run.life.client_id, ordinal),
         group,
         own,
@@ -129,7 +127,7 @@ def _change(cluster: str, group: str, run: Run, verdict: Verdict, ordinal: int) 
 def _ownership(cluster: str, group: str, window: Window) -> QueueOwnership:
     return QueueOwnership(
         cluster,
-        SYSTEM,
+        ROCKETMQ,
         make_id("queue_ownership", cluster, group, window.topic, window.queue, window.kind, window.started_at),
         group,
         window.topic,

@@ -12,12 +12,12 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
+from pipelines.cli import json_log
+from pipelines.cli.json_log import LogEvents
 from pipelines.errors import CannotWrite
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from parsers.redaction import Redaction
 
 PIPE_WIDTH = 120
 """Columns where standard output is no terminal and COLUMNS does not say."""
@@ -104,20 +104,11 @@ def _console(file: IO[str]) -> Console:
 
 
 class Talk:
-    """Words beside the answer: warnings, progress. `verbose` and `as_json` are asked where an error is shown."""
+    """Words beside the answer: warnings, progress. `verbose` is asked where an error is shown."""
 
     verbose = False
-    as_json = False
-    """Words are events of a log, as `json_log` writes them."""
     alone = False
     """The process does nothing but this one command."""
-    redaction: Redaction | None = None
-    """What hides names in events of the log, which is kept and shipped."""
-
-    @classmethod
-    def shown(cls, text: str) -> str:
-        """A text as events of the log have it."""
-        return text if cls.redaction is None else cls.redaction.text(text, {}, strict=True)
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
@@ -128,10 +119,8 @@ class Talk:
 
         if self.quiet:
             return
-        if Talk.as_json:
-            from pipelines.cli.json_log import write
-
-            write("warning", text=self.shown(text))
+        if LogEvents.active:
+            json_log.write("warning", text=LogEvents.shown(text))
         else:
             say(f"warning: {visible(text)}")
 
@@ -150,7 +139,7 @@ class Talk:
     @contextlib.contextmanager
     def progress(self, what: str) -> Iterator[Callable[[str, int, int], None] | None]:
         """A bar for long work: yields what is to be told (name, bytes done, bytes in all), None where no bar may be."""
-        if self.quiet or Talk.as_json or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        if self.quiet or LogEvents.active or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             yield None
             return
         from rich.console import Console

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 from pipelines.cli import codes
 from pipelines.cli import options as o
 from pipelines.cli.console import Talk
+from pipelines.cli.schema_fields import FIRST, LEFT_OUT
 from pipelines.errors import NothingReadable
 from pipelines.uris import nothing_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FIRST = ("file", "line", "byte_offset", "at", "message", "group", "generation", "member_id", "client_id", "fields", "text")
-"""Keys that always stand first; the other columns of silver.events follow."""
-LEFT_OUT = ("file_id", "byte_length", "order_at")
 
 
 def events(

@@ -15,11 +15,27 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from pipelines.cli.console import Talk
+if TYPE_CHECKING:
+    from parsers.redaction import Redaction
 
 _DRAIN_SECONDS = 2.0
 _END = b"\0the command has ended\n"
+
+
+class LogEvents:
+    """How this process writes its events."""
+
+    active = False
+    """Words on standard error are written as events."""
+    redaction: Redaction | None = None
+    """What hides names in events of the log, which is kept and shipped."""
+
+    @classmethod
+    def shown(cls, text: str) -> str:
+        """A text as events of the log have it."""
+        return text if cls.redaction is None else cls.redaction.text(text, {}, strict=True)
 
 
 class _Out:
@@ -50,12 +66,12 @@ def json_lines() -> Iterator[None]:
     """Let all that is said on standard error meanwhile, by whomever, be JSON."""
     handler = _Events(logging.WARNING)
     logging.getLogger().addHandler(handler)
-    Talk.as_json = True
+    LogEvents.active = True
     try:
         with _wrapped():
             yield
     finally:
-        Talk.as_json = False
+        LogEvents.active = False
         logging.getLogger().removeHandler(handler)
 
 
@@ -65,12 +81,12 @@ class _Events(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         told = {} if error is None else {"traceback": "".join(traced(error))}
-        write("log", level=record.levelname.lower(), logger=record.name, text=Talk.shown(record.getMessage()), **told)
+        write("log", level=record.levelname.lower(), logger=record.name, text=LogEvents.shown(record.getMessage()), **told)
 
 
 def traced(error: BaseException) -> list[str]:
     """Where an error came from; what it says only where no names are to be hidden, since it may hold some."""
-    return traceback.format_exception(error) if Talk.redaction is None else traceback.format_tb(error.__traceback__)
+    return traceback.format_exception(error) if LogEvents.redaction is None else traceback.format_tb(error.__traceback__)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import typer
 
 from pipelines.cli import codes
 from pipelines.cli.console import Output, ReaderGone, Talk, output_error, say
+from pipelines.cli.json_log import LogEvents, traced, write
 from pipelines.errors import UsageError
 from pipelines.garbage import rarely_collected
 from pipelines.packages import check_packages
@@ -41,7 +42,7 @@ def _command(arguments: Sequence[str]) -> int:
         return codes.USAGE
     from pipelines.cli.commands import Broken, app
 
-    Talk.verbose, Talk.redaction = False, None
+    Talk.verbose, LogEvents.redaction = False, None
     try:
         result = app(args=arguments, prog_name="groupscope", standalone_mode=False)
         Output().flush()
@@ -93,12 +94,10 @@ def _failed(error: BaseException) -> int:
 
 def _say(text: str, code: int, error: BaseException | None = None) -> int:
     """One line to standard error, with nothing in it that a terminal would obey; where an error is given, its traceback, too."""
-    from pipelines.cli.json_log import traced, write
-
     trace = "" if error is None else "".join(traced(error))
-    if Talk.as_json:
+    if LogEvents.active:
         told = {"traceback": trace} if trace else {}
-        write("interrupted" if code == codes.INTERRUPTED else "error", exit_code=code, error=Talk.shown(text), **told)
+        write("interrupted" if code == codes.INTERRUPTED else "error", exit_code=code, error=LogEvents.shown(text), **told)
         return code
     from dashboards.text import visible
 

@@ -14,6 +14,7 @@ from models.spans import UNITS_US, span_us
 from pipelines.cli import codes
 from pipelines.cli import options as o
 from pipelines.cli.console import ReaderGone, Talk, screen
+from pipelines.cli.json_log import LogEvents
 from pipelines.errors import JobError, UsageError
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def run(
         raise UsageError("--warehouse is missing: name the folder or URI below which the tables are to be")
     given = analyze_options(loaded, Given(log_tz, cluster, kafka_version, assume, redact, redact_key))
     talk = Talk(quiet=quiet, verbose=verbose)
-    Talk.redaction = given.read.redaction
+    LogEvents.redaction = given.read.redaction
     options = RunOptions(
         inputs,
         place,

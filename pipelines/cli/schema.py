@@ -252,7 +252,7 @@ def _events() -> dict[str, Any]:
     """One line of `events --jsonl`: the columns of silver.events, `fields` as an object."""
     import pyarrow as pa
 
-    from pipelines.cli.events import FIRST, LEFT_OUT
+    from pipelines.cli.schema_fields import FIRST, LEFT_OUT
     from pipelines.schemas import TABLES
 
     kinds = {pa.int64(): "integer", pa.int32(): "integer", pa.bool_(): "boolean"}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from conf.causes import Advice
 from dashboards import story
-from dashboards.data import Answer, Incident, Line, Offender, Outage, Rebalance, Unsure, Who
+from dashboards.data import Answer, Incident, Offender, Outage, Rebalance, Unsure, Who
+from dashboards.evidence import Line
 from dashboards.text import first_line, shortened, visible
 from dashboards.units import NOTHING, Clock, counted, duration, lasted, listed, share, size
 from pipelines.cli.grid import Column, grid

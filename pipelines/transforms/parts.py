@@ -21,9 +21,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from parsers.chunk_context import MAX_RECORD_BYTES
 from parsers.datasource import PARTITION_BYTES, BrokerLogs
 from parsers.files import IDENTITY_BYTES, SourceFile
-from parsers.kernel import MAX_RECORD_BYTES
 from parsers.layouts import begins_record
 from parsers.ranges import Range
 from parsers.resume import is_resumable

@@ -12,10 +12,10 @@ from models.kafka.coordinator.changes import Deed, Moved, Outcome
 from models.kafka.coordinator.embedded import assigned, assignment, subscription
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group
+from models.kafka.coordinator.group_states import VALID_PREVIOUS
 from models.kafka.coordinator.policy import Settings, policy_for
 from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.responses import JoinResponse, SyncResponse
-from models.kafka.group import VALID_PREVIOUS
 from models.kafka.modern_coordinator.both import BothCoordinator
 from models.kafka.modern_coordinator.changes import HeartbeatResponse, Migration
 from models.kafka.modern_coordinator.changes import Settings as ModernSettings

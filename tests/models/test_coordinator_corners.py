@@ -13,6 +13,7 @@ from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.errors import Error as CoordinatorError
 from models.kafka.coordinator.errors import Fault as BrokerFault
 from models.kafka.coordinator.group import Group
+from models.kafka.coordinator.group_states import State
 from models.kafka.coordinator.phases import end_sync_wait
 from models.kafka.coordinator.policy import default_settings, policy_for
 from models.kafka.coordinator.requests import Commit, Join, Protocol, Request, Sync
@@ -20,7 +21,6 @@ from models.kafka.coordinator.responses import Response
 from models.kafka.coordinator.shard import Shard
 from models.kafka.coordinator.subscription import topics_of
 from models.kafka.coordinator.timers import TimerKind, Timers
-from models.kafka.group import State
 from models.kafka.modern_coordinator.changes import Settings
 from models.kafka.modern_coordinator.coordinator import Coordinator
 from models.kafka.modern_coordinator.requests import ConsumerHeartbeat

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from models.cluster import learn, partition_for
 from models.events import EVENTS, Event, Place, Witness
 from models.incidents import find_incidents
-from models.kafka.group import VALID_PREVIOUS, Group, State, move
+from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
+from models.kafka.group import Group, move
 from models.kafka.history import GroupHistory
 from models.replay import replay_group
 

@@ -14,8 +14,8 @@ from models.kafka.announcements import INSTEAD, RULES, announce
 from models.kafka.coordinator.changes import Deed
 from models.kafka.coordinator.embedded import assigned, assignment, subscription
 from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
 from models.kafka.coordinator.policy import EpochGuard, policy_for
-from models.kafka.group import VALID_PREVIOUS, State
 from models.kafka.simulation.client import Phase
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.modern_consumer import ModernConsumer

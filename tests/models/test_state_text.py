@@ -12,7 +12,7 @@ import pytest
 from models import state_text
 from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
-from models.kafka.group import State
+from models.kafka.coordinator.group_states import State
 from models.kafka.members import Member
 from models.state_text import UnreadableState, read, write
 

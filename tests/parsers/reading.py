@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from parsers.files import Discovery
+from parsers.discovery import Discovery
 from parsers.reader import FileReport, ReadOptions, SourceFile, find_files, read_file
 from parsers.schema import EVENT_SCHEMA, REJECTED_SCHEMA, UNKNOWN_SCHEMA
 

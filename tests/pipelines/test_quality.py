@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from models.kafka.classic import COORDINATOR_LOST
-from models.kafka.group import VALID_PREVIOUS
+from models.kafka.coordinator.group_states import VALID_PREVIOUS
 from pipelines import few
 from pipelines.errors import CannotWrite, GateFailed, UsageError
 from pipelines.jobs.replay import NAMING

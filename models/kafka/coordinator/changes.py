@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from models.kafka.coordinator.group_states import State
 from models.kafka.coordinator.responses import Answer
 from models.kafka.coordinator.timers import Timer, TimerKind, Timers
-from models.kafka.group import State
 
 
 @dataclass(frozen=True, slots=True)

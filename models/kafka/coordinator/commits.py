@@ -9,6 +9,7 @@ from functools import partial
 from models.kafka.coordinator.deferral import await_replicas
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group
+from models.kafka.coordinator.group_states import State
 from models.kafka.coordinator.log import STANDS_IN_LOG
 from models.kafka.coordinator.membership import member_error
 from models.kafka.coordinator.offsets import Committed, Offsets, TopicPartition
@@ -18,7 +19,6 @@ from models.kafka.coordinator.responses import FetchResponse
 from models.kafka.coordinator.shard import Shard
 from models.kafka.coordinator.subscription import CONSUMER
 from models.kafka.coordinator.timers import TimerKind
-from models.kafka.group import State
 
 GROUP_ERROR_VERSION = 9
 """OffsetCommit since when a client understands GROUP_ID_NOT_FOUND."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from models.kafka.coordinator.errors import Fault
+from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
 from models.kafka.coordinator.offsets import Offsets
 from models.kafka.coordinator.requests import Protocol
 from models.kafka.coordinator.subscription import CONSUMER, subscribed_topics
-from models.kafka.group import VALID_PREVIOUS, State
 
 T = TypeVar("T")
 

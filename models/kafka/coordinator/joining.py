@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from models.kafka.coordinator.errors import Error, Fault
 from models.kafka.coordinator.group import Group, Member
+from models.kafka.coordinator.group_states import State
 from models.kafka.coordinator.membership import member_error
 from models.kafka.coordinator.phases import current_members, joined, rebalance, try_complete
 from models.kafka.coordinator.policy import Extension, SizeLimit, Swap
@@ -13,7 +14,6 @@ from models.kafka.coordinator.requests import Join, Protocol
 from models.kafka.coordinator.responses import JoinResponse, SyncResponse
 from models.kafka.coordinator.shard import Shard
 from models.kafka.coordinator.timers import TimerKind
-from models.kafka.group import State
 
 
 def join(shard: Shard, request: Join) -> None:

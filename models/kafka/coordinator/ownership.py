@@ -11,6 +11,7 @@ from enum import Enum
 
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group, Member
+from models.kafka.coordinator.group_states import State
 from models.kafka.coordinator.log import StoredGroup
 from models.kafka.coordinator.offsets import Offsets
 from models.kafka.coordinator.phases import rebalance
@@ -18,7 +19,6 @@ from models.kafka.coordinator.policy import EpochGuard, SizeLimit
 from models.kafka.coordinator.requests import Heartbeat, Protocol, Request, Sync
 from models.kafka.coordinator.responses import JoinResponse, SyncResponse
 from models.kafka.coordinator.shard import Shard
-from models.kafka.group import State
 
 
 class Ownership(Enum):

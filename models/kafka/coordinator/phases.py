@@ -7,10 +7,10 @@ from typing import Any
 
 from models.kafka.coordinator.errors import Error, NoSuchMember
 from models.kafka.coordinator.group import Group, Member
+from models.kafka.coordinator.group_states import State
 from models.kafka.coordinator.responses import JoinedMember, JoinResponse, SyncResponse
 from models.kafka.coordinator.shard import Shard
 from models.kafka.coordinator.timers import TimerKind
-from models.kafka.group import State
 
 UNKNOWN_JOIN = JoinResponse(Error.UNKNOWN_MEMBER_ID)
 

@@ -12,11 +12,11 @@ from models.kafka.coordinator.choices import Choices, FirstChoice
 from models.kafka.coordinator.deferral import UNHEARD
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group, Member
+from models.kafka.coordinator.group_states import State
 from models.kafka.coordinator.log import STANDS_IN_LOG, Log, StoredGroup, StoredMember, Writes, Written
 from models.kafka.coordinator.policy import Policy, Settings
 from models.kafka.coordinator.responses import RESPONSES, Answer, JoinResponse, Response, SyncResponse
 from models.kafka.coordinator.timers import TimerKind, Timers
-from models.kafka.group import State
 
 
 def numbered_ids() -> Callable[[str], str]:

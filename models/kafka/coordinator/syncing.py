@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group, Member
+from models.kafka.coordinator.group_states import State
 from models.kafka.coordinator.membership import member_error
 from models.kafka.coordinator.phases import propagate, rebalance
 from models.kafka.coordinator.requests import Heartbeat, Sync
 from models.kafka.coordinator.responses import SyncResponse
 from models.kafka.coordinator.shard import Shard
 from models.kafka.coordinator.timers import TimerKind
-from models.kafka.group import State
 
 
 def sync(shard: Shard, request: Sync) -> None:

@@ -18,6 +18,7 @@ from models.kafka.coordinator.embedded import assigned, assignment
 from models.kafka.coordinator.errors import Error
 from models.kafka.coordinator.group import Group
 from models.kafka.coordinator.group import Member as ClassicMember
+from models.kafka.coordinator.group_states import State
 from models.kafka.coordinator.log import Log
 from models.kafka.coordinator.ownership import refusal
 from models.kafka.coordinator.phases import rebalance
@@ -26,7 +27,6 @@ from models.kafka.coordinator.requests import Join, Request
 from models.kafka.coordinator.responses import JoinResponse, SyncResponse
 from models.kafka.coordinator.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.timers import TimerKind
-from models.kafka.group import State
 from models.kafka.modern_coordinator.changes import Settings as ModernSettings
 from models.kafka.modern_coordinator.coordinator import HANDLERS, Coordinator
 from models.kafka.modern_coordinator.errors import Refusal

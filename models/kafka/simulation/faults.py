@@ -4,53 +4,82 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from models.kafka.coordinator.errors import Error
 from models.kafka.simulation.client import Client
+from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.scenario import CLASSIC, MODERN, Fault, GroupPlan
-
-if TYPE_CHECKING:
-    from models.kafka.simulation.simulation import Simulation
+from models.kafka.simulation.world import World
 
 CRASH_NOTICED_MS = (9_000, 18_000)
 """broker.session.timeout.ms and zookeeper.session.timeout.ms: when the controller finds a dead broker."""
-Action = Callable[["Simulation", Fault, GroupPlan], None]
 
 
-def crash(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+class ScenarioRun(Protocol):
+    """Clients and brokers that a fault acts upon."""
+
+    @property
+    def world(self) -> World:
+        """Clock, dice and plan of what is to come."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The brokers."""
+
+    @property
+    def members(self) -> dict[str, list[Client]]:
+        """The clients of each group."""
+
+    def client(self, group: GroupPlan, name: str, instance: str | None, /) -> Client:
+        """A client that speaks its group's protocol, not started yet."""
+
+    def add_member(self, group: GroupPlan, /) -> Client:
+        """One more client of a group, not started yet."""
+
+    def running(self, group: GroupPlan, /) -> list[Client]:
+        """The members of a group that run."""
+
+    def pick(self, fault: Fault, group: GroupPlan, /) -> list[Client]:
+        """Members that a fault befalls."""
+
+
+Action = Callable[[ScenarioRun, Fault, GroupPlan], None]
+
+
+def crash(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """A member's process dies."""
     for member in simulation.pick(fault, group):
         member.kill()
         _back(simulation, fault, member)
 
 
-def close(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def close(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """A member is closed in good order."""
     for member in simulation.pick(fault, group):
         member.close()
         _back(simulation, fault, member)
 
 
-def slow_poll(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def slow_poll(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """A member's application works on what it has polled for a long time; beyond max.poll.interval.ms it leaves."""
     for member in simulation.pick(fault, group):
         member.poll_slowly(fault.for_ms)
 
 
-def gc_pause(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def gc_pause(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """A member's process stands still."""
     for member in simulation.pick(fault, group):
         member.pause(fault.for_ms)
 
 
-def network_cut(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def network_cut(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """A member can't reach the brokers."""
     for member in simulation.pick(fault, group):
         member.cut(fault.for_ms)
 
 
-def rolling_restart(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def rolling_restart(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """One member after the other is closed and started again; `for` lies between two of them."""
     for number, member in enumerate(simulation.running(group)):
 
@@ -62,7 +91,7 @@ def rolling_restart(simulation: Simulation, fault: Fault, group: GroupPlan) -> N
         simulation.world.plan(number * fault.for_ms, restart)
 
 
-def migrate(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def migrate(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """One member after the other is closed and comes back speaking the other protocol; `for` lies between two of them."""
     members = simulation.members[group.name]
     for number, member in enumerate(simulation.running(group)):
@@ -79,26 +108,26 @@ def migrate(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
         simulation.world.plan(number * fault.for_ms, restart)
 
 
-def scale_out(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def scale_out(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """More members come."""
     for _ in range(fault.count):
         simulation.world.plan(simulation.world.between(0, group.start_ms), simulation.add_member(group).start)
 
 
-def scale_in(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def scale_in(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """Members that came last are closed."""
     for member in simulation.running(group)[-fault.count :]:
         simulation.world.plan(simulation.world.between(0, group.start_ms), lambda member=member: member.runs and member.close())  # type: ignore[misc]
 
 
-def subscription_change(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def subscription_change(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """A member's application subscribes to all topics of its group but the last, or to all of them again."""
     topics = tuple(group.topics)
     for member in simulation.pick(fault, group):
         member.subscribe(topics[:-1] if len(topics) > 1 and set(member.topics) == set(topics) else topics)
 
 
-def partition_increase(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def partition_increase(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """Each topic of a group gets more partitions, of which members learn when they refresh their metadata."""
     for topic in group.topics:
         simulation.cluster.add_partitions(topic, fault.count)
@@ -106,7 +135,7 @@ def partition_increase(simulation: Simulation, fault: Fault, group: GroupPlan) -
         member.later(simulation.world.between(0, group.metadata_ms), member.see_new_partitions)
 
 
-def coordinator_crash(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def coordinator_crash(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """A broker dies and is started again later."""
     node = fault.broker or simulation.cluster.coordinator_of(group.name)
     if node in simulation.cluster.up and len(simulation.cluster.up) > 1:
@@ -114,7 +143,7 @@ def coordinator_crash(simulation: Simulation, fault: Fault, group: GroupPlan) ->
         simulation.world.plan(max(fault.for_ms, CRASH_NOTICED_MS[1]), lambda: simulation.cluster.start(node))
 
 
-def coordinator_failover(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def coordinator_failover(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """A broker is restarted in good order; others take its groups over."""
     node = fault.broker or simulation.cluster.coordinator_of(group.name)
     if node in simulation.cluster.up and len(simulation.cluster.up) > 1:
@@ -122,7 +151,7 @@ def coordinator_failover(simulation: Simulation, fault: Fault, group: GroupPlan)
         simulation.world.plan(fault.for_ms, lambda: simulation.cluster.start(node))
 
 
-def store_failure(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def store_failure(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """Too few replicas are in sync, so that the group can't be written; since 4.0 it is, and nobody confirms it."""
     if simulation.cluster.policy.is_java:  # CoordinatorPartitionWriter.append: acks=1; Partition.maybeIncrementLeaderHW: not under min ISR
         slow_replicas(simulation, fault, group)
@@ -131,13 +160,13 @@ def store_failure(simulation: Simulation, fault: Fault, group: GroupPlan) -> Non
     simulation.world.plan(fault.for_ms, lambda: simulation.cluster.seats[group.name].coordinator.fail_writes(Error.NONE))
 
 
-def slow_replicas(simulation: Simulation, fault: Fault, group: GroupPlan) -> None:
+def slow_replicas(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
     """Replicas fetch nothing for a while: what the group's coordinator writes is confirmed late, or not in time."""
     simulation.cluster.hold_writes(group.name)
     simulation.world.plan(fault.for_ms, lambda: simulation.cluster.settle_writes(group.name))
 
 
-def _back(simulation: Simulation, fault: Fault, member: Client) -> None:
+def _back(simulation: ScenarioRun, fault: Fault, member: Client) -> None:
     if fault.back_ms is not None:
         simulation.world.plan(fault.back_ms, lambda: _start(member))
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from models.kafka.coordinator.changes import Deed, Moved
 from models.kafka.coordinator.group import Group
+from models.kafka.coordinator.group_states import State
 from models.kafka.coordinator.requests import Join, Request
-from models.kafka.group import State
 from models.kafka.modern_coordinator.group import ConsumerGroup
 from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
 from models.kafka.simulation.client import Client
