@@ -1,7 +1,7 @@
 """States of models as text, and back: what is open and what was learned, so that a replay can go on from there.
 
-Only data is written: dataclasses and enumerations of `models`, containers and plain values. Objects that are shared stay
-shared, as the models compare some by identity. Reading runs no code of what is read and makes no class of any other package.
+Only data is written: dataclasses and enumerations of `stored_classes`, containers and plain values. Objects that are shared stay
+shared, as the models compare some by identity. Reading runs no code of what is read and makes no other class.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any
+
+from models.stored_classes import class_of, name_of
 
 FORMAT = 1
 """Raised when states of older versions can't be read any more."""
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_OWN = "models."
 
 _MADE_FROM_LIST: Mapping[str, Callable[[list[Any]], object]] = {
     "list": list,
@@ -64,7 +64,7 @@ def read(text: str, outside: Mapping[str, object]) -> Any:
         version, kinds, objects, place = json.loads(text)
         if version != FORMAT:
             raise UnreadableState(f"a state of format {version}: this version reads {FORMAT}")
-        return _Reader([_kind(name) for name in kinds], outside).all(objects, place)
+        return _Reader([class_of(name) for name in kinds], outside).all(objects, place)
     except (KeyError, IndexError, TypeError, AttributeError, ImportError, ValueError) as error:
         raise UnreadableState(f"not a state of these models: {error}") from error
 
@@ -122,10 +122,12 @@ class _Writer:
     def _number(self, kind: type) -> int:
         number = self._numbers.get(kind)
         if number is None:
-            if not kind.__module__.startswith(_OWN):
-                raise TypeError(f"{kind.__module__}.{kind.__qualname__} is none of the models'")
+            try:
+                name = name_of(kind)
+            except KeyError as error:
+                raise TypeError(f"{kind.__module__}.{kind.__qualname__} is no class that states hold") from error
             number = self._numbers[kind] = len(self.kinds)
-            self.kinds.append(f"{kind.__module__}:{kind.__qualname__}")
+            self.kinds.append(name)
             self._names.append(_names(kind))
         return number
 
@@ -167,16 +169,6 @@ def _filled(kind: type, names: tuple[str, ...], values: list[Any]) -> object:
     for name, value in zip(names, values, strict=True):
         object.__setattr__(found, name, value)
     return found
-
-
-def _kind(name: str) -> type:
-    module, _, path = name.partition(":")
-    if not module.startswith(_OWN):
-        raise UnreadableState(f"{name} is none of the models'")
-    kind = getattr(import_module(module), path)
-    if not isinstance(kind, type) or not (is_dataclass(kind) or issubclass(kind, Enum)):
-        raise UnreadableState(f"{name} is no data")
-    return kind
 
 
 def _names(kind: type) -> tuple[str, ...]:

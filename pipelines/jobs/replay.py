@@ -41,8 +41,8 @@ from pipelines.schemas import without_run
 from pipelines.scopes import NAMES_MAX, Scope, among, equals, first_among, is_empty, is_null, nothing
 from pipelines.stages import LAYOUT_TABLES, READER_TABLES, ROCKET_TABLES, rocket_ends_of
 from pipelines.tables import Warehouse
-from pipelines.transforms.outages import HOLDS_NO_MORE, OutageReplay, outages_replayed
 from pipelines.transforms.outages import STAGE_TABLES as OUTAGE_STAGE_TABLES
+from pipelines.transforms.outages import OutageReplay, outages_replayed
 from pipelines.transforms.parsed import tagged_rows
 from pipelines.transforms.replay import (
     STAGE_TABLES,
@@ -51,7 +51,7 @@ from pipelines.transforms.replay import (
     rocket_replayed,
     rows_of,
 )
-from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, SNAPSHOTS, STATES, SnapshotRules, resumed_at
+from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, HOLDS_NO_MORE, SNAPSHOTS, STATES, SnapshotRules, resumed_at
 from pipelines.transforms.unknown_messages import unknown_messages
 from pipelines.versions import fingerprint_of
 
@@ -91,6 +91,8 @@ class Replayed:
     """Rebalances as they will be, also those that were not replayed, as far as rows that were replayed name them."""
     snapshots: Mapping[str, tuple[DataFrame | pa.Table, Scope]] = field(default_factory=dict)
     """States that were taken, by table, and which stored ones they replace."""
+    states_unreadable: int = 0
+    """Stored states of groups that could not be read."""
     clusters_resumed: int = 0
     """Clusters whose outages were replayed from a stored state on."""
 
@@ -163,7 +165,8 @@ class _Replay:
         whole = {"rebalances": reduce(DataFrame.unionByName, ids)} if ids else {}
         replayed, resumed = sum(map(len, self.groups.values())), len(self.snapshots.chosen)
         of_clusters = len(self.cluster_snapshots.chosen)
-        return Replayed(frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, self._taken(), of_clusters)
+        unreadable = self.snapshots.unreadable
+        return Replayed(frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, self._taken(), unreadable, of_clusters)
 
     def _taken(self) -> dict[str, tuple[DataFrame | pa.Table, Scope]]:
         """States may be large, and are held by this process only where all events are."""
@@ -199,11 +202,7 @@ class _Replay:
         if redaction is not None:  # a state would have to hold the names that are hidden, and those of before go
             self.snapshots = Snapshots(stored=self.snapshots.stored)
         replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
-        source, are_few = self._events(self.snapshots.later("order_at", groups, self.whole, partial(among, "group")))
-        if self.snapshots.chosen:  # states hold rows of before
-            states, are_light = self.snapshots.rows(self.warehouse)
-            source, are_few = resumed_at(source, states), are_few and are_light
-        stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_few=are_few)
+        stage = self._groups_replayed(replay)
         self.taken[SNAPSHOTS] = stage.pop(SNAPSHOTS)
         for table, rows in stage.items():
             names = partial(first_among, "groups") if table == "incidents" else partial(among, "group")
@@ -215,6 +214,19 @@ class _Replay:
             elif table == "divergences":  # those of brokers' clocks are of no group
                 of_stage = of_stage & ~is_null("group")
             self._take(table, rows, of_stage)
+
+    def _groups_replayed(self, replay: GroupReplay) -> dict[str, Rows]:
+        source, are_few = self._events(self.snapshots.later("order_at", self.groups, self.whole, partial(among, "group")))
+        if self.snapshots.chosen:  # states hold rows of before
+            states, are_light = self.snapshots.rows(self.warehouse)
+            source, are_few = resumed_at(source, states), are_few and are_light
+        stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_few=are_few)
+        if not self.snapshots.chosen:
+            return stage
+        unreadable = stage[SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster", "group"), self.warehouse.spark).to_pylist()
+        for row in unreadable:
+            self.snapshots.drop(row["cluster"], row["group"])
+        return self._groups_replayed(replay) if unreadable else stage
 
     def _stage(self, tagged: DataFrame, tables: tuple[str, ...], *, are_few: bool) -> dict[str, Rows]:
         """What a stage gives, by table. Where rows are few, this process holds them from here on.

@@ -419,7 +419,7 @@ class _Job:
             self.outcome.timings["replay"] = round(time.monotonic() - began, 3)
             self.outcome.counts |= rows.counts
             self.outcome.counts |= {"groups_replayed": rows.groups, "groups_resumed": rows.resumed}
-            self.outcome.counts |= {"clusters_resumed": rows.clusters_resumed}
+            self.outcome.counts |= {"clusters_resumed": rows.clusters_resumed, "states_unreadable": rows.states_unreadable}
             with _timed(self.outcome, "check_gold"):
                 self._check_gold(rows, results)
             with _timed(self.outcome, "write"):

@@ -56,10 +56,18 @@ class Snapshots:
     stored: list[Stored] = field(default_factory=list)
     chosen: dict[tuple[str, str], Stored] = field(default_factory=dict)
     """The state that each group goes on from."""
+    unreadable: int = 0
+    """States that turned out not to be readable; their groups are replayed from the beginning."""
 
     def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
         """The chosen rows, and whether this process holds them."""
         return chosen_rows(warehouse, SNAPSHOTS, _KEY, {each.key for each in self.chosen.values()})
+
+    def drop(self, cluster: str, group: str) -> None:
+        """No state of a group can be gone on from, as its replay found out."""
+        del self.chosen[cluster, group]
+        self.unreadable += 1
+        self.stored = [replace(each, holds=False) if (each.cluster, each.group) == (cluster, group) else each for each in self.stored]
 
     def later(self, time: str, groups: Mapping[str, set[str]], whole: Iterable[str], names: Callable[[set[str]], Scope]) -> Scope:
         """Rows of these groups, and of all groups of `whole` clusters; where a group goes on from a state, only those whose `time`

@@ -25,14 +25,19 @@ from pipelines.garbage import rarely_collected
 from pipelines.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in
 from pipelines.store import BatchStore
 from pipelines.transforms.replay import Rows, cut_at_keys, tagged_runs, tagged_schema
-from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, STATE, Boundary, ClusterSnapshot, SnapshotRules, with_state
+from pipelines.transforms.snapshots import (
+    CLUSTER_SNAPSHOTS,
+    HOLDS_NO_MORE,
+    NEVER,
+    STATE,
+    Boundary,
+    ClusterSnapshot,
+    SnapshotRules,
+    with_state,
+)
 
 STAGE_TABLES = (*OUTAGE_TABLES, CLUSTER_SNAPSHOTS)
 """All that replaying outages gives."""
-
-HOLDS_NO_MORE = ""
-"""In place of a state: brokers' clocks turn out to differ, or the state can't be read, so the cluster has to be replayed from the
-beginning."""
 
 STATE_MAX = 64_000_000
 """A longer state (characters) is not kept; one of 2,000 partitions, after a hundred losses of a broker, took 1.6 million."""
@@ -61,7 +66,7 @@ class OutageReplay:
             boundaries = sorted(self.boundaries.get(cluster, ()), key=lambda each: each.upto)
             stage = self._resumed(cluster, state, facts, readers)
             if stage is None and state is not None:
-                yield {CLUSTER_SNAPSHOTS: [_snapshot(cluster, _NEVER, HOLDS_NO_MORE)]}
+                yield {CLUSTER_SNAPSHOTS: [_snapshot(cluster, NEVER, HOLDS_NO_MORE)]}
                 return
             if stage is None:
                 known, skews = _clocks(BrokerClocks(self.node_of), events(CLOCK_EVENT_NAMES), boundaries)
@@ -69,7 +74,7 @@ class OutageReplay:
             else:
                 known, skews = _clocks(stage.clocks, events(CLOCK_EVENT_NAMES), boundaries)
                 if skews:
-                    yield {CLUSTER_SNAPSHOTS: [_snapshot(cluster, _NEVER, HOLDS_NO_MORE)]}
+                    yield {CLUSTER_SNAPSHOTS: [_snapshot(cluster, NEVER, HOLDS_NO_MORE)]}
                     return
             yield from self._rows(stage, events(), () if skews else list(zip(boundaries, known, strict=True)))
 
@@ -102,9 +107,6 @@ class OutageReplay:
             return fed
         yield {CLUSTER_SNAPSHOTS: [_snapshot(stage.cluster, boundary, state)]}
         return 0
-
-
-_NEVER = Boundary(0, 0, "", "", "")
 
 
 def _snapshot(cluster: str, boundary: Boundary, state: str) -> ClusterSnapshot:

@@ -24,6 +24,7 @@ from models.kafka.history import GroupHistory
 from models.names import learn
 from models.replay import GroupStage
 from models.rocketmq.parts import ROCKET_EVENTS
+from models.state_text import UnreadableState
 from parsers.redacted_records import opened
 from parsers.redaction import Redaction
 from parsers.schema import EVENT_SCHEMA
@@ -32,7 +33,7 @@ from pipelines.rocket_store import RocketStore
 from pipelines.rows import events_of, to_batch
 from pipelines.schemas import TABLES
 from pipelines.stages import HISTORY_TABLES, ROCKET_TABLES, rocket_histories
-from pipelines.transforms.snapshots import SNAPSHOTS, STATE, STATES, Boundary, SnapshotRules, Taking, with_state
+from pipelines.transforms.snapshots import SNAPSHOTS, STATE, STATES, Boundary, SnapshotRules, Taking, unreadable, with_state
 
 STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
 """All that replaying groups gives."""
@@ -65,7 +66,11 @@ class GroupReplay:
     def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         facts = self.facts.get(cluster) or ClusterFacts(cluster)
         state, events = with_state(batches)
-        stage = None if state is None else GroupStage.resumed(cluster, group, facts, state, self.limits)
+        try:
+            stage = None if state is None else GroupStage.resumed(cluster, group, facts, state, self.limits)
+        except UnreadableState:  # what it holds is not among the events that follow it
+            yield {SNAPSHOTS: [unreadable(cluster, group)]}
+            return
         taking = Taking(cluster, group, self.boundaries.get(cluster, ()), self.rules)
         for batch in _opened(events, self.redaction):
             for event in events_of(batch, self.node_of):

@@ -26,6 +26,9 @@ STATE_MAX = 16_000_000
 """A longer state (characters) is not kept: it costs a row of that size, read and written as one. The group is replayed from an earlier
 state or from its beginning."""
 
+HOLDS_NO_MORE = ""
+"""In place of a state: the stored one can't be read, or brokers' clocks turn out to differ, so all is replayed from its beginning."""
+
 ROWS_MAX = 16_000
 """With more rows that are not final a state is not even made: it would be as large as they are, a kilobyte each."""
 
@@ -83,6 +86,14 @@ class ClusterSnapshot:
     state: str
     catalogue_version: str
     model_version: str
+
+
+NEVER = Boundary(0, 0, "", "", "")
+
+
+def unreadable(cluster: str, group: str) -> GroupSnapshot:
+    """What the replay of a group tells in place of rows where its stored state can't be read."""
+    return GroupSnapshot(cluster, "", group, NEVER.upto, NEVER.facts_until, NEVER.facts, HOLDS_NO_MORE, "", "")
 
 
 @dataclass(slots=True)

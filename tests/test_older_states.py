@@ -1,0 +1,105 @@
+"""States that older versions stored: they are read, and a replay goes on from them as if it had never stopped."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.events import Event
+from models.kafka.outages_stage import OutageStage
+from models.kafka.partitions_clocks import BrokerClocks
+from models.replay import GroupStage
+from models.stored_classes import STORED, class_of, name_of
+from pipelines import stages
+from pipelines.local import analyze
+from tests.conftest import ROOT
+from tests.test_resumed_outages import everything as everything_of_partitions
+from tests.test_resumed_replay import everything as everything_of_groups
+
+OLDER = json.loads(lzma.decompress((ROOT / "tests" / "warehouses" / "states-of-version-2.json.xz").read_bytes()))
+"""Each taken before the event that came after so many others, by the last version that wrote the modules of classes into states."""
+
+
+@pytest.mark.parametrize("older", OLDER, ids=lambda older: f"{older['kind']}-{older['sample'].replace('/', '-')}")
+def test_a_replay_goes_on_from_an_older_state(older: dict[str, Any], samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = everything_of_groups if older["kind"] == "group" else everything_of_partitions
+    monkeypatch.chdir(samples / "kafka")  # places in states are those of the files as they were named
+    whole = everything(analyze([older["sample"]]))
+    resumed = []
+
+    class ResumedGroup(GroupStage):
+        def feed(self, event: Event) -> None:
+            if (self.group, self.event_count, resumed) == (older["of"], older["events"], []):
+                _become(self, GroupStage.resumed(self.cluster, self.group, self.facts, older["state"], self.limits))
+                resumed.append(event)
+            super().feed(event)
+
+    class ResumedOutages(OutageStage):
+        def feed(self, event: Event) -> None:
+            if (self.cluster, self.event_count, resumed) == (older["of"], older["events"], []):
+                _become(self, OutageStage.resumed(self.cluster, self.facts, older["state"], self.node_of, self.readers, self.limits))
+                resumed.append(event)
+            super().feed(event)
+
+    kind = ResumedGroup if older["kind"] == "group" else ResumedOutages
+    monkeypatch.setattr(stages, kind.__base__.__name__, kind)
+
+    assert everything(analyze([older["sample"]])) == whole
+    assert resumed
+
+
+def _become(stage: Any, other: Any) -> None:
+    for name in type(other).__slots__:
+        if name != "final":  # those rows are written by then
+            setattr(stage, name, getattr(other, name))
+
+
+def held(kind: Any, seen: set[type]) -> Iterator[type]:
+    """Classes of the models that objects of this type may hold."""
+    for part in typing.get_args(kind):
+        if not isinstance(part, str):
+            yield from held(part, seen)
+    if not isinstance(kind, type) or isinstance(kind, types.GenericAlias) or kind in seen or not kind.__module__.startswith("models."):
+        return
+    if is_dataclass(kind) or issubclass(kind, Enum):
+        seen.add(kind)
+        yield kind
+    if is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        for each in fields(kind):
+            yield from held(hints[each.name], seen)
+
+
+NOT_WRITTEN = {"ClusterFacts", "PartitionStage", "Outages"}
+"""What reading is given again, what is written field by field, and rows that are final."""
+
+
+def test_all_that_states_may_hold_has_a_name() -> None:
+    roots = (GroupStage, OutageStage, BrokerClocks)
+    found = {each for root in roots for each in held(root, set())} - set(roots[:2])
+    missing = []
+    for each in found:
+        try:
+            name_of(each)
+        except KeyError:
+            missing.append(each.__qualname__)
+
+    assert set(missing) <= NOT_WRITTEN
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_name_stands_for_one_class(name: str) -> None:
+    found = class_of(name)
+
+    assert is_dataclass(found) or issubclass(found, Enum)
+    assert name_of(found) == name
+    assert ":" not in name
