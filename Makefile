@@ -36,6 +36,7 @@ $(READY): requirements.lock pyproject.toml | $(VENV)/bin/uv
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --require-hashes --compile-bytecode -r requirements.lock
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q $(PACKAGES)
+	@$(BIN)/python -m pipelines.versions
 	@touch $@
 
 demo: $(READY) ## run the main job on data_samples: Spark, Delta tables, report

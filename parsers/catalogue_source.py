@@ -18,6 +18,7 @@ import orjson
 COMPILED = "compiled.json"
 _FOLDER = resources.files("parsers") / "messages"
 _FOR_PEOPLE = frozenset({"samples", "summary", "source"})
+_PARTS = frozenset({"prefixes", "reasons", "bodies", "literals", "messages"})
 
 
 def yaml_files() -> Iterator[Traversable]:
@@ -55,6 +56,13 @@ def lean(node: Any) -> Any:
     if isinstance(node, list):
         return [lean(value) for value in node]
     return node
+
+
+def deciding(document: Any) -> Any:
+    """What of a YAML document decides anything: of the catalogue's own, what matching needs, with its keys in order."""
+    if not isinstance(document, dict) or not document.keys() & _PARTS:
+        return document
+    return orjson.loads(orjson.dumps(lean(document), option=orjson.OPT_SORT_KEYS))
 
 
 def compiled() -> bytes:

@@ -29,6 +29,7 @@ from parsers.redaction import Redaction
 from parsers.reports import merge_reports, report_row
 from pipelines.clusters import ClusterNames
 from pipelines.garbage import rarely_collected
+from pipelines.log_files import log_file_row, refused_row
 from pipelines.rocket_store import RocketStore
 from pipelines.rows import events_of, micros
 from pipelines.sightings import sightings_in, strays_in
@@ -40,10 +41,8 @@ from pipelines.stages import (
     cluster_facts,
     cluster_outages,
     group_histories,
-    log_file_row,
     logs_end_of,
     name_files,
-    refused_row,
     rocket_ends_of,
     rocket_histories,
 )

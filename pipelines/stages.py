@@ -24,14 +24,9 @@ from models.replay import GroupStage
 from models.rocketmq.history import RocketHistory, history_of
 from models.rocketmq.parts import ROCKET_EVENTS
 from parsers.arrow import strings
-from parsers.files import Skipped, SourceFile
-from parsers.reader import ReadOptions
-from parsers.reports import report_row, skipped_report
 from pipelines.clusters import ClusterHint, ClusterNames, name_clusters
 from pipelines.rocket_store import RocketStore
 from pipelines.rows import events_of
-from pipelines.schemas import TABLES
-from pipelines.versions import catalogue_version, fingerprint_of
 
 HISTORY_TABLES = (
     "rebalances",
@@ -67,27 +62,6 @@ READER_TABLES = ("partition_outages", "broker_outages")
 
 ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions", "incidents")
 """Tables that RocketMQ's stage fills; attributes of `RocketHistory` have the same names."""
-
-
-def options_id(source: SourceFile, options: ReadOptions) -> str:
-    """Fingerprint of all that the records of a file depend on beside its bytes."""
-    zone = options.zone_of(source.relative)
-    rests_on = [catalogue_version(), zone, options.version_of(source.relative), options.max_record_bytes]
-    return fingerprint_of(rests_on if options.redaction is None else [*rests_on, options.redaction.facts])
-
-
-def log_file_row(report: Mapping[str, Any], source: SourceFile, options: ReadOptions) -> dict[str, Any]:
-    """A report on a file (`parsers.reports.merge_reports`) as a row of `log_files`, but for its cluster, which its neighbours may tell."""
-    return _row_of(report) | {"cluster_named": options.cluster_of(source.relative), "options_id": options_id(source, options)}
-
-
-def refused_row(skipped: Skipped) -> dict[str, Any]:
-    """A row of `log_files` for a file that is no log, or could not be opened."""
-    return _row_of(report_row(skipped_report(skipped)))
-
-
-def _row_of(report: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: report.get(name) for name in TABLES["log_files"].column_names if name != "run_id"}
 
 
 def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:

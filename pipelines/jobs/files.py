@@ -13,8 +13,8 @@ from parsers.resume import Start
 from pipelines.errors import NeedsRebuild
 from pipelines.jobs.ledger import Plan, known_files, plan
 from pipelines.jobs.states import State
+from pipelines.log_files import options_id
 from pipelines.rows import micros
-from pipelines.stages import options_id
 
 FileRow = dict[str, Any]
 _STALE_NAMED = 3

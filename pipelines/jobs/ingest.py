@@ -28,9 +28,10 @@ from pipelines.jobs.files import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ledger import Plan
 from pipelines.jobs.reading import Reading, Sources, read
 from pipelines.jobs.states import FILE, State, file_report, file_state, parse_states, state_rows, without_start
+from pipelines.log_files import log_file_row, refused_row
 from pipelines.schemas import without_run
 from pipelines.scopes import Scope
-from pipelines.stages import log_file_row, name_files, refused_row
+from pipelines.stages import name_files
 from pipelines.tables import Change, Stamp, Warehouse
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order

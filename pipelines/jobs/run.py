@@ -318,7 +318,7 @@ class _Job:
 
     def _work(self, found: Discovery) -> None:
         from pipelines.jobs.ingest import ingest
-        from pipelines.jobs.unchanged import check_versions
+        from pipelines.jobs.unchanged import check_versions, remade
 
         stamp = self._stamp()
         with _timed(self.outcome, "open"):
@@ -330,7 +330,7 @@ class _Job:
         before, rebuild = self.register.before, self.options.rebuild
         if before is not None and not rebuild:
             check_versions(before, self.entry)
-        settled = self._taken_back(before, stamp) and not rebuild
+        settled = self._taken_back(before, stamp) and not rebuild and not (before is not None and remade(before, self.entry))
         # Names that are to be hidden from now on must not stay where nothing is read again.
         forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
         with _timed(self.outcome, "ingest"):

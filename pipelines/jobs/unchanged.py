@@ -20,8 +20,8 @@ from pipelines.jobs.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, Publishe
 from pipelines.jobs.files import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ledger import Plan
 from pipelines.jobs.states import FILE, parse_states
+from pipelines.log_files import refused_row
 from pipelines.schemas import TABLES, VERSIONED
-from pipelines.stages import refused_row
 from pipelines.stores import delta_options, open_table
 from pipelines.uris import warehouse_uri
 from pipelines.versions import fingerprint_of
@@ -57,18 +57,25 @@ def nothing_new(
 
 
 def check_versions(before: Published, run: Run) -> None:
-    """Raise NeedsRebuild where verdicts or records of this run would not fit to those of the tables."""
+    """Raise NeedsRebuild where verdicts or records of this run would not fit to those of the tables.
+
+    Other models are no reason: they make all verdicts anew from the events that are stored (`remade`).
+    """
     changed = [
         what
         for what, differs in {
             "the catalogue of messages": before.catalogue_version != run.catalogue_version,
-            "the models": before.model_version != run.model_version,
             **{f"the option {name}": _of(before.options, name) != _of(run.options, name) for name in VERDICTS},
         }.items()
         if differs
     ]
     if changed:
         raise NeedsRebuild(f"{' and '.join(changed)} changed since the tables were made; nothing is mixed: run once with --rebuild")
+
+
+def remade(before: Published, run: Run) -> bool:
+    """Whether all verdicts are to be made anew from the stored events, since other models made those of the tables."""
+    return before.model_version != run.model_version
 
 
 def _of(options: Mapping[str, Any], name: str) -> str:
@@ -92,6 +99,8 @@ def _nothing_new(
     [full] = table_of(runs, filters=[("run_id", "=", last["run_id"])]).to_pylist()
     before = published_from(full)
     check_versions(before, run)
+    if remade(before, run):
+        return None
     if run.options.get("catalog") and run.options["catalog"] != before.options.get("catalog"):
         return None  # names are to be given
     logs = {name: open_table(f"{uri}/{TABLES[name].path}") for name in VERSIONED}
@@ -149,4 +158,4 @@ def write_down(place: str, run: Run, found: Unchanged, exit_code: int, counts: M
         raise CannotWrite(f"{place}: the entry of the run can't be written: {error}") from error
 
 
-__all__ = ["NeedsRebuild", "Unchanged", "check_versions", "nothing_new", "write_down"]
+__all__ = ["NeedsRebuild", "Unchanged", "check_versions", "nothing_new", "remade", "write_down"]

@@ -14,7 +14,7 @@ import pytest
 from parsers.reader import ReadOptions, find_files
 from pipelines.jobs.alerts import AlertOptions, tell
 from pipelines.jobs.files import plan_of
-from pipelines.stages import options_id
+from pipelines.log_files import options_id
 from tests.conftest import LONG
 from tests.pipelines.site import Site
 

@@ -200,6 +200,24 @@ def test_other_options_are_not_mixed_with_what_was_read_by_the_old_ones(publishe
     assert {row["severity"] for row in site.table("incidents")} == {"critical"}
 
 
+def test_other_models_make_all_verdicts_anew_from_the_stored_events(
+    published: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = copied(published)
+    before = site.content()
+    for module in ("jobs.run", "jobs.states", "jobs.snapshots", "jobs.cluster_snapshots"):
+        monkeypatch.setattr(f"pipelines.{module}.model_version", lambda: "another")
+    done = site.run()
+
+    assert not done.spared
+    assert done.counts["files_read"] == done.counts["groups_resumed"] == done.counts["clusters_resumed"] == 0
+    assert {row["model_version"] for row in site.table("state_snapshots") if row["kind"] == "cluster"} == {"another"}
+    assert {name: rows for name, rows in site.content().items() if "snapshot" not in name} == {
+        name: rows for name, rows in before.items() if "snapshot" not in name
+    }
+    assert site.run().spared
+
+
 def test_a_failed_gate_stops_publication(spark: Any, published: Site, copied: Copied, caplog: pytest.LogCaptureFixture) -> None:
     site = copied(published)
     events = str(site.warehouse / TABLES["events"].path)
