@@ -88,7 +88,7 @@ bench: $(READY) ## measure the parser against DuckDB on input of its own making
 pictures: $(READY) browser ## draw docs/pictures from the report of data_samples, light and dark
 	$(BIN)/python docs/draw_pictures.py
 
-docs: $(READY) ## write docs/tables.md from pipelines/schemas.py and docs/states.md from the models
+docs: $(READY) ## write docs/tables.md from pipelines/schema/tables.py and docs/states.md from the models
 	$(BIN)/python docs/write_tables.py
 	$(BIN)/python docs/write_states.py
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from models.kafka.controller_states import PARTITION_PREVIOUS, REPLICA_PREVIOUS, PartitionState, ReplicaState
-from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
-from models.kafka.modern_coordinator.member import STEPS, MemberState
+from models.kafka.coordinator.consumer.member import STEPS, MemberState
+from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
+from models.kafka.elections.controller_states import PARTITION_PREVIOUS, REPLICA_PREVIOUS, PartitionState, ReplicaState
 
 HEAD = [
     "# States",
@@ -23,14 +23,15 @@ HEAD = [
 CLASSIC = """
 ## Classic groups
 
-`models/kafka/group.py`; GroupMetadata.scala and ClassicGroupState.java, validPreviousStates. A new group is Empty, one that is
+`models/kafka/coordinator/protocol/group_states.py`; GroupMetadata.scala and ClassicGroupState.java,
+validPreviousStates. A new group is Empty, one that is
 loaded is Stable or Empty. The generation rises by one with each way out of PreparingRebalance save that to Dead.
 """
 
 MODERN = """
 ## Members of consumer groups (KIP-848)
 
-`models/kafka/modern_coordinator/member.py`; CurrentAssignmentBuilder.java. The group's own state follows from its members and
+`models/kafka/coordinator/consumer/member.py`; CurrentAssignmentBuilder.java. The group's own state follows from its members and
 epochs: Empty without members, Assigning while the group epoch is above that of the target, Reconciling while a member is not
 STABLE at the target's epoch, else Stable.
 """
@@ -38,7 +39,7 @@ STABLE at the target's epoch, else Stable.
 PARTITIONS = """
 ## Partitions as a ZooKeeper controller sees them
 
-`models/kafka/controller_states.py`; PartitionStateMachine.scala, validPreviousStates.
+`models/kafka/elections/controller_states.py`; PartitionStateMachine.scala, validPreviousStates.
 """
 
 REPLICAS = """

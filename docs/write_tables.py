@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.schemas import CONTRACT, TABLES, Column, Table
+from pipelines.schema.tables import CONTRACT, TABLES, Column, Table
 
 LAYERS = {
     "ops": "what ran",
@@ -22,7 +22,7 @@ def page() -> str:
     head = [
         "# Tables",
         "",
-        "<!-- Written by docs/write_tables.py from pipelines/schemas.py; `make docs` writes it again. -->",
+        "<!-- Written by docs/write_tables.py from pipelines/schema/tables.py; `make docs` writes it again. -->",
         "",
         "Times are UTC with microseconds, durations seconds; null means unknown. Readers should open the tables at the versions that the"
         " last published row of `runs` names.",

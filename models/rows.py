@@ -1,7 +1,7 @@
 """What the models say: the rows of the gold tables.
 
 One dataclass per table; a field is a column of the same name. Times are microseconds since 1970 (UTC)
-in fields that end in `_at`, durations are seconds, unknown is None. `pipelines.schemas` gives each
+in fields that end in `_at`, durations are seconds, unknown is None. `pipelines.schema.tables` gives each
 table its types and descriptions, and a test holds the two together.
 """
 

@@ -111,8 +111,8 @@ FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
 """One row per file, or per part of a file that is read in parts.
 
 `part_offset` is where the part begins, `part_line` the line of the byte before; `checkpoints` are those of content that can only
-be read forward (`parsers.checkpoints`); `nodes`, `witnesses` and `systems` count
-events, so that parts can be put together (`parsers.reports.merge_reports`).
+be read forward (`parsers.sources.checkpoints`); `nodes`, `witnesses` and `systems` count
+events, so that parts can be put together (`parsers.reading.file_reports.merge_reports`).
 """
 
 RECORD_KINDS: dict[str, pa.Schema] = {

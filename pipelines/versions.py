@@ -27,27 +27,27 @@ ROOTS = ("parsers", "models", "pipelines")
 """Packages in which imports are followed."""
 
 READING = (
-    "parsers.reader",
-    "parsers.datasource",
-    "pipelines.log_files",
+    "parsers.reading.reader",
+    "parsers.reading.spark_source",
+    "pipelines.analysis.log_files",
     "pipelines.transforms.events",
-    "pipelines.transforms.kept",
-    "pipelines.transforms.parsed",
+    "pipelines.transforms.read.carried_over",
+    "pipelines.transforms.read.records",
     "pipelines.transforms.rejected_records",
     "pipelines.transforms.unknown_messages",
 )
 """Where bytes become events and the other rows that are not made anew in each run; all that these import counts."""
 
 REPLAY = (
-    "models.known_facts",
-    "models.kafka.known_goings",
-    "models.kafka.known_readers",
-    "pipelines.local",
-    "pipelines.jobs.cluster_wide",
+    "models.kafka.cluster.fact_fingerprints",
+    "models.kafka.outages.broker_fingerprints",
+    "models.kafka.outages.reader_fingerprints",
+    "pipelines.analysis.in_process",
+    "pipelines.jobs.replay.cluster_inputs",
     "pipelines.transforms.clusters",
-    "pipelines.transforms.outages",
-    "pipelines.transforms.read_topics",
-    "pipelines.transforms.replay",
+    "pipelines.transforms.outage_replay",
+    "pipelines.transforms.consumed_topics",
+    "pipelines.transforms.group_replay",
     "pipelines.transforms.sightings",
     "pipelines.transforms.snapshots",
     "pipelines.transforms.unknown_messages",
@@ -58,16 +58,16 @@ All that these import counts, but for the parsers, which `READING` covers.
 """
 
 DECIDE_NOTHING = (
-    "pipelines.arrow_files",
-    "pipelines.few",
-    "pipelines.garbage",
-    "pipelines.held",
-    "pipelines.jobs.files",
-    "pipelines.meanwhile",
-    "pipelines.partitions",
+    "pipelines.warehouse.arrow_files",
+    "pipelines.warehouse.arrow_diff",
+    "pipelines.gc_tuning",
+    "pipelines.spark.caching",
+    "pipelines.jobs.ingest.file_rows",
+    "pipelines.spark.scoped_settings",
+    "pipelines.spark.shuffle_partitions",
     "pipelines.scratch",
     "pipelines.source_fingerprints",
-    "pipelines.tables",
+    "pipelines.warehouse.warehouse",
     "pipelines.versions",
 )
 """Where and how rows are held, sorted into parts and written, not what they say: imports end here.
@@ -76,7 +76,7 @@ The same holds, and needs no entry since nothing above imports them, of commands
 that choose which rows to make anew: tests hold a run in steps against one in a single go.
 """
 
-DECLARED = "pipelines.schemas"
+DECLARED = "pipelines.schema.tables"
 """What tables are declared as. A parser that tells more is in `READING` itself, and gold is made anew with its columns."""
 
 
@@ -112,7 +112,7 @@ def model_version_of(sources: Sources) -> str:
 
 def sources_of(roots: Mapping[str, Traversable | Path], kept_in: Path | None = None) -> Sources:
     """Packages of the product below these folders; forms of files are kept in `kept_in`."""
-    from parsers.catalogue_source import COMPILED, deciding
+    from parsers.catalogue.loading import COMPILED, deciding
 
     return Sources(roots, Forms(kept_in, deciding), left_out=[COMPILED])
 

@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from parsers.folding import FOLD_BLOCK_BYTES
-from pipelines import few
+from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from pipelines.errors import NothingReadable
 from pipelines.jobs.run import GOOD, SOME_REJECTED
-from pipelines.schemas import TABLES
+from pipelines.schema.tables import TABLES
 from pipelines.transforms.snapshots import SnapshotRules
+from pipelines.warehouse import arrow_diff as few
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.site import Site
@@ -85,13 +85,13 @@ def reading(*, by_spark: bool, part_blocks: int) -> Iterator[int]:
     """Read in small blocks, and in parts of so many; or by Spark's workers, which know nothing of that. The size of blocks."""
     with ExitStack() as changed:
         if by_spark:
-            changed.enter_context(mock.patch("pipelines.jobs.ingest.FEW_BYTES", 0))
+            changed.enter_context(mock.patch("pipelines.jobs.ingest.ingest.FEW_BYTES", 0))
             changed.enter_context(mock.patch.object(few, "ROWS", 0))
             yield FOLD_BLOCK_BYTES
             return
         for module in ("folding", "kernel", "ranges"):
             changed.enter_context(mock.patch(f"parsers.{module}.FOLD_BLOCK_BYTES", SMALL_BLOCK_BYTES))
-        changed.enter_context(mock.patch("parsers.datasource.PARTITION_BYTES", part_blocks * SMALL_BLOCK_BYTES))
+        changed.enter_context(mock.patch("parsers.reading.spark_source.PARTITION_BYTES", part_blocks * SMALL_BLOCK_BYTES))
         yield SMALL_BLOCK_BYTES
 
 
@@ -120,7 +120,7 @@ def ran(case: Case, place: Path, resumed: Counter[str]) -> dict[str, list[str]]:
 
 def main() -> int:
     """Run the cases and say how many differ."""
-    from pipelines.session import get_session
+    from pipelines.spark.session import get_session
     from tests.pipelines.conftest import SETTINGS
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.schemas import CONTRACT, TABLES, json_ready
+from pipelines.schema.tables import CONTRACT, TABLES, json_ready
 from tests.conftest import SHARED
 
 # Key of the JSON of `analyze` -> its table; inputs are told in an object of their own.
@@ -70,7 +70,7 @@ def by_delta_rs(warehouse: Path) -> Rows:
 
 def by_spark(warehouse: Path) -> Rows:
     """Rows by table, as Spark reads them."""
-    from pipelines.session import get_session
+    from pipelines.spark.session import get_session
 
     reader = get_session().read.format("delta")
     versions = published(warehouse)

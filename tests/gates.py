@@ -10,10 +10,10 @@ from typing import Any
 
 import duckdb
 
-from pipelines.local import Analysis
+from pipelines.analysis.in_process import Analysis
 from pipelines.quality.checks import Check, checks_of
-from pipelines.rows import to_batch
-from pipelines.schemas import CONTRACT, TABLES, Table
+from pipelines.schema.row_conversion import to_batch
+from pipelines.schema.tables import CONTRACT, TABLES, Table
 
 WITHOUT_ROWS = frozenset({"unknown", "rejected"})
 """Of these an analysis holds what files hold, and nothing that models say."""

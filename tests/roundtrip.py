@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
-from models.kafka.coordinator.policy import parse_version, policy_for
+from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
+from models.kafka.coordinator.runtime.version_policy import parse_version, policy_for
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.scenario import CLASSIC, COOPERATIVE, MODERN, Fault, GroupPlan, Scenario
 from models.rows import GroupTransition
-from parsers.reader import ReadOptions
-from pipelines.local import Analysis, AnalyzeOptions, analyze
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from pipelines.simulate.run import simulate
 
 VERSIONS = ("1.1.1", "2.2.2", "2.3.1", "2.8.2", "3.3.1", "3.9.1", "4.1.1")

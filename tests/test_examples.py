@@ -22,9 +22,9 @@ import pytest
 import typer
 import yaml
 
-from pipelines.cli import job
-from pipelines.cli.commands import app
-from pipelines.session import delta_artifacts, delta_settings
+from pipelines.cli import spark_submit as job
+from pipelines.cli.registry import app
+from pipelines.spark.session import delta_artifacts, delta_settings
 from tests.cluster.object_store import SDK
 
 ROOT = Path(__file__).resolve().parent.parent

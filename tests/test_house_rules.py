@@ -73,7 +73,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 OF_CLASSIC_SESSIONS = {"sparkContext", "_sc", "_jvm", "_jsc", "_jdf", "_jsparkSession", "rdd"}
-STARTS_SESSIONS = "pipelines/session.py"
+STARTS_SESSIONS = "pipelines/spark/session.py"
 
 
 def test_only_what_starts_a_session_needs_a_jvm_of_its_own() -> None:
@@ -187,7 +187,7 @@ def test_models_need_the_standard_library_only() -> None:
 
 def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     heavy = ["pyspark", "great_expectations", "pandas", "plotly", "deltalake", "duckdb"]
-    script = f"import sys, pipelines.cli.commands, pipelines.cli.main; print([name for name in {heavy} if name in sys.modules])"
+    script = f"import sys, pipelines.cli.registry, pipelines.cli.main; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from models.kafka.classic import COORDINATOR_LOST
-from parsers.reader import ReadOptions
-from pipelines.local import Analysis, AnalyzeOptions, analyze
+from models.kafka.reconstruction.classic_log import COORDINATOR_LOST
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from tests.conftest import KAFKA_SAMPLES
 from tests.gates import broken
 

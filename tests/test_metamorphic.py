@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from parsers.reader import ReadOptions
-from pipelines.local import AnalyzeOptions, analyze
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
 
 SURE = 0.9
 SAMPLES = ("1.1.1/poll-timeout", "2.8.2/coordinator-failover", "2.8.2/rolling-restart", "3.9.1/frozen-process", "4.1.1/slow-member")

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from models.events import Event
-from models.kafka.outages_stage import OutageStage
-from models.kafka.partitions_clocks import BrokerClocks
-from models.replay import GroupStage
+from models.kafka.groups.stage import GroupStage
+from models.kafka.outages.stage import OutageStage
+from models.kafka.partitions.broker_clocks import BrokerClocks
 from models.stored_classes import STORED, class_of, name_of
-from pipelines import stages
-from pipelines.local import analyze
+from pipelines.analysis import stages
+from pipelines.analysis.in_process import analyze
 from tests.conftest import ROOT
 from tests.test_resumed_outages import everything as everything_of_partitions
 from tests.test_resumed_replay import everything as everything_of_groups

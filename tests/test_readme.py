@@ -48,6 +48,6 @@ def test_targets_of_make_exist() -> None:
 
 
 def test_exit_codes_are_those_of_the_command_line() -> None:
-    from pipelines.cli import codes
+    from pipelines.cli import exit_codes as codes
 
     assert set(EXIT_CODES) == {value for name, value in vars(codes).items() if name.isupper() and isinstance(value, int)}

@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 
 from conf.settings import load_settings
-from models import names
-from models.kafka import clients, departures, elimination, joins, modern
-from parsers.reader import find_files, read_file
-from parsers.redaction import KINDS, PSEUDONYM, Redaction
-from pipelines.cli.rules import Given, analyze_options
-from pipelines.local import Analysis, analyze
-from pipelines.rows import row_values
-from pipelines.schemas import CONTRACT
+from models import clear_names as names
+from models.kafka.hypotheses import departures, elimination, joins
+from models.kafka.observations import client_ids as clients
+from models.kafka.reconstruction import epoch_log as modern
+from parsers.reading.reader import find_files, read_file
+from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
+from pipelines.analysis.in_process import Analysis, analyze
+from pipelines.cli.arguments.rules import Given, analyze_options
+from pipelines.schema.row_conversion import row_values
+from pipelines.schema.tables import CONTRACT
 
 KEY = b"a key of sixteen bytes"
 VERDICTS = (*(set(CONTRACT) - {"inputs", "unknown", "rejected"}), "rebalance_members")

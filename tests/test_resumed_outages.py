@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from models.cluster import CLUSTER_EVENTS, ClusterFacts, learn
 from models.events import Event
-from models.kafka import outages_stage
-from models.kafka.outages_stage import Outages, OutageStage
-from models.kafka.partitions_clocks import clocks_of
-from models.state_text import UnreadableState
-from pipelines import stages
-from pipelines.local import Analysis, analyze
+from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts, learn
+from models.kafka.outages import stage as outages_stage
+from models.kafka.outages.stage import Outages, OutageStage
+from models.kafka.partitions.broker_clocks import clocks_of
+from models.state_codec import UnreadableState
+from pipelines.analysis import stages
+from pipelines.analysis.in_process import Analysis, analyze
 from tests.conftest import KAFKA_SAMPLES
 from tests.models.test_outages import STORIES, events_of
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from models import replay
-from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
-from models.kafka.history import GroupHistory
-from models.replay import GroupStage
-from models.state_text import UnreadableState
-from pipelines import stages
-from pipelines.local import Analysis, AnalyzeOptions, analyze
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.groups import stage as replay
+from models.kafka.groups.stage import GroupStage
+from models.kafka.verdicts.history import GroupHistory
+from models.state_codec import UnreadableState
+from pipelines.analysis import stages
+from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from pipelines.simulate.run import read_scenario, simulate
 from tests.conftest import KAFKA_SAMPLES
 

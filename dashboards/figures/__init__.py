@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dashboards.data import Answer
 from dashboards.figures.bars import phases, ranking, what_ifs
 from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
 from dashboards.figures.clients import clients
-from dashboards.figures.lanes import coverage, head_counts, heat
 from dashboards.figures.queues import queues
+from dashboards.figures.time_lanes import coverage, head_counts, heat
 from dashboards.figures.timeline import timeline
+from dashboards.view.answer import Answer
 
 __all__ = ["FAMILY_COLOURS", "FAMILY_TITLES", "Chart", "charts", "phases", "ranking", "timeline"]
 

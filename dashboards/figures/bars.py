@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conf.causes import FAMILIES
-from dashboards.data import Answer, Offender, Rebalance
 from dashboards.figures.base import (
     AXIS,
     BAR_HEIGHT,
@@ -21,8 +20,9 @@ from dashboards.figures.base import (
     milliseconds,
 )
 from dashboards.figures.timeline import hover, marks
-from dashboards.text import chart_label
-from dashboards.units import duration
+from dashboards.view.answer import Answer, Offender, Rebalance
+from dashboards.wording.escaping import chart_label
+from dashboards.wording.units import duration
 
 BARS_SHOWN = 25
 BARS_OF_A_GROUP = 8

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dashboards.text import chart_label, shortened
-from dashboards.units import duration
+from dashboards.wording.escaping import chart_label, shortened
+from dashboards.wording.units import duration
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

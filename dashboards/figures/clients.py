@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from dashboards.data import Answer, Lane
 from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figure
 from dashboards.figures.timeline import LANES_HELD, last_moments
-from dashboards.text import chart_label
+from dashboards.view.answer import Answer, Lane
+from dashboards.wording.escaping import chart_label
 
 LANES_SHOWN = 40
 STRETCHES_OF_A_LANE = 200

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dashboards.data import Answer
 from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figure
-from dashboards.figures.down import OUTAGE_COLOUR
+from dashboards.figures.broker_outages import OUTAGE_COLOUR
 from dashboards.figures.timeline import LANES_HELD, last_moments
-from dashboards.pictured import Held, QueueLane
-from dashboards.text import chart_label
-from dashboards.units import listed
+from dashboards.view.answer import Answer
+from dashboards.view.charts import Held, QueueLane
+from dashboards.wording.escaping import chart_label
+from dashboards.wording.units import listed
 
 LANES_SHOWN = 64
 STRETCHES_MAX = 8_000

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conf.causes import FAMILIES
-from dashboards.data import Answer, Lane, Move, Rebalance, Stretch
 from dashboards.figures.base import (
     FAMILY_COLOURS,
     FAMILY_SYMBOLS,
@@ -20,9 +19,10 @@ from dashboards.figures.base import (
     lanes_of,
     milliseconds,
 )
-from dashboards.figures.down import down_lanes, down_traces
-from dashboards.text import chart_label
-from dashboards.units import Marked, duration, lasted, share
+from dashboards.figures.broker_outages import down_lanes, down_traces
+from dashboards.view.answer import Answer, Lane, Move, Rebalance, Stretch
+from dashboards.wording.escaping import chart_label
+from dashboards.wording.units import Marked, duration, lasted, share
 
 # What a state looks like where no rebalance is drawn over it. A rebalance has the colour of its cause.
 STATE_COLOURS = {

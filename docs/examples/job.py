@@ -5,7 +5,7 @@ import sys
 import pipelines
 
 try:
-    from pipelines.cli.job import main
+    from pipelines.cli.spark_submit import main
 except ModuleNotFoundError:
     print(f"error: the package pipelines is taken from {pipelines.__file__}, which is not groupscope's", file=sys.stderr)
     sys.exit(2)

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 
 from models.evidence import evidence
 from models.ids import make_id
-from models.incidents import Limits
-from models.rocketmq.balance import Balance
-from models.rocketmq.causes import Judge, Verdict
-from models.rocketmq.conditions import Fault, faults_of
-from models.rocketmq.episodes import Harm, episodes_of
-from models.rocketmq.incidents import incidents_of
-from models.rocketmq.ownership import Ownership, Window, has_owners, lasting
-from models.rocketmq.parts import Parts
-from models.rocketmq.runs import Run, TopicLines
+from models.incidents.incidents import Limits
+from models.rocketmq.diagnosis.balance import Balance
+from models.rocketmq.diagnosis.causes import Judge, Verdict
+from models.rocketmq.diagnosis.episodes import Harm, episodes_of
+from models.rocketmq.diagnosis.incidents import incidents_of
+from models.rocketmq.diagnosis.ownership import Ownership, Window, has_owners, lasting
+from models.rocketmq.diagnosis.standing_faults import Fault, faults_of
+from models.rocketmq.event_partitions import Parts
+from models.rocketmq.observations.allocation_runs import Run, TopicLines
 from models.rocketmq.stage import Group, RocketStage
 from models.rows import ROCKETMQ, AllocationChange, Condition, Incident, Person, QueueOwnership, Rebalance
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.events import Event, Witness
-from models.rocketmq.lists import ClientList, How
-from models.rocketmq.lives import Life, Registry, last_of, live_on, lose, zone_shifts
-from models.rocketmq.logs import Logs, log_of
-from models.rocketmq.parts import LISTED, LOCKS, ROUTES, Parts
-from models.rocketmq.routes import Routes
-from models.rocketmq.runs import RESULTS, TopicLines
-from models.rocketmq.subscriptions import TopicTable
-from models.rocketmq.wording import subscription_in, version_in
+from models.rocketmq.event_partitions import LISTED, LOCKS, ROUTES, Parts
+from models.rocketmq.object_text import subscription_in, version_in
+from models.rocketmq.observations.allocation_runs import RESULTS, TopicLines
+from models.rocketmq.observations.client_lists import ClientList, How
+from models.rocketmq.observations.client_processes import Life, Registry, last_of, live_on, lose, zone_shifts
+from models.rocketmq.observations.log_files import Logs, log_of
+from models.rocketmq.observations.subscriptions import TopicTable
+from models.rocketmq.observations.topic_routes import Routes
 from models.units import US_PER_SECOND
 
 LINE_OF_LOSS_US = 1_300_000
@@ -48,7 +48,7 @@ class Group:
     notified_in: dict[str, list[int]] = field(default_factory=dict)  # by file
     subscribed: list[tuple[int, Event]] = field(default_factory=list)
     tables: dict[str, TopicTable] = field(default_factory=dict)
-    versions: dict[str, list[int]] = field(default_factory=dict)  # of subscriptions, by topic (`models.rocketmq.moves`)
+    versions: dict[str, list[int]] = field(default_factory=dict)  # of subscriptions, by topic (`subscription_versions`)
 
     topics: set[str] = field(default_factory=set)  # of results
     strategies: dict[Life, Counter[str]] = field(default_factory=dict)

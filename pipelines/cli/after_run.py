@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pipelines.cli import codes
-from pipelines.cli.console import Talk
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.output.console import Talk
 from pipelines.errors import CannotWrite, JobError
 
 if TYPE_CHECKING:
     from conf.settings import Settings
-    from parsers.redaction import Redaction
-    from pipelines.jobs.alerts import AlertOptions, Send
-    from pipelines.jobs.metrics import Sample
+    from parsers.redaction.pseudonyms import Redaction
+    from pipelines.jobs.operations.alerts import AlertOptions, Send
+    from pipelines.jobs.operations.metrics import Sample
     from pipelines.jobs.run import RunOutcome
 
     Samples = Mapping[str, list[Sample]]
@@ -106,14 +106,14 @@ class Followers:
         raise gravest
 
     def _shown(self, error: BaseException) -> str:
-        from pipelines.jobs.failures import shown
+        from pipelines.jobs.registry.failures import shown
 
         return shown(error, self.redaction)
 
     def _tell(self, outcome: RunOutcome) -> dict[str, int]:
         if self.alerts is None or self.send is None:
             return {"alerts": 0, "alerts_failed": 0}
-        from pipelines.jobs.alerts import tell
+        from pipelines.jobs.operations.alerts import tell
 
         told = tell(self.place, outcome.table_versions, outcome.run_id, self.alerts, self.send)
         if told.sent:
@@ -122,20 +122,20 @@ class Followers:
 
     def _publish_pages(self, _: RunOutcome) -> dict[str, int]:
         if self.report is not None:
-            from pipelines.cli.reports import publish_reports
+            from pipelines.cli.report_folder import publish_reports
 
             self._log("pages written", folder=str(self.report), pages=publish_reports(self.place, self.report, self.settings))
         return {}
 
     def _samples(self, outcome: RunOutcome) -> Samples:
-        from pipelines.jobs.metrics import table_samples
+        from pipelines.jobs.operations.metrics import table_samples
 
         return table_samples(self.place, outcome.table_versions)
 
     def _write_metrics(self, exit_code: int, counts: Any, timings: Any, samples: Samples | None, *, succeeded: bool = True) -> None:
         """What the tables say stays as the file says it where `samples` are None."""
-        from pipelines.cli.files import write_text
-        from pipelines.jobs.metrics import RunFacts, kept_samples, last_success, metrics_text
+        from pipelines.cli.output.atomic_write import write_text
+        from pipelines.jobs.operations.metrics import RunFacts, kept_samples, last_success, metrics_text
 
         assert self.metrics is not None  # noqa: S101 - who calls has looked
         facts = RunFacts(exit_code, datetime.now(UTC).timestamp(), counts, timings, succeeded)
@@ -145,6 +145,6 @@ class Followers:
     def _log(self, event: str, **values: object) -> None:
         """One JSON object a line, on standard error, where that was asked for."""
         if self.log_json:
-            from pipelines.cli.json_log import write
+            from pipelines.cli.output.json_log import write
 
             write(event, **values)

@@ -1,6 +1,6 @@
 """`groupscope`: one command, and what becomes of its errors.
 
-Packages of ours that `pipelines.packages` has yet to look at are imported inside functions.
+Packages of ours that `pipelines.import_guard` has yet to look at are imported inside functions.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import typer
 
-from pipelines.cli import codes
-from pipelines.cli.console import Output, ReaderGone, Talk, output_error, say
-from pipelines.cli.json_log import LogEvents, traced, write
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.output.console import Output, ReaderGone, Talk, output_error, say
+from pipelines.cli.output.json_log import LogEvents, traced, write
 from pipelines.errors import UsageError
-from pipelines.garbage import rarely_collected
-from pipelines.packages import check_packages
+from pipelines.gc_tuning import rarely_collected
+from pipelines.import_guard import check_packages
 
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with rarely_collected():
         if "--log-json" not in given:
             return _command(given)
-        from pipelines.cli.json_log import json_lines
+        from pipelines.cli.output.json_log import json_lines
 
         with json_lines():
             return _command(given)
@@ -40,7 +40,7 @@ def _command(arguments: Sequence[str]) -> int:
     except UsageError as error:
         say(f"error: {error}")  # what `_say` needs may be the intruder's
         return codes.USAGE
-    from pipelines.cli.commands import Broken, app
+    from pipelines.cli.registry import Broken, app
 
     Talk.verbose, LogEvents.redaction = False, None
     try:
@@ -99,7 +99,7 @@ def _say(text: str, code: int, error: BaseException | None = None) -> int:
         told = {"traceback": trace} if trace else {}
         write("interrupted" if code == codes.INTERRUPTED else "error", exit_code=code, error=LogEvents.shown(text), **told)
         return code
-    from dashboards.text import visible
+    from dashboards.wording.escaping import visible
 
     lines = [visible(line) for line in text.strip().splitlines()] or ["failed"]
     prefix = "" if code == codes.INTERRUPTED else "error: "

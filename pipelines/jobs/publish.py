@@ -7,12 +7,12 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 import pyarrow as pa
 
-from pipelines import scopes
-from pipelines.jobs.replay import Replayed
-from pipelines.jobs.states import CLUSTER
+from pipelines.jobs.registry.resume_states import CLUSTER
+from pipelines.jobs.replay.replay import Replayed
 from pipelines.quality.gate import Result
-from pipelines.schemas import without_run
-from pipelines.tables import Change, Stamp, Warehouse
+from pipelines.schema.tables import without_run
+from pipelines.warehouse import predicates as scopes
+from pipelines.warehouse.warehouse import Change, Stamp, Warehouse
 
 _AT_ONCE = 2
 """Tables that are written at once: a small write is mostly Spark's planning and Delta's look at its log, one step after the other."""

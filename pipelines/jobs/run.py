@@ -21,29 +21,29 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from models.incidents import Limits
-from parsers.files import printable
-from parsers.folding import FOLD_BLOCK_BYTES
-from parsers.reader import Discovery, ReadOptions, find_files, unmatched_globs
-from pipelines import stores
+from models.incidents.incidents import Limits
+from parsers.reading.reader import Discovery, ReadOptions, find_files, unmatched_globs
+from parsers.records.run_folding import FOLD_BLOCK_BYTES
+from parsers.sources.files import printable
 from pipelines.errors import CannotWrite, GateFailed, NothingReadable, Overtaken
-from pipelines.jobs.entries import Published, Run
-from pipelines.jobs.failures import closed_on_error, disk_named, shown
-from pipelines.jobs.files import FileRow, bytes_of
-from pipelines.jobs.looks import note_looks, seen_before
-from pipelines.packages import check_packages
-from pipelines.uris import catalog_parts, is_uri, nothing_at
+from pipelines.import_guard import check_packages
+from pipelines.jobs.ingest.file_rows import FileRow, bytes_of
+from pipelines.jobs.ingest.inspection_cache import note_looks, seen_before
+from pipelines.jobs.registry.entries import Published, Run
+from pipelines.jobs.registry.failures import closed_on_error, disk_named, shown
+from pipelines.storage import object_stores as stores
+from pipelines.storage.uris import catalog_parts, is_uri, nothing_at
 from pipelines.versions import catalogue_version, model_version, product_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pipelines.jobs.ingest import Ingested, Touched
-    from pipelines.jobs.replay import Replayed
-    from pipelines.jobs.runs import Runs
+    from pipelines.jobs.ingest.ingest import Ingested, Touched
+    from pipelines.jobs.registry.runs import Runs
+    from pipelines.jobs.replay.replay import Replayed
     from pipelines.quality.gate import Result, Validation
-    from pipelines.tables import Change, Stamp, Warehouse
     from pipelines.transforms.snapshots import SnapshotRules
+    from pipelines.warehouse.warehouse import Change, Stamp, Warehouse
 
 SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
 """Where no more than the first is to be read, a run is over before compiled code pays; from the second on, the best code does."""
@@ -145,7 +145,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
         if seen.has_names:  # a run that was to hide them did not come so far
             note_looks(options.warehouse, seen, found.looks, read.redaction, outcome.run_id)
         return outcome
-    from pipelines.session import import_spark
+    from pipelines.spark.session import import_spark
 
     import_spark()
     with ThreadPoolExecutor(1) as beside:
@@ -166,7 +166,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
 
 def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: Run, outcome: RunOutcome) -> int | None:
     """How much there is to read; None where nothing is new, which is then written down."""
-    from pipelines.jobs.unchanged import nothing_new, write_down
+    from pipelines.jobs.ingest.change_detection import nothing_new, write_down
 
     with _timed(outcome, "compare"):
         unchanged = nothing_new(options.warehouse, found, read, entry, options.stale_after, _oldest(options, entry))
@@ -222,9 +222,9 @@ def _writable(place: str) -> None:
 
 def _open(options: RunOptions, new: int) -> tuple[Warehouse, Runs]:
     """The warehouse, in a session that is made for so many bytes to read, and its register of runs."""
-    from pipelines.jobs.runs import Runs
-    from pipelines.session import Work, get_session
-    from pipelines.tables import Warehouse
+    from pipelines.jobs.registry.runs import Runs
+    from pipelines.spark.session import Work, get_session
+    from pipelines.warehouse.warehouse import Warehouse
 
     work = Work.LARGE if new >= LARGE_BYTES else Work.SMALL if new <= SMALL_BYTES and not options.again else Work.USUAL
     warehouse = Warehouse(get_session(options.spark, work), options.warehouse)
@@ -317,14 +317,14 @@ class _Job:
             raise
 
     def _work(self, found: Discovery) -> None:
-        from pipelines.jobs.ingest import ingest
-        from pipelines.jobs.unchanged import check_versions, remade
+        from pipelines.jobs.ingest.change_detection import check_versions, remade
+        from pipelines.jobs.ingest.ingest import ingest
 
         stamp = self._stamp()
         with _timed(self.outcome, "open"):
             self.warehouse.open()
             if self.options.catalog:
-                from pipelines.names import register
+                from pipelines.warehouse.catalog_names import register
 
                 self.outcome.warnings += register(self.warehouse, self.options.catalog)
         before, rebuild = self.register.before, self.options.rebuild
@@ -363,13 +363,13 @@ class _Job:
             self._record(results, stamp)
 
     def _stamp(self) -> Stamp:
-        from pipelines.tables import Stamp
+        from pipelines.warehouse.warehouse import Stamp
 
         return Stamp(self.entry.run_id, self.entry.run_number, f"groupscope/{catalogue_version()}/{model_version()}")
 
     def _taken_back(self, before: Published | None, stamp: Stamp) -> bool:
         """Take back what runs have written that did not come to their end. The tables are as the last published run left them now."""
-        from pipelines.jobs.recovery import as_published, emptied, without_strangers
+        from pipelines.jobs.registry.recovery import as_published, emptied, without_strangers
 
         if before is not None and as_published(self.warehouse, self.register, before.table_versions, stamp):
             return True
@@ -379,8 +379,8 @@ class _Job:
 
     def _check_silver(self, results: list[Result], ingested: Ingested, *, everything: bool) -> None:
         """The gate between silver and gold: rows that may have changed, or all of them."""
-        from pipelines import few
         from pipelines.quality.gate import run_gate, stop_if_failed
+        from pipelines.warehouse import arrow_diff as few
 
         spark, frames, counts = self.warehouse.spark, {}, {}
         for name in ("log_files", "rejected_records", "unknown_in_files", "events"):
@@ -400,17 +400,17 @@ class _Job:
 
     def _whole(self, changed: set[str]) -> dict[str, DataFrame]:
         """The ledger, and all rows of those files whose row in it may have changed."""
-        from pipelines.scopes import among
+        from pipelines.warehouse.predicates import among
 
         whole = {name: self.warehouse.frame(name, among("file", changed)) for name in ("rejected_records", "unknown_in_files", "events")}
         return {"log_files": self.warehouse.frame("log_files")} | (whole if changed else {})
 
     def _replay_and_write(self, files: list[FileRow], touched: Touched, stamp: Stamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
-        from pipelines.jobs.replay import ReplayOptions, replay
-        from pipelines.jobs.states import CLUSTER, parse_states
-        from pipelines.scopes import equals
+        from pipelines.jobs.registry.resume_states import CLUSTER, parse_states
+        from pipelines.jobs.replay.replay import ReplayOptions, replay
         from pipelines.transforms.snapshots import SnapshotRules
+        from pipelines.warehouse.predicates import equals
 
         began = time.monotonic()
         states = parse_states(self.warehouse.rows("state_snapshots", equals("kind", CLUSTER)).to_pylist(), CLUSTER)
@@ -443,7 +443,7 @@ class _Job:
 
     def publish(self) -> None:
         """Let readers see what was done."""
-        from pipelines.jobs.entries import PUBLISHED
+        from pipelines.jobs.registry.entries import PUBLISHED
 
         outcome = self.outcome
         outcome.table_versions = self.warehouse.versions()

@@ -15,7 +15,7 @@ import yaml
 
 from conf.settings import default_settings
 from pipelines.errors import UsageError
-from pipelines.schemas import Table
+from pipelines.schema.tables import Table
 
 _OTHERS = re.compile(r"\bgroupscope_(\w+)")
 CRITICAL, WARNING = "critical", "warning"

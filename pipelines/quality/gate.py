@@ -20,10 +20,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from models.ids import make_id
-from pipelines import few
 from pipelines.errors import GateFailed
 from pipelines.quality.checks import CRITICAL, Check, checks_of
-from pipelines.schemas import TABLES, Table
+from pipelines.schema.tables import TABLES, Table
+from pipelines.warehouse import arrow_diff as few
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,14 +12,14 @@ from typing import Any, cast
 
 import orjson
 
-from models.kafka.coordinator.policy import Policy, parse_version
-from models.kafka.coordinator.requests import Commit, Heartbeat, Join, Leave, Protocol, Request, Sync
-from models.kafka.coordinator.responses import JoinedMember, JoinResponse, LeaveResponse, Response, SyncResponse
-from models.kafka.modern_coordinator.changes import HeartbeatResponse
-from models.kafka.modern_coordinator.partitions import by_topic
-from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse
+from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.topic_partitions import by_topic
+from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Protocol, Request, Sync
+from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, LeaveResponse, Response, SyncResponse
+from models.kafka.coordinator.runtime.version_policy import Policy, parse_version
 from models.kafka.simulation.world import Served
-from parsers.requests import API_KEYS, ERRORS
+from parsers.catalogue.request_log import API_KEYS, ERRORS
 from pipelines.simulate.wording import stamp
 
 JSON_SINCE = (2, 7)

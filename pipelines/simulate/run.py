@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import orjson
 
-from models.kafka.coordinator.policy import policy_for
+from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.simulation.scenario import CLASSIC, Scenario, ScenarioError, duration_ms, scenario_of
 from models.kafka.simulation.simulation import Simulation
 from models.kafka.simulation.world import Said

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from models.kafka.coordinator.policy import Policy
+from models.kafka.coordinator.runtime.version_policy import Policy
 from models.kafka.simulation.world import Said
-from parsers.catalogue import Catalogue, catalogue, version_key
-from parsers.entries import Pattern
+from parsers.catalogue.catalogue import Catalogue, catalogue, version_key
+from parsers.catalogue.entries import Pattern
 
 JAVA_PREFIXES = frozenset({"shard", "runtime", "group", "group_id", "group_equals", "group_member"})
 SCALA_PREFIXES = frozenset({"scala", "manager"})

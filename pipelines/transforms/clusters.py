@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.clusters import DEFAULT_CLUSTER
-from pipelines.few import framed
+from pipelines.analysis.cluster_naming import DEFAULT_CLUSTER
+from pipelines.warehouse.arrow_diff import framed
 
 
 def with_cluster(rows: DataFrame, names: Mapping[str, str]) -> DataFrame:

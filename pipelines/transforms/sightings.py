@@ -1,4 +1,4 @@
-"""The Spark form of `pipelines.sightings`."""
+"""The Spark form of `pipelines.analysis.client_sightings`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from models.events import Witness
-from models.kafka.strays import Sighting
-from pipelines.sightings import CLIENT_NUMBER, MEMBER_OWNER, REASON_MEMBER, sightings_of
+from models.kafka.observations.unattributed import Sighting
+from pipelines.analysis.client_sightings import CLIENT_NUMBER, MEMBER_OWNER, REASON_MEMBER, sightings_of
 
 
 def sightings_of_all(events: DataFrame) -> Iterator[Sighting]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from models.rocketmq.allocation import ILLEGAL_ARGUMENT, NEARBY, AllocationError, Queue, Strategy, strategy_named
+from models.rocketmq.strategies import ILLEGAL_ARGUMENT, NEARBY, AllocationError, Queue, Strategy, strategy_named
 from tests.adapters import Difference, first_difference
 
 Line = dict[str, Any]

@@ -11,14 +11,14 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import count
 from typing import Any
 
-from models.kafka.coordinator.changes import Fired, Outcome
-from models.kafka.coordinator.coordinator import Coordinator
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.group import Group, Member
-from models.kafka.coordinator.policy import Settings, policy_for
-from models.kafka.coordinator.requests import Commit, Delete, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
-from models.kafka.coordinator.responses import Answer, JoinResponse, LeaveResponse, Response, SyncResponse
-from models.kafka.coordinator.timers import Timers
+from models.kafka.coordinator.classic.coordinator import Coordinator
+from models.kafka.coordinator.classic.group import Group, Member
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
+from models.kafka.coordinator.protocol.responses import Answer, JoinResponse, LeaveResponse, Response, SyncResponse
+from models.kafka.coordinator.runtime.outcomes import Fired, Outcome
+from models.kafka.coordinator.runtime.timers import Timers
+from models.kafka.coordinator.runtime.version_policy import Settings, policy_for
 from tests.adapters import Difference, first_difference
 
 Json = dict[str, Any]

@@ -12,17 +12,17 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from models.kafka.coordinator.changes import Outcome
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.requests import Commit, Delete, Request
-from models.kafka.coordinator.responses import Answer, Response
-from models.kafka.modern_coordinator.assignors import Subscription, Targets
-from models.kafka.modern_coordinator.changes import HeartbeatResponse, Settings
-from models.kafka.modern_coordinator.coordinator import Coordinator
-from models.kafka.modern_coordinator.group import ConsumerGroup
-from models.kafka.modern_coordinator.member import Member
-from models.kafka.modern_coordinator.partitions import by_topic, flat
-from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.assignors import Subscription, Targets
+from models.kafka.coordinator.consumer.coordinator import Coordinator
+from models.kafka.coordinator.consumer.group import ConsumerGroup
+from models.kafka.coordinator.consumer.member import Member
+from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse, Settings
+from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.topic_partitions import by_topic, flat
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Request
+from models.kafka.coordinator.protocol.responses import Answer, Response
+from models.kafka.coordinator.runtime.outcomes import Outcome
 from tests.adapters import Difference, first_difference
 from tests.adapters.classic import in_order, natural, shown_fired, shown_timers
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from models.kafka import kraft_elections as kraft
-from models.kafka.elections import (
+from models.kafka.elections import kraft
+from models.kafka.elections.zookeeper import (
     Brokers,
     LeaderAndIsr,
     Replicas,

@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
-from models.kafka.coordinator.coordinator import Coordinator
-from models.kafka.coordinator.policy import Settings, policy_for
-from models.kafka.coordinator.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
-from models.kafka.coordinator.responses import JoinResponse
-from models.kafka.modern_coordinator.changes import HeartbeatResponse
-from models.kafka.modern_coordinator.changes import Settings as ModernSettings
-from models.kafka.modern_coordinator.coordinator import Coordinator as ModernCoordinator
-from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
+from models.kafka.coordinator.classic.coordinator import Coordinator
+from models.kafka.coordinator.consumer.coordinator import Coordinator as ModernCoordinator
+from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse
+from models.kafka.coordinator.consumer.outcomes import Settings as ModernSettings
+from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
+from models.kafka.coordinator.protocol.responses import JoinResponse
+from models.kafka.coordinator.runtime.version_policy import Settings, policy_for
 
 SIZES = (10, 100, 1_000, 10_000)
 HEARTBEATS_MIN = 40_000

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.jobs.run import RunOptions, RunOutcome, run
-from pipelines.session import Work, get_session
+from pipelines.spark.session import Work, get_session
 from tests.benchmarks.bench_cli import asked, tell
 from tests.benchmarks.bench_parse import RELEVANT_SHARE, Maker
 

@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from models.units import US_PER_SECOND
-from pipelines import local
-from pipelines.local import AnalyzeOptions, analyze
-from pipelines.rocket_store import RocketStore
-from pipelines.store import EventStore
-from pipelines.transforms.outages import OutageReplay
+from pipelines.analysis import in_process as local
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.analysis.rocketmq_spill import RocketStore
+from pipelines.analysis.spill import EventStore
+from pipelines.transforms.outage_replay import OutageReplay
 from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, STATE, Boundary
 from tests.pipelines import losses
 

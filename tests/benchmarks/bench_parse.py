@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import duckdb
 
-from parsers.catalogue import catalogue
-from parsers.reader import ReadOptions, find_files, read_file
+from parsers.catalogue.catalogue import catalogue
+from parsers.reading.reader import ReadOptions, find_files, read_file
 
 BLOCK_LINES = 20_000
 RELEVANT_SHARE = 0.05

@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
-from models.replay import replay_group
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.groups.stage import replay_group
 
 UUID = "00000000-0000-4000-8000-{:012d}"
 

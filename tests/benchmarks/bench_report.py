@@ -20,10 +20,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dashboards.build import build_answer
-from dashboards.page import plotly_source, report
-from dashboards.units import Clock
-from pipelines.local import Analysis, AnalyzeOptions, analyze
+from dashboards.answer.build import build_answer
+from dashboards.page.page import plotly_source, report
+from dashboards.wording.units import Clock
+from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 
 SAMPLES = Path(__file__).parents[2] / "data_samples"
 COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -19,8 +19,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO
 
-from parsers.reader import ReadOptions
-from pipelines.local import AnalyzeOptions, analyze
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SERVER_ZONE = timedelta(hours=8)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from pipelines.analysis.in_process import analyze
 from pipelines.cli.main import main
-from pipelines.local import analyze
 from tests.cli import warehouses
 from tests.dashboards import made
 

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pipelines.cli.schema import command_schema
-from pipelines.cli.shares import shared_at
+from pipelines.cli.answers.queue_shares import shared_at
+from pipelines.cli.json_schema.schema import command_schema
 from tests.cli.conftest import Cli
 
 THREE = ("--client", "c1", "--client", "c2", "--client", "c3")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from pipelines.cli.compare import LONG
+from pipelines.cli.commands.compare import LONG
 from tests.cli import warehouses
 from tests.cli.conftest import POLL_TIMEOUT, Cli
 from tests.cli.test_screens import OBEYED

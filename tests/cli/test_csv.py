@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.answers import FORMULA, cell
+from pipelines.cli.output.json_csv import FORMULA, cell
 from tests.cli.conftest import Cli
 from tests.cli.test_screens import OBEYED
 from tests.dashboards.hostile import CONTROL, PAYLOADS

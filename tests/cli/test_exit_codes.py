@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli import codes
+from pipelines.cli import exit_codes as codes
 from tests.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 SERVER_LOG = f"{POLL_TIMEOUT}/broker-1/server.log"
@@ -135,7 +135,7 @@ def test_our_bug_is_told_in_two_lines_and_with_v_in_full(cli: Cli, monkeypatch: 
     def broken(*_: object) -> None:
         raise LookupError("\x1b[31mboom")
 
-    monkeypatch.setattr("pipelines.local.analyze", broken)
+    monkeypatch.setattr("pipelines.analysis.in_process.analyze", broken)
     short, long = cli("analyze", SERVER_LOG), cli("analyze", SERVER_LOG, "-v")
     assert short.code == long.code == codes.OUR_BUG
     assert short.err.splitlines()[0] == "error: LookupError: \\x1b[31mboom"
@@ -148,7 +148,7 @@ def test_what_looks_like_an_end_in_the_middle_of_work_is_an_error(cli: Cli, monk
     def broken(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("pipelines.local.analyze", broken)
+    monkeypatch.setattr("pipelines.analysis.in_process.analyze", broken)
     done = cli("analyze", SERVER_LOG)
     assert (done.code, done.err.splitlines()[0]) == (codes.OUR_BUG, f"error: {type(error).__name__}: {error}")
 
@@ -166,7 +166,7 @@ def test_an_interrupt_in_the_middle_of_work(cli: Cli, monkeypatch: pytest.Monkey
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipelines.local.analyze", interrupted)
+    monkeypatch.setattr("pipelines.analysis.in_process.analyze", interrupted)
     done = cli("analyze", SERVER_LOG)
     assert (done.code, done.out, done.err) == (codes.INTERRUPTED, "", "interrupted\n")
 

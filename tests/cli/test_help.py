@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pipelines.cli.commands import app
+from pipelines.cli.registry import app
 from tests.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 COMMANDS = sorted(str(command.name) for command in app.registered_commands)

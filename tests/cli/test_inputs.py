@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from pipelines.cli.when import moment, window
+from pipelines.cli.arguments.times import moment, window
 from pipelines.errors import UsageError
 from tests.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 

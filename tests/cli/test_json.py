@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from pipelines.cli.schema import COMMANDS
+from pipelines.cli.json_schema.schema import COMMANDS
 from tests.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 SAMPLES = sorted(path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("data_samples/kafka/*/*/*") if path.is_dir())

@@ -11,10 +11,11 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from dashboards import data
-from dashboards.units import Clock
-from pipelines.cli import codes, screens
-from pipelines.local import analyze
+from dashboards.view import answer as data
+from dashboards.wording.units import Clock
+from pipelines.analysis.in_process import analyze
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.output import screens
 from tests.cli.conftest import ROOT, Cli
 from tests.cli.warehouses import store
 

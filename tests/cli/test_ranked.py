@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from conf.causes import causes
-from dashboards.build import build_answer
-from dashboards.units import Clock
+from dashboards.answer.build import build_answer
+from dashboards.wording.units import Clock
 from models.rows import GroupTransition, Person, Rebalance
-from pipelines.cli import ranked
-from pipelines.cli.naming import find_rebalance
-from pipelines.cli.selection import Selected, groups_of, last_record_at
-from pipelines.cli.warehouse import Warehouse
+from pipelines.cli.answers import sql_ranking as ranked
+from pipelines.cli.answers.rebalance_lookup import find_rebalance
+from pipelines.cli.answers.selection import Selected, groups_of, last_record_at
 from pipelines.errors import UsageError
+from pipelines.warehouse.reader import Warehouse
 from tests.cli.warehouses import store
 from tests.dashboards.made import Made, at, incident, log_file, rebalance, transitions
 

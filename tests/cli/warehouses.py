@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from models.kafka.outages_whatif import broker_rows, placement_rows
-from pipelines.rows import row_values
-from pipelines.schemas import CONTRACT, TABLES
+from models.kafka.outages.broker_loss import broker_rows, placement_rows
+from pipelines.schema.row_conversion import row_values
+from pipelines.schema.tables import CONTRACT, TABLES
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 from tests.dashboards.made import Made
 from tests.dashboards.test_page import everywhere

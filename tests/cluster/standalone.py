@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pyspark
 
-from pipelines.session import DELTA_CATALOG, DELTA_EXTENSION, delta_settings
+from pipelines.spark.session import DELTA_CATALOG, DELTA_EXTENSION, delta_settings
 from tests.conftest import ROOT
 from tests.servers import end
 

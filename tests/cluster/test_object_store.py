@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from parsers import places
-from parsers.checkpoints import checkpoints
-from parsers.reader import ReadOptions, find_files, read_file
-from pipelines import stores
-from pipelines.schemas import TABLES
-from pipelines.session import delta_settings, find_delta_jars
+from parsers.reading.reader import ReadOptions, find_files, read_file
+from parsers.sources import filesystems as places
+from parsers.sources.checkpoints import checkpoints
+from pipelines.schema.tables import TABLES
+from pipelines.spark.session import delta_settings, find_delta_jars
+from pipelines.storage import object_stores as stores
 from tests.cluster.object_store import HADOOP_AWS, SDK, hadoop_settings, jars_of, object_store
 from tests.conftest import ROOT
 from tests.pipelines.conftest import SETTINGS
@@ -87,7 +87,7 @@ def test_what_is_not_there_is_said(endpoint: str) -> None:
 def run(place: Path, source: str, warehouse: str, conf: dict[str, str]) -> dict[str, Any]:
     """The command, in a process of its own; its summary."""
     settings = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
-    command = [sys.executable, "-m", "pipelines.cli.job", "--input", source, "--warehouse", warehouse, "--json", *settings]
+    command = [sys.executable, "-m", "pipelines.cli.spark_submit", "--input", source, "--warehouse", warehouse, "--json", *settings]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=place, env=environment, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]

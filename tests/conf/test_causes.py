@@ -5,7 +5,7 @@ import re
 import pytest
 
 from conf.causes import FAMILIES, SYSTEMS, Cause, cause, causes, incident_kinds, outage_cause, outage_causes
-from pipelines import vocabulary
+from pipelines.schema import allowed_values as vocabulary
 
 EVERY = [*causes().values(), *outage_causes().values(), *incident_kinds().values()]
 
@@ -33,7 +33,7 @@ def test_an_entry_says_what_it_is_and_what_to_do(entry: Cause) -> None:
 
 
 NUMBERS = {"session_timeout_ms", "max_poll_interval_ms", "rebalance_timeout_ms", "polled_after_ms", "silent_ms", "absent_ms"}
-"""What `models.kafka.numbers` tells."""
+"""What `models.kafka.verdicts.measurements` tells."""
 
 
 @pytest.mark.parametrize("entry", EVERY, ids=lambda entry: f"{entry.system}-{entry.id}")

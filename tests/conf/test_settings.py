@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conf.settings import SettingsError, load_settings
-from models.incidents import Limits
+from models.incidents.incidents import Limits
 
 
 def test_defaults_are_complete() -> None:

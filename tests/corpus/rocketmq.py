@@ -22,9 +22,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from parsers.reader import ReadOptions
-from pipelines.local import AnalyzeOptions, analyze
-from pipelines.schemas import CONTRACT, TABLES, json_ready
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.schema.tables import CONTRACT, TABLES, json_ready
 
 Truth = dict[str, Any]
 SURE = 0.9

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from models.rows import PartitionOutage
-from parsers.reader import ReadOptions
-from pipelines.local import Analysis, AnalyzeOptions, analyze
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from tests.conftest import SHARED
 
 SCENARIOS = sorted(

@@ -9,8 +9,8 @@ import json
 import sys
 from pathlib import Path
 
-from parsers.reader import ReadOptions
-from pipelines.local import AnalyzeOptions, analyze
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
 
 
 def walk(corpora: Path) -> int:

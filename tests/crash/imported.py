@@ -5,12 +5,12 @@ import os
 
 import pyspark.sql.connect.session  # noqa: F401
 
-import pipelines.jobs.ingest
+import pipelines.jobs.ingest.change_detection
+import pipelines.jobs.ingest.ingest
 import pipelines.jobs.publish
-import pipelines.jobs.replay
-import pipelines.jobs.runs
-import pipelines.jobs.unchanged  # noqa: F401
-from parsers.catalogue import catalogue
+import pipelines.jobs.registry.runs
+import pipelines.jobs.replay.replay  # noqa: F401
+from parsers.catalogue.catalogue import catalogue
 from pipelines.quality.gate import prepare
 
 catalogue()

@@ -1,6 +1,6 @@
 """Runs that are killed, and the run after each: the tables must be as if nothing had happened.
 
-Processes are real, and so is the kill: SIGKILL of the driver at a named point of the run (`pipelines.points`) or at some
+Processes are real, and so is the kill: SIGKILL of the driver at a named point of the run (`pipelines.crash_points`) or at some
 time. What the killed run read is a log that ends within a line; then the log is whole.
 """
 
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.crash_points import CRASH_AT, TRACE
 from pipelines.jobs.run import GOOD, SOME_REJECTED
-from pipelines.points import CRASH_AT, TRACE
 from tests.conftest import ROOT
 from tests.crash.started import Starter
 from tests.pipelines.site import Site

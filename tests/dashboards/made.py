@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboards.pictured import Outlook, WhatIf
+from dashboards.view.charts import Outlook, WhatIf
 from models.rows import (
     BrokerOutage,
     ClientState,

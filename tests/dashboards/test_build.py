@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dashboards.build import build_answer, rebalance, tally_of
-from dashboards.data import NEWER_PROTOCOLS, Answer
-from dashboards.rows import NAMELESS
+from dashboards.answer.build import build_answer, rebalance, tally_of
+from dashboards.view.answer import NEWER_PROTOCOLS, Answer
+from dashboards.view.row_access import NAMELESS
+from models.downtime import PROTOCOLS_WITHOUT_STOP, stopped_seconds
 from models.rows import Person
-from models.standstill import PROTOCOLS_WITHOUT_STOP, stopped_seconds
 from tests.dashboards import made
 
 

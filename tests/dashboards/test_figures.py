@@ -15,11 +15,11 @@ import pytest
 
 from conf.causes import FAMILIES
 from dashboards import figures
-from dashboards.build import build_answer
-from dashboards.data import Answer
+from dashboards.answer.build import build_answer
 from dashboards.figures.base import FAMILY_SYMBOLS
-from dashboards.figures.down import OUTAGE_LANES_MAX
-from dashboards.tables import tables
+from dashboards.figures.broker_outages import OUTAGE_LANES_MAX
+from dashboards.page.tables import tables
+from dashboards.view.answer import Answer
 from tests.dashboards import made
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 from tests.dashboards.test_page import all_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboards.build import rebalance
-from dashboards.marks import BLOCKER, GROUP, OFFENDER, WORDS, marks
+from dashboards.answer.build import rebalance
+from dashboards.wording.highlights import BLOCKER, GROUP, OFFENDER, WORDS, marks
 from tests.dashboards import made
 
 

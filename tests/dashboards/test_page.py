@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from dashboards.build import build_answer
-from dashboards.page import report
-from dashboards.pictured import BrokerLoss
-from dashboards.text import common_folder
-from dashboards.units import Clock
+from dashboards.answer.build import build_answer
+from dashboards.page.page import report
+from dashboards.view.charts import BrokerLoss
+from dashboards.wording.escaping import common_folder
+from dashboards.wording.units import Clock
 from tests.dashboards import made
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 

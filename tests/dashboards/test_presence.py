@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dashboards.build import build_answer
-from dashboards.pictured import HeadCount
-from dashboards.presence import parts
+from dashboards.answer.build import build_answer
+from dashboards.answer.presence import parts
+from dashboards.view.charts import HeadCount
 from tests.dashboards import made
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dashboards.build import build_answer, rebalance
-from dashboards.story import own_words, spared, story
-from dashboards.units import Clock
+from dashboards.answer.build import build_answer, rebalance
+from dashboards.wording.story import own_words, spared, story
+from dashboards.wording.units import Clock
 from tests.dashboards import golden, made
 
 CLOCK = Clock()

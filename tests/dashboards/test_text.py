@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from dashboards.text import chart_label, first_line, packed, shortened, visible
+from dashboards.wording.escaping import chart_label, first_line, packed, shortened, visible
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 
 

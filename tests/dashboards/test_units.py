@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboards.units import Clock, counted, duration, lasted, listed, share, size
+from dashboards.wording.units import Clock, counted, duration, lasted, listed, share, size
 from tests.dashboards.made import at
 
 

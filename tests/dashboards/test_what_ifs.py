@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from models.kafka.outages_whatif import Layout, Placement
-from pipelines.cli.report import TURNED, broker_losses, what_ifs
+from models.kafka.outages.broker_loss import Layout, Placement
+from pipelines.cli.commands.report import TURNED, broker_losses, what_ifs
 from tests.dashboards import made
 
 

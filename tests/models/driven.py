@@ -6,18 +6,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
-from models.cluster import partition_for
-from models.kafka.announcements import announce
-from models.kafka.coordinator.changes import Deed, Outcome
-from models.kafka.coordinator.coordinator import Coordinator
-from models.kafka.coordinator.embedded import assignment, subscription
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.policy import Policy, default_settings, policy_for
-from models.kafka.coordinator.requests import Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
-from models.kafka.coordinator.responses import JoinResponse, Response
+from models.kafka.cluster.facts import partition_for
+from models.kafka.coordinator.announcements import announce
+from models.kafka.coordinator.classic.coordinator import Coordinator
+from models.kafka.coordinator.protocol.embedded_consumer import assignment, subscription
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.requests import Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
+from models.kafka.coordinator.protocol.responses import JoinResponse, Response
+from models.kafka.coordinator.runtime.outcomes import Deed, Outcome
+from models.kafka.coordinator.runtime.version_policy import Policy, default_settings, policy_for
 from models.kafka.simulation.world import Said, Served
-from parsers.reader import ReadOptions
-from pipelines.local import Analysis, AnalyzeOptions, analyze
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from pipelines.simulate.requests import RequestLines
 from pipelines.simulate.wording import Wording
 

@@ -24,20 +24,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from models.kafka.coordinator.changes import Outcome
-from models.kafka.coordinator.coordinator import Coordinator
-from models.kafka.coordinator.embedded import assigned, assignment
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.policy import Settings, default_settings, parse_version, policy_for
-from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
-from models.kafka.coordinator.responses import FetchResponse, JoinResponse, LeaveResponse, SyncResponse
-from models.kafka.modern_coordinator.both import BothCoordinator
-from models.kafka.modern_coordinator.changes import HeartbeatResponse, Migration
-from models.kafka.modern_coordinator.changes import Settings as ModernSettings
-from models.kafka.modern_coordinator.group import ConsumerGroup
-from models.kafka.modern_coordinator.partitions import Partitions, by_topic
-from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
-from models.kafka.simulation.plain import shares
+from models.kafka.coordinator.classic.coordinator import Coordinator
+from models.kafka.coordinator.consumer.group import ConsumerGroup
+from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse, Migration
+from models.kafka.coordinator.consumer.outcomes import Settings as ModernSettings
+from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic
+from models.kafka.coordinator.group_coordinator import BothCoordinator
+from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
+from models.kafka.coordinator.protocol.responses import FetchResponse, JoinResponse, LeaveResponse, SyncResponse
+from models.kafka.coordinator.runtime.outcomes import Outcome
+from models.kafka.coordinator.runtime.version_policy import Settings, default_settings, parse_version, policy_for
+from models.kafka.simulation.assignment import shares
 
 GROUP = "g"
 LINE = re.compile(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
 from models.events import EVENTS, Event, Place
+from models.rocketmq.event_partitions import EventParts
 from models.rocketmq.history import RocketHistory, history_of
-from models.rocketmq.parts import EventParts
 
 SECOND = 1_000_000
 START = 1_795_250_000 * SECOND

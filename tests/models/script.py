@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from models.cluster import CLUSTER_EVENTS, learn
 from models.events import COMMON_FIELDS, EVENTS, Event, Place
-from models.kafka.history import GroupHistory
-from models.replay import replay_group
+from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
+from models.kafka.groups.stage import replay_group
+from models.kafka.verdicts.history import GroupHistory
 from models.rows import Person
 
 GROUP = "orders"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.rocketmq.allocation import (
+from models.rocketmq.strategies import (
     ILLEGAL_ARGUMENT,
     NULL_POINTER,
     AllocationError,

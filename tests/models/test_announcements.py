@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from models.kafka.announcements import announce
-from models.kafka.coordinator.changes import Deed, Outcome
-from models.kafka.coordinator.coordinator import Coordinator
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.policy import default_settings, policy_for
-from models.kafka.coordinator.requests import Commit, Delete, Heartbeat, Join, Leave, Leaver, Protocol, Sync
-from models.kafka.modern_coordinator.both import BothCoordinator
-from models.kafka.modern_coordinator.changes import Settings
-from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
+from models.kafka.coordinator.announcements import announce
+from models.kafka.coordinator.classic.coordinator import Coordinator
+from models.kafka.coordinator.consumer.outcomes import Settings
+from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.group_coordinator import BothCoordinator
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Heartbeat, Join, Leave, Leaver, Protocol, Sync
+from models.kafka.coordinator.runtime.outcomes import Deed, Outcome
+from models.kafka.coordinator.runtime.version_policy import default_settings, policy_for
 from models.kafka.simulation.world import Said
-from parsers.catalogue import Match, catalogue
+from parsers.catalogue.catalogue import Match, catalogue
 from pipelines.simulate.wording import Wording
 
 RANGE = (Protocol("range", b""),)

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from models.cluster import CLUSTER_EVENTS, learn
 from models.events import EVENTS, Event, Place, Witness
-from models.kafka.outages_stage import replay_outages
-from models.kafka.partitions_events import PARTITION_EVENTS
+from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
+from models.kafka.outages.stage import replay_outages
+from models.kafka.partitions.event_fields import PARTITION_EVENTS
+from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.rocketmq.history import RocketHistory
-from models.rocketmq.parts import ROCKET_EVENTS
 from tests.models.rocketmq_script import Logs, route, two_clients
 
 NODES = ["1", "2", "3"]

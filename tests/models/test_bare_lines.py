@@ -7,13 +7,13 @@ from itertools import product
 
 import pytest
 
-from models.cluster import CLUSTER_EVENTS, fact_rows, learn
 from models.events import EVENTS, Event, Place, Witness
-from models.kafka.outages_stage import replay_outages
-from models.kafka.partitions_events import PARTITION_EVENTS
-from models.replay import replay_group
+from models.kafka.cluster.facts import CLUSTER_EVENTS, fact_rows, learn
+from models.kafka.groups.stage import replay_group
+from models.kafka.outages.stage import replay_outages
+from models.kafka.partitions.event_fields import PARTITION_EVENTS
+from models.rocketmq.event_partitions import ROCKET_EVENTS, EventParts
 from models.rocketmq.history import history_of
-from models.rocketmq.parts import ROCKET_EVENTS, EventParts
 
 AT = 1_000_000_000
 

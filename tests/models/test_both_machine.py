@@ -8,21 +8,21 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from models.kafka.coordinator.changes import Deed, Moved, Outcome
-from models.kafka.coordinator.embedded import assigned, assignment, subscription
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.group import Group
-from models.kafka.coordinator.group_states import VALID_PREVIOUS
-from models.kafka.coordinator.policy import Settings, policy_for
-from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
-from models.kafka.coordinator.responses import JoinResponse, SyncResponse
-from models.kafka.modern_coordinator.both import BothCoordinator
-from models.kafka.modern_coordinator.changes import HeartbeatResponse, Migration
-from models.kafka.modern_coordinator.changes import Settings as ModernSettings
-from models.kafka.modern_coordinator.group import ConsumerGroup
-from models.kafka.modern_coordinator.partitions import by_topic
-from models.kafka.modern_coordinator.requests import LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
-from models.kafka.simulation.plain import shares
+from models.kafka.coordinator.classic.group import Group
+from models.kafka.coordinator.consumer.group import ConsumerGroup
+from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse, Migration
+from models.kafka.coordinator.consumer.outcomes import Settings as ModernSettings
+from models.kafka.coordinator.consumer.requests import LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
+from models.kafka.coordinator.consumer.topic_partitions import by_topic
+from models.kafka.coordinator.group_coordinator import BothCoordinator
+from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment, subscription
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
+from models.kafka.coordinator.protocol.responses import JoinResponse, SyncResponse
+from models.kafka.coordinator.runtime.outcomes import Deed, Moved, Outcome
+from models.kafka.coordinator.runtime.version_policy import Settings, policy_for
+from models.kafka.simulation.assignment import shares
 
 GROUP = "g"
 TOPICS = {"t": 4, "u": 1}

@@ -13,11 +13,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from driven import Broker
 
 from models.events import Event, Place, Witness
-from models.kafka.strays import Sighting, Sightings
-from models.placing import place
+from models.incidents.line_placement import place
+from models.kafka.observations.unattributed import Sighting, Sightings
 from models.rows import Rebalance
-from parsers.reader import ReadOptions
-from pipelines.local import Analysis, AnalyzeOptions, analyze
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from pipelines.simulate.wording import START, stamp
 
 UUID = "00000000-0000-4000-8000-000000000001"

@@ -7,23 +7,23 @@ from dataclasses import replace
 
 import pytest
 
-from models.kafka.coordinator.choices import FirstChoice
-from models.kafka.coordinator.coordinator import Coordinator as ClassicCoordinator
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.errors import Error as CoordinatorError
-from models.kafka.coordinator.errors import Fault as BrokerFault
-from models.kafka.coordinator.group import Group
-from models.kafka.coordinator.group_states import State
-from models.kafka.coordinator.phases import end_sync_wait
-from models.kafka.coordinator.policy import default_settings, policy_for
-from models.kafka.coordinator.requests import Commit, Join, Protocol, Request, Sync
-from models.kafka.coordinator.responses import Response
-from models.kafka.coordinator.shard import Shard
-from models.kafka.coordinator.subscription import topics_of
-from models.kafka.coordinator.timers import TimerKind, Timers
-from models.kafka.modern_coordinator.changes import Settings
-from models.kafka.modern_coordinator.coordinator import Coordinator
-from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
+from models.kafka.coordinator.classic.coordinator import Coordinator as ClassicCoordinator
+from models.kafka.coordinator.classic.group import Group
+from models.kafka.coordinator.classic.rebalance import end_sync_wait
+from models.kafka.coordinator.classic.shard import Shard
+from models.kafka.coordinator.consumer.coordinator import Coordinator
+from models.kafka.coordinator.consumer.outcomes import Settings
+from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import Error as CoordinatorError
+from models.kafka.coordinator.protocol.errors import Fault as BrokerFault
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.requests import Commit, Join, Protocol, Request, Sync
+from models.kafka.coordinator.protocol.responses import Response
+from models.kafka.coordinator.protocol.subscription import topics_of
+from models.kafka.coordinator.runtime.choices import FirstChoice
+from models.kafka.coordinator.runtime.timers import TimerKind, Timers
+from models.kafka.coordinator.runtime.version_policy import default_settings, policy_for
 from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.consumer import Consumer, Phase
 from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario

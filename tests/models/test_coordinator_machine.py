@@ -10,15 +10,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from models.kafka.coordinator.changes import Moved, Outcome
-from models.kafka.coordinator.coordinator import Coordinator
-from models.kafka.coordinator.deferral import UNHEARD
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.group import Group
-from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
-from models.kafka.coordinator.policy import Settings, policy_for
-from models.kafka.coordinator.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
-from models.kafka.coordinator.responses import JoinResponse
+from models.kafka.coordinator.classic.coordinator import Coordinator
+from models.kafka.coordinator.classic.deferred_responses import UNHEARD
+from models.kafka.coordinator.classic.group import Group
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
+from models.kafka.coordinator.protocol.responses import JoinResponse
+from models.kafka.coordinator.runtime.outcomes import Moved, Outcome
+from models.kafka.coordinator.runtime.version_policy import Settings, policy_for
 
 VERSIONS = ["1.1", "2.0", "2.1.1", "2.2", "2.3", "2.4", "2.5", "2.6.0", "2.8.2", "3.3", "3.9.0", "4.0.0"]
 GROUPS = ["g", "h"]

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kafka.elections import Brokers, LeaderAndIsr, Replicas, Strategy, elect
-from models.kafka.kraft_elections import (
+from models.kafka.elections.kraft import (
     NO_LEADER,
     ChangeRecord,
     Elected,
@@ -22,6 +21,7 @@ from models.kafka.kraft_elections import (
     elect_leader,
     isr_shrink_raises_epoch,
 )
+from models.kafka.elections.zookeeper import Brokers, LeaderAndIsr, Replicas, Strategy, elect
 from tests.conformance import check_file
 
 

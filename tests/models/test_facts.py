@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from models.cluster import ClusterFacts, learn
 from models.events import Event, Place, Witness
-from models.known_facts import known_facts
+from models.kafka.cluster.fact_fingerprints import known_facts
+from models.kafka.cluster.facts import ClusterFacts, learn
 
 US = 1_000_000
 UNTIL = 100 * US

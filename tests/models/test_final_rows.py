@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import replay
-from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
-from models.kafka.history import GroupHistory
-from models.replay import SETTLE_DRAFTS, GroupStage, replay_group
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.groups import stage as replay
+from models.kafka.groups.stage import SETTLE_DRAFTS, GroupStage, replay_group
+from models.kafka.verdicts.history import GroupHistory
 from models.rows import Rebalance
 
 US = 1_000_000

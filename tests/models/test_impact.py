@@ -110,7 +110,7 @@ def test_what_no_witness_tells_is_no_number() -> None:
 
 
 def test_stretches_that_are_held_no_more_are_not_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.kafka.impact.STOPS_HELD_MAX", 1)
+    monkeypatch.setattr("models.kafka.verdicts.impact.STOPS_HELD_MAX", 1)
     story = SETTLED + REJOINED + "23.0 ClientRevoked client_id=a partitions=t-0\n24.0 ClientAssigned client_id=b partitions=t-0\n"
     fields = {"protocol": "cooperative-sticky", "reason": "new_member", "given": "t-0,t-1", "kept": "t-1", "taken": "t-0"}
     assert last_of(story.format(**fields)).partition_seconds_stopped is None

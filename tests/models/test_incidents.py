@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from script import events_of, replay
 
-from models.incidents import Limits, find_incidents
+from models.incidents.incidents import Limits, find_incidents
 from models.rows import Incident
 
 START = "1.0 RebalanceStarted generation=0 reason_id=new_member reason_member_id=a#1"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kafka.known_readers import known_readers
-from models.kafka.outages_readers import Following, Readers
+from models.kafka.outages.affected_groups import Following, Readers
+from models.kafka.outages.reader_fingerprints import known_readers
 
 Note = tuple[str, str, int, int]
 

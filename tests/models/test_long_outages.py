@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from models.cluster import CLUSTER_EVENTS, ClusterFacts, learn
 from models.events import Event
-from models.kafka.known_goings import known_goings
-from models.kafka.outages_stage import Outages, OutageStage
-from models.kafka.partitions_clocks import clocks_of
-from pipelines.stages import LAYOUT_TABLES, OUTAGE_TABLES
+from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts, learn
+from models.kafka.outages.broker_fingerprints import known_goings
+from models.kafka.outages.stage import Outages, OutageStage
+from models.kafka.partitions.broker_clocks import clocks_of
+from pipelines.analysis.stages import LAYOUT_TABLES, OUTAGE_TABLES
 from tests.models.test_outages import STORIES, events_of, find
 
 SECOND, HOUR, DAY = 1_000_000, 3600, 86_400

@@ -8,16 +8,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from models.kafka.coordinator.changes import Outcome
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.requests import Commit, Delete, Request
-from models.kafka.modern_coordinator.assignors import Subscriber, Subscription, choose_target
-from models.kafka.modern_coordinator.changes import HeartbeatResponse, Settings
-from models.kafka.modern_coordinator.coordinator import Coordinator
-from models.kafka.modern_coordinator.group import ConsumerGroup, GroupState
-from models.kafka.modern_coordinator.member import MemberState
-from models.kafka.modern_coordinator.partitions import by_topic
-from models.kafka.modern_coordinator.requests import LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
+from models.kafka.coordinator.consumer.assignors import Subscriber, Subscription, choose_target
+from models.kafka.coordinator.consumer.coordinator import Coordinator
+from models.kafka.coordinator.consumer.group import ConsumerGroup, GroupState
+from models.kafka.coordinator.consumer.member import MemberState
+from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse, Settings
+from models.kafka.coordinator.consumer.requests import LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
+from models.kafka.coordinator.consumer.topic_partitions import by_topic
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Request
+from models.kafka.coordinator.runtime.outcomes import Outcome
 
 GROUP = "g"
 CLIENTS = ["a", "b", "c", "d"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models import names
+from models import clear_names as names
 
 
 @pytest.fixture

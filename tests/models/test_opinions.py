@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.causes import Cause
-from models.kafka.opinions import Judgement, Opinion
+from models.kafka.hypotheses.hypothesis import Judgement, Opinion
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from models.cluster import CLUSTER_EVENTS, learn
 from models.events import Event, Place, Witness
-from models.kafka.outages_stage import Outages, replay_outages
-from models.kafka.partitions_events import DEPENDENT_EVENTS
-from parsers.catalogue import catalogue
-from pipelines.stages import OUTAGE_TABLES
+from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
+from models.kafka.outages.stage import Outages, replay_outages
+from models.kafka.partitions.event_fields import DEPENDENT_EVENTS
+from parsers.catalogue.catalogue import catalogue
+from pipelines.analysis.stages import OUTAGE_TABLES
 
 STORIES = sorted((Path(__file__).parent.parent / "scenarios" / "outages").glob("*.txt"))
 CATALOGUE = catalogue()

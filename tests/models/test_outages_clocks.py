@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from models.events import Event
-from models.kafka.partitions_clocks import FAR_US, SAMPLES_MAX, Bounds, BrokerClocks, _bound, on_one_clock
+from models.kafka.partitions.broker_clocks import FAR_US, SAMPLES_MAX, Bounds, BrokerClocks, _bound, on_one_clock
 from tests.models.test_outages import STORIES, event_of, events_of, find, show
 
 SECOND = 1_000_000

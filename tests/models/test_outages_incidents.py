@@ -7,12 +7,12 @@ import itertools
 
 import pytest
 
-from models.cluster import learn
 from models.events import Event, Place, Witness
-from models.incidents import Limits
-from models.kafka.outages_incidents import goings_of, harmless, losses_of, outage_incidents, point_to_outages, takeover_incidents
-from models.kafka.outages_readers import Readers
-from models.kafka.partitions_brokers import Brokers
+from models.incidents.incidents import Limits
+from models.kafka.cluster.facts import learn
+from models.kafka.outages.affected_groups import Readers
+from models.kafka.outages.incidents import goings_of, harmless, losses_of, outage_incidents, point_to_outages, takeover_incidents
+from models.kafka.partitions.brokers import Brokers
 from models.rows import BrokerOutage, Conformance, CoordinatorMove, LeaderMove, PartitionOutage, Rebalance
 
 SECOND = 1_000_000

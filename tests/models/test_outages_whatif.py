@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kafka.outages_whatif import Layout, Placement, broker_rows, exposed_by, layouts_of, placement_rows, reassignment
+from models.kafka.outages.broker_loss import Layout, Placement, broker_rows, exposed_by, layouts_of, placement_rows, reassignment
 
 RUNNING = ("1", "2", "3", "10")
 

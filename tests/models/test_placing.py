@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from script import events_of, parse, replay
 
 from models.events import EVENTS
-from models.placing import CAUSES, JOINS, Placed, meaning_of, place
+from models.incidents.line_placement import CAUSES, JOINS, Placed, meaning_of, place
 from models.rows import Rebalance
 
 STORY = """

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.cluster import learn, partition_for
 from models.events import EVENTS, Event, Place, Witness
-from models.incidents import find_incidents
-from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
-from models.kafka.group import Group, move
-from models.kafka.history import GroupHistory
-from models.replay import replay_group
+from models.incidents.incidents import find_incidents
+from models.kafka.cluster.facts import learn, partition_for
+from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
+from models.kafka.groups.stage import replay_group
+from models.kafka.reconstruction.classic_states import Group, move
+from models.kafka.verdicts.history import GroupHistory
 
 GROUP = "g"
 MEMBERS = [
@@ -130,5 +130,5 @@ def test_a_rebalance_is_not_judged_before_its_end_however_much_is_held(monkeypat
     joins = [line("MemberAdded", 1_000_000 + number, number, member_id=MEMBERS[2]) for number in range(2, 9)]
     ends = line("GenerationStarted", 3_000_000, 9, generation=2, fields={"member_count": 2})
     expected = replay([starts, *joins, ends])
-    monkeypatch.setattr("models.replay.ACTS_HELD_MAX", 3)
+    monkeypatch.setattr("models.kafka.groups.stage.ACTS_HELD_MAX", 3)
     assert replay([starts, *joins, ends]) == expected

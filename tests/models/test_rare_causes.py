@@ -15,11 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from driven import Broker
 
-from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.simulation.scenario import CLASSIC, MODERN, Fault, GroupPlan, Scenario
 from models.rows import Rebalance
-from parsers.reader import ReadOptions
-from pipelines.local import Analysis, AnalyzeOptions, analyze
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from pipelines.simulate.run import simulate
 
 WITNESSES = pytest.mark.parametrize("requests", [True, False], ids=["all", "server"])

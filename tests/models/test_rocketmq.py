@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from models.rocketmq.wording import addresses_in, consumers_in, queues_in, route_in
+from models.rocketmq.object_text import addresses_in, consumers_in, queues_in, route_in
 from tests.models.rocketmq_script import SECOND, START, Logs, causes, crash_and_return, route, two_clients, windows
 
 
@@ -226,5 +226,5 @@ def test_what_objects_look_like_in_text() -> None:
 
 def test_however_few_shares_are_held_the_verdicts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = causes(two_clients().history())
-    monkeypatch.setattr("models.rocketmq.causes.SHARES_HELD_MAX", 0)
+    monkeypatch.setattr("models.rocketmq.diagnosis.causes.SHARES_HELD_MAX", 0)
     assert causes(two_clients().history()) == expected

@@ -10,7 +10,7 @@ import pytest
 
 from models.events import Event, Place
 from models.rocketmq.history import RocketHistory
-from models.rocketmq.logs import log_of
+from models.rocketmq.observations.log_files import log_of
 from tests.models.rocketmq_script import Logs, two_clients
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.rocketmq.moves import Moves
+from models.rocketmq.observations.subscription_versions import Moves
 from models.rocketmq.timing import LIST_US
 from models.rows import QueueOwnership
 from tests.models.rocketmq_script import SECOND, START, Logs, route

@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from script import events_of, replay
 
-from models.kafka.opinions import Settles
-from models.kafka.settling import settled_by
+from models.kafka.hypotheses.hypothesis import Settles
+from models.kafka.verdicts.missing_evidence import settled_by
 
 DAY = 20_752 * 86_400_000_000
 TEN_PAST_TEN = DAY + 610 * 60_000_000

@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from models.kafka.announcements import INSTEAD, RULES, announce
-from models.kafka.coordinator.changes import Deed
-from models.kafka.coordinator.embedded import assigned, assignment, subscription
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.group_states import VALID_PREVIOUS, State
-from models.kafka.coordinator.policy import EpochGuard, policy_for
+from models.kafka.coordinator.announcements import INSTEAD, RULES, announce
+from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment, subscription
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
+from models.kafka.coordinator.runtime.outcomes import Deed
+from models.kafka.coordinator.runtime.version_policy import EpochGuard, policy_for
+from models.kafka.simulation.assignment import shares
 from models.kafka.simulation.client import Phase
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.modern_consumer import ModernConsumer
-from models.kafka.simulation.plain import shares
 from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario, ScenarioError, duration_ms, scenario_of
 from models.kafka.simulation.simulation import Simulation
 from models.kafka.simulation.world import Said
-from parsers.catalogue import catalogue
-from parsers.reader import ReadOptions
-from pipelines.local import AnalyzeOptions, analyze
+from parsers.catalogue.catalogue import catalogue
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.simulate.run import bundled, read_scenario, simulate
 from pipelines.simulate.wording import Wording
 from tests.roundtrip import random_scenario

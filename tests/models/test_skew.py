@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from models.cluster import ClusterFacts
 from models.events import Event, Place, Witness
-from models.kafka.skew import Bounds, Skews
-from models.replay import GroupStage
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.groups.stage import GroupStage
+from models.kafka.observations.client_clocks import Bounds, Skews
 
 SECOND = 1_000_000
 KINDS = {
@@ -78,7 +78,7 @@ def test_generations_of_two_lives_are_not_compared() -> None:
 
 
 def test_how_many_generations_wait_for_their_other_lines_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.kafka.skew.GENERATIONS_HELD_MAX", 3)
+    monkeypatch.setattr("models.kafka.observations.client_clocks.GENERATIONS_HELD_MAX", 3)
     skews = Skews()
     for number in range(20):
         for name in ("ClientJoined", "GenerationStarted", "AssignmentReceived"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.spans import span_us
+from models.durations import span_us
 
 SECOND = 1_000_000
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from models.kafka.controller_states import PartitionState, ReplicaState, partitions, replicas
-from models.kafka.modern_coordinator.member import STEPS, MemberState
+from models.kafka.coordinator.consumer.member import STEPS, MemberState
+from models.kafka.elections.controller_states import PartitionState, ReplicaState, partitions, replicas
 
 ROOT = Path(__file__).resolve().parents[2]
 P, R = PartitionState, ReplicaState

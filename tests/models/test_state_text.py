@@ -9,12 +9,12 @@ from types import MappingProxyType
 
 import pytest
 
-from models import state_text
-from models.cluster import ClusterFacts
+from models import state_codec as state_text
 from models.events import Event, Place, Witness
-from models.kafka.coordinator.group_states import State
-from models.kafka.members import Member
-from models.state_text import UnreadableState, read, write
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.observations.roster import Member
+from models.state_codec import UnreadableState, read, write
 
 EVENT = Event(
     "GroupDied", 1, 2, Place("a/server.log", 3, 4), Witness.COORDINATOR, fields={"reason": "größer", "members": ["x", None, 1.5, True]}
@@ -92,9 +92,9 @@ def test_only_data_of_the_models_is_written() -> None:
         '[1,["os:system"],[[0,"true"]],[0]]',
         '[1,["models.nothing:Here"],[[0]],[0]]',
         '[1,["models.ids:make_id"],[[0]],[0]]',
-        '[1,["models.kafka.members:Member"],[[0,"m-1"]],[0]]',
+        '[1,["models.kafka.observations.roster:Member"],[[0,"m-1"]],[0]]',
         '[1,[],[["outside","facts"]],[0]]',
-        '[1,["models.kafka.group:State"],[["enum",0,"Asleep"]],[0]]',
+        '[1,["models.kafka.reconstruction.classic_states:State"],[["enum",0,"Asleep"]],[0]]',
     ],
 )
 def test_what_is_no_state_of_these_models_is_refused(text: str) -> None:

@@ -11,13 +11,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from models.kafka.simulation.scenario import COOPERATIVE, MODERN, Fault, GroupPlan, Scenario
-from models.whatif import Outlook, outlooks
-from models.whatif_rules import RULES, Configuration
-from parsers.reader import ReadOptions
-from pipelines.cli.answers import versioned
-from pipelines.cli.schema import command_schema
-from pipelines.cli.whatif import ready
-from pipelines.local import Analysis, AnalyzeOptions, analyze
+from models.whatif.outlook import Outlook, outlooks
+from models.whatif.rules import RULES, Configuration
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.cli.commands.whatif import ready
+from pipelines.cli.json_schema.schema import command_schema
+from pipelines.cli.output.json_csv import versioned
 from pipelines.simulate.run import read_scenario, simulate
 
 GATHER = Scenario(

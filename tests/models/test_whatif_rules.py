@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from script import events_of, replay
 
 from models.rows import Person, Rebalance, RebalanceMember
-from models.whatif import Change, outlooks
-from models.whatif_rules import Configuration
+from models.whatif.outlook import Change, outlooks
+from models.whatif.rules import Configuration
 
 BEGUN = """
 1.0 RebalanceStarted generation=0 reason_id=new_member reason_member_id=a#1

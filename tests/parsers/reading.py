@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from parsers.discovery import Discovery
-from parsers.reader import FileReport, ReadOptions, SourceFile, find_files, read_file
+from parsers.reading.reader import FileReport, ReadOptions, SourceFile, find_files, read_file
 from parsers.schema import EVENT_SCHEMA, REJECTED_SCHEMA, UNKNOWN_SCHEMA
+from parsers.sources.discovery import Discovery
 
 Row = dict[str, Any]
 MEANING = ("message", "event", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition", "node", "fields")

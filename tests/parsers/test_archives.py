@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from parsers import archives
-from parsers.ranges import share_out
+from parsers.reading.splits import share_out
+from parsers.sources import archives
 from tests.parsers.reading import find, read_source
 from tests.parsers.test_bad_input import START, line
 

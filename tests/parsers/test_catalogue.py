@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from models.events import EVENTS
-from parsers.catalogue import Catalogue, Match, Pattern, catalogue, last_segment
-from parsers.catalogue_source import _FOLDER, COMPILED, compiled, lean, read_yaml
-from parsers.readings import java_hash
-from parsers.templates import BadTemplate, compile_template
+from parsers.catalogue.ambiguity import java_hash
+from parsers.catalogue.catalogue import Catalogue, Match, Pattern, catalogue, last_segment
+from parsers.catalogue.loading import _FOLDER, COMPILED, compiled, lean, read_yaml
+from parsers.catalogue.templates import BadTemplate, compile_template
 
 SOURCE = read_yaml()
 CATALOGUE = Catalogue(lean(SOURCE))
@@ -106,7 +106,7 @@ def test_ids_are_unique() -> None:
 
 
 def test_the_compiled_form_is_in_step_with_the_yaml() -> None:
-    """Write it anew with `python -m parsers.catalogue_source`."""
+    """Write it anew with `python -m parsers.catalogue.loading`."""
     assert (_FOLDER / COMPILED).read_bytes() == compiled()
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from parsers.catalogue import Pattern, catalogue, version_key
+from parsers.catalogue.catalogue import Pattern, catalogue, version_key
 from tests.conftest import SHARED
 
 CATALOGUE = catalogue()

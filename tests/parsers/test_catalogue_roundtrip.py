@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from parsers.catalogue import Catalogue, Pattern, catalogue
-from parsers.templates import COLUMNS, MAX_STEPS, Template, TooManyReadings
+from parsers.catalogue.catalogue import Catalogue, Pattern, catalogue
+from parsers.catalogue.templates import COLUMNS, MAX_STEPS, Template, TooManyReadings
 
 CATALOGUE: Catalogue = catalogue()
 BODIES = {"join_body", "join_answer", "sync_body"}

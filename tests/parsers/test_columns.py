@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from parsers import units
+from parsers.records import record_spans as units
 from tests.conftest import ROOT, SHARED
 from tests.parsers.reading import Reading, find, read_source
 

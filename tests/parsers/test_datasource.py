@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parsers.reader import FileReader, ReadOptions, find_files
-from parsers.reports import merge_reports, report_row
+from parsers.reading.file_reports import merge_reports, report_row
+from parsers.reading.reader import FileReader, ReadOptions, find_files
 from parsers.schema import RECORD_KINDS
-from pipelines.session import get_session
+from pipelines.spark.session import get_session
 from tests.pipelines.conftest import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    from parsers.datasource import BrokerLogs
+    from parsers.reading.spark_source import BrokerLogs
 
     session = get_session(SETTINGS)
     session.dataSource.register(BrokerLogs)
@@ -86,7 +86,7 @@ def test_one_kind_has_columns_of_its_own(spark: SparkSession, samples: Path, exp
 
 
 def test_files_found_before_are_read_as_they_were_found(spark: SparkSession, samples: Path, tmp_path: Path) -> None:
-    from parsers.datasource import sources_json
+    from parsers.reading.spark_source import sources_json
 
     path = tmp_path / "grüße" / "server.log"
     path.parent.mkdir()

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from parsers.dates import read_iso
-from parsers.layouts import Header, compile_layout, json_layout, layouts, vote
-from parsers.wrappers import regex_wrappers
+from parsers.formats.envelopes import regex_wrappers
+from parsers.formats.layouts import Header, compile_layout, json_layout, layouts, vote
+from parsers.formats.timestamps import read_iso
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "parsers" / "layouts"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from parsers.reader import ReadOptions, find_files, read_file
+from parsers.reading.reader import ReadOptions, find_files, read_file
 
 EXCEEDED = (
     "Application maximum poll interval (300000ms) exceeded by 255ms (adjust max.poll.interval.ms for long-running "

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from parsers import places
-from parsers.reader import ReadOptions, find_files
+from parsers.reading.reader import ReadOptions, find_files
+from parsers.sources import filesystems as places
 
 LINE = "[2024-05-01 13:00:00,000] INFO [GroupCoordinator 1]: Starting up. (kafka.coordinator.group.GroupCoordinator)\n"
 

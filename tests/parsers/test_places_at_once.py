@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
-from parsers import places
-from parsers.checkpoints import checkpoints
-from parsers.reader import Discovery, ReadOptions, find_files
-from pipelines.jobs.ledger import KnownFile, plan
+from parsers.reading.reader import Discovery, ReadOptions, find_files
+from parsers.sources import filesystems as places
+from parsers.sources.checkpoints import checkpoints
+from pipelines.jobs.ingest.ledger import KnownFile, plan
 
 LINE = "[2024-05-01 13:00:0%d,000] INFO [GroupCoordinator 1]: Starting up. (kafka.coordinator.group.GroupCoordinator)\n"
 FILES = 3

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parsers import ranges
-from parsers.files import SourceFile
-from parsers.ranges import Range, cut, share_out
-from parsers.reader import FileReader, ReadOptions
-from parsers.reports import merge_reports, report_row
-from parsers.resume import Start
+from parsers.reading import splits as ranges
+from parsers.reading.file_reports import merge_reports, report_row
+from parsers.reading.reader import FileReader, ReadOptions
+from parsers.reading.resume import Start
+from parsers.reading.splits import Range, cut, share_out
+from parsers.sources.files import SourceFile
 from tests.conftest import ROOT
 from tests.parsers.reading import Row, find, read_source
 

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from parsers.reader import ReadOptions, find_files, read_file
-from parsers.redacted_records import opened
-from parsers.redaction import KINDS, PSEUDONYM, Redaction
+from parsers.reading.reader import ReadOptions, find_files, read_file
+from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
+from parsers.redaction.records import opened
 
 KEY = b"a key of sixteen bytes"
 ALL = Redaction(KINDS, KEY)

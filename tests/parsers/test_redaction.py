@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from parsers.files import UNREADABLE
-from parsers.reader import CHANGED, ReadOptions, find_files, read_file
-from parsers.redacted_records import _listed
-from parsers.redaction import KINDS, PSEUDONYM, BadKeyError, Redaction
-from parsers.streams import READ_ERROR
+from parsers.reading.reader import CHANGED, ReadOptions, find_files, read_file
+from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, BadKeyError, Redaction
+from parsers.redaction.records import _listed
+from parsers.sources.compression import READ_ERROR
+from parsers.sources.files import UNREADABLE
 
 KEY = b"a key of sixteen bytes"
 ALL = Redaction(KINDS, KEY)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parsers.catalogue import Match, catalogue
-from parsers.catalogue_source import read_yaml
+from parsers.catalogue.catalogue import Match, catalogue
+from parsers.catalogue.loading import read_yaml
 from tests.parsers.reading import read_bytes
 
 CATALOGUE = catalogue()

@@ -10,9 +10,9 @@ import orjson
 import pytest
 import yaml
 
-from parsers.catalogue import catalogue
-from parsers.formats import tell_format
-from parsers.reader import ReadOptions, find_files, read_file
+from parsers.catalogue.catalogue import catalogue
+from parsers.formats.detection import tell_format
+from parsers.reading.reader import ReadOptions, find_files, read_file
 from tests.conftest import SHARED
 
 LIST = SHARED / "catalogue" / "rocketmq_messages.yaml"

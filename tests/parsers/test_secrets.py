@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from parsers.reader import ReadOptions, find_files, read_file
-from parsers.secrets import MASK, PATTERNS, mask, masked
+from parsers.reading.reader import ReadOptions, find_files, read_file
+from parsers.redaction.secrets import MASK, PATTERNS, mask, masked
 
 SECRET = "Zq9xTr0ub4dor"  # noqa: S105 - made up
 NAMES = [

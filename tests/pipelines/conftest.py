@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.session import get_session
+from pipelines.spark.session import get_session
 from tests.pipelines.site import Site
 from tests.shared_folders import made_once
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.tables import Warehouse
+    from pipelines.warehouse.warehouse import Warehouse
 
 # Short queries gain more from a quick start than from the optimising compiler.
 SETTINGS = {
@@ -32,7 +32,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from pipelines.tables import Warehouse
+    from pipelines.warehouse.warehouse import Warehouse
 
     session = get_session(SETTINGS)
     Site.empty = made_once(tmp_path_factory, "empty", lambda place: Warehouse(session, str(place / "warehouse")).open()) / "warehouse"
@@ -44,7 +44,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> Callable[..., Warehouse]:
     """Opens a warehouse of its own with the tables that a test names (all, if it names none)."""
-    from pipelines.tables import Warehouse
+    from pipelines.warehouse.warehouse import Warehouse
 
     def open_warehouse(*names: str) -> Warehouse:
         place = Warehouse(spark, str(tmp_path / "ware house [1]"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyspark
 
-from pipelines.session import DELTA_CATALOG, DELTA_EXTENSION, delta_settings
+from pipelines.spark.session import DELTA_CATALOG, DELTA_EXTENSION, delta_settings
 from tests.conftest import ROOT
 from tests.pipelines.conftest import SETTINGS
 from tests.servers import free_port, serving

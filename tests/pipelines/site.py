@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from deltalake import DeltaTable
 
-from pipelines.schemas import TABLES
+from pipelines.schema.tables import TABLES
 from tests.compare_paths import published
 
 if TYPE_CHECKING:

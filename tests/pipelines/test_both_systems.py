@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parsers.reader import ReadOptions
-from pipelines.local import AnalyzeOptions, analyze
-from pipelines.schemas import TABLES
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.schema.tables import TABLES
 from tests.pipelines.site import Site
 
 if TYPE_CHECKING:

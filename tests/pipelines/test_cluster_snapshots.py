@@ -9,20 +9,20 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from models.cluster import ClusterFacts
-from models.kafka.known_readers import known_readers
-from models.kafka.outages_readers import Readers
-from parsers.reader import ReadOptions
-from parsers.redaction import KINDS, Redaction
-from pipelines import local
-from pipelines.delta import micros_of
-from pipelines.jobs import cluster_snapshots
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.outages.affected_groups import Readers
+from models.kafka.outages.reader_fingerprints import known_readers
+from parsers.reading.reader import ReadOptions
+from parsers.redaction.pseudonyms import KINDS, Redaction
+from pipelines.analysis import in_process as local
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.analysis.rocketmq_spill import RocketStore
+from pipelines.analysis.spill import EventStore
+from pipelines.jobs.replay import cluster_snapshots
 from pipelines.jobs.run import RunOutcome
-from pipelines.local import AnalyzeOptions, analyze
-from pipelines.rocket_store import RocketStore
-from pipelines.store import EventStore
-from pipelines.transforms.outages import OutageReplay
+from pipelines.transforms.outage_replay import OutageReplay
 from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, STATE, Boundary, SnapshotRules
+from pipelines.warehouse.delta_sql import micros_of
 from tests.conftest import LONG
 from tests.pipelines import losses
 from tests.pipelines.losses import START, name_of
@@ -165,7 +165,7 @@ def test_of_each_cluster_those_states_stay_that_later_runs_may_go_on_from(spark:
 def test_a_state_that_is_too_large_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     losses.write(tmp_path, 12)
     assert taken(tmp_path)
-    monkeypatch.setattr("pipelines.transforms.outages.STATE_MAX", 10)
+    monkeypatch.setattr("pipelines.transforms.outage_replay.STATE_MAX", 10)
     assert not taken(tmp_path)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from parsers.redaction import PSEUDONYM, Redaction
-from pipelines.schemas import TABLES
+from parsers.redaction.pseudonyms import PSEUDONYM, Redaction
+from pipelines.schema.tables import TABLES
 from tests.conftest import LONG, ROOT
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.remote import connect_server
@@ -46,13 +46,13 @@ def remote(tmp_path_factory: pytest.TempPathFactory, mounted: Path, events: Path
         yield address
 
 
-AS_IF_MUCH = "from pipelines.jobs import ingest; ingest.FEW_BYTES = 0; from pipelines.cli.job import main; main()"
+AS_IF_MUCH = "from pipelines.jobs import ingest; ingest.FEW_BYTES = 0; from pipelines.cli.spark_submit import main; main()"
 """The job, whose workers read what is little, too."""
 
 
 def run(site: Site, remote: str, *how: str, source: str = "logs", options: Sequence[str] = ()) -> None:
     """The job in a process that finds no Java."""
-    command = [sys.executable, *(how or ("-m", "pipelines.cli.job")), "--input", source, "--warehouse", "warehouse", *options]
+    command = [sys.executable, *(how or ("-m", "pipelines.cli.spark_submit")), "--input", source, "--warehouse", "warehouse", *options]
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     environment |= {"SPARK_REMOTE": remote, "PYTHONPATH": str(ROOT), "PATH": str(site.place / "nothing")}
     done = subprocess.run(command, cwd=site.place, env=environment, text=True, capture_output=True, check=False)
@@ -65,7 +65,7 @@ def test_the_rows_are_those_of_a_classic_session(remote: str, published: Site, h
     log = Path("broker-1") / "server.log"
     shutil.copy(published.logs / log, site.logs / log)
     shutil.rmtree(site.warehouse / TABLES["conditions"].path)
-    run(site, remote, "-m", "pipelines.cli.job", "--catalog", "by_name")
+    run(site, remote, "-m", "pipelines.cli.spark_submit", "--catalog", "by_name")
 
     assert {table: lines for table, lines in site.content().items() if table not in OF_RUNS} == {
         table: lines for table, lines in published.content().items() if table not in OF_RUNS

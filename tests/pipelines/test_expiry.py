@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parsers.reader import ReadOptions, find_files
-from pipelines.jobs.alerts import AlertOptions, tell
-from pipelines.jobs.files import plan_of
-from pipelines.log_files import options_id
+from parsers.reading.reader import ReadOptions, find_files
+from pipelines.analysis.log_files import options_id
+from pipelines.jobs.ingest.file_rows import plan_of
+from pipelines.jobs.operations.alerts import AlertOptions, tell
 from tests.conftest import LONG
 from tests.pipelines.site import Site
 

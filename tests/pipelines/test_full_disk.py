@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from pipelines import delta
 from pipelines.errors import CannotWrite
-from pipelines.jobs.maintain import MaintainOptions, maintain
-from pipelines.jobs.runs import Runs
-from pipelines.tables import Warehouse
+from pipelines.jobs.operations.maintain import MaintainOptions, maintain
+from pipelines.jobs.registry.runs import Runs
+from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.warehouse import Warehouse
 from tests.pipelines.site import Site
 from tests.pipelines.test_jobs import OTHER_GROUP
 

@@ -16,14 +16,14 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
-from models.incidents import Limits
-from parsers.reader import ReadOptions
-from pipelines import few
+from models.incidents.incidents import Limits
+from parsers.reading.reader import ReadOptions
 from pipelines.errors import CannotWrite, GateFailed, NeedsRebuild, NothingReadable, WarehouseBusy
-from pipelines.jobs import ingest
-from pipelines.jobs.runs import Owner, Run, Runs
-from pipelines.schemas import TABLES
-from pipelines.tables import Warehouse
+from pipelines.jobs.ingest import ingest
+from pipelines.jobs.registry.runs import Owner, Run, Runs
+from pipelines.schema.tables import TABLES
+from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse.warehouse import Warehouse
 from tests.conftest import LONG
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.site import Site

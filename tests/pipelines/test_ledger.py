@@ -19,15 +19,18 @@ from typing import Any
 import pytest
 import zstandard
 
-from parsers import archives, places, resume, streams
-from parsers import checkpoints as marks
-from parsers.checkpoints import checkpoints
-from parsers.looks import Look
-from parsers.reader import Discovery, FileReader, ReadOptions, SourceFile, find_files
-from parsers.reports import report_row
-from parsers.resume import Start, content_end, settled_end
-from pipelines.jobs.ledger import KnownFile, Plan, known_files, plan
-from pipelines.jobs.reading import Sources, read
+from parsers.reading import resume
+from parsers.reading.file_reports import report_row
+from parsers.reading.reader import Discovery, FileReader, ReadOptions, SourceFile, find_files
+from parsers.reading.resume import Start, content_end, settled_end
+from parsers.sources import archives
+from parsers.sources import checkpoints as marks
+from parsers.sources import compression as streams
+from parsers.sources import filesystems as places
+from parsers.sources.checkpoints import checkpoints
+from parsers.sources.inspection import Look
+from pipelines.jobs.ingest.ledger import KnownFile, Plan, known_files, plan
+from pipelines.jobs.ingest.read_batch import Sources, read
 
 BLOCK = 8192
 LINE = (
@@ -602,7 +605,7 @@ def test_a_file_that_was_cut_short_keeps_what_was_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_for_a_while_is_not_taken_for_another(tmp_path: Path) -> None:
-    from parsers.files import Skipped
+    from parsers.sources.files import Skipped
 
     log = tmp_path / "server.log"
     log.write_bytes(lines(0, 100))

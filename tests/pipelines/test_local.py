@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.local import analyze
+from pipelines.analysis.in_process import analyze
 
 
 @pytest.fixture

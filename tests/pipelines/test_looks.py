@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from parsers.looks import Look, Part
-from parsers.redaction import Redaction
-from pipelines.jobs.looks import Seen, note_looks, seen_before
-from pipelines.schemas import TABLES
+from parsers.redaction.pseudonyms import Redaction
+from parsers.sources.inspection import Look, Part
+from pipelines.jobs.ingest.inspection_cache import Seen, note_looks, seen_before
+from pipelines.schema.tables import TABLES
 
 HIDDEN = Redaction(("hosts", "groups"), b"k" * 32)
 

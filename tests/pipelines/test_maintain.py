@@ -13,15 +13,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from pipelines.cli.answers import versioned
-from pipelines.cli.maintain import summary
-from pipelines.cli.run_job import summary as summary_of_run
-from pipelines.cli.schema import command_schema
+from pipelines.cli.commands.maintain import summary
+from pipelines.cli.commands.run import summary as summary_of_run
+from pipelines.cli.json_schema.schema import command_schema
+from pipelines.cli.output.json_csv import versioned
 from pipelines.errors import NothingReadable, UsageError
-from pipelines.jobs import maintain as upkeep
-from pipelines.jobs.alerts import AlertOptions, tell
-from pipelines.jobs.maintain import MaintainOptions, maintain
-from pipelines.schemas import TABLES, VERSIONED
+from pipelines.jobs.operations import maintain as upkeep
+from pipelines.jobs.operations.alerts import AlertOptions, tell
+from pipelines.jobs.operations.maintain import MaintainOptions, maintain
+from pipelines.schema.tables import TABLES, VERSIONED
 from tests.compare_paths import published as published_versions
 from tests.conftest import LONG
 from tests.pipelines.site import Site

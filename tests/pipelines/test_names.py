@@ -11,8 +11,8 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from pipelines.errors import CannotWrite, UsageError
-from pipelines.names import register
-from pipelines.schemas import TABLES
+from pipelines.schema.tables import TABLES
+from pipelines.warehouse.catalog_names import register
 from tests.pipelines.site import Site
 
 if TYPE_CHECKING:
@@ -94,6 +94,6 @@ def test_a_metastore_that_does_not_answer_is_no_wrong_use(monkeypatch: pytest.Mo
     def refused(*_: object) -> None:
         raise AnalysisException("HiveException: Connection refused", errorClass="_LEGACY_ERROR_TEMP_3065")
 
-    monkeypatch.setattr("pipelines.names._taken", refused)
+    monkeypatch.setattr("pipelines.warehouse.catalog_names._taken", refused)
     with pytest.raises(CannotWrite, match=r"--catalog tables: the tables can't be named there: .*Connection refused"):
         register(SimpleNamespace(spark=None), "tables")  # type: ignore[arg-type]

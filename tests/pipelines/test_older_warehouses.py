@@ -13,9 +13,9 @@ import pytest
 from deltalake import DeltaTable
 
 from pipelines.errors import NeedsRebuild
-from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY
-from pipelines.schemas import TABLES
-from pipelines.tables import Warehouse
+from pipelines.schema.tables import TABLES
+from pipelines.warehouse.migrations import TABLES_VERSION, VERSION_PROPERTY
+from pipelines.warehouse.warehouse import Warehouse
 from tests.pipelines.site import Site
 
 WAREHOUSES = Path(__file__).resolve().parent.parent / "warehouses"

@@ -22,14 +22,14 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from pipelines import packages
-from pipelines.cli.reports import INCIDENTS_MAX, index_page
-from pipelines.cli.run_job import span_seconds
+from pipelines import import_guard as packages
+from pipelines.cli.commands.run import span_seconds
+from pipelines.cli.report_folder import INCIDENTS_MAX, index_page
 from pipelines.errors import UsageError
-from pipelines.jobs.alerts import FAILURES_MAX, AlertOptions, Told, sender, tell
-from pipelines.jobs.metrics import RunFacts, last_success, metrics_text, table_samples
-from pipelines.jobs.watch import repeat, until_told
-from pipelines.schemas import TABLES
+from pipelines.jobs.operations.alerts import FAILURES_MAX, AlertOptions, Told, sender, tell
+from pipelines.jobs.operations.metrics import RunFacts, last_success, metrics_text, table_samples
+from pipelines.jobs.schedule import repeat, until_told
+from pipelines.schema.tables import TABLES
 from tests.conftest import ROOT
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -479,9 +479,9 @@ def test_an_intruder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 STARTS = {
     "groupscope": ["-c", "from pipelines.cli.main import run; run()", "run"],
-    "groupscope-job": ["-c", "from pipelines.cli.job import main; main()"],
+    "groupscope-job": ["-c", "from pipelines.cli.spark_submit import main; main()"],
     "spark-submit job.py": [str(ROOT / "docs" / "examples" / "job.py")],
-    "spark-submit pipelines/cli/job.py": [str(ROOT / "pipelines" / "cli" / "job.py")],
+    "spark-submit pipelines/cli/spark_submit.py": [str(ROOT / "pipelines" / "cli" / "spark_submit.py")],
 }
 
 

@@ -9,11 +9,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
-from pipelines import delta
 from pipelines.errors import WarehouseBusy
-from pipelines.jobs.ingest import ingest
-from pipelines.jobs.maintain import MaintainOptions, maintain
-from pipelines.schemas import TABLES, VERSIONED
+from pipelines.jobs.ingest.ingest import ingest
+from pipelines.jobs.operations.maintain import MaintainOptions, maintain
+from pipelines.schema.tables import TABLES, VERSIONED
+from pipelines.warehouse import delta_sql as delta
 from tests.compare_paths import published as published_versions
 from tests.conftest import LONG
 from tests.pipelines.site import Site
@@ -129,7 +129,7 @@ def test_a_commit_of_a_killed_run_that_lands_while_the_next_is_at_work_is_no_par
             late.pop().write.format("delta").mode("append").option("userMetadata", killed).save(events)
         return ingest(*arguments, **options)
 
-    monkeypatch.setattr("pipelines.jobs.ingest.ingest", after_a_late_commit)
+    monkeypatch.setattr("pipelines.jobs.ingest.ingest.ingest", after_a_late_commit)
     outcome = site.run()
 
     assert (outcome.counts["groups_replayed"], outcome.counts["rebalances"]) == (1, 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipelines.transforms import pieces
+from pipelines.spark import file_bytes as pieces
 
 CONTENT = {"one": b"0123\n5678\nabcd\n", "two": b"ABC\nEFGH\nJ\n"}
 

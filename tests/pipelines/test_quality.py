@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from models.kafka.classic import COORDINATOR_LOST
-from models.kafka.coordinator.group_states import VALID_PREVIOUS
-from pipelines import few
+from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS
+from models.kafka.reconstruction.classic_log import COORDINATOR_LOST
 from pipelines.errors import CannotWrite, GateFailed, UsageError
-from pipelines.jobs.replay import NAMING
+from pipelines.jobs.replay.replay import NAMING
 from pipelines.quality.checks import checked_tables, checks_of, thresholds
 from pipelines.quality.docs import write_docs
 from pipelines.quality.gate import Result, Validation, run_gate, stop_if_failed
-from pipelines.schemas import TABLES, Column, Table
+from pipelines.schema.tables import TABLES, Column, Table
+from pipelines.warehouse import arrow_diff as few
 from tests.conftest import LONG
 
 if TYPE_CHECKING:

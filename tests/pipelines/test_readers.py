@@ -12,18 +12,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from models.kafka.outages_readers import Readers
-from pipelines import few, local
-from pipelines.rows import events_of
-from pipelines.schemas import without_run
-from pipelines.stages import note_reader
+from models.kafka.outages.affected_groups import Readers
+from pipelines.analysis import in_process as local
+from pipelines.analysis.stages import note_reader
+from pipelines.schema.row_conversion import events_of
+from pipelines.schema.tables import without_run
+from pipelines.warehouse import arrow_diff as few
 from tests.pipelines.site import Site
 from tests.pipelines.test_tables import stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.tables import Warehouse
+    from pipelines.warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.spark
 
@@ -84,7 +85,7 @@ def rows() -> Iterator[dict[str, Any]]:
 def test_readers_of_a_warehouse_are_those_of_its_events(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    from pipelines.jobs.cluster_wide import readers_of
+    from pipelines.jobs.replay.cluster_inputs import readers_of
 
     place = warehouse("events")
     stored = pa.Table.from_pylist(list(rows()), schema=without_run("events"))
@@ -108,8 +109,8 @@ def test_readers_of_a_warehouse_are_those_of_its_events(
 def test_readers_of_a_warehouse_are_those_that_an_analysis_of_its_logs_finds(
     published: Site, monkeypatch: pytest.MonkeyPatch, spark: SparkSession, most: int
 ) -> None:
-    from pipelines.jobs.cluster_wide import readers_of
-    from pipelines.tables import Warehouse
+    from pipelines.jobs.replay.cluster_inputs import readers_of
+    from pipelines.warehouse.warehouse import Warehouse
 
     found: dict[str, Readers] = {}
     outages = local.cluster_outages

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipelines import delta
-from pipelines.schemas import TABLES
+from pipelines.schema.tables import TABLES
+from pipelines.warehouse import delta_sql as delta
 from tests.conftest import LONG
 from tests.pipelines.site import Site
 from tests.pipelines.test_jobs import OTHER_GROUP, Killed, killed_before, rebuilt_otherwise

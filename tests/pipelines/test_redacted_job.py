@@ -14,15 +14,15 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from parsers.reader import ReadOptions
-from parsers.redaction import KINDS, PSEUDONYM, Redaction
+from parsers.reading.reader import ReadOptions
+from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
 from pipelines.cli.main import main
 from pipelines.errors import NeedsRebuild
-from pipelines.jobs import maintain as upkeep
-from pipelines.jobs.alerts import AlertOptions, tell
-from pipelines.jobs.maintain import MaintainOptions, maintain
-from pipelines.schemas import TABLES
-from pipelines.transforms.parsed import read_by_spark
+from pipelines.jobs.operations import maintain as upkeep
+from pipelines.jobs.operations.alerts import AlertOptions, tell
+from pipelines.jobs.operations.maintain import MaintainOptions, maintain
+from pipelines.schema.tables import TABLES
+from pipelines.transforms.read.records import read_by_spark
 from tests.pipelines.site import Site
 
 pytestmark = pytest.mark.spark
@@ -154,7 +154,7 @@ def test_upkeep_leaves_no_name_in_any_file_of_a_warehouse_that_had_them(
 
 
 def test_spark_shows_no_key_in_its_plans(spark: Any, poll_timeout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from parsers.reader import find_files
+    from parsers.reading.reader import find_files
 
     options = ReadOptions(redaction=REDACTION)
     sources = [(source, None) for source in find_files([str(poll_timeout)], options).files]

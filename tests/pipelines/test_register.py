@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines import delta
-from pipelines.jobs.entries import PUBLISHED, RUNS, Run
-from pipelines.jobs.runs import Runs
-from pipelines.tables import Warehouse
+from pipelines.jobs.registry.entries import PUBLISHED, RUNS, Run
+from pipelines.jobs.registry.runs import Runs
+from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

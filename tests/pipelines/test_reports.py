@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from conf.settings import Settings, load_settings
-from parsers.reader import ReadOptions
-from parsers.redaction import Redaction
-from pipelines.cli.reports import publish_reports
+from parsers.reading.reader import ReadOptions
+from parsers.redaction.pseudonyms import Redaction
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.cli.report_folder import publish_reports
 from pipelines.errors import CannotWrite
-from pipelines.local import AnalyzeOptions, analyze
 from tests.cli.warehouses import change, store
 from tests.pipelines.site import Site
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from models.events import EVENTS, Event
-from models.rocketmq.parts import BY_TOPIC, HEEDED, EventParts, Parts
+from models.rocketmq.event_partitions import BY_TOPIC, HEEDED, EventParts, Parts
 from parsers.schema import EVENT_SCHEMA
-from pipelines.rocket_store import RocketStore
-from pipelines.rows import events_of
+from pipelines.analysis.rocketmq_spill import RocketStore
+from pipelines.schema.row_conversion import events_of
 
 NAMES = ["RocketQueueAdded", "RocketShareChanged", "RocketLockTaken", "RocketNotified", "RocketRouteChanged", "RocketConnectionOpened"]
 

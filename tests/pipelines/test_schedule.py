@@ -16,17 +16,18 @@ from typing import Any
 import pytest
 
 from conf.settings import load_settings
-from pipelines.cli import codes, job
+from pipelines.cli import exit_codes as codes
+from pipelines.cli import spark_submit as job
 from pipelines.cli.after_run import Followers
-from pipelines.cli.console import ReaderGone, Talk
-from pipelines.cli.files import write_text
+from pipelines.cli.commands.run import _again_and_again, _Show
 from pipelines.cli.main import main
-from pipelines.cli.run_job import _again_and_again, _Show
+from pipelines.cli.output.atomic_write import write_text
+from pipelines.cli.output.console import ReaderGone, Talk
 from pipelines.errors import CannotWrite, GateFailed, NothingReadable, UsageError, WarehouseBusy
-from pipelines.jobs.alerts import AlertOptions
-from pipelines.jobs.metrics import RunFacts, kept_samples, metrics_text
+from pipelines.jobs.operations.alerts import AlertOptions
+from pipelines.jobs.operations.metrics import RunFacts, kept_samples, metrics_text
 from pipelines.jobs.run import RunOptions, RunOutcome
-from pipelines.schemas import TABLES
+from pipelines.schema.tables import TABLES
 from tests.conftest import ROOT
 from tests.pipelines.test_operation import VERSIONS, incident, write
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from models import rows
-from pipelines.rows import from_batch, to_batch
-from pipelines.schemas import CONTRACT, ROW_TABLES, TABLES, TOTALS, Table, contract_schema, instant_text, json_ready, to_json
+from pipelines.schema.row_conversion import from_batch, to_batch
+from pipelines.schema.tables import CONTRACT, ROW_TABLES, TABLES, TOTALS, Table, contract_schema, instant_text, json_ready, to_json
 
 SHAPES: dict[Any, pa.DataType] = {
     str: pa.string(),
@@ -148,7 +148,7 @@ def test_arrow_and_spark_schemas_agree() -> None:
 
 
 def test_no_jvm_is_needed() -> None:
-    code = "import sys, pipelines.schemas as s; s.contract_schema(); sys.exit('pyspark' in sys.modules)"
+    code = "import sys, pipelines.schema.tables as s; s.contract_schema(); sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

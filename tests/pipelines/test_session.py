@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines import session
-from pipelines.jobs.watch import until_told
-from pipelines.partitions import partitions_of
+from pipelines.jobs.schedule import until_told
+from pipelines.spark import session
+from pipelines.spark.shuffle_partitions import partitions_of
 from tests.conftest import ROOT
 
 

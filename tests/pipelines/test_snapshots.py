@@ -13,22 +13,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from models.cluster import ClusterFacts, learn
 from models.events import Event, Place, Witness
-from models.known_facts import KnownFacts, known_facts
-from models.replay import GroupStage
-from parsers.reader import ReadOptions
-from parsers.redaction import KINDS, Redaction
-from pipelines.delta import micros_of
-from pipelines.jobs import snapshots
-from pipelines.jobs.ingest import Touched
+from models.kafka.cluster.fact_fingerprints import KnownFacts, known_facts
+from models.kafka.cluster.facts import ClusterFacts, learn
+from models.kafka.groups.stage import GroupStage
+from parsers.reading.reader import ReadOptions
+from parsers.redaction.pseudonyms import KINDS, Redaction
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.jobs.ingest.ingest import Touched
+from pipelines.jobs.replay import group_snapshots as snapshots
+from pipelines.jobs.replay.group_snapshots import Snapshots, Stored, look
 from pipelines.jobs.run import RunOutcome
-from pipelines.jobs.snapshots import Snapshots, Stored, look
-from pipelines.local import AnalyzeOptions, analyze
 from pipelines.simulate.run import read_scenario, simulate
-from pipelines.tables import Warehouse
 from pipelines.transforms.snapshots import Boundary, SnapshotRules, Taking
 from pipelines.versions import catalogue_version, model_version
+from pipelines.warehouse.delta_sql import micros_of
+from pipelines.warehouse.warehouse import Warehouse
 from tests.conftest import LONG
 from tests.pipelines.site import Site
 

@@ -94,25 +94,25 @@ def test_what_only_shows_or_simulates_does_not_count() -> None:
 
 
 DECIDING = {
-    "pipelines.sightings": {"models"},
-    "pipelines.rocket_store": {"models"},
+    "pipelines.analysis.client_sightings": {"models"},
+    "pipelines.analysis.rocketmq_spill": {"models"},
     "pipelines.transforms.events": {"catalogue"},
-    "pipelines.transforms.replay": {"models"},
-    "pipelines.transforms.outages": {"models"},
-    "pipelines.transforms.parsed": {"catalogue"},
-    "pipelines.local": {"models"},
-    "pipelines.clusters": {"models"},
-    "pipelines.rows": {"catalogue", "models"},
-    "pipelines.stages": {"models"},
-    "pipelines.log_files": {"catalogue", "models"},
-    "pipelines.declarations_gold": {"models"},
-    "models.replay": {"models"},
+    "pipelines.transforms.group_replay": {"models"},
+    "pipelines.transforms.outage_replay": {"models"},
+    "pipelines.transforms.read.records": {"catalogue"},
+    "pipelines.analysis.in_process": {"models"},
+    "pipelines.analysis.cluster_naming": {"models"},
+    "pipelines.schema.row_conversion": {"catalogue", "models"},
+    "pipelines.analysis.stages": {"models"},
+    "pipelines.analysis.log_files": {"catalogue", "models"},
+    "pipelines.schema.declarations_gold": {"models"},
+    "models.kafka.groups.stage": {"models"},
     "models.rocketmq.stage": {"models"},
-    "parsers.records": {"catalogue"},
-    "parsers.redacted_records": {"catalogue"},
+    "parsers.records.scalar_reader": {"catalogue"},
+    "parsers.redaction.records": {"catalogue"},
     "pipelines.cli.main": set(),
-    "pipelines.session": set(),
-    "pipelines.tables": set(),
+    "pipelines.spark.session": set(),
+    "pipelines.warehouse.warehouse": set(),
 }
 RULES = {
     "a constant": "_SETTLED_AFTER = {}\n",
@@ -160,7 +160,7 @@ def without_meaning(text: str) -> str:
     return re.sub('^"""', '"""In other words. ', "\n".join(lines)) + '\n\n\n# A comment.\n"""A text that stands alone."""\n'
 
 
-@pytest.mark.parametrize("module", [*DECIDING, "pipelines.schemas", "parsers.catalogue_source"])
+@pytest.mark.parametrize("module", [*DECIDING, "pipelines.schema.tables", "parsers.catalogue.loading"])
 def test_words_layout_and_the_order_of_imports_change_nothing(product: Path, edit: Callable[[Path, str], None], module: str) -> None:
     path = file_of(product, module)
     text = path.read_text(encoding="utf-8")
@@ -190,10 +190,10 @@ def moved(folder: Path, old: str, new: str) -> None:
 
 MOVES = {
     "a file into a folder": [("models.units", "models.values.time_units"), ("models.times", "models.values.instants")],
-    "a parser that others call by its module": [("parsers.places", "parsers.sources.filesystems")],
-    "a module into a package of its own name": [("models.incidents", "models.incidents_.incidents")],
-    "a stage": [("pipelines.rocket_store", "pipelines.analysis.spill"), ("pipelines.clusters", "pipelines.analysis.naming")],
-    "a file in the other order": [("parsers.arrow", "parsers.zz_arrays"), ("parsers.zones", "parsers.aa_zones")],
+    "a parser that others call by its module": [("parsers.sources.filesystems", "parsers.places")],
+    "a module into a package of its own name": [("models.incidents.incidents", "models.incidents_.incidents")],
+    "a stage": [("pipelines.analysis.rocketmq_spill", "pipelines.spills"), ("pipelines.analysis.cluster_naming", "pipelines.names")],
+    "a file in the other order": [("parsers.arrow_arrays", "parsers.zz_arrays"), ("parsers.formats.time_zones", "parsers.aa_zones")],
 }
 
 

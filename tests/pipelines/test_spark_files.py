@@ -22,15 +22,18 @@ import pytest
 import zstandard
 from pyarrow import fs
 
-from parsers import places, ranges
-from parsers.checkpoints import checkpoint_parts, checkpoints
-from parsers.reader import ReadOptions, find_files
+from parsers.reading import splits as ranges
+from parsers.reading.reader import ReadOptions, find_files
 from parsers.schema import RECORD_KINDS
-from pipelines import spark_files, stores
+from parsers.sources import filesystems as places
+from parsers.sources.checkpoints import checkpoint_parts, checkpoints
 from pipelines.errors import NothingReadable
-from pipelines.transforms import parsed as parsed_module
-from pipelines.transforms import parts, pieces
-from pipelines.transforms.parsed import parsed
+from pipelines.spark import file_bytes as pieces
+from pipelines.spark import filesystem as spark_files
+from pipelines.storage import object_stores as stores
+from pipelines.transforms.read import file_splits as parts
+from pipelines.transforms.read import records as parsed_module
+from pipelines.transforms.read.records import parsed
 from tests.conftest import LONG
 from tests.pipelines.site import Site
 

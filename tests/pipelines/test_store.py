@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from models.rows import Divergence, Evidence, Incident, Person
 from parsers.schema import EVENT_SCHEMA
-from pipelines import store
-from pipelines.local import AnalyzeOptions, analyze
-from pipelines.rocket_store import RocketStore
-from pipelines.schemas import CONTRACT, json_ready
+from pipelines.analysis import spill as store
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.analysis.rocketmq_spill import RocketStore
+from pipelines.analysis.spill import EventStore, RowStore
+from pipelines.schema.tables import CONTRACT, json_ready
 from pipelines.scratch import scratch
-from pipelines.store import EventStore, RowStore
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 LARGE = 1 << 30

@@ -11,9 +11,11 @@ import pytest
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from parsers import places
-from pipelines import session, stores, tables
-from pipelines.jobs.maintain import MaintainOptions, maintain
+from parsers.sources import filesystems as places
+from pipelines.jobs.operations.maintain import MaintainOptions, maintain
+from pipelines.spark import session
+from pipelines.storage import object_stores as stores
+from pipelines.warehouse import warehouse as tables
 
 
 @pytest.fixture(autouse=True)

@@ -12,13 +12,13 @@ from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
 from pipelines.errors import Overtaken, TableMismatch
-from pipelines.migrations import TABLES_VERSION, VERSION_PROPERTY
-from pipelines.schemas import TABLES
+from pipelines.schema.tables import TABLES
+from pipelines.warehouse.migrations import TABLES_VERSION, VERSION_PROPERTY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pipelines.tables import Stamp, Warehouse
+    from pipelines.warehouse.warehouse import Stamp, Warehouse
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +26,7 @@ AT = datetime(2024, 3, 31, 1, 2, 3, 456789, tzinfo=UTC)
 
 
 def stamp(number: int) -> Stamp:
-    from pipelines.tables import Stamp
+    from pipelines.warehouse.warehouse import Stamp
 
     return Stamp(f"run-{number}", number, "test/1")
 
@@ -211,7 +211,7 @@ def test_only_rows_that_differ_are_written(spark: SparkSession, warehouse: Calla
 
 
 def test_rows_outside_the_slice_stay(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
-    from pipelines.scopes import among, equals
+    from pipelines.warehouse.predicates import among, equals
 
     place = warehouse("allocation_changes")
     groups = ["g", "o'x`y", "gone"]
@@ -298,7 +298,7 @@ def test_descriptions_reach_the_tables(warehouse: Callable[..., Warehouse]) -> N
 
 
 def test_uris_are_only_added_to() -> None:
-    from pipelines.uris import warehouse_uri
+    from pipelines.storage.uris import warehouse_uri
 
     assert warehouse_uri("s3a://bucket/a b/") == "s3a://bucket/a b"
     assert warehouse_uri("file:/x/") == "file:/x"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from pipelines.jobs.alerts import AlertOptions, outlived, tell
-from pipelines.jobs.runs import Runs
-from pipelines.schemas import TABLES
-from pipelines.tables import Warehouse
+from pipelines.jobs.operations.alerts import AlertOptions, outlived, tell
+from pipelines.jobs.registry.runs import Runs
+from pipelines.schema.tables import TABLES
+from pipelines.warehouse.warehouse import Warehouse
 from tests.pipelines.test_operation import NOW, incident, write
 
 if TYPE_CHECKING:

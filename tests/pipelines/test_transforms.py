@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from models.ids import make_id
 from models.rows import Divergence, Evidence
-from parsers import ranges
-from parsers.reader import find_files
-from parsers.resume import Start
+from parsers.reading import splits as ranges
+from parsers.reading.reader import find_files
+from parsers.reading.resume import Start
 from parsers.schema import EVENT_SCHEMA, UNKNOWN_SCHEMA
-from pipelines.sightings import sightings_in, strays_in
-from pipelines.transforms import line_counts
+from pipelines.analysis.client_sightings import sightings_in, strays_in
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
-from pipelines.transforms.replay import cut_at_keys, replayed, rows_of
+from pipelines.transforms.group_replay import cut_at_keys, replayed, rows_of
+from pipelines.transforms.read import line_counts
 from pipelines.transforms.sightings import sightings_of_all
 from pipelines.transforms.unknown_messages import unknown_in_files, unknown_messages
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from models.kafka.coordinator.embedded import Partition
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.requests import Request
-from models.kafka.coordinator.responses import Response
+from models.kafka.coordinator.protocol.embedded_consumer import Partition
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.requests import Request
+from models.kafka.coordinator.protocol.responses import Response
 from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.scenario import GroupPlan
 from models.kafka.simulation.world import World

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from models.cluster import partition_for
-from models.kafka.announcements import announce
-from models.kafka.coordinator.changes import Deed, Moved, Outcome
-from models.kafka.coordinator.coordinator import Coordinator
-from models.kafka.coordinator.policy import Policy, default_settings
-from models.kafka.coordinator.requests import Request
-from models.kafka.coordinator.responses import Response
-from models.kafka.modern_coordinator.both import BothCoordinator
-from models.kafka.modern_coordinator.changes import Migration
-from models.kafka.modern_coordinator.changes import Settings as ModernSettings
+from models.kafka.cluster.facts import partition_for
+from models.kafka.coordinator.announcements import announce
+from models.kafka.coordinator.classic.coordinator import Coordinator
+from models.kafka.coordinator.consumer.outcomes import Migration
+from models.kafka.coordinator.consumer.outcomes import Settings as ModernSettings
+from models.kafka.coordinator.group_coordinator import BothCoordinator
+from models.kafka.coordinator.protocol.requests import Request
+from models.kafka.coordinator.protocol.responses import Response
+from models.kafka.coordinator.runtime.outcomes import Deed, Moved, Outcome
+from models.kafka.coordinator.runtime.version_policy import Policy, default_settings
 from models.kafka.simulation.scenario import Scenario
 from models.kafka.simulation.world import Said, Served, World
 

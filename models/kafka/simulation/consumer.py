@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast
 
-from models.kafka.coordinator.embedded import Partition, assigned, assignment, owned_of, subscription
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.policy import parse_version
-from models.kafka.coordinator.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Sync
-from models.kafka.coordinator.responses import JoinedMember, JoinResponse, Response, SyncResponse
-from models.kafka.coordinator.subscription import CONSUMER, topics_of
+from models.kafka.coordinator.protocol.embedded_consumer import Partition, assigned, assignment, owned_of, subscription
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Sync
+from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, Response, SyncResponse
+from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
+from models.kafka.coordinator.runtime.version_policy import parse_version
+from models.kafka.simulation.assignment import cooperative_shares, shares
 from models.kafka.simulation.client import GONE, RETRY_MS, Client, Phase, names
-from models.kafka.simulation.plain import cooperative_shares, shares
 from models.kafka.simulation.scenario import COOPERATIVE
 
 POLL_TIMED_OUT = (

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.kafka.coordinator.changes import Deed
-from models.kafka.modern_coordinator.group import ConsumerGroup, GroupState
-from models.kafka.modern_coordinator.member import MemberState
+from models.kafka.coordinator.consumer.group import ConsumerGroup, GroupState
+from models.kafka.coordinator.consumer.member import MemberState
+from models.kafka.coordinator.runtime.outcomes import Deed
 
 LEFT, EXPIRED, JOINED = "left", "expired", "joined"
 NOTICEABLE_MS = 1_500

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from models.kafka.coordinator.errors import Error
+from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.simulation.client import Client
 from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.scenario import CLASSIC, MODERN, Fault, GroupPlan

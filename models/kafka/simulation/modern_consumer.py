@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from models.kafka.coordinator.errors import Error
-from models.kafka.coordinator.requests import Commit
-from models.kafka.coordinator.responses import Response
-from models.kafka.modern_coordinator.changes import HeartbeatResponse
-from models.kafka.modern_coordinator.partitions import Partitions, by_topic
-from models.kafka.modern_coordinator.requests import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
+from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse
+from models.kafka.coordinator.consumer.requests import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
+from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.requests import Commit
+from models.kafka.coordinator.protocol.responses import Response
 from models.kafka.simulation.client import GONE, RETRY_MS, Client, Phase, names
 
 JOINS_AGAIN = frozenset({Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID})

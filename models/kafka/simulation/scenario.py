@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
-from models.kafka.modern_coordinator.changes import Migration
-from models.spans import UNITS_US, span_us
+from models.durations import UNITS_US, span_us
+from models.kafka.coordinator.consumer.outcomes import Migration
 
 T = TypeVar("T")
 CLASSIC, MODERN = "classic", "consumer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from models.kafka.coordinator.policy import parse_version, policy_for
+from models.kafka.coordinator.runtime.version_policy import parse_version, policy_for
 from models.kafka.simulation.client import Client
 from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.consumer import Consumer

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.kafka.coordinator.changes import Deed, Moved
-from models.kafka.coordinator.group import Group
-from models.kafka.coordinator.group_states import State
-from models.kafka.coordinator.requests import Join, Request
-from models.kafka.modern_coordinator.group import ConsumerGroup
-from models.kafka.modern_coordinator.requests import ConsumerHeartbeat
+from models.kafka.coordinator.classic.group import Group
+from models.kafka.coordinator.consumer.group import ConsumerGroup
+from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.requests import Join, Request
+from models.kafka.coordinator.runtime.outcomes import Deed, Moved
 from models.kafka.simulation.client import Client
 from models.kafka.simulation.cluster import Seat
 from models.kafka.simulation.epochs import MODERN_DEEDS, Epochs

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.kafka.coordinator.requests import Request
-from models.kafka.coordinator.responses import Response
+from models.kafka.coordinator.protocol.requests import Request
+from models.kafka.coordinator.protocol.responses import Response
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,402 @@
+"""From rows to what is shown.
+
+A row is a dataclass or a mapping with the columns of its table (`pipelines/schema/declarations.py`); an analysis is
+anything whose attributes are the keys of the JSON contract. Nothing here depends on the clock or on order of
+input, so equal rows give an equal answer.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from conf.causes import Cause, causes, incident_kinds, outage_cause
+from conf.causes import cause as cause_entry
+from dashboards.answer import presence
+from dashboards.answer.queues import conditions, contested, queue_lanes
+from dashboards.answer.totals import Tally, Verdicts, first, heaviest
+from dashboards.view import answer as data
+from dashboards.view.row_access import Row, column, evidence, name_of
+from dashboards.wording.story import spared
+from dashboards.wording.units import MICROSECONDS
+
+Worst: TypeAlias = Callable[[Iterable[Row], int | None], tuple[Sequence[Row], Counter[str]]]
+Tallied: TypeAlias = Callable[[Iterable[Row], int | None, Mapping[str, Sequence[str]]], Tally]
+
+
+def build_answer(
+    analysis: Row,
+    *,
+    kept_max: int | None = None,
+    incidents_max: int | None = None,
+    with_lanes: bool = True,
+    for_page: bool = False,
+    worst: Worst | None = None,
+    tallied: Tallied | None = None,
+) -> data.Answer:
+    """The whole answer from the rows of an analysis.
+
+    `kept_max` bounds the rebalances that the answer holds, the longest being kept, and `incidents_max` the incidents;
+    totals and offenders count all. What only a page shows is left out unless it is `for_page`. Incidents and rebalances
+    are taken one by one, unless `worst` and `tallied` have other ways.
+    """
+    broken = outages(_rows(analysis, "outages"))
+    incident_rows, counts = (worst or worst_incidents)(_rows(analysis, "incidents"), incidents_max)
+    members = {column(row, "incident_id"): column(row, "rebalance_ids") or () for row in incident_rows}
+    tally = (tallied or tally_of)(_rows(analysis, "rebalances"), kept_max, members)
+    files = sorted(map(_log_file, column(column(analysis, "inputs") or {}, "log_files") or ()), key=lambda item: item.path)
+    by_id = {item.id: item for item in broken}
+    numbered = enumerate(incident_rows, start=1)
+    states = lanes(_rows(analysis, "timeline")) if with_lanes else []
+    standing = conditions(_rows(analysis, "conditions"))
+    return data.Answer(
+        totals=_totals(tally, counts, len(broken), files),
+        incidents=[_incident(number, row, tally.verdicts[column(row, "incident_id")], by_id, standing) for number, row in numbered],
+        rebalances=tally.kept,
+        offenders=tally.offenders(),
+        unsure=tally.unsure(),
+        lanes=states,
+        client_lanes=client_lanes(_rows(analysis, "client_states")) if with_lanes else [],
+        outages=broken,
+        moves=sorted(map(_move, _rows(analysis, "coordinator_moves")), key=_by_load),
+        at_risk=sorted(map(_at_risk, _rows(analysis, "offsets_at_risk")), key=lambda item: (first(item.expires_at), item.group)),
+        conditions=standing,
+        contested=contested(_rows(analysis, "ownership")),
+        doubts=sorted(map(_doubt, _rows(analysis, "divergences")), key=_by_moment),
+        unknown=sorted(map(_unknown, _rows(analysis, "unknown")), key=lambda item: (-item.count, item.template)),
+        rejected=sorted(map(_rejected, _rows(analysis, "rejected")), key=lambda item: (item.file, item.byte_offset)),
+        files=files,
+        parts=presence.parts(_rows(analysis, "rebalance_members")) if for_page else {},
+        head_counts=presence.head_counts(tally.kept, states, _rows(analysis, "allocation_changes")) if for_page else (),
+        queue_lanes=queue_lanes(_rows(analysis, "ownership")) if for_page else (),
+        broker_outages=presence.broker_outages(_rows(analysis, "broker_outages")) if for_page else (),
+    )
+
+
+def tally_of(rows: Iterable[Row], kept_max: int | None, incidents: Mapping[str, Sequence[str]], ranked_by: str = "client") -> Tally:
+    """Sums over rebalances; `incidents` names those of each incident by their ids."""
+    tally = Tally(kept_max, incidents, ranked_by)
+    for row in rows:
+        tally.add(rebalance(row))
+    return tally
+
+
+def worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row], Counter[str]]:
+    """The worst incidents, worst first, and how many there are of each severity."""
+    counts: Counter[str] = Counter()
+
+    def seen() -> Iterable[Row]:
+        for row in rows:
+            counts[column(row, "severity")] += 1
+            yield row
+
+    worst = sorted(seen(), key=_worst_first) if limit is None else heapq.nsmallest(limit, seen(), key=_worst_first)
+    return worst, counts
+
+
+def _goes_on(row: Row) -> bool:
+    """Members keep working while partitions move: with the newer protocols, and under a cooperative assignor."""
+    return column(row, "protocol") in data.NEWER_PROTOCOLS or "cooperative" in (column(row, "assignor") or "")
+
+
+def rebalance(row: Row) -> data.Rebalance:
+    """One row of `rebalances`."""
+    system, cause_id, root = column(row, "system"), column(row, "cause"), column(row, "root_cause")
+    entry = cause_entry(system, cause_id)
+    length = column(row, "duration_seconds")
+    # A group that went empty had nobody left who could wait, and members of the newer protocols go on while partitions move.
+    nobody_waits = column(row, "outcome") == "empty" or _goes_on(row)
+    lasted = 0.0 if nobody_waits else length if length is not None else column(row, "at_least_seconds") or 0.0
+    conformance = column(row, "conformance")
+    advice = cause_entry(system, column(row, "advice_id") or root or cause_id).advice
+    pause = column(row, "pause_seconds", None)  # RocketMQ: while shares move, most queues are read on
+    return data.Rebalance(
+        id=column(row, "rebalance_id"),
+        cluster=column(row, "cluster"),
+        system=system,
+        group=column(row, "group"),
+        topic=column(row, "topic"),
+        protocol=column(row, "protocol"),
+        assignor=column(row, "assignor"),
+        generation_before=column(row, "generation_before"),
+        generation_after=column(row, "generation_after"),
+        started_at=column(row, "started_at"),
+        joined_at=column(row, "joined_at"),
+        ended_at=column(row, "ended_at"),
+        initial_delay_seconds=column(row, "initial_delay_seconds"),
+        join_seconds=column(row, "join_seconds"),
+        sync_seconds=column(row, "sync_seconds"),
+        reconcile_seconds=column(row, "reconcile_seconds"),
+        duration_seconds=length,
+        at_least_seconds=column(row, "at_least_seconds"),
+        stopped_seconds=pause if pause is not None else max(0.0, lasted - (column(row, "initial_delay_seconds") or 0.0)),
+        outcome=column(row, "outcome"),
+        cause=cause_id,
+        cause_title=entry.title,
+        family=entry.family,
+        expected=entry.expected or (root is not None and cause_entry(system, root).expected),
+        root_cause=root,
+        confidence=column(row, "confidence"),
+        alternatives=heaviest(column(row, "alternatives") or {}, without=cause_id),
+        settled_by=column(row, "settled_by"),
+        offenders=tuple(map(who, column(row, "offenders") or ())),
+        blockers=tuple(map(who, column(row, "blockers") or ())),
+        members_before=column(row, "members_before"),
+        members_after=column(row, "members_after"),
+        member_seconds_stopped=column(row, "member_seconds_stopped"),
+        partition_seconds_stopped=column(row, "partition_seconds_stopped"),
+        duplicate_window=column(row, "duplicate_window"),
+        inferred_steps=column(conformance, "inferred_steps", 0) or 0,
+        unexplained_lines=column(conformance, "unexplained_lines", 0) or 0,
+        coordinator=column(row, "coordinator"),
+        trigger_text=column(row, "trigger_text"),
+        evidence=evidence(row),
+        advice=advice,
+        numbers=dict(column(row, "numbers", None) or {}),
+        pause_seconds=pause,
+        spike_seconds=column(row, "spike_seconds", None),
+    )
+
+
+def who(person: Row) -> data.Who:
+    """A member under the name that people know it by: client id, else instance id, else member id."""
+    host = column(person, "host")
+    return data.Who(
+        name=name_of(person),
+        member_id=column(person, "member_id"),
+        client_id=column(person, "client_id"),
+        instance_id=column(person, "instance_id"),
+        host=host.removeprefix("/") if host else None,
+        reason=column(person, "reason") or "",
+        first=bool(column(person, "first")),
+    )
+
+
+def outages(rows: Iterable[Row]) -> list[data.Outage]:
+    """The times in which a partition had no leader, in their order."""
+    return sorted(map(_outage, rows), key=lambda item: (first(item.offline_at), item.topic, item.partition))
+
+
+def lanes(transitions: Iterable[Row]) -> list[data.Lane]:
+    """The states of each group, one after the other. A transition without a time has no place on the lane."""
+    grouped: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in transitions:
+        if column(row, "changed_at") is not None:
+            grouped[column(row, "cluster"), column(row, "group")].append(row)
+    return [data.Lane(cluster, group, _stretches(rows)) for (cluster, group), rows in sorted(grouped.items())]
+
+
+def client_lanes(states: Iterable[Row]) -> list[data.Lane]:
+    """The states of each client whose own log is there."""
+    grouped: defaultdict[tuple[str, str, str], list[data.Stretch]] = defaultdict(list)
+    for row in states:
+        if column(row, "started_at") is not None:
+            stretch = data.Stretch(column(row, "state"), column(row, "started_at"), column(row, "ended_at"), None, None, inferred=False)
+            grouped[column(row, "cluster"), column(row, "group"), column(row, "client_id")].append(stretch)
+    return [
+        data.Lane(cluster, group, tuple(sorted(found, key=lambda one: one.started_at)), client)
+        for (cluster, group, client), found in sorted(grouped.items())
+    ]
+
+
+def _stretches(transitions: Sequence[Row]) -> tuple[data.Stretch, ...]:
+    ordered = sorted(transitions, key=lambda row: column(row, "changed_at"))  # stable: equal times keep the order of the rows
+    ends = [column(row, "changed_at") for row in ordered[1:]] + [None]
+    return tuple(
+        data.Stretch(
+            state=column(row, "to_state"),
+            started_at=column(row, "changed_at"),
+            ended_at=end,
+            generation=column(row, "generation"),
+            member_count=column(row, "member_count"),
+            inferred=bool(column(row, "inferred")),
+        )
+        for row, end in zip(ordered, ends, strict=True)
+    )
+
+
+def _incident(
+    number: int, row: Row, verdicts: Verdicts, outages: Mapping[str, data.Outage], conditions: Sequence[data.Condition]
+) -> data.Incident:
+    broken = [outages[each] for each in column(row, "outage_ids") or () if each in outages]
+    system, root, leading = column(row, "system"), column(row, "root_cause"), verdicts.leading
+    entry = cause_entry(system, root or leading) if root or leading else outage_cause(broken[0].cause if broken else None)
+    if root is None and system == "kafka":
+        entry = incident_kinds().get(column(row, "kind"), entry)
+    elif root is None:
+        entry = _standing_fault(row, conditions) or entry
+    worst = column(row, "worst_offender")
+    return data.Incident(
+        number=number,
+        id=column(row, "incident_id"),
+        cluster=column(row, "cluster"),
+        system=system,
+        kind=column(row, "kind"),
+        severity=column(row, "severity"),
+        groups=tuple(column(row, "groups") or ()),
+        started_at=column(row, "started_at"),
+        ended_at=column(row, "ended_at"),
+        rebalance_count=column(row, "rebalance_count"),
+        stopped_seconds=column(row, "stopped_seconds"),
+        cause=root or leading,
+        trigger=leading,
+        cause_title=entry.title,
+        headline=column(row, "headline"),
+        meaning=entry.meaning,
+        advice=entry.advice,
+        confidence=verdicts.mean_confidence(leading),
+        rivals=verdicts.mean_rivals(leading),
+        settled_by=verdicts.files_asked_for(leading),
+        worst_offender=who(worst) if worst is not None else None,
+        rebalance_ids=tuple(column(row, "rebalance_ids") or ()),
+        outage_ids=tuple(item.id for item in broken),
+        measured=tuple(
+            text
+            for text in (
+                verdicts.measured.get(leading or "", (0.0, ""))[1],
+                spared(dict(column(row, "numbers", None) or {}), column(row, "rebalance_count")),
+            )
+            if text
+        ),
+    )
+
+
+def _standing_fault(row: Row, conditions: Sequence[data.Condition]) -> Cause | None:
+    """RocketMQ: the fault of the incident's group that stood meanwhile; what set its rebalances off is harmless beside it."""
+    start, end, groups = column(row, "started_at"), column(row, "ended_at"), column(row, "groups") or ()
+    for each in conditions:
+        entry = causes().get(("rocketmq", each.kind))
+        ended = each.ended_at is not None and start is not None and each.ended_at < start
+        later = each.started_at is not None and end is not None and each.started_at > end
+        if entry is not None and each.cluster == column(row, "cluster") and each.group in groups and not (ended or later):
+            return entry
+    return None
+
+
+def _outage(row: Row) -> data.Outage:
+    offline, online = column(row, "offline_at"), column(row, "online_at")
+    entry = outage_cause(column(row, "cause"))
+    return data.Outage(
+        id=column(row, "outage_id"),
+        cluster=column(row, "cluster"),
+        topic=column(row, "topic"),
+        partition=column(row, "partition"),
+        offline_at=offline,
+        online_at=online,
+        seconds=(online - offline) / MICROSECONDS if online is not None and offline is not None else None,
+        cause=column(row, "cause"),
+        cause_title=entry.title,
+        ended_by=column(row, "ended_by"),
+        lost_brokers=tuple(map(str, column(row, "lost_brokers") or ())),
+        at_risk=column(row, "at_risk"),
+        groups=tuple(column(row, "groups") or ()),
+        evidence=evidence(row),
+        advice=entry.advice,
+    )
+
+
+def _move(row: Row) -> data.Move:
+    return data.Move(
+        column(row, "cluster"),
+        column(row, "group"),
+        column(row, "from_node"),
+        column(row, "to_node"),
+        column(row, "left_at"),
+        column(row, "loaded_at"),
+        column(row, "gap_seconds"),
+        evidence(row),
+    )
+
+
+def _at_risk(row: Row) -> data.AtRisk:
+    return data.AtRisk(
+        column(row, "cluster"),
+        column(row, "group"),
+        column(row, "empty_since"),
+        column(row, "expires_at"),
+        column(row, "retention_seconds"),
+        bool(column(row, "lost")),
+    )
+
+
+def _doubt(row: Row) -> data.Doubt:
+    expected, observed = column(row, "expected"), column(row, "observed")
+    return data.Doubt(column(row, "cluster"), column(row, "group"), column(row, "at"), expected, observed, evidence(row))
+
+
+def _unknown(row: Row) -> data.Unknown:
+    return data.Unknown(
+        column(row, "template"),
+        column(row, "logger"),
+        column(row, "version"),
+        column(row, "count") or 0,
+        column(row, "file") or "",
+        column(row, "line") or 0,
+        column(row, "sample"),
+    )
+
+
+def _rejected(row: Row) -> data.Rejected:
+    return data.Rejected(column(row, "file"), column(row, "line"), column(row, "byte_offset"), column(row, "reason"), column(row, "text"))
+
+
+def _log_file(row: Row) -> data.LogFile:
+    return data.LogFile(
+        path=column(row, "path"),
+        cluster=column(row, "cluster") or "",
+        kind=column(row, "kind"),
+        node=column(row, "node"),
+        version=column(row, "version"),
+        time_zone=column(row, "time_zone"),
+        first_at=column(row, "first_at"),
+        last_at=column(row, "last_at"),
+        bytes_read=column(row, "bytes_read"),
+        lines=column(row, "lines") or 0,
+        recognised=column(row, "recognised") or 0,
+        unknown=column(row, "unknown") or 0,
+        rejected=column(row, "rejected") or 0,
+        status=column(row, "status"),
+        reason=column(row, "reason"),
+    )
+
+
+def _totals(tally: Tally, incidents: Counter[str], outages: int, files: Sequence[data.LogFile]) -> data.Totals:
+    sums = tally.sums
+    times = [sums.first_at, sums.last_at]
+    times += [time for item in files if item.recognised for time in (item.first_at, item.last_at)]
+    known = [time for time in times if time is not None]
+    return data.Totals(
+        groups=len(sums.groups),
+        rebalances=sums.count,
+        unexpected=sums.unexpected,
+        stopped_seconds=round(sums.stopped_seconds, 6),  # whatever the order in which they were added
+        sure=sums.sure,
+        incidents=incidents.total(),
+        attention=incidents.total() - incidents["info"],
+        outages=outages,
+        files_read=sum(item.status in ("ok", "empty", "truncated") for item in files),
+        files_skipped=sum(item.status in ("skipped", "rejected") for item in files),
+        first_at=min(known, default=None),
+        last_at=max(known, default=None),
+    )
+
+
+def _rows(analysis: Row, name: str) -> Iterable[Row]:
+    rows: Iterable[Row] | None = column(analysis, name)
+    return () if rows is None else rows
+
+
+def _by_load(item: data.Move) -> tuple[object, ...]:
+    return (*first(item.left_at if item.loaded_at is None else item.loaded_at), item.cluster, item.group)
+
+
+def _by_moment(item: data.Doubt) -> tuple[object, ...]:
+    return (*first(item.at), item.cluster, item.group or "", item.observed)
+
+
+def _worst_first(row: Row) -> tuple[object, ...]:
+    severity = column(row, "severity")
+    rank = data.SEVERITIES.index(severity) if severity in data.SEVERITIES else len(data.SEVERITIES)
+    return (rank, -column(row, "stopped_seconds"), *first(column(row, "started_at")), column(row, "incident_id"))

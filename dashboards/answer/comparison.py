@@ -1,0 +1,148 @@
+"""Two periods, or two clusters, side by side: what there is more and less of, who is new, who is gone.
+
+Rebalances are taken one by one and only counted, so that a comparison needs no more memory for years than for hours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from conf.causes import cause as cause_entry
+from dashboards.answer.build import rebalance
+from dashboards.answer.totals import counted
+from dashboards.view.answer import Rebalance
+from dashboards.view.row_access import Row
+from dashboards.wording.units import MICROSECONDS
+
+Pair = tuple[int, int]
+Seconds = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two. Times are microseconds since 1970; unknown is None."""
+
+    name: str
+    started_at: int | None
+    ended_at: int | None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it is, if both ends are known."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return max(0.0, (self.ended_at - self.started_at) / MICROSECONDS)
+
+    def per_hour(self, number: float) -> float | None:
+        """So many within it, by the hour."""
+        return number * 3600 / self.seconds if self.seconds else None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Rebalances of one group with one cause on both sides."""
+
+    system: str
+    group: str
+    cause: str
+    cause_title: str
+    expected: bool
+    counts: Pair
+    stopped_seconds: Seconds
+
+    @property
+    def weight(self) -> tuple[object, ...]:
+        """What changed most comes first."""
+        more_stopped = abs(self.stopped_seconds[1] - self.stopped_seconds[0])
+        return (-more_stopped, -abs(self.counts[1] - self.counts[0]), self.group, self.cause)
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """A member that made trouble on one side only: it caused what was not planned, or held others up."""
+
+    system: str
+    group: str
+    name: str
+    caused: int
+    blocked: int
+    stopped_seconds: float
+    causes: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Both sides; changes by size, members by the time that their group stood still."""
+
+    sides: tuple[Side, Side]
+    rebalances: Pair
+    stopped_seconds: Seconds
+    changes: tuple[Change, ...]
+    new: tuple[Mover, ...]
+    gone: tuple[Mover, ...]
+
+    @property
+    def alike(self) -> bool:
+        """Whether numbers can be held against each other as they are: both sides last about as long."""
+        first, second = (side.seconds for side in self.sides)
+        return bool(first and second) and max(first or 0, second or 0) <= 1.1 * min(first or 0, second or 0)
+
+
+@dataclass(slots=True)
+class _Trouble:
+    caused: int = 0
+    blocked: int = 0
+    stopped_seconds: float = 0.0
+    causes: Counter[str] = field(default_factory=Counter)
+
+
+def compare(rows: Iterable[Row], sides: tuple[Side, Side], side_of: Callable[[Rebalance], Iterable[int]]) -> Comparison:
+    """Count the rebalances of both sides; `side_of` names the sides (0, 1) that a rebalance belongs to."""
+    counts: defaultdict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+    stopped: defaultdict[tuple[str, str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    trouble: tuple[dict[tuple[str, str, str], _Trouble], ...] = (defaultdict(_Trouble), defaultdict(_Trouble))
+    for row in rows:
+        item = rebalance(row)
+        for side in side_of(item):
+            counts[item.system, item.group, item.cause][side] += 1
+            stopped[item.system, item.group, item.cause][side] += item.stopped_seconds
+            _charge(trouble[side], item)
+    changes = [_change(key, counts[key], stopped[key]) for key in counts]
+    return Comparison(
+        sides=sides,
+        rebalances=(sum(pair[0] for pair in counts.values()), sum(pair[1] for pair in counts.values())),
+        stopped_seconds=(sum(pair[0] for pair in stopped.values()), sum(pair[1] for pair in stopped.values())),
+        changes=tuple(sorted(changes, key=lambda change: change.weight)),
+        new=_movers(trouble[1], trouble[0]),
+        gone=_movers(trouble[0], trouble[1]),
+    )
+
+
+def _charge(members: dict[tuple[str, str, str], _Trouble], item: Rebalance) -> None:
+    caused = set() if item.expected else {person.name for person in item.offenders}
+    blocked = {person.name for person in item.blockers}
+    for name in caused | blocked:
+        found = members[item.system, item.group, name]
+        found.caused += name in caused
+        found.blocked += name in blocked
+        found.stopped_seconds += item.stopped_seconds
+        if name in caused:
+            found.causes[item.cause] += 1
+
+
+def _change(key: tuple[str, str, str], counts: list[int], stopped: list[float]) -> Change:
+    system, group, name = key
+    entry = cause_entry(system, name)
+    pair, seconds = (counts[0], counts[1]), (round(stopped[0], 6), round(stopped[1], 6))
+    return Change(system, group, name, entry.title, entry.expected, pair, seconds)
+
+
+def _movers(here: dict[tuple[str, str, str], _Trouble], there: dict[tuple[str, str, str], _Trouble]) -> tuple[Mover, ...]:
+    found = [
+        Mover(*key, each.caused, each.blocked, round(each.stopped_seconds, 6), counted(each.causes))
+        for key, each in here.items()
+        if key not in there
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.stopped_seconds, -one.caused, -one.blocked, one.group, one.name)))

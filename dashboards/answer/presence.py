@@ -1,0 +1,79 @@
+"""Who was there when: members' parts in rebalances, head counts of groups, brokers that were down."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from dashboards.answer.totals import first
+from dashboards.view import answer as data
+from dashboards.view import charts as pictured
+from dashboards.view.row_access import Row, column, evidence, name_of
+
+_ROLES = ("trigger", "joined", "left", "blocker", "leader", "bystander")
+"""What a member can be in a rebalance, in the order in which people ask for them."""
+
+
+def parts(rows: Iterable[Row]) -> dict[str, list[pictured.Part]]:
+    """The members that each rebalance touched: who set it off first, who came back last at the end."""
+    found: defaultdict[str, list[pictured.Part]] = defaultdict(list)
+    for row in rows:
+        stays, delay = column(row, "session_after") is not None, column(row, "join_delay_seconds")
+        part = pictured.Part(name_of(row), column(row, "role"), bool(column(row, "first")), delay, stays)
+        found[column(row, "rebalance_id")].append(part)
+    for members in found.values():
+        members.sort(key=_by_part)
+    return dict(found)
+
+
+def _by_part(part: pictured.Part) -> tuple[object, ...]:
+    rank = _ROLES.index(part.role) if part.role in _ROLES else len(_ROLES)
+    return (not part.first, rank, part.join_delay_seconds is None, part.join_delay_seconds or 0.0, part.name)
+
+
+def head_counts(rebalances: Sequence[data.Rebalance], lanes: Sequence[data.Lane], changes: Iterable[Row]) -> list[pictured.HeadCount]:
+    """How many members each group had over time, from what its lines say before and after each rebalance.
+
+    RocketMQ groups have no coordinator: there it is the number of clients that the last sharing counted.
+    """
+    found: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for item in rebalances:
+        after = item.joined_at if item.joined_at is not None else item.ended_at
+        for at, count in ((item.started_at, item.members_before), (after, item.members_after)):
+            if at is not None and count is not None:
+                found[item.cluster, item.group].append((at, count))
+    for lane in lanes:
+        steps = [(one.started_at, one.member_count) for one in lane.stretches if one.member_count is not None and one.state != _UNDER_WAY]
+        found[lane.cluster, lane.group].extend(steps)
+    for row in changes:
+        if column(row, "clients") is not None and column(row, "changed_at") is not None:
+            found[column(row, "cluster"), column(row, "group")].append((column(row, "changed_at"), column(row, "clients")))
+    return [pictured.HeadCount(*key, _steps(points)) for key, points in sorted(found.items()) if points]
+
+
+_UNDER_WAY = "PreparingRebalance"
+"""While members rejoin, a count is of those who have, not of those who are there."""
+
+
+def _steps(points: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Points in time order, without those that repeat the one before."""
+    ordered = sorted(points, key=lambda point: point[0])
+    before: Iterable[int | None] = chain((None,), (count for _, count in ordered))
+    return tuple(point for point, last in zip(ordered, before, strict=False) if point[1] != last)
+
+
+def broker_outages(rows: Iterable[Row]) -> list[pictured.BrokerOutage]:
+    """Times without a broker, by time."""
+    found = [
+        pictured.BrokerOutage(
+            column(row, "cluster"),
+            str(column(row, "node")),
+            column(row, "down_at"),
+            column(row, "up_at"),
+            column(row, "how"),
+            evidence(row),
+        )
+        for row in rows
+    ]
+    return sorted(found, key=lambda item: (first(item.down_at), item.cluster, item.node))

@@ -1,0 +1,89 @@
+"""Faults of RocketMQ groups, and queues that nobody or more than one client held, from their rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from conf.causes import causes
+from dashboards.answer.totals import first
+from dashboards.view import answer as data
+from dashboards.view import charts as pictured
+from dashboards.view.row_access import column, evidence
+from dashboards.wording.units import MICROSECONDS
+
+_TITLES = {"multi_topic_skew": "Topics shared out unevenly", "more_consumers_than_queues": "More clients than queues"}
+"""Kinds of conditions that are the cause of no rebalance."""
+
+
+def conditions(rows: Iterable[Any]) -> list[data.Condition]:
+    """Standing faults, the oldest first."""
+    return sorted(map(_condition, rows), key=lambda item: (first(item.started_at), item.cluster, item.group, item.kind))
+
+
+def _condition(row: Any) -> data.Condition:
+    kind = column(row, "kind")
+    entry = causes().get((column(row, "system"), kind))
+    return data.Condition(
+        cluster=column(row, "cluster"),
+        group=column(row, "group"),
+        kind=kind,
+        title=entry.title if entry else _TITLES.get(kind, kind.replace("_", " ")),
+        members=tuple(column(row, "members") or ()),
+        started_at=column(row, "started_at"),
+        ended_at=column(row, "ended_at"),
+        evidence=evidence(row),
+        advice=entry.advice if entry else (),
+        detail=column(row, "detail") or "",
+    )
+
+
+def contested(rows: Iterable[Any]) -> list[data.Contested]:
+    """Queues of one topic that had no owner or two, as one; the longest first."""
+    grouped: defaultdict[tuple[str, str, str, str], list[Any]] = defaultdict(list)
+    for row in rows:
+        if column(row, "kind") != "owned":
+            grouped[column(row, "cluster"), column(row, "group"), column(row, "topic"), column(row, "kind")].append(row)
+    found = [_contested(key, members) for key, members in grouped.items()]
+    return sorted(
+        found, key=lambda item: (item.ended_at is not None, -(item.seconds or 0.0), item.cluster, item.group, item.topic, item.kind)
+    )
+
+
+def _contested(key: tuple[str, str, str, str], rows: list[Any]) -> data.Contested:
+    starts = [time for row in rows if (time := column(row, "started_at")) is not None]
+    ends = [column(row, "ended_at") for row in rows]
+    lengths = [
+        (column(row, "ended_at") - column(row, "started_at")) / MICROSECONDS
+        for row in rows
+        if column(row, "ended_at") is not None and column(row, "started_at") is not None
+    ]
+    return data.Contested(
+        *key,
+        queues=tuple(sorted({column(row, "queue") for row in rows})),
+        owners=tuple(sorted({name for row in rows for name in column(row, "owners") or ()})),
+        started_at=min(starts, default=None),
+        ended_at=max(ends) if all(end is not None for end in ends) else None,
+        seconds=max(lengths, default=None),
+        inferred=all(column(row, "inferred") for row in rows),
+    )
+
+
+def queue_lanes(rows: Iterable[Any]) -> list[pictured.QueueLane]:
+    """Each queue's owners over time; queues that were ever contested first, then by name."""
+    grouped: defaultdict[tuple[str, str, str, str], list[pictured.Held]] = defaultdict(list)
+    for row in rows:
+        if column(row, "started_at") is not None:
+            held = pictured.Held(
+                column(row, "kind"), tuple(column(row, "owners") or ()), column(row, "started_at"), column(row, "ended_at")
+            )
+            grouped[column(row, "cluster"), column(row, "group"), column(row, "topic"), column(row, "queue")].append(held)
+    lanes = [pictured.QueueLane(*key, tuple(sorted(held, key=lambda one: one.started_at))) for key, held in grouped.items()]
+    return sorted(lanes, key=lambda lane: (not lane.contested, lane.cluster, lane.group, lane.topic, _by_number(lane.queue)))
+
+
+def _by_number(queue: str) -> tuple[str, int]:
+    """`broker-a:10` comes after `broker-a:9`."""
+    broker, _, number = queue.rpartition(":")
+    return (broker, int(number)) if number.isdigit() else (queue, 0)

@@ -1,0 +1,286 @@
+"""Sums over rebalances, taken one by one: an analysis can hold more of them than memory should."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from conf.causes import cause as cause_entry
+from dashboards.view import answer as data
+from dashboards.wording.story import measured
+
+RIVAL_MIN = 0.05
+"""An alternative below this is not worth a word."""
+
+
+FILES_MAX = 3
+MEASURED = ("polled_after_ms", "silent_ms", "absent_ms")
+
+
+def kind_of_file(settled_by: str) -> str:
+    """The kind of file and its level, without whose it is and of when: of these there are few."""
+    return settled_by.partition(" of ")[0]
+
+
+@dataclass(slots=True)
+class Settling:
+    """Files of one kind that would settle doubts: how many, and the first that is asked for."""
+
+    count: int = 0
+    first: tuple[tuple[object, ...], str] | None = None
+    several: bool = False
+
+    def add(self, item: data.Rebalance) -> None:
+        self.count += 1
+        entry = (by_time(item), item.settled_by or "")
+        self.several = self.several or (self.first is not None and self.first[1] != entry[1])
+        if self.first is None or entry < self.first:
+            self.first = entry
+
+    def __str__(self) -> str:
+        return (self.first[1] if self.first else "") + (", and others like it" if self.several else "")
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What the rebalances of one incident have in common."""
+
+    causes: Counter[tuple[bool, str]] = field(default_factory=Counter)
+    confidence: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    rivals: defaultdict[str, defaultdict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
+    settled_by: defaultdict[str, dict[str, Settling]] = field(default_factory=lambda: defaultdict(dict))
+    measured: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """By cause, the greatest of what was measured, and the sentence that tells it."""
+
+    def add(self, item: data.Rebalance) -> None:
+        self.causes[item.expected, item.cause] += 1
+        self.confidence[item.cause] += item.confidence
+        for name, value in item.alternatives:
+            self.rivals[item.cause][name] += value
+        if item.settled_by:
+            kind = kind_of_file(item.settled_by)
+            self.settled_by[item.cause].setdefault(kind, Settling()).add(item)
+        text = measured(item)
+        greatest = max((item.numbers.get(name, 0.0) for name in MEASURED), default=0.0)
+        if text and greatest >= self.measured.get(item.cause, (-1.0, ""))[0]:
+            self.measured[item.cause] = (greatest, text)
+
+    @property
+    def leading(self) -> str | None:
+        """The most frequent cause. What a healthy group does too leads only where nothing else happened, since joins follow timeouts."""
+        return min(self.causes, key=lambda kind: (kind[0], -self.causes[kind], kind[1]))[1] if self.causes else None
+
+    def files_asked_for(self, cause: str | None) -> tuple[str, ...]:
+        """What would settle the doubts about a cause, what is asked for most often first."""
+        ranked = sorted(self.settled_by.get(cause or "", {}).items(), key=lambda pair: (-pair[1].count, pair[0]))
+        return tuple(str(settling) for _, settling in ranked[:FILES_MAX])
+
+    def count(self, cause: str) -> int:
+        """How many rebalances have this cause."""
+        return self.causes[True, cause] + self.causes[False, cause]
+
+    def mean_confidence(self, cause: str | None) -> float | None:
+        """How sure that cause is on average; None where no rebalance has it."""
+        return self.confidence[cause] / self.count(cause) if cause is not None and self.count(cause) else None
+
+    def mean_rivals(self, cause: str | None) -> tuple[tuple[str, float], ...]:
+        """Other explanations of the rebalances with this cause, each with its mean confidence over all of them."""
+        if cause is None:
+            return ()
+        means = {name: value / self.count(cause) for name, value in self.rivals[cause].items()}
+        return tuple((name, value) for name, value in heaviest(means) if value >= RIVAL_MIN)[:2]
+
+
+@dataclass(slots=True)
+class Deeds:
+    """What one member caused and held up."""
+
+    hosts: set[str] = field(default_factory=set)
+    caused: int = 0
+    blocked: int = 0
+    stopped_seconds: float = 0.0
+    causes: Counter[str] = field(default_factory=Counter)
+    families: Counter[str] = field(default_factory=Counter)
+    first_at: int | None = None
+    last_at: int | None = None
+
+    def add(self, item: data.Rebalance, *, caused: bool, blocked: bool, hosts: Iterable[str | None]) -> None:
+        self.hosts.update(host for host in hosts if host)
+        times = () if item.started_at is None else (item.started_at,)
+        self.add_all(item.cause, item.family, caused=caused, blocked=blocked, stopped_seconds=item.stopped_seconds, times=times)
+
+    def add_all(self, cause: str, family: str, *, caused: int, blocked: int, stopped_seconds: float, times: Sequence[int]) -> None:
+        """Take rebalances with one cause: how many the member caused and blocked, and at least the first and last of their times."""
+        self.stopped_seconds += stopped_seconds
+        self.blocked += blocked
+        if caused:
+            self.caused += caused
+            self.causes[cause] += caused
+            self.families[family] += caused
+        known = [*times, *(at for at in (self.first_at, self.last_at) if at is not None)]
+        self.first_at, self.last_at = min(known, default=None), max(known, default=None)
+
+
+Doer: TypeAlias = tuple[str, str, str, str]
+"""Cluster, system, group and name of a member."""
+
+HOSTLESS = "a host that no line names"
+RANKED_BY: Mapping[str, Callable[[data.Who], str]] = {
+    "client": lambda person: person.name,
+    "member": lambda person: person.member_id or person.name,
+    "instance": lambda person: person.instance_id or person.name,
+    "host": lambda person: person.host or HOSTLESS,
+}
+"""What members are told apart by where they are ranked. Who has no such id goes by its name."""
+
+
+@dataclass(slots=True)
+class Sums:
+    """What rebalances come to. Times are microseconds since 1970."""
+
+    count: int = 0
+    unexpected: int = 0
+    sure: int = 0
+    stopped_seconds: float = 0.0
+    groups: set[tuple[str, str]] = field(default_factory=set)
+    first_at: int | None = None
+    last_at: int | None = None
+
+    def add(self, item: data.Rebalance) -> None:
+        self.count += 1
+        self.unexpected += not item.expected
+        self.sure += item.sure
+        self.stopped_seconds += item.stopped_seconds
+        self.groups.add((item.cluster, item.group))
+        for time in (item.started_at, item.ended_at):
+            if time is not None:
+                self.first_at = time if self.first_at is None else min(self.first_at, time)
+                self.last_at = time if self.last_at is None else max(self.last_at, time)
+
+
+class Tally:
+    """Sums over all rebalances, and the worst `kept_max` of them (all, if None)."""
+
+    def __init__(
+        self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None, ranked_by: str = "client"
+    ) -> None:
+        self.sums = Sums()
+        self.deeds: defaultdict[Doer, Deeds] = defaultdict(Deeds)
+        self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
+        self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), Settling()])
+        self._incident_of = {rebalance: incident for incident, members in (incidents or {}).items() for rebalance in members}
+        self._named = RANKED_BY[ranked_by]
+        self._kept_max = kept_max
+        self._kept: list[tuple[Any, ...]] = []
+
+    def add(self, item: data.Rebalance) -> None:
+        """Take a rebalance into all sums. Whoever has some of them already fills these, and the others by the methods below."""
+        self.sums.add(item)
+        self.judge(item)
+        self._charge(item)
+        self.keep(item)
+
+    def judge(self, item: data.Rebalance) -> None:
+        """Take what a rebalance says of its incident, and the doubt about it."""
+        if item.id in self._incident_of:
+            self.verdicts[self._incident_of[item.id]].add(item)
+        if not item.sure:
+            self._doubt(item)
+
+    def _doubt(self, item: data.Rebalance) -> None:
+        rivals = tuple(name for name, value in item.alternatives if value >= RIVAL_MIN)
+        doubt = self._unsure[item.system, item.cause, rivals, kind_of_file(item.settled_by or "")]
+        doubt[0] += 1
+        doubt[1] += item.confidence
+        doubt[2].add(item.group)
+        doubt[3].add(item)
+
+    def _charge(self, item: data.Rebalance) -> None:
+        caused, blocked = set(map(self._named, item.offenders)), set(map(self._named, item.blockers))
+        for name in caused | blocked:
+            hosts = [person.host for person in (*item.offenders, *item.blockers) if self._named(person) == name]
+            deeds = self.deeds[item.cluster, item.system, item.group, name]
+            deeds.add(item, caused=name in caused, blocked=name in blocked, hosts=hosts)
+
+    def keep(self, item: data.Rebalance) -> None:
+        """Keep a rebalance while it is among the worst."""
+        # The id alone decides between equals, so that what is kept does not depend on the order of the rows.
+        entry = (item.stopped_seconds, not item.expected, item.id, item)
+        if self._kept_max is None:
+            self._kept.append(entry)
+        elif len(self._kept) < self._kept_max:
+            heapq.heappush(self._kept, entry)
+        elif self._kept and entry[:3] > self._kept[0][:3]:
+            heapq.heapreplace(self._kept, entry)
+
+    @property
+    def kept(self) -> list[data.Rebalance]:
+        """The rebalances that were kept, by time."""
+        return sorted((entry[3] for entry in self._kept), key=by_time)
+
+    def unsure(self) -> list[data.Unsure]:
+        """Doubts, the most frequent first."""
+        ordered = sorted(self._unsure.items(), key=lambda pair: (-pair[1][0], pair[0]))
+        return [
+            data.Unsure(
+                system=system,
+                cause=cause,
+                cause_title=cause_entry(system, cause).title,
+                rivals=tuple(cause_entry(system, name).title for name in rivals),
+                settled_by=str(settling) or None,
+                count=count,
+                confidence=confidence / count,
+                groups=tuple(sorted(groups)),
+            )
+            for (system, cause, rivals, _), (count, confidence, groups, settling) in ordered
+        ]
+
+    def offenders(self) -> list[data.Offender]:
+        """Members ranked by the time that groups stood still through them, then by how often."""
+        return ranked(self.deeds)
+
+
+def ranked(doers: Mapping[Doer, Deeds]) -> list[data.Offender]:
+    """Members ranked by the time that groups stood still through them, then by how often."""
+    found = [
+        data.Offender(
+            cluster=cluster,
+            system=system,
+            group=group,
+            name=name,
+            hosts=tuple(sorted(deeds.hosts)),
+            caused=deeds.caused,
+            blocked=deeds.blocked,
+            stopped_seconds=round(deeds.stopped_seconds, 6),  # whatever the order in which they were added
+            causes=counted(deeds.causes),
+            families=counted(deeds.families),
+            first_at=deeds.first_at,
+            last_at=deeds.last_at,
+        )
+        for (cluster, system, group, name), deeds in doers.items()
+    ]
+    return sorted(found, key=lambda one: (-one.stopped_seconds, -one.caused, -one.blocked, one.cluster, one.system, one.group, one.name))
+
+
+def first(when: int | None) -> tuple[bool, int]:
+    """Sorts times with the unknown ones last."""
+    return (when is None, when or 0)
+
+
+def by_time(item: data.Rebalance) -> tuple[object, ...]:
+    """Key to sort rebalances by; those without a time come last."""
+    return (*first(item.started_at), item.cluster, item.group, item.generation_before or 0, item.id)
+
+
+def counted(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
+    """What was counted, the most frequent first."""
+    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def heaviest(values: Any, without: str | None = None) -> tuple[tuple[str, float], ...]:
+    """Names and their weights, heaviest first; Arrow gives maps as lists of pairs."""
+    pairs = values.items() if isinstance(values, Mapping) else values
+    return tuple(sorted(((name, value) for name, value in pairs if name != without), key=lambda pair: (-pair[1], pair[0])))

@@ -1,0 +1,143 @@
+"""The report: one HTML file that needs no network.
+
+The page holds its data and plotly.js deflated and in base64, in script elements that are never run, one style sheet and one
+script. A content security policy lets nothing run but that script and plotly.js, each named by its hash, and forbids all
+requests. Equal answers give equal pages: nothing depends on the time of writing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from conf.causes import Advice
+from dashboards.figures import FAMILY_COLOURS, FAMILY_TITLES, charts
+from dashboards.page import payload
+from dashboards.page.tables import tables
+from dashboards.view.answer import Answer, Incident
+from dashboards.wording import story, units
+from dashboards.wording.escaping import common_folder, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+CSP = "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+SCRIPTS = ("time.js", "data.js", "view.js", "rows.js", "details.js", "grids.js", "pictures.js", "main.js")
+"""Parts of the page's script, joined in this order to one module."""
+
+CARDS_MAX = 60
+"""Incidents with a card of their own; the others stand in a table."""
+
+CARDS_OPEN = 3
+ROWS_WRITTEN = 50
+"""Rows of each table that are in the page for readers without scripts."""
+
+
+def report(answer: Answer, clock: units.Clock, *, title: str, version: str, drawn_max: int) -> str:
+    """The page as text."""
+    figures = charts(answer, drawn_max)
+    shown = tables(answer, answer.incidents[CARDS_MAX:])
+    script, style, plotly = _script(), _asset("report.css"), plotly_source()
+    policy = CSP.format(scripts=" ".join((_hash(script), plotly.hash)))
+    used = {item.family for item in answer.rebalances}
+    template = _environment(clock).get_template("report.html.j2")
+    return template.render(
+        title=title,
+        version=version,
+        answer=answer,
+        clock=clock,
+        charts=figures,
+        tables=shown,
+        tiles=_tiles(answer),
+        incidents=_incident_cards(answer.incidents[:CARDS_MAX]),
+        faults=[visible(text) for text in story.faults(answer)],
+        families=[(FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items() if name in used],
+        base=common_folder([item.path for item in answer.files]),
+        cards_open=CARDS_OPEN,
+        rows_written=ROWS_WRITTEN,
+        policy=policy,
+        style=style,
+        script=script,
+        plotly=plotly.text if figures else "",
+        index=payload.index(answer, clock.zone_name, figures, shown),
+        chunks=payload.details(answer.rebalances, answer.parts),
+    )
+
+
+class PlotlySource:
+    """plotly.js as it stands in the page: deflated and in base64, with the hash that the policy names."""
+
+    def __init__(self, source: bytes) -> None:
+        self.text = base64.b64encode(zlib.compress(source, 9)).decode("ascii")
+        self.hash = _hash(source.decode("utf-8"))
+
+
+@cache
+def plotly_source() -> PlotlySource:
+    """The library that draws, as it goes into pages."""
+    return PlotlySource(resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes())
+
+
+@cache
+def _script() -> str:
+    return "".join(_asset(name) for name in SCRIPTS)
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("dashboards").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
+
+
+@lru_cache(maxsize=8)
+def _environment(clock: units.Clock) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("dashboards", "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(
+        shown=lambda text: units.NOTHING if text is None or text == "" else visible(str(text)),
+        stamp=clock.stamp,
+        span=lambda item: clock.span(item.started_at, item.ended_at),
+    )
+    return environment
+
+
+def _tiles(answer: Answer) -> list[dict[str, str]]:
+    """The headline numbers."""
+    totals = answer.totals
+    sure = totals.sure / totals.rebalances if totals.rebalances else None
+    tiles = [
+        {"label": "need attention", "value": f"{totals.attention:,}", "of": f"of {units.counted(totals.incidents, 'incident')}"},
+        {"label": "rebalances", "value": f"{totals.rebalances:,}", "of": f"in {units.counted(totals.groups, 'group')}"},
+        {"label": "stood still", "value": units.duration(totals.stopped_seconds), "of": "summed over groups"},
+        {"label": "unplanned", "value": f"{totals.unexpected:,}", "of": "not by deploys or scaling"},
+        {"label": "causes sure", "value": units.share(sure), "of": f"{totals.sure:,} of {totals.rebalances:,}"},
+    ]
+    if totals.outages:
+        tiles.append({"label": "outages", "value": f"{totals.outages:,}", "of": "partitions without leader"})
+    return tiles
+
+
+def _incident_cards(items: Sequence[Incident]) -> list[dict[str, Any]]:
+    """What stands on the card of each incident. Advice that an earlier card gave is not given again."""
+    given: dict[tuple[str, tuple[Advice, ...]], int] = {}
+    return [
+        {
+            "item": item,
+            "headline": visible(item.headline),
+            "certainty": story.incident_certainty(item),
+            "settled_by": [visible(text) for text in item.settled_by],
+            "like": earlier if (earlier := given.setdefault((item.cause_title, item.advice), item.number)) != item.number else None,
+        }
+        for item in items
+    ]

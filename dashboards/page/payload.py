@@ -1,0 +1,185 @@
+"""What the page's script works with: columns of all rebalances, figures and tables at once, stories and evidence in chunks.
+
+A page of 50,000 rebalances must still open, so that texts which repeat stand once and rows name them by position, and what
+is read only when a rebalance is opened lies in chunks that are unpacked then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from conf.causes import Cause
+from conf.causes import cause as cause_entry
+from dashboards.figures import FAMILY_COLOURS, FAMILY_TITLES, Chart
+from dashboards.page.tables import Table
+from dashboards.view.answer import Answer, Rebalance, Who
+from dashboards.view.charts import Part
+from dashboards.view.evidence import Line
+from dashboards.wording import story, units
+from dashboards.wording.escaping import packed, shortened, visible
+from dashboards.wording.highlights import marks
+
+CHUNK = 250
+"""Rebalances whose details are packed together."""
+
+EVIDENCE_MAX = 40
+"""Lines of evidence kept per rebalance; the rest is counted. Offsets lead to them in the logs."""
+
+EVIDENCE_CHARACTERS = 1200
+MARKED = units.Marked()
+
+
+class Pool:
+    """Texts that are named by their position."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        return self.places.setdefault(text, len(self.places))
+
+
+def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[str, Table]) -> str:
+    """Everything but the details, packed."""
+    pool = Pool()
+    used = sorted({(item.system, name) for item in answer.rebalances for name in (item.cause, item.root_cause) if name})
+    position = {item.id: place for place, item in enumerate(answer.rebalances)}
+    content = {
+        "zone": zone,
+        "span": _span(answer, charts),
+        "chunk": CHUNK,
+        "causes": {f"{system}/{name}": _cause(cause_entry(system, name)) for system, name in used},
+        "families": {name: [FAMILY_TITLES[name], colour] for name, colour in FAMILY_COLOURS.items()},
+        "incidents": {
+            item.number: [position[one] for one in item.rebalance_ids if one in position] for item in answer.incidents if item.rebalance_ids
+        },
+        "rows": _columns(answer.rebalances, pool),
+        "charts": {chart.name: _chart(chart, pool) for chart in charts},
+        "tables": {table.name: _table(table) for table in tables.values()},
+        "words": [*pool.places],
+    }
+    return packed(content)
+
+
+def details(rebalances: Sequence[Rebalance], parts: Mapping[str, Sequence[Part]]) -> Iterator[str]:
+    """Stories and evidence, packed in chunks in the order of the rows."""
+    for start in range(0, len(rebalances), CHUNK):
+        paths = Pool()
+        rows = [_detail(item, parts.get(item.id, ()), paths) for item in rebalances[start : start + CHUNK]]
+        yield packed({"rows": rows, "paths": [*paths.places]})
+
+
+def _span(answer: Answer, charts: Sequence[Chart]) -> list[float] | None:
+    """From the first to the last that happened, in milliseconds: what pictures show before a reader chooses."""
+    starts = [item.started_at for item in answer.rebalances]
+    ends = [item.ended_at for item in answer.rebalances]
+    outages = [time for item in answer.outages for time in (item.offline_at, item.online_at)]
+    brokers = [time for item in answer.broker_outages for time in (item.down_at, item.up_at)]
+    queues = [time for lane in answer.queue_lanes for one in lane.stretches for time in (one.started_at, one.ended_at)]
+    moves = [time for item in answer.moves for time in (item.left_at, item.loaded_at)]
+    known = [time for time in (*starts, *ends, *outages, *brokers, *queues, *moves) if time is not None]
+    if not known or min(known) == max(known):
+        return None
+    margin = (max(known) - min(known)) * 0.03
+    edges = [(first, first + width * count) for chart in charts if chart.bins for first, width, count in (chart.bins,)]
+    starts_at = min([round((min(known) - margin) / 1000), *(start for start, _ in edges)])
+    return [starts_at, max([round((max(known) + margin) / 1000), *(end for _, end in edges)])]
+
+
+def _cause(entry: Cause) -> dict[str, Any]:
+    advice = [[item.do, [[setting.name, setting.at, setting.since] for setting in item.settings]] for item in entry.advice]
+    return {"id": entry.id, "title": entry.title, "family": entry.family, "meaning": entry.meaning, "advice": advice}
+
+
+def _columns(items: Sequence[Rebalance], pool: Pool) -> dict[str, list[Any]]:
+    """A list for each column. Times are differences from the row above, as small numbers pack better."""
+    return {
+        "id": [item.id for item in items],
+        "cluster": [pool(visible(item.cluster)) for item in items],
+        "group": [pool(visible(item.group)) for item in items],
+        "topic": [pool(visible(item.topic or "")) for item in items],
+        "generations": [pool(item.generations) for item in items],
+        "at": _differences([item.started_at for item in items]),
+        "seconds": [_lasted(item) for item in items],
+        "least": [int(item.duration_seconds is None) for item in items],
+        "cause": [pool(f"{item.system}/{item.cause}") for item in items],
+        "root": [pool(f"{item.system}/{item.root_cause}") if item.root_cause else -1 for item in items],
+        "expected": [int(item.expected) for item in items],
+        "confidence": [round(item.confidence, 4) for item in items],
+        "who": [[pool(visible(person.where)) for person in item.offenders] for item in items],
+        "blockers": [[pool(visible(person.where)) for person in item.blockers] for item in items],
+        "outcome": [pool(item.outcome.replace("_", " ")) for item in items],
+    }
+
+
+def _differences(times: Sequence[int | None]) -> list[int | None]:
+    found: list[int | None] = []
+    last = 0
+    for time in times:
+        found.append(None if time is None else time - last)
+        last = last if time is None else time
+    return found
+
+
+def _lasted(item: Rebalance) -> float | None:
+    return None if item.duration_seconds is None and item.at_least_seconds is None else round(item.lasted_seconds, 3)
+
+
+def _chart(chart: Chart, pool: Pool) -> dict[str, Any]:
+    drawn = json.loads(chart.figure.to_json(validate=False))
+    lanes = [[label, [pool(visible(key[0])), pool(visible(key[1]))] if key else None] for label, key in chart.lanes]
+    return {
+        "data": drawn["data"],
+        "layout": drawn["layout"],
+        "lanes": lanes,
+        "lanesMax": chart.lanes_max,
+        "laneHeight": chart.lane_height,
+        "room": chart.room,
+        "bins": chart.bins,
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return {"columns": [[column.title, column.kind] for column in table.columns], "rows": table.rows, "group": table.group_column}
+
+
+def _detail(item: Rebalance, parts: Sequence[Part], paths: Pool) -> list[Any]:
+    """[story, the coordinator's words, other causes, lines, lines left out, phases in seconds, members]."""
+    delay = min(item.initial_delay_seconds or 0.0, item.waiting_seconds)
+    return [
+        story.story(_cleaned(item), MARKED),
+        visible(story.own_words(item)),
+        [[cause_entry(item.system, name).title, round(value, 4)] for name, value in item.alternatives],
+        [_line(line, item, paths) for line in item.evidence[:EVIDENCE_MAX]],
+        max(0, len(item.evidence) - EVIDENCE_MAX),
+        [round(value, 3) for value in (delay, item.waiting_seconds - delay, item.assignment_seconds)],
+        [[visible(part.name), part.role, int(part.stays), part.join_delay_seconds] for part in parts],
+    ]
+
+
+def _cleaned(item: Rebalance) -> Rebalance:
+    """The rebalance with all texts of logs made visible, so that no character of theirs can pass for a mark of ours."""
+    return replace(
+        item,
+        group=visible(item.group),
+        topic=visible(item.topic) if item.topic else None,
+        coordinator=visible(item.coordinator) if item.coordinator else None,
+        settled_by=visible(item.settled_by) if item.settled_by else None,
+        offenders=tuple(map(_clean_person, item.offenders)),
+        blockers=tuple(map(_clean_person, item.blockers)),
+    )
+
+
+def _clean_person(person: Who) -> Who:
+    return replace(person, name=visible(person.name), host=visible(person.host) if person.host else None, reason=visible(person.reason))
+
+
+def _line(line: Line, item: Rebalance, paths: Pool) -> list[Any]:
+    """[path, line, byte offset, text as shown, inferred, marked words, text as it is where that differs]."""
+    raw = shortened(line.text, EVIDENCE_CHARACTERS)
+    text = "\n".join(visible(part) for part in raw.splitlines())
+    row: list[Any] = [paths(visible(line.file)), line.line, line.byte_offset, text, int(line.inferred), marks(text, item)]
+    return row if text == raw else [*row, raw]

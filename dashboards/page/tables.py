@@ -1,0 +1,430 @@
+"""The tables of the page, except that of the rebalances: columns and cells as plain data.
+
+The template writes the first rows of each into the page, for readers without scripts; the page's script takes over from
+there with all rows. Text of logs goes through `visible` here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from conf.causes import cause as cause_entry
+from dashboards.view.answer import Answer, Incident
+from dashboards.view.evidence import Line
+from dashboards.wording import units
+from dashboards.wording.escaping import common_folder, visible
+
+Kind = Literal["text", "log", "number", "stamp", "places"]
+"""How a column is shown: words of ours, text of logs, a number (text, value), a time (microseconds), lines `file:line`."""
+
+PLACES_MAX = 3
+REJECTED_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    title: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells, one cell for each column. `group_column` says by which column a reader's choice of group acts, if by any."""
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: Sequence[Sequence[Any]]
+    group_column: int | None = None
+
+
+def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Table]:
+    """All tables that have rows, by name. `further` are the incidents that have no card."""
+    base = common_folder([item.path for item in answer.files])
+    made = [
+        _incidents(further),
+        _offenders(answer),
+        _conditions(answer, base),
+        _contested(answer),
+        _outages(answer, base),
+        _brokers(answer, base),
+        _moves(answer, base),
+        _at_risk(answer),
+        _what_ifs(answer),
+        _what_if_groups(answer),
+        _broker_losses(answer),
+        _unsure(answer),
+        _doubts(answer, base),
+        _files(answer, base),
+        _skipped(answer, base),
+        _unknown(answer, base),
+        _rejected(answer, base),
+    ]
+    return {table.name: table for table in made if table.rows}
+
+
+def _shown(text: object) -> str:
+    return units.NOTHING if text is None or text == "" else visible(str(text))
+
+
+def _number(value: float | None, text: str) -> list[Any]:
+    return [text, value if value is not None else 0]
+
+
+def _count(value: int) -> list[Any]:
+    return [f"{value:,}", value]
+
+
+def _seconds(value: float | None) -> list[Any]:
+    return _number(value, units.duration(value))
+
+
+def _names(items: Iterable[str], limit: int = 4) -> str:
+    return units.listed([visible(item) for item in items], limit)
+
+
+def _places(lines: Sequence[Line], base: str) -> list[str]:
+    return [f"{visible(line.file.removeprefix(base))}:{line.line}" for line in lines[:PLACES_MAX]]
+
+
+def _incidents(items: Sequence[Incident]) -> Table:
+    columns = (
+        Column("No.", "number"),
+        Column("Severity"),
+        Column("What happened", "log"),
+        Column("From", "stamp"),
+        Column("To", "stamp"),
+        Column("Stood still", "number"),
+    )
+    rows = [
+        [_count(item.number), item.severity, visible(item.headline), item.started_at, item.ended_at, _seconds(item.stopped_seconds)]
+        for item in items
+    ]
+    return Table("incidents", columns, rows)
+
+
+def _offenders(answer: Answer) -> Table:
+    columns = (
+        Column("Member", "log"),
+        Column("Group", "log"),
+        Column("Caused", "number"),
+        Column("Held up", "number"),
+        Column("Stood still", "number"),
+        Column("By"),
+        Column("Last", "stamp"),
+    )
+    rows = [
+        [
+            visible(item.name) + (f" on {_names(item.hosts)}" if item.hosts else ""),
+            visible(item.group),
+            _count(item.caused),
+            _count(item.blocked),
+            _seconds(item.stopped_seconds),
+            ", ".join(f"{cause_entry(item.system, name).title.lower()} ×{count}" for name, count in item.causes) or units.NOTHING,  # noqa: RUF001
+            item.last_at,
+        ]
+        for item in answer.offenders
+    ]
+    return Table("offenders", columns, rows, 1)
+
+
+def _conditions(answer: Answer, base: str) -> Table:
+    columns = (
+        Column("Group", "log"),
+        Column("Fault"),
+        Column("From", "stamp"),
+        Column("To", "stamp"),
+        Column("Clients", "log"),
+        Column("Who differs", "log"),
+        Column("What to do"),
+        Column("Evidence", "places"),
+    )
+    rows = [
+        [
+            visible(item.group),
+            item.title + (", still so" if item.ended_at is None else ""),
+            item.started_at,
+            item.ended_at,
+            _names(item.members),
+            visible(item.detail) or units.NOTHING,
+            " ".join(advice.do for advice in item.advice) or units.NOTHING,
+            _places(item.evidence, base),
+        ]
+        for item in answer.conditions
+    ]
+    return Table("conditions", columns, rows, 0)
+
+
+def _contested(answer: Answer) -> Table:
+    columns = (
+        Column("Group", "log"),
+        Column("Topic", "log"),
+        Column("Had"),
+        Column("Queues", "log"),
+        Column("Longest", "number"),
+        Column("From", "stamp"),
+        Column("To", "stamp"),
+        Column("Clients", "log"),
+    )
+    rows = [
+        [
+            visible(item.group),
+            visible(item.topic),
+            item.title + (", still so" if item.ended_at is None else ""),
+            _names(item.queues),
+            _seconds(item.seconds),
+            item.started_at,
+            item.ended_at,
+            _names(item.owners),
+        ]
+        for item in answer.contested
+    ]
+    return Table("contested", columns, rows, 0)
+
+
+def _outages(answer: Answer, base: str) -> Table:
+    columns = (
+        Column("From", "stamp"),
+        Column("To", "stamp"),
+        Column("Partition", "log"),
+        Column("Lasted", "number"),
+        Column("Why", "log"),
+        Column("Ended by"),
+        Column("Groups", "log"),
+        Column("Evidence", "places"),
+    )
+    rows = [
+        [
+            item.offline_at,
+            item.online_at,
+            f"{visible(item.topic)}-{item.partition}",
+            _seconds(item.seconds),
+            item.cause_title
+            + (f" ({units.listed([f'broker {visible(node)}' for node in item.lost_brokers], 4)})" if item.lost_brokers else "")
+            + (", records at risk" if item.at_risk else ""),
+            item.ended_by.replace("_", " "),
+            _names(item.groups),
+            _places(item.evidence, base),
+        ]
+        for item in answer.outages
+    ]
+    return Table("outages", columns, rows)
+
+
+def _brokers(answer: Answer, base: str) -> Table:
+    columns = (Column("Down", "stamp"), Column("Up", "stamp"), Column("Broker", "log"), Column("How"), Column("Evidence", "places"))
+    rows = [
+        [item.down_at, item.up_at, visible(item.node), _shown(item.how.replace("_", " ")), _places(item.evidence, base)]
+        for item in answer.broker_outages
+    ]
+    return Table("brokers", columns, rows)
+
+
+def _moves(answer: Answer, base: str) -> Table:
+    columns = (
+        Column("Loaded", "stamp"),
+        Column("Group", "log"),
+        Column("From", "log"),
+        Column("To", "log"),
+        Column("Gap", "number"),
+        Column("Evidence", "places"),
+    )
+    rows = [
+        [
+            item.loaded_at,
+            visible(item.group),
+            _shown(item.from_node),
+            _shown(item.to_node),
+            _seconds(item.gap_seconds),
+            _places(item.evidence, base),
+        ]
+        for item in answer.moves
+    ]
+    return Table("moves", columns, rows, 1)
+
+
+def _at_risk(answer: Answer) -> Table:
+    columns = (
+        Column("Group", "log"),
+        Column("Empty since", "stamp"),
+        Column("Expire at", "stamp"),
+        Column("Retention", "number"),
+        Column("State"),
+    )
+    rows = [
+        [visible(item.group), item.empty_since, item.expires_at, _seconds(item.retention_seconds), "lost" if item.lost else "at risk"]
+        for item in answer.at_risk
+    ]
+    return Table("risk", columns, rows, 0)
+
+
+def _what_ifs(answer: Answer) -> Table:
+    columns = (
+        Column("Under", "log"),
+        Column("Avoided", "number"),
+        Column("Perhaps", "number"),
+        Column("More", "number"),
+        Column("Stood still", "number"),
+        Column("Saved", "number"),
+        Column("Over members", "number"),
+        Column("If"),
+        Column("Ask", "log"),
+    )
+    rows = [
+        [
+            item.title,
+            *(_count(int(item.total(name))) for name in ("avoided", "perhaps", "added")),
+            *(_seconds(item.total(name)) for name in ("stopped_seconds", "saved_seconds", "saved_member_seconds")),
+            " ".join(item.assumes) or units.NOTHING,
+            f"groupscope whatif {item.options}",
+        ]
+        for item in answer.what_ifs
+    ]
+    return Table("whatif", columns, rows)
+
+
+def _what_if_groups(answer: Answer) -> Table:
+    columns = (
+        Column("Group", "log"),
+        Column("Under", "log"),
+        Column("Rebalances", "number"),
+        Column("Avoided", "number"),
+        Column("Perhaps", "number"),
+        Column("More", "number"),
+        Column("Stood still", "number"),
+        Column("Saved", "number"),
+        Column("Over members", "number"),
+    )
+    pairs = [(item, one) for item in answer.what_ifs for one in item.groups if one.avoided or one.perhaps or one.added or one.saved_seconds]
+    rows = [
+        [
+            visible(one.group),
+            item.title,
+            *map(_count, (one.count, one.avoided, one.perhaps, one.added)),
+            *map(_seconds, (one.stopped_seconds, one.saved_seconds, one.saved_member_seconds)),
+        ]
+        for item, one in sorted(pairs, key=lambda pair: (-pair[1].saved_seconds, pair[1].cluster, pair[1].group))
+    ]
+    return Table("whatif-groups", columns, rows, 0)
+
+
+def _broker_losses(answer: Answer) -> Table:
+    columns = (
+        Column("Broker", "log"),
+        Column("Cluster", "log"),
+        Column("Would have no leader", "number"),
+        Column("Of", "number"),
+        Column("Which, and why", "log"),
+        Column("Ask", "log"),
+    )
+    rows = [
+        [
+            visible(item.node),
+            visible(item.cluster),
+            _count(len(item.exposed)),
+            _count(item.of),
+            units.listed([f"{visible(name)} ({why.replace('_', ' ')})" for name, why in item.exposed], 4),
+            f"groupscope outages --if-down {visible(item.node)}",
+        ]
+        for item in answer.broker_losses
+    ]
+    return Table("losses", columns, rows)
+
+
+def _unsure(answer: Answer) -> Table:
+    columns = (
+        Column("Most likely"),
+        Column("Sure", "number"),
+        Column("May also be"),
+        Column("Rebalances", "number"),
+        Column("Groups", "log"),
+        Column("Would settle it"),
+    )
+    rows = [
+        [
+            item.cause_title,
+            _number(item.confidence, units.share(item.confidence)),
+            _names(item.rivals),
+            _count(item.count),
+            _names(item.groups),
+            _shown(item.settled_by),
+        ]
+        for item in answer.unsure
+    ]
+    return Table("unsure", columns, rows)
+
+
+def _doubts(answer: Answer, base: str) -> Table:
+    columns = (Column("When", "stamp"), Column("Group", "log"), Column("Expected"), Column("Observed", "log"), Column("Evidence", "places"))
+    rows = [
+        [item.at, _shown(item.group), _shown(item.expected), _shown(item.observed), _places(item.evidence, base)] for item in answer.doubts
+    ]
+    return Table("doubts", columns, rows, 1)
+
+
+_NOT_LOGS = ("skipped", "empty")
+
+
+def _files(answer: Answer, base: str) -> Table:
+    columns = (
+        Column("File", "log"),
+        Column("Kind"),
+        Column("Node", "log"),
+        Column("Version", "log"),
+        Column("Read as"),
+        Column("First", "stamp"),
+        Column("Last", "stamp"),
+        Column("Size", "number"),
+        Column("Recognised", "number"),
+        Column("Unknown", "number"),
+        Column("Rejected", "number"),
+        Column("Status"),
+    )
+    rows = [
+        [
+            _shown(item.path.removeprefix(base)),
+            _shown(item.kind).replace("_", " "),
+            _shown(item.node),
+            _shown(item.version),
+            _shown(item.time_zone),
+            item.first_at,
+            item.last_at,
+            _number(item.bytes_read, units.size(item.bytes_read)),
+            _count(item.recognised),
+            _count(item.unknown),
+            _count(item.rejected),
+            _shown(item.status) + (f": {visible(item.reason)}" if item.reason else ""),
+        ]
+        for item in answer.files
+        if item.status not in _NOT_LOGS
+    ]
+    return Table("files", columns, rows)
+
+
+def _skipped(answer: Answer, base: str) -> Table:
+    columns = (Column("File", "log"), Column("Why it was not read"))
+    rows = [[_shown(item.path.removeprefix(base)), _shown(item.reason or item.status)] for item in answer.files if item.status in _NOT_LOGS]
+    return Table("skipped", columns, rows)
+
+
+def _unknown(answer: Answer, base: str) -> Table:
+    columns = (Column("Count", "number"), Column("Template", "log"), Column("Logger", "log"), Column("First at", "places"))
+    rows = [
+        [_count(item.count), _shown(item.template), _shown(item.logger), [f"{visible(item.file.removeprefix(base))}:{item.line}"]]
+        for item in answer.unknown
+    ]
+    return Table("unknown", columns, rows)
+
+
+def _rejected(answer: Answer, base: str) -> Table:
+    columns = (Column("Place", "places"), Column("Why"), Column("Text", "log"))
+    rows = [
+        [
+            [f"{visible(item.file.removeprefix(base))}:{item.line} (byte {item.byte_offset})"],
+            _shown(item.reason),
+            _shown((item.text or "")[:REJECTED_CHARACTERS]),
+        ]
+        for item in answer.rejected
+    ]
+    return Table("rejected", columns, rows)

@@ -1,0 +1,431 @@
+"""What pages and screens show, as plain data: numbers and words are made here, and tested without HTML.
+
+`build.py` makes these from the rows of an analysis or of the gold tables. Times are microseconds since 1970
+(UTC), durations are seconds, unknown is None. Text is as the logs have it; whoever shows it makes it safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conf.causes import Advice
+from dashboards.view.evidence import Line
+
+if TYPE_CHECKING:
+    from dashboards.view.charts import BrokerLoss, BrokerOutage, HeadCount, Part, QueueLane, WhatIf
+
+SEVERITIES = ("critical", "warning", "info")
+"""Worst first."""
+
+NEWER_PROTOCOLS = frozenset({"consumer", "share", "streams"})
+"""Their members go on while partitions move, and their brokers don't log when a rebalance is over (KIP-848)."""
+
+SURE = 0.9
+"""From this confidence on a cause is called sure."""
+
+
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A member, as an offender or a blocker."""
+
+    name: str
+    member_id: str | None
+    client_id: str | None
+    instance_id: str | None
+    host: str | None
+    reason: str
+    first: bool
+
+    @property
+    def where(self) -> str:
+        """Name and host."""
+        return f"{self.name} on {self.host}" if self.host else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """One rebalance. `stopped_seconds` is its duration without the initial delay, which is expected waiting."""
+
+    id: str
+    cluster: str
+    system: str
+    group: str
+    topic: str | None
+    protocol: str
+    assignor: str | None
+    generation_before: int | None
+    generation_after: int | None
+    started_at: int | None
+    joined_at: int | None
+    ended_at: int | None
+    initial_delay_seconds: float | None
+    join_seconds: float | None
+    sync_seconds: float | None
+    reconcile_seconds: float | None
+    duration_seconds: float | None
+    at_least_seconds: float | None
+    stopped_seconds: float
+    outcome: str
+    cause: str
+    cause_title: str
+    family: str
+    expected: bool
+    root_cause: str | None
+    confidence: float
+    alternatives: tuple[tuple[str, float], ...]
+    settled_by: str | None
+    offenders: tuple[Who, ...]
+    blockers: tuple[Who, ...]
+    members_before: int | None
+    members_after: int | None
+    member_seconds_stopped: float | None
+    partition_seconds_stopped: float | None
+    duplicate_window: float | None
+    inferred_steps: int
+    unexplained_lines: int
+    coordinator: str | None
+    trigger_text: str | None
+    evidence: tuple[Line, ...]
+    advice: tuple[Advice, ...]
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    pause_seconds: float | None = None
+    spike_seconds: float | None = None
+
+    @property
+    def sure(self) -> bool:
+        """Whether the cause is settled."""
+        return self.confidence >= SURE
+
+    @property
+    def lasted_seconds(self) -> float:
+        """How long it took, or has taken at least."""
+        return (self.duration_seconds if self.duration_seconds is not None else self.at_least_seconds) or 0.0
+
+    @property
+    def waiting_seconds(self) -> float:
+        """The join phase; all of it, where its end is not known."""
+        return self.join_seconds if self.join_seconds is not None else self.lasted_seconds
+
+    @property
+    def assignment_seconds(self) -> float:
+        """What followed the join phase."""
+        if self.sync_seconds is not None or self.reconcile_seconds is not None:
+            return (self.sync_seconds or 0.0) + (self.reconcile_seconds or 0.0)
+        return max(0.0, self.lasted_seconds - self.waiting_seconds)
+
+    @property
+    def generations(self) -> str:
+        """From which generation to which; nothing where the protocol has none."""
+        if self.system != "kafka":
+            return ""
+        before = "?" if self.generation_before is None else str(self.generation_before)
+        after = "?" if self.generation_after is None else str(self.generation_after)
+        return f"{before} → {after}"
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An episode of rebalances or outages.
+
+    `trigger` is the cause that most of its rebalances have in common, and what `confidence` and `rivals` are about;
+    `cause` is what stands behind it, where something does, else the same.
+    """
+
+    number: int
+    id: str
+    cluster: str
+    system: str
+    kind: str
+    severity: str
+    groups: tuple[str, ...]
+    started_at: int | None
+    ended_at: int | None
+    rebalance_count: int
+    stopped_seconds: float
+    cause: str | None
+    trigger: str | None
+    cause_title: str
+    headline: str
+    meaning: str
+    advice: tuple[Advice, ...]
+    confidence: float | None
+    rivals: tuple[tuple[str, float], ...]
+    settled_by: tuple[str, ...]
+    worst_offender: Who | None
+    rebalance_ids: tuple[str, ...]
+    outage_ids: tuple[str, ...]
+    measured: tuple[str, ...] = ()
+    """What was measured, in sentences: why the advice fits."""
+
+    @property
+    def kind_title(self) -> str:
+        """The kind in words; an episode that is no more than one fault is called by its cause."""
+        return self.cause_title.lower() if self.kind == "single" else self.kind.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Offender:
+    """A member of a group, with what it caused and held up.
+
+    `caused` counts rebalances that it set off, `blocked` those in which others waited for it; a rebalance
+    of both kinds counts in each, and its stopped time once.
+    """
+
+    cluster: str
+    system: str
+    group: str
+    name: str
+    hosts: tuple[str, ...]
+    caused: int
+    blocked: int
+    stopped_seconds: float
+    causes: tuple[tuple[str, int], ...]
+    families: tuple[tuple[str, int], ...]
+    first_at: int | None
+    last_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """Rebalances whose causes are in doubt in the same way. `confidence` is their mean."""
+
+    system: str
+    cause: str
+    cause_title: str
+    rivals: tuple[str, ...]
+    settled_by: str | None
+    count: int
+    confidence: float
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A group in one state; `ended_at` is None while it lasts."""
+
+    state: str
+    started_at: int
+    ended_at: int | None
+    generation: int | None
+    member_count: int | None
+    inferred: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A group over time, or one of its clients, whose own log shows its states."""
+
+    cluster: str
+    group: str
+    stretches: tuple[Stretch, ...]
+    client: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A partition without leader."""
+
+    id: str
+    cluster: str
+    topic: str
+    partition: int
+    offline_at: int | None
+    online_at: int | None
+    seconds: float | None
+    cause: str
+    cause_title: str
+    ended_by: str
+    lost_brokers: tuple[str, ...]
+    at_risk: bool | None
+    groups: tuple[str, ...]
+    evidence: tuple[Line, ...]
+    advice: tuple[Advice, ...]
+
+    @property
+    def why(self) -> str:
+        """The cause in words. Where another replica was there to take over, it is the loss of the leader alone."""
+        if self.cause != "unknown" or not self.lost_brokers:
+            return self.cause.replace("_", " ")
+        return "leader down"
+
+    @property
+    def failover(self) -> bool:
+        """Whether another in-sync replica took over at once, as it should."""
+        return self.ended_by == "isr_election" and self.seconds is not None and self.seconds < FAILOVER_SECONDS
+
+
+FAILOVER_SECONDS = 1.0
+"""An election that takes longer than this is worth a line of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A group's coordinator moved."""
+
+    cluster: str
+    group: str
+    from_node: str | None
+    to_node: str | None
+    left_at: int | None
+    loaded_at: int | None
+    gap_seconds: float | None
+    evidence: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AtRisk:
+    """Committed offsets that expired or will."""
+
+    cluster: str
+    group: str
+    empty_since: int | None
+    expires_at: int | None
+    retention_seconds: float | None
+    lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """RocketMQ: a standing fault of a group."""
+
+    cluster: str
+    group: str
+    kind: str
+    title: str
+    members: tuple[str, ...]
+    started_at: int | None
+    ended_at: int | None
+    evidence: tuple[Line, ...]
+    advice: tuple[Advice, ...]
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contested:
+    """RocketMQ: queues of a topic that had no owner, or two. `seconds` is the longest time of one queue."""
+
+    cluster: str
+    group: str
+    topic: str
+    kind: str
+    queues: tuple[str, ...]
+    owners: tuple[str, ...]
+    started_at: int | None
+    ended_at: int | None
+    seconds: float | None
+    inferred: bool = False
+
+    @property
+    def title(self) -> str:
+        """What it was, in words."""
+        return self.kind.replace("_", " ") + (" (inferred)" if self.inferred else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An observation that the model could not explain."""
+
+    cluster: str
+    group: str | None
+    at: int | None
+    expected: str
+    observed: str
+    evidence: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A line that the catalogue does not know, with its numbers and names masked."""
+
+    template: str
+    logger: str | None
+    version: str | None
+    count: int
+    file: str
+    line: int
+    sample: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A record that could not be read."""
+
+    file: str
+    line: int
+    byte_offset: int
+    reason: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """An input file."""
+
+    path: str
+    cluster: str
+    kind: str | None
+    node: str | None
+    version: str | None
+    time_zone: str | None
+    first_at: int | None
+    last_at: int | None
+    bytes_read: int | None
+    lines: int
+    recognised: int
+    unknown: int
+    rejected: int
+    status: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The headline numbers."""
+
+    groups: int
+    rebalances: int
+    unexpected: int
+    stopped_seconds: float
+    sure: int
+    incidents: int
+    attention: int
+    outages: int
+    files_read: int
+    files_skipped: int
+    first_at: int | None
+    last_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Everything that one page or screen shows. Incidents and offenders are worst first, the rest by time.
+
+    `parts` (by rebalance id) and what follows it are for pages only, and empty for screens.
+    """
+
+    totals: Totals
+    incidents: Sequence[Incident]
+    rebalances: Sequence[Rebalance]
+    offenders: Sequence[Offender]
+    unsure: Sequence[Unsure]
+    lanes: Sequence[Lane]
+    client_lanes: Sequence[Lane] = field(default_factory=tuple)
+    outages: Sequence[Outage] = field(default_factory=tuple)
+    moves: Sequence[Move] = field(default_factory=tuple)
+    at_risk: Sequence[AtRisk] = field(default_factory=tuple)
+    conditions: Sequence[Condition] = field(default_factory=tuple)
+    contested: Sequence[Contested] = field(default_factory=tuple)
+    doubts: Sequence[Doubt] = field(default_factory=tuple)
+    unknown: Sequence[Unknown] = field(default_factory=tuple)
+    rejected: Sequence[Rejected] = field(default_factory=tuple)
+    files: Sequence[LogFile] = field(default_factory=tuple)
+    parts: Mapping[str, Sequence[Part]] = field(default_factory=dict)
+    head_counts: Sequence[HeadCount] = field(default_factory=tuple)
+    queue_lanes: Sequence[QueueLane] = field(default_factory=tuple)
+    broker_outages: Sequence[BrokerOutage] = field(default_factory=tuple)
+    what_ifs: Sequence[WhatIf] = field(default_factory=tuple)
+    broker_losses: Sequence[BrokerLoss] = field(default_factory=tuple)

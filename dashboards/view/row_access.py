@@ -1,0 +1,35 @@
+"""Columns of rows, whichever form they have: dataclasses of an analysis, or mappings of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from dashboards.view.evidence import Line
+
+Row: TypeAlias = Any
+NAMELESS = "a member that no line names"
+
+
+def column(row: Row, name: str, default: Any = None) -> Any:
+    """A column of a row, whichever form the row has."""
+    return row.get(name, default) if isinstance(row, Mapping) else getattr(row, name, default)
+
+
+def evidence(row: Row) -> tuple[Line, ...]:
+    """The lines on which a row stands."""
+    return tuple(
+        Line(
+            column(item, "file"),
+            column(item, "line"),
+            column(item, "byte_offset"),
+            column(item, "text") or "",
+            bool(column(item, "inferred")),
+        )
+        for item in column(row, "evidence") or ()
+    )
+
+
+def name_of(row: Row) -> str:
+    """The name that people know a member by: client id, else instance id, else member id."""
+    return column(row, "client_id") or column(row, "instance_id") or column(row, "member_id") or NAMELESS

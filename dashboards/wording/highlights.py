@@ -1,0 +1,66 @@
+"""The words of a line that a verdict stands on: who it is about, which group and generation, and what happened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from dashboards.view.answer import Rebalance, Who
+from dashboards.wording.escaping import visible
+
+GROUP, OFFENDER, BLOCKER, WORDS = range(4)
+"""Kinds of marked words."""
+
+# What coordinators, clients and RocketMQ say when something begins, ends or fails. Found by words that do not change with versions.
+_HAPPENED = re.compile(
+    r"Preparing to rebalance|Stabilized|Assignment received|(?:has|have) (?:failed|left|been fenced)|LeaveGroup"
+    r"|heartbeat expiration|poll timeout has expired|(?:Re-)?[Jj]oining group|[Jj]oins group|rejoin(?:ing)?|Removing member"
+    r"|Adding new (?:dynamic |static )?member"
+    r"|[Ss]ession (?:expired|timed out|timeout)|Updating metadata|unknown member|Successfully joined|Finished assignment|Revoke previously"
+    r"|heartbeat (?:failed|request)|metadata (?:change|update)d?|consumer (?:is being|got) closed|Unloading|Loading|Elected"
+    r"|doRebalance|rebalanced|NotifyConsumerIdsChanged|consumer.{0,12}changed|SHUTDOWN|unregister|CloseEvent",
+)
+_GENERATION = re.compile(r"generation(?:Id)?[ =:]+\d+")
+_NAMES_MIN = 3
+"""Shorter names would be found everywhere."""
+
+
+def marks(text: str, item: Rebalance) -> list[int]:
+    """Where the words stand in the text, as it is shown: start, length and kind of each, in one flat list, in order."""
+    found = sorted(_found(text, item), key=lambda one: (one[0], -one[1]))
+    flat: list[int] = []
+    end = 0
+    for start, length, kind in found:
+        if start >= end:
+            flat += (start, length, kind)
+            end = start + length
+    return flat
+
+
+def _found(text: str, item: Rebalance) -> Iterator[tuple[int, int, int]]:
+    for kind, names in ((OFFENDER, _names(item.offenders)), (BLOCKER, _names(item.blockers)), (GROUP, (item.group,))):
+        for name in map(visible, names):
+            yield from ((start, len(name), kind) for start in _places(text, name))
+    for pattern in (_HAPPENED, _GENERATION):
+        yield from ((match.start(), match.end() - match.start(), WORDS) for match in pattern.finditer(text))
+
+
+def _names(people: Iterable[Who]) -> dict[str, None]:
+    """Each name that a line may give these members; longer ones hold shorter ones, and win as they begin at the same place."""
+    return dict.fromkeys(
+        name for one in people for name in (one.member_id, one.instance_id, one.client_id, one.host) if name and len(name) >= _NAMES_MIN
+    )
+
+
+def _places(text: str, name: str) -> Iterator[int]:
+    """Where the name stands as a whole, not as a part of a longer one."""
+    start = text.find(name) if name else -1
+    while start >= 0:
+        end = start + len(name)
+        if not (_in_name(text[start - 1 : start]) or _in_name(text[end : end + 1])):
+            yield start
+        start = text.find(name, end)
+
+
+def _in_name(character: str) -> bool:
+    return character.isalnum() or character in ("_", "-") if character else False

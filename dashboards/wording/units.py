@@ -1,0 +1,141 @@
+"""Durations, times, counts and shares as people read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+MICROSECONDS = 1_000_000
+NOTHING = "–"  # noqa: RUF001 - an en dash, as printed tables have it
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def duration(seconds: float | None) -> str:
+    """Two units at most: `340 ms`, `4.2 s`, `3 min 33 s`, `2 h 5 min`, `3 d 4 h`."""
+    if seconds is None:
+        return NOTHING
+    if seconds < 0:
+        return "-" + duration(-seconds)
+    if seconds < 0.9995:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for size, unit, smaller, smaller_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit} {rest} {smaller_unit}" if rest else f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
+def lasted(seconds: float | None, at_least: float | None) -> str:
+    """A duration, or the least that it can have been where the end is not known."""
+    return duration(seconds) if seconds is not None or at_least is None else f"≥ {duration(at_least)}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 rebalance`, `14 rebalances`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def share(value: float | None) -> str:
+    """A confidence or a part of a whole in per cent; never rounded up to certainty."""
+    if value is None:
+        return NOTHING
+    percent = round(value * 100)
+    return f"{min(percent, 99) if value < 1 else percent} %"
+
+
+def size(count: int | None) -> str:
+    """A number of bytes for people."""
+    if count is None:
+        return NOTHING
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1024
+    return NOTHING
+
+
+def listed(names: list[str], limit: int = 3) -> str:
+    """`a`, `a and b`, `a, b, c and 4 more`."""
+    if not names:
+        return NOTHING
+    if len(names) == 1:
+        return names[0]
+    if len(names) <= limit:
+        return ", ".join(names[:-1]) + " and " + names[-1]
+    return ", ".join(names[:limit]) + f" and {len(names) - limit} more"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Shows times in one zone. Times are microseconds since 1970 (UTC)."""
+
+    zone_name: str = "UTC"
+
+    def at(self, when: int) -> datetime:
+        """A time as a datetime of the zone."""
+        return (_EPOCH + timedelta(microseconds=when)).astimezone(ZoneInfo(self.zone_name))
+
+    def zone(self, when: int | None = None) -> str:
+        """The zone as printed behind a time: `UTC`, `CEST (+02:00)`."""
+        if self.zone_name == "UTC":
+            return "UTC"
+        if when is None:
+            return self.zone_name
+        moment = self.at(when)
+        offset = moment.strftime("%z")
+        offset = f"{offset[:3]}:{offset[3:5]}"
+        name = moment.tzname() or ""
+        return offset if name[:1] in ("+", "-") or not name else f"{name} ({offset})"
+
+    def full(self, when: int | None) -> str:
+        """Date, time with milliseconds, zone: for sentences."""
+        return f"{self.stamp(when)} {self.zone(when)}" if when is not None else "at an unknown time"
+
+    def stamp(self, when: int | None) -> str:
+        """Date and time with milliseconds, for tables that name the zone in their heading."""
+        if when is None:
+            return NOTHING
+        moment = self.at(when)
+        return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
+
+    def local(self, moment: datetime) -> str:
+        """The same for a time that knows its zone; one that knows none is shown as it is."""
+        if moment.tzinfo is None:
+            return moment.isoformat(" ", timespec="milliseconds")
+        return self.stamp((moment - _EPOCH) // timedelta(microseconds=1))
+
+    def time(self, when: int | None) -> str:
+        """The time of day with milliseconds, where the date stands beside it."""
+        return self.stamp(when).partition(" ")[2] or NOTHING
+
+    def day(self, when: int) -> str:
+        """A time's date in the zone."""
+        return f"{self.at(when):%Y-%m-%d}"
+
+    def span(self, start: int | None, end: int | None) -> str:
+        """From one time to another, without repeating the date, with the zone."""
+        if start is None or end is None:
+            known = start if start is not None else end
+            return self.full(known) if known is not None else "at unknown times"
+        same_day = self.day(start) == self.day(end)
+        first = f"{self.at(start):%Y-%m-%d %H:%M:%S}"
+        last = f"{self.at(end):%Y-%m-%d %H:%M:%S}"
+        if first == last:
+            return f"{first} {self.zone(end)}"
+        return f"{first} to {last.partition(' ')[2] if same_day else last} {self.zone(end)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Marked(Clock):
+    """Leaves times to whoever shows the text: a page puts each onto the zone that its reader chose.
+
+    The marks are control characters, which no text of a log holds once it has gone through `dashboards.wording.escaping.visible`.
+    """
+
+    def full(self, when: int | None) -> str:
+        return f"\x01{when}\x02" if when is not None else "at an unknown time"

@@ -1,0 +1,368 @@
+"""The incident stage: rebalances that belong together, over time and over groups.
+
+An incident is an episode of one group whose rebalances follow each other closely; a group that had only one
+is an incident of kind `single`; one that never comes to rest has several (`replay.EPISODE_MAX`). Episodes that
+one broker's end or one deployment explains say so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from models.clear_names import clear
+from models.downtime import goes_on, stopped_seconds
+from models.ids import make_id
+from models.rows import Incident, Person, Rebalance, RebalanceMember
+from models.times import first_known
+from models.units import US_PER_SECOND
+from models.whatif.outlook import Change, outlooks
+from models.whatif.rules import Configuration
+
+EPISODE_GAP_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where an incident begins to matter. Seconds."""
+
+    episode_gap_seconds: float = EPISODE_GAP_SECONDS
+    storm_count: int = 6
+    flapping_count: int = 3
+    slow_join_seconds: float = 5.0
+    stuck_seconds: float = 60.0
+    critical_stopped_seconds: float = 300.0
+    critical_share_of_hour: float = 0.10
+    critical_ownership_seconds: float = 60.0  # RocketMQ: a queue with two owners, or with none
+
+
+EXPECTED_CAUSES = frozenset(
+    {"new_group", "member_join", "member_leave", "member_restart", "cooperative_followup", "admin_removal", "group_deleted"}
+)
+"""Causes of everyday operation: deploys, scaling, shutdown."""
+
+FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})
+
+COORDINATOR_TROUBLE = {"coordinator_failover": "coordinator_move", "assignment_store_failed": "assignment_store"}
+
+
+STATIC = Configuration(static_membership=True)
+
+
+def find_incidents(
+    rebalances: Iterable[Rebalance], limits: Limits | None = None, members: Iterable[RebalanceMember] = ()
+) -> list[Incident]:
+    """Gather rebalances into incidents, worst first. The rebalances may come in any order; `members` are those in them."""
+    limits = limits or Limits()
+    by_group: dict[tuple[str, str, str], list[Rebalance]] = {}
+    for row in rebalances:
+        by_group.setdefault((row.cluster, row.system, row.group), []).append(row)
+    static = {
+        change.row.rebalance_id: change
+        for outlook in outlooks((row for rows in by_group.values() for row in rows), members, STATIC)
+        for change in outlook.changes
+    }
+    found = []
+    for key in sorted(by_group):
+        for episode in episodes(by_group[key], limits.episode_gap_seconds):
+            found.append(_incident(episode, limits))
+            _without_restarts(found[-1], episode, static)
+    return sorted(found, key=badness)
+
+
+def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Mapping[str, Change]) -> None:
+    """Who went and came back in an incident, and how much of it fixed identities would have avoided."""
+    incident.instances = sorted(restarted_members(rows), key=clear)
+    avoided = [change for row in rows if (change := static.get(row.rebalance_id)) is not None and change.effect == "avoided"]
+    if avoided or incident.kind == "rolling_restart":
+        incident.numbers = {
+            "static_avoided": float(len(avoided)),
+            "static_saved_seconds": round(sum(change.saved_seconds for change in avoided), 6),
+        }
+
+
+def over(row: Rebalance) -> int:
+    """When a rebalance was over, or the last time that is known of it; microseconds."""
+    return first_known(row.ended_at, row.joined_at, row.started_at)
+
+
+def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalance]]:
+    """Put a group's rebalances in order, and cut them where it was quiet for longer than the gap."""
+    rows.sort(key=lambda row: (row.began, row.generation_before or 0))
+    episode: list[Rebalance] = []
+    quiet_from = 0
+    for row in rows:
+        if episode and row.began - quiet_from > gap_seconds * US_PER_SECOND:
+            yield episode
+            episode = []
+        episode.append(row)
+        quiet_from = max(quiet_from, over(row))
+    if episode:
+        yield episode
+
+
+def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
+    first = rows[0]
+    kind = _kind(rows, limits)
+    stopped = round(sum(map(stopped_seconds, rows)), 6)
+    worst = _worst_offender([row for row in rows if row.outcome != "empty"] or rows, _WENT if kind == "flapping_member" else FAILURES)
+    is_open = rows[-1].outcome == "open"
+    return Incident(
+        cluster=first.cluster,
+        system=first.system,
+        incident_id=make_id("incident", first.rebalance_id),
+        kind=kind,
+        severity=_severity(rows, kind, stopped, limits),
+        groups=[first.group],
+        started_at=first.began or None,
+        ended_at=None if is_open else max(over(row) for row in rows) or None,
+        rebalance_count=len(rows),
+        stopped_seconds=stopped,
+        root_cause=_most_common([row.root_cause for row in rows if row.root_cause]),
+        worst_offender=worst,
+        headline=_headline(rows, kind, stopped, worst),
+        rebalance_ids=[row.rebalance_id for row in rows],
+        outage_ids=[],
+    )
+
+
+def _most_common(values: Sequence[str]) -> str | None:
+    return min(Counter(values).items(), key=lambda item: (-item[1], item[0]))[0] if values else None
+
+
+def _actor(person: Person) -> str:
+    return person.client_id or person.instance_id or person.member_id or "?"
+
+
+def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Person | None:
+    """The member behind most of the unplanned rebalances; of the planned ones if there is nothing else."""
+    for causes in (unplanned, None):
+        counted: dict[str, int] = defaultdict(int)
+        seconds: dict[str, float] = defaultdict(float)
+        people: dict[str, Person] = {}
+        for row in rows:
+            acted = row.offenders if causes is None or row.cause in causes else []
+            for person in [*acted, *(row.blockers if causes is not None else [])]:
+                people.setdefault(_actor(person), person)
+                counted[_actor(person)] += 1
+                seconds[_actor(person)] += row.duration_seconds or row.at_least_seconds or 0.0
+        if people:
+            return people[min(people, key=lambda name: (-counted[name], -seconds[name], clear(name)))]
+    return None
+
+
+def _kind(rows: Sequence[Rebalance], limits: Limits) -> str:
+    """What kind of incident an episode is: the first of `_KINDS` that holds."""
+    return next((kind for kind, holds in _KINDS if holds(rows, limits)), "single")
+
+
+def _is_stuck(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    last = rows[-1]
+    return last.protocol == "classic" and last.outcome == "open" and (last.at_least_seconds or 0) >= limits.stuck_seconds
+
+
+def _first_trouble_is(cause: str) -> Callable[[Sequence[Rebalance], Limits], bool]:
+    """Of several troubles with the coordinator the earliest counts."""
+
+    def holds(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+        troubles = (trouble for row in rows for trouble in (row.cause, row.root_cause) if trouble in COORDINATOR_TROUBLE)
+        return next(troubles, None) == cause
+
+    return holds
+
+
+def _was_migrated(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+    return any(row.cause == "protocol_migration" for row in rows)
+
+
+def _was_held_up_once(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+    return len(rows) == 1 and bool(rows[0].blockers)
+
+
+def _is_alone(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+    return len(rows) == 1
+
+
+def _never_settled(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    classic = [row for row in rows if row.protocol == "classic"]
+    return len(classic) >= limits.storm_count and not any(row.outcome in {"stable", "empty"} for row in classic)
+
+
+def _someone_failed_again_and_again(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    return _flapping(rows, limits, FAILURES)
+
+
+def _someone_went_again_and_again(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    return _flapping(rows, limits, _WENT)
+
+
+def _flapping(rows: Sequence[Rebalance], limits: Limits, causes: frozenset[str]) -> bool:
+    """One and the same member behind failures, or going and coming back, again and again."""
+    counted = Counter(_actor(row.offenders[0]) for row in rows if row.cause in causes and row.offenders and row.outcome != "empty")
+    return bool(counted) and max(counted.values()) >= limits.flapping_count
+
+
+_WENT = FAILURES | {"member_leave", "member_restart"}
+
+
+def _was_restarted_in_turn(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+    """At least two members went and came back, one after the other, and nobody failed."""
+    if any(row.cause in FAILURES for row in rows):
+        return False
+    return len(restarted_members(rows)) >= 2
+
+
+def _was_held_up(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    return any(row.blockers and (row.join_seconds or 0) >= limits.slow_join_seconds for row in rows)
+
+
+def _was_scaled(rows: Sequence[Rebalance], _limits: Limits) -> bool:
+    causes = {row.cause for row in rows}
+    return causes <= {"member_join", "new_group"} or causes == {"member_leave"}
+
+
+def _is_storm(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    return len(rows) >= limits.storm_count and any(row.cause not in EXPECTED_CAUSES for row in rows)
+
+
+_KINDS: tuple[tuple[str, Callable[[Sequence[Rebalance], Limits], bool]], ...] = (
+    ("stuck", _is_stuck),
+    *((kind, _first_trouble_is(cause)) for cause, kind in COORDINATOR_TROUBLE.items()),
+    ("protocol_migration", _was_migrated),
+    ("slow_member", _was_held_up_once),
+    ("single", _is_alone),
+    ("never_settles", _never_settled),
+    ("flapping_member", _someone_failed_again_and_again),
+    ("rolling_restart", _was_restarted_in_turn),
+    ("flapping_member", _someone_went_again_and_again),
+    ("slow_member", _was_held_up),
+    ("autoscaling", _was_scaled),
+    ("storm", _is_storm),
+)
+"""Kinds of incidents by the rule that finds them; the first that holds is named. "single" is what no rule finds, too."""
+
+
+def restarted_members(rows: Iterable[Rebalance]) -> set[str]:
+    """Members that went and then came back, in rebalances that are in order of time."""
+    left: set[str] = set()
+    found: set[str] = set()
+    for row in rows:
+        actors = {_actor(person) for person in row.offenders}
+        if row.cause == "member_restart":
+            found |= actors
+        elif row.cause in _LEFT and row.outcome != "empty":
+            left |= actors
+        elif row.cause == "member_join":
+            found |= actors & left
+    return found
+
+
+_LEFT = frozenset({"member_leave", "session_timeout", "poll_timeout"})
+
+
+def mark_rolling_restarts(rows: list[Rebalance], limits: Limits | None = None) -> None:
+    """Say of the rebalances of a rolling restart that it stands behind them: each instance goes and comes back in turn."""
+    limits = limits or Limits()
+    for episode in episodes(rows, limits.episode_gap_seconds):
+        if len(episode) > 1 and _was_restarted_in_turn(episode, limits):
+            for row in episode:
+                if row.root_cause is None and row.cause in _RESTART_CAUSES and row.outcome != "empty":
+                    row.root_cause = "rolling_restart"
+
+
+_RESTART_CAUSES = frozenset({"member_leave", "member_join", "member_restart"})
+
+
+def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limits) -> str:
+    span = max(1.0, (over(rows[-1]) - rows[0].began) / US_PER_SECOND)
+    per_hour = stopped / max(span, 3600.0)
+    if stopped >= limits.critical_stopped_seconds or per_hour > limits.critical_share_of_hour or kind in {"stuck", "never_settles"}:
+        return "critical"
+    planned = all(row.cause in EXPECTED_CAUSES and not row.blockers for row in rows)
+    return "info" if planned and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
+
+
+_DEED_TOLD = {
+    "session_timeout": "missed its session timeout",
+    "poll_timeout": "exceeded its poll interval",
+    "rebalance_timeout": "did not rejoin in time",
+    "sync_timeout": "never sent SyncGroup",
+    "member_leave": "left",
+    "member_join": "joined",
+    "member_restart": "restarted",
+    "new_group": "started the group",
+    "subscription_change": "changed its subscription",
+    "metadata_change": "saw topics change",
+    "assignor_change": "came back with another assignor",
+    "cooperative_followup": "gave up partitions",
+    "admin_removal": "was removed by an administrator",
+    "static_member_replaced": "came back under a new member id",
+}
+
+
+def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> str:
+    """One sentence: how many rebalances in what time, how long the group stood, and what happened through whom."""
+    span = (over(rows[-1]) - rows[0].began) / US_PER_SECOND
+    count = f"{len(rows)} rebalances in {spell(span)}" if len(rows) > 1 else "1 rebalance"
+    told = f"{rows[0].group}: {count}, {spell(stopped)} stopped"
+    if goes_on(rows[-1]) and stopped < SHORTEST_SECONDS:
+        told = f"{rows[0].group}: {count}, partitions on the move for {spell(sum(row.duration_seconds or 0.0 for row in rows))}"
+    elif stopped < SHORTEST_SECONDS:
+        told = f"{rows[0].group}: {count}, nobody stopped"
+    before = "after its coordinator moved, " if kind == "coordinator_move" else ""
+    return f"{told}; {before}{_deeds(rows, kind, worst)}"
+
+
+def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
+    """What happened, as a clause."""
+    if kind == "rolling_restart":
+        restarted = {_actor(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders}
+        return f"{len(restarted)} members were restarted in turn" if len(restarted) > 1 else "its members were restarted in turn"
+    if worst is None:
+        return (_most_common([row.cause for row in rows]) or "unknown").replace("_", " ")
+    name = _actor(worst)
+    who = name + (f" on {worst.host.lstrip('/')}" if worst.host else "")
+    causes = [row.cause for row in rows if any(_actor(person) == name for person in row.offenders)]
+    waited = [row for row in rows if any(_actor(person) == name for person in row.blockers)]
+    if waited and not FAILURES.intersection(causes):
+        return f"{who} held the others up for {spell(sum(map(_waited_seconds, waited)))}"
+    if kind == "flapping_member":
+        acts = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
+        went = Counter(cause for cause in acts if cause in _WENT)
+        return f"{who} " + " and ".join(_times(cause, times) for cause, times in went.most_common(2))
+    cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
+    return f"{who} {_times(cause, causes.count(cause))}"
+
+
+def _waited_seconds(row: Rebalance) -> float:
+    """How long those who were ready waited for the others."""
+    return (row.join_seconds if row.reconcile_seconds is None else row.reconcile_seconds) or 0.0
+
+
+def _times(cause: str, times: int) -> str:
+    deed = _DEED_TOLD.get(cause, cause.replace("_", " "))
+    return f"{deed} {times} times" if times > 1 else deed
+
+
+SHORTEST_SECONDS = 0.0005
+"""A shorter standstill is none."""
+
+
+def spell(value: float) -> str:
+    """A length of time for people: 37 ms, 0.6 s, 42 s, 3.5 min, 2.1 h."""
+    if value < 0.095:
+        return f"{value * 1000:.0f} ms"
+    if value < 10:
+        return f"{value:.1f} s"
+    if value < 120:
+        return f"{value:.0f} s"
+    return f"{value / 60:.1f} min" if value < 7200 else f"{value / 3600:.1f} h"
+
+
+_SEVERITIES = {"critical": 0, "warning": 1, "info": 2}
+
+
+def badness(incident: Incident) -> tuple[int, float, int, str]:
+    """Puts the worst first: by severity, then by the time that the group stood."""
+    return _SEVERITIES[incident.severity], -incident.stopped_seconds, incident.started_at or 0, incident.incident_id

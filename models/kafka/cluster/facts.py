@@ -1,0 +1,350 @@
+"""The cluster stage: what the few lines that concern a whole cluster say.
+
+One ordered pass per cluster learns loads and unloads of `__consumer_offsets` partitions, changes of topics,
+brokers that start and stop, and timeouts in force. The facts are small and immutable for the group stage.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from models.clear_names import clear
+from models.events import Event, Place
+from models.evidence import evidence
+from models.ids import make_id
+from models.rows import LearnedFact
+
+DEFAULT_INITIAL_DELAY_MS = 3000
+"""group.initial.rebalance.delay.ms since 0.11 (KafkaConfig)."""
+
+DEFAULT_OFFSETS_RETENTION_MINUTES = 10_080
+"""offsets.retention.minutes since 2.0 (KafkaConfig, KIP-186)."""
+
+OLD_OFFSETS_RETENTION_MINUTES = 1_440
+"""The same before 2.0."""
+
+CLUSTER_EVENTS = frozenset(
+    {
+        "PartitionLoadStarted",
+        "PartitionLoaded",
+        "PartitionLoadFailed",
+        "PartitionUnloadStarted",
+        "PartitionUnloaded",
+        "CoordinatorElected",
+        "CoordinatorResigned",
+        "CoordinatorStarted",
+        "CoordinatorStopped",
+        "BrokerConfigured",
+        "BrokerStarting",
+        "BrokerStarted",
+        "BrokerStopping",
+        "BrokerStopped",
+        "KafkaVersion",
+        "ClusterId",
+        "TopicCreated",
+        "PartitionsAdded",
+        "TopicDeleted",
+        "PartitionCreated",
+        "GroupsDeleted",
+        "StaticMemberKept",
+        "LeaderReplaced",
+        "BrokersChanged",
+        "BrokersFailed",
+        "BrokerFenced",
+        "BrokerLeaving",
+        "BrokerLeft",
+    }
+)
+"""Events that the cluster stage reads; the group stage gets what it needs of them as facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A node took over (`loaded`) or gave up an offsets partition at `at` (microseconds)."""
+
+    at: int
+    node: str | None
+    partition: int
+    loaded: bool
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """A topic was created, deleted or got more partitions."""
+
+    at: int
+    topic: str
+    kind: str  # created, grown, deleted
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A broker process starts or stops."""
+
+    at: int
+    node: str | None
+    kind: str  # starting, started, stopping, stopped
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """A controller lost a broker, in good order or not."""
+
+    at: int
+    node: str
+    event: Event
+
+
+@dataclass(slots=True)
+class ClusterFacts:
+    """What was learned of one cluster. Lists are ordered by time."""
+
+    cluster: str = "default"
+    loads: list[Load] = field(default_factory=list)
+    takeovers: list[Load] = field(default_factory=list)
+    """Loads of partitions that their former node never gave up: it was lost."""
+    topic_changes: list[TopicChange] = field(default_factory=list)
+    node_changes: list[NodeChange] = field(default_factory=list)
+    goings: list[Going] = field(default_factory=list)
+    deletions: list[tuple[int, str, Event]] = field(default_factory=list)
+    leaders_replaced: list[Event] = field(default_factory=list)
+    kept: list[Event] = field(default_factory=list)
+    broker_settings: dict[str, dict[str, object]] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    offsets_partitions: int | None = None
+    initial_delay_ms: int = DEFAULT_INITIAL_DELAY_MS
+    offsets_retention_seconds: float = DEFAULT_OFFSETS_RETENTION_MINUTES * 60.0
+    retention_told: bool = False
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+    logs_end: int | None = None
+    strays: dict[str, list[Event]] = field(default_factory=dict)
+    """Lines of clients that name no group, by the group that they are about (`models.kafka.observations.unattributed`)."""
+
+    def topic_changes_between(self, start: int, end: int) -> list[TopicChange]:
+        """Changes of topics in the half-open interval (start, end]; internal topics left out."""
+        low = bisect_right(self.topic_changes, start, key=lambda change: change.at)
+        high = bisect_right(self.topic_changes, end, key=lambda change: change.at)
+        return [change for change in self.topic_changes[low:high] if not change.topic.startswith("__")]
+
+    def node_changes_between(self, start: int, end: int) -> list[NodeChange]:
+        """Starts and stops of brokers in the closed interval."""
+        low = bisect_left(self.node_changes, start, key=lambda change: change.at)
+        high = bisect_right(self.node_changes, end, key=lambda change: change.at)
+        return self.node_changes[low:high]
+
+    def taken_over_between(self, start: int, end: int) -> list[Load]:
+        """Offsets partitions that changed hands in the closed interval because a broker was lost."""
+        low = bisect_left(self.takeovers, start, key=lambda load: load.at)
+        high = bisect_right(self.takeovers, end, key=lambda load: load.at)
+        return self.takeovers[low:high]
+
+    def partition_of(self, group: str) -> int | None:
+        """The offsets partition that a group hashes to; None while the partition count is unknown."""
+        return partition_for(clear(group), self.offsets_partitions) if self.offsets_partitions else None
+
+
+def java_hash(text: str) -> int:
+    """String.hashCode of Java, over UTF-16 code units, as a signed 32-bit number."""
+    value = 0
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    for index in range(0, len(encoded), 2):
+        value = (31 * value + (encoded[index] << 8 | encoded[index + 1])) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def partition_for(group: str, partition_count: int) -> int:
+    """Partition of `__consumer_offsets` that holds a group (GroupMetadataManager.partitionFor; Utils.abs maps the least number to 0)."""
+    value = java_hash(group)
+    return 0 if value == -(1 << 31) else abs(value) % partition_count
+
+
+_LOADS = {"PartitionLoaded": True, "PartitionUnloadStarted": False, "PartitionUnloaded": False}
+_NODE_CHANGES = {
+    "BrokerStarting": "starting",
+    "CoordinatorStarted": "starting",
+    "BrokerStarted": "started",
+    "BrokerStopping": "stopping",
+    "CoordinatorStopped": "stopping",
+    "BrokerStopped": "stopped",
+}
+_TOPIC_CHANGES = {"TopicCreated": "created", "PartitionsAdded": "grown", "TopicDeleted": "deleted", "PartitionCreated": "grown"}
+
+
+_GOINGS = {
+    "BrokersChanged": "removed",
+    "BrokersFailed": "brokers",
+    "BrokerFenced": "broker",
+    "BrokerLeaving": "broker",
+    "BrokerLeft": "broker",
+}
+"""Events by which a controller says that brokers go, and the field that names them."""
+
+
+def _nodes(value: object) -> list[str]:
+    return [str(node) for node in value] if isinstance(value, (list, tuple)) else [] if value is None else [str(value)]
+
+
+def _int(value: object) -> int | None:
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
+    """Learn the facts of one cluster from its events of `CLUSTER_EVENTS`, in any order."""
+    facts = ClusterFacts(cluster)
+    lists: list[Event] = []
+    for event in events:
+        lesson = _LESSONS.get(event.name)
+        if lesson is not None:
+            lesson(facts, event)
+        if event.name == "BrokersChanged":
+            lists.append(event)
+    facts.goings += _unsaid_goings(lists)
+    facts.loads.sort(key=lambda load: (load.at, _order(load.event.place)))
+    facts.takeovers = _takeovers(facts.loads)
+    facts.topic_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
+    facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
+    facts.goings.sort(key=lambda going: (going.at, _order(going.event.place)))
+    facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
+    facts.leaders_replaced.sort(key=lambda event: (event.time_us, _order(event.place)))
+    if not facts.retention_told and _is_old(facts):
+        facts.offsets_retention_seconds = OLD_OFFSETS_RETENTION_MINUTES * 60.0
+    facts.kept.sort(key=lambda event: (event.time_us, _order(event.place)))
+    return facts
+
+
+def _unsaid_goings(lists: list[Event]) -> Iterator[Going]:
+    """Brokers that a controller's list of live ones has no longer, without a word: a new controller only names those that it finds."""
+    live: set[str] = set()
+    for event in sorted(lists, key=lambda event: (event.time_us, _order(event.place))):
+        named = event.fields.get("live")
+        if isinstance(named, (list, tuple)):
+            now = {str(node) for node in named}
+            said = {*_nodes(event.fields.get("removed")), *_nodes(event.fields.get("bounced"))}
+            yield from (Going(event.time_us, node, event) for node in sorted(live - now - said))
+            live = now
+
+
+def _is_old(facts: ClusterFacts) -> bool:
+    """The brokers' own files tell versions, and all of them are before 2.0. Clients print their library's version too."""
+    files = {change.event.place.file for change in facts.node_changes}
+    versions = [version for file, version in facts.versions.items() if file in files]
+    return bool(versions) and all(version.startswith(("0.", "1.")) for version in versions)
+
+
+def _order(place: Place) -> tuple[str, int]:
+    return place.file, place.byte_offset
+
+
+def _takeovers(loads: Iterable[Load]) -> list[Load]:
+    holders: dict[int, str | None] = {}
+    found = []
+    for load in loads:
+        holder = holders.get(load.partition)
+        if not load.loaded:
+            if load.node == holder:
+                holders.pop(load.partition, None)
+            continue
+        if holder is not None and load.node is not None and load.node != holder:
+            found.append(load)
+        holders[load.partition] = load.node
+    return found
+
+
+def _learn_load(facts: ClusterFacts, event: Event) -> None:
+    if event.partition is not None:
+        facts.loads.append(Load(event.time_us, event.node, event.partition, _LOADS[event.name], event))
+
+
+def _learn_topic_change(facts: ClusterFacts, event: Event) -> None:
+    if event.topic:
+        facts.topic_changes.append(TopicChange(event.time_us, event.topic, _TOPIC_CHANGES[event.name], event))
+
+
+def _learn_node_change(facts: ClusterFacts, event: Event) -> None:
+    facts.node_changes.append(NodeChange(event.time_us, event.node, _NODE_CHANGES[event.name], event))
+
+
+def _learn_goings(facts: ClusterFacts, event: Event) -> None:
+    facts.goings.extend(Going(event.time_us, node, event) for node in _nodes(event.fields.get(_GOINGS[event.name])))
+
+
+def _learn_deletions(facts: ClusterFacts, event: Event) -> None:
+    groups = event.fields.get("groups")
+    names = groups if isinstance(groups, (list, tuple)) else [part.strip() for part in str(groups or "").split(",")]
+    facts.deletions.extend((event.time_us, str(name), event) for name in names if name)
+
+
+def _learn_version(facts: ClusterFacts, event: Event) -> None:
+    version = event.fields.get("version")
+    if isinstance(version, str):
+        facts.versions.setdefault(event.place.file, version)
+
+
+def _learn_leader(facts: ClusterFacts, event: Event) -> None:
+    facts.leaders_replaced.append(event)
+
+
+def _learn_kept(facts: ClusterFacts, event: Event) -> None:
+    facts.kept.append(event)
+
+
+def _learn_settings(facts: ClusterFacts, event: Event) -> None:
+    """Settings of a KafkaConfig block. They hold for the whole cluster: brokers of one cluster share these."""
+    settings = {name: value for name, value in event.fields.items() if value is not None}
+    facts.broker_settings.setdefault(event.node or event.place.file, {}).update(settings)
+    delay = _int(settings.get("initial_rebalance_delay_ms"))
+    if delay is not None:
+        facts.initial_delay_ms = delay
+    retention = _int(settings.get("offsets_retention_minutes"))
+    if retention is not None:
+        facts.offsets_retention_seconds = retention * 60.0
+        facts.retention_told = True
+    facts.offsets_partitions = _int(settings.get("offsets_partitions")) or facts.offsets_partitions
+
+
+_LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
+    **dict.fromkeys(_LOADS, _learn_load),
+    **dict.fromkeys(_TOPIC_CHANGES, _learn_topic_change),
+    **dict.fromkeys(_NODE_CHANGES, _learn_node_change),
+    **dict.fromkeys(_GOINGS, _learn_goings),
+    "BrokerConfigured": _learn_settings,
+    "GroupsDeleted": _learn_deletions,
+    "KafkaVersion": _learn_version,
+    "LeaderReplaced": _learn_leader,
+    "StaticMemberKept": _learn_kept,
+}
+"""What each event teaches; the others teach nothing of the cluster."""
+
+
+def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:
+    """What was learned, as rows with the lines it stands on: loads, timeouts in force, versions, outages of brokers."""
+
+    def row(kind: str, subject: str, value: str, at: int | None, events: list[Event]) -> LearnedFact:
+        key = make_id("fact", facts.cluster, kind, subject, value, at)
+        return LearnedFact(facts.cluster, system, key, kind, subject, value, evidence(events))
+
+    rows = [
+        row(
+            "load",
+            f"__consumer_offsets-{load.partition}",
+            f"{'loaded' if load.loaded else 'unloaded'} by {load.node}",
+            load.at,
+            [load.event],
+        )
+        for load in facts.loads
+    ]
+    rows += [
+        row("timeout", node, f"{name}={value}", None, [])
+        for node, settings in sorted(facts.broker_settings.items())
+        for name, value in sorted(settings.items())
+    ]
+    rows += [row("version", file, version, None, []) for file, version in sorted(facts.versions.items())]
+    rows += [row("outage", change.node or "?", change.kind, change.at, [change.event]) for change in facts.node_changes]
+    unique = {each.learned_fact_id: each for each in rows}
+    return list(unique.values())

@@ -1,0 +1,186 @@
+"""What a broker writes of its coordinators' deeds: which message, at which level, with which fields, by version.
+
+The catalogue of messages words it. A deed that a version keeps to itself has no announcement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.runtime.outcomes import Deed
+from models.kafka.coordinator.runtime.version_policy import Policy, parse_version
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A line of server.log, before it is worded. `node` and `partition` are where the group's coordinator is."""
+
+    message: str
+    level: str
+    at_ms: int
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A message and its levels, each since a version; None means that it is not written any more, or not yet."""
+
+    message: str
+    scala: tuple[tuple[str, str | None], ...] = (("0.11", "INFO"),)
+    java: tuple[tuple[str, str | None], ...] = (("3.7", "INFO"),)
+    java_message: str = ""
+    """Where the coordinator in Java has another message for it."""
+
+    def level(self, policy: Policy) -> str | None:
+        """The level in a version, None where it has no such line."""
+        version = parse_version(policy.version)
+        level = None
+        for since, given in self.java if policy.is_java else self.scala:
+            if parse_version(since) <= version:
+                level = given
+        return level
+
+    def message_of(self, policy: Policy) -> str:
+        """The message in a version."""
+        return self.java_message if policy.is_java and self.java_message else self.message
+
+
+SINCE_2_2 = (("2.2", "INFO"),)
+SINCE_2_3 = (("2.3", "INFO"),)
+NOT_WRITTEN: tuple[tuple[str, str | None], ...] = ()
+HIDDEN_SINCE_4_0 = (("3.7", "INFO"), ("4.0", "DEBUG"))
+
+RULES: Mapping[str, Rule] = {
+    "RebalanceStarted": Rule("kafka.group.rebalance_started"),
+    "GenerationStarted": Rule("kafka.group.generation_started"),
+    "AssignmentReceived": Rule("kafka.group.assignment_received"),
+    "EmptyAssignmentSent": Rule("kafka.group.empty_assignment_sent", (("2.5", "WARN"),), (("3.7", "WARN"),)),
+    "EmptyAssignmentsSet": Rule("kafka.group.empty_assignments_set", (("2.5", "WARN"),), (("3.7", "WARN"),)),
+    "GroupEmptied": Rule("kafka.group.emptied"),
+    "MemberFailed": Rule("kafka.group.member_failed"),
+    "MemberLeft": Rule("kafka.group.member_left", (("0.11", "DEBUG"), ("2.2", "INFO"))),
+    "MembersNotRejoined": Rule("kafka.group.members_not_rejoined", (("2.7", "INFO"),)),
+    "NoMemberRejoined": Rule("kafka.group.no_member_rejoined", (("2.3", "ERROR"),), (("3.7", "ERROR"),)),
+    "SyncMissing": Rule("kafka.group.sync_missing", (("2.8.1", "DEBUG"),), (("3.7", "DEBUG"),)),
+    "MemberIdHandedOut": Rule("kafka.group.member_id_handed_out", (("2.4", "DEBUG"), ("3.0", "INFO"))),
+    "MemberAdded": Rule("kafka.group.member_added", (("2.4", "DEBUG"), ("2.5", "INFO"))),
+    "PendingMemberJoined": Rule("kafka.group.pending_member_joined", (("2.5", "DEBUG"),), (("3.7", "DEBUG"), ("4.0", "INFO"))),
+    "PendingMemberLeft": Rule("kafka.group.pending_member_left", SINCE_2_2),
+    "PendingMemberExpired": Rule("kafka.group.pending_member_expired", SINCE_2_2),
+    "StaticMemberReplaced": Rule("kafka.group.static_member_replaced", SINCE_2_3),
+    "StaticMemberKept": Rule("kafka.group.static_member_kept", SINCE_2_3),
+    "StaticMemberFenced": Rule("kafka.group.static_member_fenced", (("2.3", "ERROR"), ("3.0", "INFO"))),
+    "LeaderReplaced": Rule("kafka.group.leader_replaced", SINCE_2_3),
+    "MemberLoaded": Rule("kafka.group.member_loaded", (("2.8", "INFO"),), NOT_WRITTEN),
+    "GroupLoaded": Rule("kafka.group.loaded"),
+    "GroupUnloaded": Rule("kafka.group.unloaded", java=(("3.8", "INFO"),)),
+    "ModernMemberJoined": Rule("kafka.modern.member_joined", NOT_WRITTEN),
+    "ModernMemberLeft": Rule("kafka.modern.member_left", NOT_WRITTEN),
+    "ModernMemberFenced": Rule("kafka.modern.member_fenced", NOT_WRITTEN),
+    "ModernMemberRefused": Rule("kafka.modern.static_member_refused", NOT_WRITTEN),
+    "ModernMemberIdHandedOut": Rule("kafka.modern.member_id_handed_out", NOT_WRITTEN),
+    "ModernMemberMoved": Rule("kafka.modern.member_moved", NOT_WRITTEN, HIDDEN_SINCE_4_0),
+    "ModernSubscriptionChanged": Rule("kafka.modern.subscription_changed", NOT_WRITTEN, HIDDEN_SINCE_4_0),
+    "SubscriptionMetadataChanged": Rule("kafka.modern.metadata_changed", NOT_WRITTEN, HIDDEN_SINCE_4_0),
+    "GroupEpochBumped": Rule("kafka.modern.epoch_bumped", NOT_WRITTEN),
+    "TargetComputed": Rule("kafka.modern.target_computed", NOT_WRITTEN),
+    "GroupConverted": Rule("kafka.modern.converted", NOT_WRITTEN, (("4.0", "INFO"),)),
+    "GroupConversionRefused": Rule("kafka.modern.conversion_refused", NOT_WRITTEN, (("3.8", "INFO"),)),
+    "GroupDied": Rule("kafka.group.died", java=NOT_WRITTEN),
+    "GroupsDeleted": Rule("kafka.group.deleted", (("1.1", "INFO"),)),
+    "SimpleGroupCreated": Rule("kafka.group.simple_group_created", NOT_WRITTEN, (("4.0", "INFO"),)),
+    "OffsetsExpired": Rule("kafka.offsets.expired", java_message="kafka.runtime.expired"),
+}
+
+NO_REASON: Mapping[bool, str] = {False: "", True: "not provided"}
+"""What stands for a client's reason where it gave none, in Scala and in Java (JoinGroupRequest.joinReason)."""
+
+
+def announce(policy: Policy, deed: Deed, node: int, partition: int) -> Announcement | None:
+    """The line that a broker writes of a deed, None where it writes none."""
+    special = (other for told, other in INSTEAD.get(deed.event, ()) if told.items() <= deed.fields.items())
+    rule = next(special, RULES.get(deed.event))
+    level = rule.level(policy) if rule is not None else None
+    if rule is None or level is None:
+        return None
+    fields: dict[str, Any] = {
+        "node": str(node),
+        "partition": partition,
+        "group": deed.group,
+        "generation": deed.generation,
+        "member_id": deed.member,
+        "instance_id": deed.instance,
+    }
+    fields.update(deed.fields)
+    message = rule.message_of(policy)
+    if message.startswith(MODERN):
+        fields["group_type"] = "consumer"
+        if deed.instance is None:
+            del fields["instance_id"]  # members without one have wordings of their own
+    if "client_reason" in fields:
+        fields["client_reason"] = fields["client_reason"] or NO_REASON[policy.is_java]
+    if deed.event == "GroupStoreFailed":
+        fields |= _store_failure(deed, is_java=policy.is_java)
+    if "_key" in fields:
+        fields["_event"] = f"Timeout(tp=__consumer_offsets-{partition}, key={fields['_key']})"
+    if fields.get("detail") in _ERROR_TEXTS:
+        fields["detail"] = _ERROR_TEXTS[fields["detail"]]
+    return Announcement(message, level, deed.at_ms, {**_MORE.get(deed.event, {}), **fields})
+
+
+MODERN = "kafka.modern."
+INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], Rule], ...]] = {
+    "GroupStoreFailed": (
+        ({"_what": "empty"}, Rule("kafka.group.empty_write_failed", (("0.11", "WARN"),), (("3.7", "WARN"),))),
+        ({"_what": "new"}, Rule("kafka.group.empty_write_failed", NOT_WRITTEN, (("3.7", "WARN"),))),
+        ({"_what": "static"}, Rule("kafka.group.static_member_not_stored", (("2.6", "WARN"),), (("3.7", "WARN"),))),
+        ({"_told": Error.UNKNOWN_SERVER_ERROR.value}, Rule("kafka.group.append_failed", (("1.0", "ERROR"),), NOT_WRITTEN)),
+    ),
+    "ModernMemberJoined": (({"rejoined": True}, Rule(f"{MODERN}static_member_rejoined", NOT_WRITTEN)),),
+    "ModernMemberLeft": (({"temporarily": True}, Rule(f"{MODERN}static_member_left_for_a_while", NOT_WRITTEN)),),
+    "ModernMemberRefused": (({"why": "fenced"}, Rule(f"{MODERN}static_member_fenced", NOT_WRITTEN)),),
+    "CoordinatorNote": tuple(
+        ({"_note": note}, rule)
+        for note, rule in {
+            "leader_not_replaced": Rule("kafka.group.leader_not_replaced", SINCE_2_3),
+            "late_heartbeat_timer": Rule("kafka.group.late_heartbeat_timer", SINCE_2_2, NOT_WRITTEN),
+            "late_session_timer": Rule("kafka.group.late_session_timer", NOT_WRITTEN, (("3.7", "DEBUG"),)),
+            "load_ignored": Rule("kafka.offsets.load_repeated", (("2.8.1", "INFO"),), java_message="kafka.runtime.load_ignored"),
+            "unload_ignored": Rule(
+                "kafka.offsets.unload_repeated", (("2.8.1", "INFO"),), (("3.9", "INFO"),), "kafka.runtime.unload_ignored"
+            ),
+            "write_failed": Rule("kafka.runtime.write_failed", NOT_WRITTEN, (("3.8", "ERROR"),)),
+            "timer_rescheduled": Rule("kafka.runtime.timer_rescheduled", NOT_WRITTEN),
+            "topics_scanned": Rule(f"{MODERN}topics_scanned", NOT_WRITTEN, (("4.0", "INFO"),)),
+        }.items()
+    ),
+}
+"""Other messages for deeds that have these fields."""
+
+_ERROR_TEXTS: Mapping[str, str] = {
+    Error.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    Error.MESSAGE_TOO_LARGE: "The request included a message larger than the max message size the server will accept.",
+    Error.NOT_COORDINATOR: "This is not the correct coordinator.",
+    Error.NOT_ENOUGH_REPLICAS: "Messages are rejected since there are fewer in-sync replicas than required.",
+    Error.REBALANCE_IN_PROGRESS: "The group is rebalancing, so a rejoin is needed.",
+    Error.REQUEST_TIMED_OUT: "The request timed out.",
+    Error.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
+}
+"""What errors say of themselves (Errors.java)."""
+
+
+def _store_failure(deed: Deed, *, is_java: bool) -> Mapping[str, Any]:
+    """Say the log's error (Java, of members and new groups), or the one that clients are told; the old id stays the member's."""
+    name = deed.fields["error"] if is_java and deed.fields["_what"] != "empty" else deed.fields["_told"]
+    return {"error": _ERROR_TEXTS.get(name, name), "_member_id": deed.member, "_instance_id": deed.instance}
+
+
+_MORE: Mapping[str, Mapping[str, Any]] = {
+    "RebalanceStarted": {"state": "PreparingRebalance"},  # the line is written after the step
+    "GroupLoaded": {"group_type": "classic"},
+    "OffsetsExpired": {"duration_ms": 0},
+    "TargetComputed": {"duration_ms": 1},
+}

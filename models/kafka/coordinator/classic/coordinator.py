@@ -1,0 +1,226 @@
+"""The coordinator: requests and the passing of time go in, answers, fired timers and changes come out.
+
+It follows GroupCoordinator.scala (until 3.9) and GroupMetadataManager.java with GroupCoordinatorShard.java (since 4.0) step by
+step, by the policy of a version. It does no I/O and reads no clock; where Kafka's own choice depends on the order of a hash
+table it asks `Choices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from models.kafka.coordinator.classic.deferred_responses import defer, defer_parked, defer_timer, key_of, retry
+from models.kafka.coordinator.classic.group import Group
+from models.kafka.coordinator.classic.join_group import join
+from models.kafka.coordinator.classic.leave_group import leave
+from models.kafka.coordinator.classic.offset_commit import clean_up, commit, delete, fetch, gone_after_ms
+from models.kafka.coordinator.classic.partition_ownership import Leadership, Ownership, load, refusal, unload
+from models.kafka.coordinator.classic.rebalance import end_join_step, end_sync_wait, expire_session
+from models.kafka.coordinator.classic.shard import Shard, numbered_ids
+from models.kafka.coordinator.classic.sync_group import heartbeat, sync
+from models.kafka.coordinator.protocol.errors import Error, Fault
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
+from models.kafka.coordinator.protocol.responses import FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
+from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
+from models.kafka.coordinator.runtime.offsets_log import Log
+from models.kafka.coordinator.runtime.outcomes import Outcome, firings
+from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
+from models.kafka.coordinator.runtime.version_policy import Policy, Settings, default_settings
+
+Handler = Callable[[Shard, Any], None]
+HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = {
+    Heartbeat: (heartbeat, Response),
+    Join: (join, JoinResponse),
+    Sync: (sync, SyncResponse),
+    Leave: (leave, LeaveResponse),
+    Commit: (commit, Response),
+    Fetch: (fetch, FetchResponse),
+    Delete: (delete, Response),
+}
+"""Who handles a request, and what answers it if it is refused as a whole."""
+
+NEED_GROUP_ID = (Join, Sync, Heartbeat, Leave)
+"""Requests that can't be for the group without a name (isValidGroupId)."""
+
+
+class Coordinator:
+    """A coordinator of one version, with its groups.
+
+    `make_member_id` is called with the prefix of a new id; `order` puts members' timers of one deadline in order. With a `log`
+    the groups that it holds are loaded at `now_ms`; `loaded` False leaves that to `load`.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        settings: Settings | None = None,
+        *,
+        choices: Choices | None = None,
+        make_member_id: Callable[[str], str] | None = None,
+        order: Callable[[str], Any] = str,
+        log: Log | None = None,
+        now_ms: int = 0,
+        loaded: bool = True,
+    ) -> None:
+        self.shard = Shard(
+            policy,
+            settings or default_settings(policy),
+            choices or FirstChoice(),
+            make_member_id or numbered_ids(),
+            Timers(order),
+            now_ms,
+            log=log or Log(),
+        )
+        self.shard.writes.timeout_ms = self.shard.settings.commit_timeout_ms
+        self.ownership = Ownership.LOADING
+        self._leadership = Leadership()
+        self._schedule_clean_up()
+        if loaded:
+            self.load()
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self.shard.now_ms
+
+    @property
+    def groups(self) -> Mapping[str, Group]:
+        """The groups as they are now; to be looked at only."""
+        return self.shard.groups
+
+    @property
+    def log(self) -> Log:
+        """What is written; another coordinator can take the groups over from it once this one has been unloaded."""
+        return self.shard.log
+
+    @property
+    def timers(self) -> Timers:
+        """The timers that wait; to be looked at only."""
+        return self.shard.timers
+
+    def next_ms(self) -> int | None:
+        """When the first timer is due."""
+        return self.timers.next_ms()
+
+    def handle(self, request: Request) -> Outcome:
+        """Handle a request at the present time, and timers that are due at once because of it."""
+        shard = self.shard
+        handler, refused = HANDLERS[type(request)]
+        if not request.group and isinstance(request, NEED_GROUP_ID):
+            shard.answer(request.request_id, refused(Error.INVALID_GROUP_ID))
+        elif (unreached := refusal(shard, self.ownership, request)) is not None:
+            shard.answer(request.request_id, refused(unreached))
+        else:
+            try:
+                handler(shard, request)
+            except Fault:
+                shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
+            if shard.writes.unconfirmed and shard.policy.is_java:
+                defer_parked(shard, request) if isinstance(request, Join | Sync) else defer(shard, request, refused)
+        self._fire_until(shard.now_ms)
+        return shard.outcome()
+
+    def advance(self, by_ms: int) -> Outcome:
+        """Let time pass; each timer fires at its own deadline, and what it starts can fire within the same wait."""
+        target_ms = self.shard.now_ms + by_ms
+        self._fire_until(target_ms)
+        self.shard.now_ms = target_ms
+        return self.shard.outcome()
+
+    def load(self, epoch: int | None = None) -> Outcome:
+        """Finish loading: take over the groups of the log (onGroupLoaded, onLoaded). A late order is not heeded."""
+        if self.heeds(epoch, loads=True) and self.ownership is not Ownership.OWNED:
+            self.ownership = Ownership.OWNED
+            load(self.shard)
+        return self.shard.outcome()
+
+    def unload(self, epoch: int | None = None) -> Outcome:
+        """Give the groups up: another broker leads the partition now (onGroupUnloaded, onUnloaded). A late order is not heeded."""
+        if self.heeds(epoch, loads=False):
+            unload(self.shard)
+            self.ownership = Ownership.FOREIGN
+        return self.shard.outcome()
+
+    def heeds(self, epoch: int | None, *, loads: bool) -> bool:
+        """Whether an order to load or to give up the partition counts, by the epoch that it names; one that doesn't is announced."""
+        heeded = self._leadership.heeds(self.shard.policy.epoch_guard, epoch, loads=loads)
+        if not heeded:
+            current: dict[str, Any] = {} if self._leadership.epoch is None else {"_current": self._leadership.epoch}
+            self.shard.note("load_ignored" if loads else "unload_ignored", _epoch=epoch, **current)
+        return heeded
+
+    def stop(self) -> None:
+        """Shut the service down; requests find no coordinator at all any more."""
+        self.ownership = Ownership.STOPPED
+
+    def fail_writes(self, error: Error) -> None:
+        """Let writes to the log end with an error from now on, or well again (NONE)."""
+        self.shard.writes.error = error
+
+    def hold_writes(self) -> None:
+        """Let replicas confirm nothing from now on, until `settle_writes`."""
+        self.shard.writes.held = True
+
+    def settle_writes(self, error: Error = Error.NONE) -> Outcome:
+        """End the writes that wait, well or not, and let none wait any more."""
+        self.shard.writes.settle(error)
+        self._fire_until(self.shard.now_ms)
+        return self.shard.outcome()
+
+    def complete_transaction(self, producer_id: int, *, commit: bool) -> Outcome:
+        """End a producer's transaction for all groups (handleTxnCompletion, replayEndTransactionMarker)."""
+        self.shard.log.end += 1
+        for group in self.shard.groups.values():
+            group.offsets.complete(producer_id, commit=commit)
+        return self.shard.outcome()
+
+    def gone_after_ms(self, group: str) -> int | None:
+        """When an Empty group will be removed unless somebody joins or commits; None if that can't be said."""
+        return gone_after_ms(self.shard, self.shard.groups[group])
+
+    def _fire_until(self, target_ms: int) -> None:
+        for timer, fired in firings(self.shard.timers, target_ms):
+            self.shard.now_ms = timer.at_ms
+            thrown = self._fire(timer)
+            self.shard.fired.append(replace(fired, fault=thrown) if thrown else fired)
+
+    def _fire(self, timer: Timer) -> str:
+        """Do what a timer is for, and say what the broker's code throws meanwhile."""
+        shard = self.shard
+        if timer.kind is TimerKind.CLEANUP:
+            clean_up(shard)
+            self._schedule_clean_up()
+            return ""
+        if timer.kind is TimerKind.WRITE:
+            shard.writes.time_out(timer.detail)
+            return ""
+        group = shard.groups.get(timer.group)
+        if group is None:
+            if timer.kind is TimerKind.HEARTBEAT:
+                shard.note("late_heartbeat_timer", timer.group, timer.member)
+            return ""
+        thrown = ""
+        try:
+            _DONE_BY[timer.kind](shard, group, timer)
+        except Fault as fault:  # what is done a second time may come at the wrong moment
+            thrown = fault.thrown
+            if shard.policy.is_java:
+                shard.note("timer_rescheduled", timer.group, _key=key_of(timer), detail=str(fault))
+                retry(shard, timer)
+        if shard.writes.unconfirmed and shard.policy.is_java:
+            defer_timer(shard, timer)
+        return thrown
+
+    def _schedule_clean_up(self) -> None:
+        shard = self.shard
+        shard.timers.schedule(TimerKind.CLEANUP, "", "", shard.now_ms + shard.settings.retention_check_interval_ms)
+
+
+_DONE_BY: Mapping[TimerKind, Callable[[Shard, Group, Timer], None]] = {
+    TimerKind.HEARTBEAT: lambda shard, group, timer: expire_session(shard, group, timer.member),
+    TimerKind.JOIN: lambda shard, group, timer: end_join_step(shard, group, timer.detail),
+    TimerKind.SYNC: lambda shard, group, timer: end_sync_wait(shard, group, timer.detail),
+}
+"""What the timers of groups do."""

@@ -1,0 +1,99 @@
+"""Who may speak for a member, and how members go: LeaveGroup."""
+
+from __future__ import annotations
+
+from models.kafka.coordinator.classic.group import Group, Member
+from models.kafka.coordinator.classic.rebalance import member_gone, remove_joining, try_complete
+from models.kafka.coordinator.classic.shard import Shard
+from models.kafka.coordinator.protocol.errors import Error, Fault
+from models.kafka.coordinator.protocol.requests import Leave, Leaver
+from models.kafka.coordinator.protocol.responses import LeaveResponse, MemberLeft
+
+
+def member_error(shard: Shard, group: Group, member_id: str, instance: str | None, operation: str, *, strict: bool = False) -> Error:
+    """Check that a request comes from a member (isStaticMemberFenced and has; since 3.0 validateCurrentMember, validateMember).
+
+    An instance id must belong to the member. Until 2.8 one that nobody has is ignored, except by JoinGroup (`strict`).
+    """
+    if instance is not None and shard.policy.knows_static_members:
+        mapped = group.static.get(instance)
+        if mapped is not None and mapped != member_id:
+            shard.tell("StaticMemberFenced", group, member_id=member_id, instance_id=instance, old_member_id=mapped, operation=operation)
+            return Error.FENCED_INSTANCE_ID
+        if mapped is None and (strict or shard.policy.refuses_unmapped_instance):
+            return Error.UNKNOWN_MEMBER_ID
+    return Error.NONE if member_id in group.members else Error.UNKNOWN_MEMBER_ID
+
+
+def leave(shard: Shard, request: Leave) -> None:
+    """Let members go, one after the other (handleLeaveGroup, classicGroupLeaveToClassicGroup)."""
+    group = shard.groups.get(request.group)
+    if group is None:
+        left = [MemberLeft(each.member, each.instance, Error.UNKNOWN_MEMBER_ID) for each in request.members]
+        shard.answer(request.request_id, LeaveResponse(Error.NONE, tuple(left)))
+        return
+    left = [MemberLeft(each.member, each.instance, leave_one(shard, group, each)) for each in request.members]
+    gone = [each.member for each in left if each.error is Error.NONE]
+    if shard.policy.leaves_in_one_step and gone:
+        member_gone(shard, group, "leave", reason_members=gone)
+    shard.answer(request.request_id, LeaveResponse(Error.NONE, tuple(left)))
+
+
+def leave_one(shard: Shard, group: Group, leaver: Leaver) -> Error:
+    """Let one member go, or give a pending id back."""
+    if leaver.member in group.pending_join and not fenced_first(shard, group, leaver):
+        return return_pending(shard, group, leaver)
+    found = who_leaves(shard, group, leaver)
+    if isinstance(found, Error):
+        return found
+    shard.end_session(group, found.id)
+    if not shard.policy.tells_leave_last:
+        tell_left(shard, group, found, leaver)
+    remove_joining(shard, group, found)
+    if not shard.policy.leaves_in_one_step:
+        member_gone(shard, group, "leave", reason_member_id=found.id, client_reason=leaver.reason)
+    if shard.policy.tells_leave_last:
+        tell_left(shard, group, found, leaver)
+    return Error.NONE
+
+
+def tell_left(shard: Shard, group: Group, member: Member, leaver: Leaver) -> None:
+    """Announce that a member has left."""
+    shard.tell(
+        "MemberLeft",
+        group,
+        member,
+        client_reason=leaver.reason,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        session_timeout_ms=member.session_ms,
+        rebalance_timeout_ms=member.rebalance_ms,
+        protocols=list(member.preferences),
+    )
+
+
+def fenced_first(shard: Shard, group: Group, leaver: Leaver) -> bool:
+    """Whether the instance id is looked at before pending ids are, and is another member's (until 2.8)."""
+    return shard.policy.instance_decides_leaver and leaver.instance is not None and leaver.instance in group.static
+
+
+def return_pending(shard: Shard, group: Group, leaver: Leaver) -> Error:
+    """Take a handed-out id back."""
+    if leaver.instance is not None and shard.policy.instance_decides_leaver:
+        raise Fault("LeaveGroup with an instance id for a pending member")
+    group.pending_join.discard(leaver.member)
+    shard.tell("PendingMemberLeft", group, member_id=leaver.member, client_reason=leaver.reason)
+    if shard.policy.pending_leave_ends_timer:
+        shard.end_session(group, leaver.member)
+    if not shard.policy.leaves_in_one_step:
+        try_complete(shard, group)
+    return Error.NONE
+
+
+def who_leaves(shard: Shard, group: Group, leaver: Leaver) -> Member | Error:
+    """The member that is to go. An instance id without a member id is an administrator's way to name it."""
+    mapped = group.static.get(leaver.instance) if leaver.instance is not None else None
+    if not leaver.member:
+        return Error.UNKNOWN_MEMBER_ID if mapped is None else group.members[mapped]
+    error = member_error(shard, group, leaver.member, leaver.instance, "leave-group")
+    return group.members[leaver.member] if error is Error.NONE else error

@@ -1,0 +1,216 @@
+"""Offsets: OffsetCommit and TxnOffsetCommit, OffsetFetch, expiry, and the end of groups that have neither members nor offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from models.kafka.coordinator.classic.deferred_responses import await_replicas
+from models.kafka.coordinator.classic.group import Group
+from models.kafka.coordinator.classic.leave_group import member_error
+from models.kafka.coordinator.classic.shard import Shard
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch
+from models.kafka.coordinator.protocol.responses import FetchResponse
+from models.kafka.coordinator.protocol.subscription import CONSUMER
+from models.kafka.coordinator.runtime.offsets import Committed, Offsets, TopicPartition
+from models.kafka.coordinator.runtime.offsets_log import STANDS_IN_LOG
+from models.kafka.coordinator.runtime.timers import TimerKind
+from models.kafka.coordinator.runtime.version_policy import Retention
+
+GROUP_ERROR_VERSION = 9
+"""OffsetCommit since when a client understands GROUP_ID_NOT_FOUND."""
+
+
+def commit(shard: Shard, request: Commit) -> None:
+    """Store offsets, of members or of simple consumers (handleCommitOffsets, OffsetMetadataManager.commitOffset)."""
+    transactional = request.producer_id is not None
+    group = shard.groups.get(request.group)
+    is_new = group is None
+    if group is None:
+        if request.generation >= 0 and not (transactional and shard.policy.transaction_makes_group):
+            newer = request.api_version >= GROUP_ERROR_VERSION and not transactional
+            shard.refuse(request.request_id, shard.policy.commit_to_unknown_group if newer else Error.ILLEGAL_GENERATION)
+            return
+        group = shard.create(request.group)
+        shard.tell("SimpleGroupCreated", group)
+    error = transactional_error(shard, group, request) if transactional else commit_error(shard, group, request)
+    if error is not Error.NONE:
+        shard.refuse(request.request_id, error)
+        return
+    if group.state in (State.STABLE, State.PREPARING_REBALANCE) and not transactional:
+        shard.renew(group, group.members[request.member])
+    store(shard, group, request, is_new=is_new)
+
+
+def commit_error(shard: Shard, group: Group, request: Commit) -> Error:
+    """Check an OffsetCommit (doCommitOffsets, validateOffsetCommit)."""
+    if request.generation < 0 and group.state is State.EMPTY:
+        return Error.NONE
+    completing = group.state is State.COMPLETING_REBALANCE
+    if completing and shard.policy.checks_state_first:
+        return Error.REBALANCE_IN_PROGRESS
+    error = member_error(shard, group, request.member, request.instance, "offset-commit")
+    if error is Error.NONE and request.generation != group.generation:
+        error = Error.ILLEGAL_GENERATION
+    return Error.REBALANCE_IN_PROGRESS if error is Error.NONE and completing else error
+
+
+def transactional_error(shard: Shard, group: Group, request: Commit) -> Error:
+    """Check a TxnOffsetCommit; before KIP-447 producers name no member (doTxnCommitOffsets, validateOffsetCommit)."""
+    names_member = request.generation >= 0 or bool(request.member) or request.instance is not None
+    if not shard.policy.checks_transactional_member or not names_member:
+        return Error.NONE
+    error = member_error(shard, group, request.member, request.instance, "txn-offset-commit")
+    return Error.ILLEGAL_GENERATION if error is Error.NONE and request.generation != group.generation else error
+
+
+def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
+    """Write the offsets and take them over, for good or until their transaction ends; then answer (storeOffsets).
+
+    Who waited too long is told so. In Java the offsets count all the same once replicas have them; in Scala the coordinator
+    knows nothing more of them, and only the next one reads them in the log.
+    """
+    keep_ms = request.retention_ms
+    if keep_ms is None and shard.policy.retention is Retention.PER_OFFSET:
+        keep_ms = shard.settings.retention_ms
+    expires_ms = None if keep_ms is None else shard.now_ms + keep_ms
+    values = {place: Committed(offset, shard.now_ms, expires_ms) for place, offset in request.offsets.items()}
+    offsets, producer_id = group.offsets, request.producer_id
+    offsets.begin(values, producer_id)
+
+    def confirmed() -> None:
+        offsets.end(values, producer_id)
+        offsets.put(numbered(), producer_id)
+
+    def numbered() -> dict[TopicPartition, Committed]:
+        shard.log.end += 1
+        return {place: replace(value, written=shard.log.end) for place, value in values.items()}
+
+    def written(error: Error) -> None:
+        if error is Error.NONE:
+            confirmed()
+        elif shard.writes.times_out and shard.policy.is_java:
+            shard.writes.later(confirmed)
+        else:
+            offsets.end(values, producer_id)
+            if shard.writes.times_out and producer_id is None:
+                offsets.give_up(numbered())
+        if error not in STANDS_IN_LOG and is_new and shard.policy.stores_new_groups and shard.groups.get(group.id) is group:
+            del shard.groups[group.id]
+        shard.refuse(request.request_id, shard.policy.write_errors.offsets.get(error, error))
+
+    shard.write(group, written)
+
+
+def fetch(shard: Shard, request: Fetch) -> None:
+    """Tell the offsets of a group, whatever its state; of one that is not there, none (handleFetchOffsets).
+
+    In Java only transactions make an offset unstable: for what is not confirmed yet the answer waits.
+    """
+    group = shard.groups.get(request.group)
+    offsets = Offsets() if group is None else group.offsets
+    if not (request.require_stable and shard.policy.knows_stable_offsets):
+        shard.answer(request.request_id, FetchResponse(Error.NONE, fetched(offsets, request)))
+        return
+    unstable = offsets.is_in_transaction if shard.policy.is_java else offsets.is_unstable
+
+    def response() -> FetchResponse:
+        return FetchResponse(Error.NONE, fetched(offsets, request, unstable))
+
+    if shard.policy.is_java and shard.writes.unconfirmed:
+        await_replicas(shard, request, FetchResponse, response)
+    else:
+        shard.answer(request.request_id, response())
+
+
+def fetched(
+    offsets: Offsets, request: Fetch, unstable: Callable[[TopicPartition], bool] = lambda _: False
+) -> dict[TopicPartition, int | Error | None]:
+    """The offsets that are asked for; not those that something under way may still replace, where that matters to who asks."""
+    found: dict[TopicPartition, int | Error | None] = {}
+    for place in tuple(offsets.committed) if request.places is None else request.places:
+        committed = offsets.committed.get(place)
+        told = None if committed is None else committed.offset
+        found[place] = Error.UNSTABLE_OFFSET_COMMIT if unstable(place) else told
+    return found
+
+
+def delete(shard: Shard, request: Delete) -> None:
+    """Delete a group without members (handleDeleteGroups, GroupCoordinatorShard.deleteGroups)."""
+    group = shard.groups.get(request.group)
+    if group is None:
+        shard.refuse(request.request_id, Error.GROUP_ID_NOT_FOUND)
+    elif group.state is not State.EMPTY:
+        shard.refuse(request.request_id, Error.NON_EMPTY_GROUP)
+    else:
+        offsets_count = len(group.offsets.committed)
+        shard.remove_group(group)
+        shard.announce("GroupsDeleted", groups=[group.id], offsets_count=offsets_count)
+        shard.refuse(request.request_id, Error.NONE)
+
+
+def clean_up(shard: Shard) -> None:
+    """Drop expired offsets, and empty groups that have none (cleanupGroupMetadata)."""
+    dropped = 0
+    for group in list(shard.groups.values()):
+        dropped += len(group.offsets.drop(partial(is_expired, shard, group)))
+        if group.state is State.EMPTY and not group.offsets:
+            shard.remove_group(group)
+            dropped += shard.policy.is_java  # which counts what it writes, this among it
+    if dropped or shard.policy.tells_idle_clean_up:
+        shard.announce("OffsetsExpired", offsets_count=dropped)
+
+
+def is_expired(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> bool:
+    """Whether an offset is to go (GroupMetadata.removeExpiredOffsets, ClassicGroup.offsetExpirationCondition)."""
+    if shard.policy.transactions_hold_expiry and group.offsets.is_in_transaction(place):
+        return False
+    since_ms = expires_since(shard, group, place, committed)
+    if since_ms is None:
+        return False
+    if shard.policy.retention is Retention.PER_OFFSET:
+        return committed.expires_ms is not None and committed.expires_ms < shard.now_ms
+    if committed.expires_ms is not None:
+        return committed.expires_ms <= shard.now_ms
+    return shard.now_ms - since_ms >= shard.settings.retention_ms
+
+
+def expires_since(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> int | None:
+    """The moment from which the retention of an offset counts; None while it can't expire."""
+    rule = shard.policy.retention
+    if rule is Retention.PER_OFFSET or group.protocol_type is None:
+        return committed.at_ms
+    if group.state is State.EMPTY:
+        return committed.at_ms if group.state_since_ms is None else group.state_since_ms
+    knows = group.protocol_type == CONSUMER and group.subscribed is not None
+    applies = rule is Retention.PER_SUBSCRIPTION or (rule is Retention.PER_STABLE_SUBSCRIPTION and group.state is State.STABLE)
+    if knows and applies and group.subscribed is not None and place[0] not in group.subscribed:
+        return committed.at_ms
+    return None
+
+
+def gone_after_ms(shard: Shard, group: Group) -> int | None:
+    """When the group will be removed if nobody comes or commits any more; None if that can't be said.
+
+    The clean-up that comes first after the last offset's retention does it. Only Empty groups end so.
+    """
+    if group.state is not State.EMPTY or group.offsets.unwritten or group.offsets.unwritten_transactional or group.offsets.transactions:
+        return None
+    ends = [end_of(shard, group, place, committed) for place, committed in group.offsets.committed.items()]
+    due_ms = shard.timers.due_ms(TimerKind.CLEANUP, "", "")
+    last_ms = max(ends, default=shard.now_ms)
+    interval_ms = shard.settings.retention_check_interval_ms
+    if due_ms is None or last_ms <= due_ms:
+        return due_ms
+    return due_ms + -(-(last_ms - due_ms) // interval_ms) * interval_ms
+
+
+def end_of(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> int:
+    """The first moment at which an offset of an Empty group can be removed."""
+    if committed.expires_ms is not None:
+        return committed.expires_ms + (shard.policy.retention is Retention.PER_OFFSET)
+    since_ms = expires_since(shard, group, place, committed)
+    return (shard.now_ms if since_ms is None else since_ms) + shard.settings.retention_ms

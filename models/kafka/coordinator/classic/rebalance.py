@@ -1,0 +1,210 @@
+"""Join phases of a group: how one begins, waits, is prolonged and ends, and what follows when members go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from models.kafka.coordinator.classic.group import Group, Member
+from models.kafka.coordinator.classic.shard import Shard
+from models.kafka.coordinator.protocol.errors import Error, NoSuchMember
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, SyncResponse
+from models.kafka.coordinator.runtime.timers import TimerKind
+
+UNKNOWN_JOIN = JoinResponse(Error.UNKNOWN_MEMBER_ID)
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """One step of the initial delay: how long it is, and how much may still follow."""
+
+    step_ms: int
+    remaining_ms: int
+
+
+def rebalance(shard: Shard, group: Group, reason_id: str, **reason: Any) -> None:
+    """Begin a join phase (prepareRebalance).
+
+    From Empty it waits the initial delay, however many join; otherwise it ends as soon as all have joined, at the latest after
+    the longest rebalance timeout of the present members.
+    """
+    is_initial = group.state is State.EMPTY
+    reason["reason_state"] = group.state.value
+    if group.state is State.COMPLETING_REBALANCE:
+        propagate(shard, group, {}, Error.REBALANCE_IN_PROGRESS)
+    group.pending_sync.clear()
+    shard.timers.cancel(TimerKind.SYNC, group.id, "")
+    shard.move(group, State.PREPARING_REBALANCE)
+    shard.tell("RebalanceStarted", group, reason_id=reason_id, **reason)
+    group.is_initial = is_initial
+    if is_initial:
+        step_ms = shard.settings.initial_delay_ms
+        await_joins(shard, group, step_ms, Delay(step_ms, max(group.rebalance_ms - step_ms, 0)))
+    elif group.all_joined:
+        complete(shard, group)
+    else:
+        await_joins(shard, group, group.rebalance_ms)
+
+
+def await_joins(shard: Shard, group: Group, wait_ms: int, delay: Delay | None = None) -> None:
+    """Set the deadline of the join phase."""
+    shard.timers.schedule(TimerKind.JOIN, group.id, "", shard.now_ms + wait_ms, delay)
+
+
+def try_complete(shard: Shard, group: Group) -> None:
+    """End the join phase if all have joined and no initial delay runs (maybeCompleteJoinPhase, tryCompleteJoin)."""
+    if group.state is State.PREPARING_REBALANCE and group.all_joined and not group.is_initial:
+        complete(shard, group)
+
+
+def end_join_step(shard: Shard, group: Group, delay: Delay | None) -> None:
+    """The deadline of a join phase has come (InitialDelayedJoin.onComplete, tryCompleteInitialRebalanceElseSchedule)."""
+    if delay is None or not group.new_member_added or not delay.remaining_ms:
+        complete(shard, group)
+        return
+    group.new_member_added = False
+    step_ms = min(shard.settings.initial_delay_ms, delay.remaining_ms)
+    await_joins(shard, group, step_ms, Delay(step_ms, max(delay.remaining_ms - delay.step_ms, 0)))
+
+
+def complete(shard: Shard, group: Group) -> None:
+    """End the join phase (onCompleteJoin, completeClassicGroupJoin).
+
+    Dynamic members that have not joined are dropped. Static ones stay; if nobody else is there the phase is prolonged.
+    """
+    shard.timers.cancel(TimerKind.JOIN, group.id, "")
+    drop_absent(shard, group)
+    if group.members and not lead_by_joined(shard, group):
+        shard.tell("NoMemberRejoined", group)
+        group.is_initial = group.is_initial and shard.policy.second_wait_is_initial
+        await_joins(shard, group, group.rebalance_ms)
+        return
+    group.generation += 1
+    if group.members:
+        begin_generation(shard, group)
+    else:
+        group.protocol = None
+        group.subscribe()
+        group.pending_sync.clear()
+        shard.move(group, State.EMPTY)
+        shard.tell("GroupEmptied", group)
+        shard.store(group, shard.record(group, {}), "empty", lambda _: None)
+
+
+def drop_absent(shard: Shard, group: Group) -> None:
+    """Remove the dynamic members that have no parked join."""
+    absent = [member for member in group.members.values() if member.join is None and member.instance is None]
+    for member in absent:
+        shard.remove_member(group, member.id)
+        if not shard.policy.absentees_keep_timers:
+            shard.end_session(group, member.id)
+    if absent:
+        shard.tell("MembersNotRejoined", group, members=[member.id for member in absent])
+
+
+def lead_by_joined(shard: Shard, group: Group) -> bool:
+    """Make sure that the leader has joined; false if nobody has (maybeElectNewJoinedLeader)."""
+    leader = group.members[group.leader or ""]
+    if leader.join is not None:
+        return True
+    joined = {member.id: member for member in group.members.values() if member.join is not None}
+    if not joined:
+        shard.note("leader_not_replaced", group.id, leader.id, instance_id=leader.instance)
+        return False
+    group.leader = shard.choose_leader(group, joined)
+    shard.tell("LeaderReplaced", group, leader, new_leader=group.leader)
+    return True
+
+
+def begin_generation(shard: Shard, group: Group) -> None:
+    """Choose the protocol, answer the joins and wait for SyncGroup (initNextGeneration and what follows it)."""
+    winners = group.vote()
+    group.protocol = winners[0] if len(winners) == 1 else shard.choices.protocol(group.id, group.generation, shard.now_ms, winners)
+    group.subscribe()
+    shard.move(group, State.COMPLETING_REBALANCE)
+    shard.tell("GenerationStarted", group, member_count=len(group.members))
+    group.pending_sync.clear()
+    for member in group.members.values():
+        shard.answer_join(group, member, joined(group, member.id))
+        shard.renew(group, member)
+        member.is_new = False
+    if shard.policy.limits_sync:
+        group.pending_sync.update(group.members)
+        shard.timers.schedule(TimerKind.SYNC, group.id, "", shard.now_ms + group.rebalance_ms, group.generation)
+
+
+def joined(group: Group, member_id: str) -> JoinResponse:
+    """What a member is told of the present generation; the leader is told the members too."""
+    members = current_members(group) if group.leader == member_id else ()
+    return JoinResponse(Error.NONE, member_id, group.generation, group.protocol_type, group.protocol, group.leader, False, members)
+
+
+def current_members(group: Group) -> tuple[JoinedMember, ...]:
+    """All members with their metadata for the chosen protocol (currentMemberMetadata)."""
+    return tuple(JoinedMember(member.id, member.instance, member.metadata(group.protocol)) for member in group.members.values())
+
+
+def propagate(shard: Shard, group: Group, assignments: dict[str, bytes], error: Error = Error.NONE) -> None:
+    """Set all assignments and answer parked syncs, whose members get a fresh session (propagateAssignment)."""
+    told = (group.protocol_type, group.protocol) if error is Error.NONE else (None, None)
+    for member in group.members.values():
+        member.assignment = assignments.get(member.id, b"")
+        if error is Error.NONE and not member.assignment:
+            shard.tell("EmptyAssignmentSent", group, member)
+        if shard.answer_sync(member, SyncResponse(error, *told, member.assignment)):
+            shard.renew(group, member)
+
+
+def end_sync_wait(shard: Shard, group: Group, generation: int) -> None:
+    """Remove the members that have not sent SyncGroup in time, and rebalance (onExpirePendingSync, expirePendingSync)."""
+    if generation != group.generation or group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_sync:
+        return
+    missing = sorted(group.pending_sync)
+    if shard.policy.sync_needs_members and not group.members.keys() >= group.pending_sync:
+        raise NoSuchMember("the end of the wait for SyncGroup asks for a member that was replaced")
+    for member_id in missing:
+        shard.remove_member(group, member_id)
+        shard.end_session(group, member_id)
+    shard.tell("SyncMissing", group, members=missing)
+    rebalance(shard, group, "pending_sync_expiration", reason_members=missing)
+
+
+def member_gone(shard: Shard, group: Group, reason_id: str, **reason: Any) -> None:
+    """Go on after a member was removed: rebalance, or see whether the join phase can end (removeMemberAndUpdateGroup)."""
+    if group.state is State.PREPARING_REBALANCE:
+        try_complete(shard, group)
+    elif group.state is not State.EMPTY:
+        rebalance(shard, group, reason_id, **reason)
+
+
+def expire_session(shard: Shard, group: Group, member_id: str) -> None:
+    """A session, a pending id or a new member's join limit has run out (onExpireHeartbeat, expireClassicGroupMemberHeartbeat)."""
+    member = group.members.get(member_id)
+    if member_id in group.pending_join:
+        group.pending_join.discard(member_id)
+        shard.tell("PendingMemberExpired", group, member_id=member_id)
+    elif member is None:
+        shard.note("late_session_timer", group.id, member_id)
+        return
+    elif member.is_excused:
+        return
+    else:
+        shard.tell("MemberFailed", group, member)
+        remove_joining(shard, group, member)
+        if group.state is not State.PREPARING_REBALANCE:
+            member_gone(shard, group, "heartbeat_expiration", reason_member_id=member_id)
+            return
+    if group.state is State.PREPARING_REBALANCE and group.all_joined and not keeps_waiting(shard, group):
+        complete(shard, group)
+
+
+def keeps_waiting(shard: Shard, group: Group) -> bool:
+    """Whether an initial delay goes on although all that were expected have joined."""
+    return group.is_initial and not shard.policy.expiry_cuts_initial_delay
+
+
+def remove_joining(shard: Shard, group: Group, member: Member) -> None:
+    """Remove a member; its parked join is told so, its parked sync is dropped without an answer."""
+    shard.answer_join(group, member, UNKNOWN_JOIN)
+    shard.remove_member(group, member.id)

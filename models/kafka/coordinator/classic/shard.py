@@ -1,0 +1,177 @@
+"""What all handlers of a coordinator share: its groups, timers and clock, and what it has said since it was last asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from models.kafka.coordinator.classic.deferred_responses import UNHEARD
+from models.kafka.coordinator.classic.group import Group, Member
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.responses import RESPONSES, Answer, JoinResponse, Response, SyncResponse
+from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
+from models.kafka.coordinator.runtime.offsets_log import STANDS_IN_LOG, Log, StoredGroup, StoredMember, Writes, Written
+from models.kafka.coordinator.runtime.outcomes import Deed, Fired, Moved, Outcome
+from models.kafka.coordinator.runtime.timers import TimerKind, Timers
+from models.kafka.coordinator.runtime.version_policy import Policy, Settings
+
+
+def numbered_ids() -> Callable[[str], str]:
+    """Make member ids by counting; real ones end in a random UUID (generateMemberId)."""
+    numbers = count(1)
+    return lambda prefix: f"{prefix}-{next(numbers)}"
+
+
+def stored(group: Group, assignments: Mapping[str, bytes], since_ms: int | None) -> StoredGroup:
+    """The record of a group as it is now (groupMetadataValue)."""
+    members = tuple(
+        StoredMember(
+            member.id,
+            member.instance,
+            member.client_id,
+            member.client_host,
+            member.session_ms,
+            member.rebalance_ms,
+            member.metadata(group.protocol),
+            assignments.get(member.id, b""),
+        )
+        for member in (group.members.values() if group.protocol is not None else ())
+    )
+    return StoredGroup(group.generation, group.protocol_type, group.protocol, group.leader, members, since_ms)
+
+
+@dataclass(slots=True)
+class Shard:
+    """State of one coordinator and the outcome of what it is doing now."""
+
+    policy: Policy
+    settings: Settings
+    choices: Choices = field(default_factory=FirstChoice)
+    make_member_id: Callable[[str], str] = field(default_factory=numbered_ids)
+    timers: Timers = field(default_factory=Timers)
+    now_ms: int = 0
+    groups: dict[str, Group] = field(default_factory=dict)
+    log: Log = field(default_factory=Log)
+    writes: Writes = field(default_factory=Writes)
+    answers: list[Answer] = field(default_factory=list)
+    fired: list[Fired] = field(default_factory=list)
+    changes: list[Moved | Deed] = field(default_factory=list)
+
+    def outcome(self) -> Outcome:
+        """What happened since the last call."""
+        outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.changes))
+        self.answers.clear()
+        self.fired.clear()
+        self.changes.clear()
+        return outcome
+
+    def answer(self, request_id: int, response: Response) -> None:
+        """Answer a request now, if anybody still listens."""
+        if request_id == UNHEARD:
+            return
+        self.answers.append(Answer(request_id, self.now_ms, response))
+
+    def refuse(self, request_id: int, error: Error) -> None:
+        """Answer a request with nothing but an error, or with nothing but success."""
+        self.answers.append(Answer(request_id, self.now_ms, RESPONSES[error]))
+
+    def tell(self, event: str, group: Group, member: Member | None = None, **fields: Any) -> None:
+        """Note a deed that a broker announces."""
+        member_id, instance = (None, None) if member is None else (member.id, member.instance)
+        self.changes.append(Deed(event, self.now_ms, group.id, group.generation, member_id, instance, fields))
+
+    def announce(self, event: str, **fields: Any) -> None:
+        """Note a deed that is no single group's."""
+        self.changes.append(Deed(event, self.now_ms, "", 0, fields=fields))
+
+    def note(self, what: str, group_id: str = "", member_id: str | None = None, **fields: Any) -> None:
+        """Note something that changes nothing, and that a broker announces all the same."""
+        self.changes.append(Deed("CoordinatorNote", self.now_ms, group_id, 0, member_id, fields={"_note": what, **fields}))
+
+    def move(self, group: Group, after: State) -> None:
+        """Set a group's state."""
+        before = group.move(after, self.now_ms)
+        self.changes.append(Moved(self.now_ms, group.id, before, after, group.generation))
+
+    def create(self, group_id: str) -> Group:
+        """Make an empty group."""
+        group = self.groups[group_id] = Group(group_id, self.now_ms)
+        return group
+
+    def record(self, group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:
+        """A group's record as it is now, with these assignments."""
+        return stored(group, assignments, group.state_since_ms if self.policy.stores_state_time else None)
+
+    def store(self, group: Group, record: StoredGroup, what: str, then: Written) -> None:
+        """Write a group's record, then go on with what clients are told of the error (storeGroup). `what` says what it is for."""
+
+        def written(error: Error) -> None:
+            told = self.policy.write_errors.group.get(error, error)
+            if error in STANDS_IN_LOG:
+                self.log.end += 1
+                self.log.groups[group.id] = record
+            if error is not Error.NONE:
+                self.tell("GroupStoreFailed", group, error=error.value, _told=told.value, _what=what)
+            then(told)
+
+        self.write(group, written)
+
+    def write(self, group: Group, written: Written) -> None:
+        """Write something of a group, and say how it went (appendForGroup)."""
+
+        def ended(error: Error) -> None:
+            if self.policy.is_java and error not in STANDS_IN_LOG:
+                self.note("write_failed", group.id, detail=error.value)
+            written(error)
+
+        self.writes.append(self.timers, group.id, self.now_ms, ended)
+
+    def remove_group(self, group: Group) -> None:
+        """Let a group die. Its timers stay queued and will find nothing (KIP-211; removeGroup)."""
+        self.move(group, State.DEAD)
+        self.tell("GroupDied", group)
+        del self.groups[group.id]
+        self.log.groups.pop(group.id, None)
+
+    def answer_join(self, group: Group, member: Member, response: JoinResponse) -> None:
+        """Answer a member's parked join, if there is one (maybeInvokeJoinCallback)."""
+        if member.join is not None:
+            request_id = member.join
+            group.park_join(member, None)
+            self.answer(request_id, response)
+
+    def answer_sync(self, member: Member, response: SyncResponse) -> bool:
+        """Answer a member's parked sync and say whether there was one (maybeInvokeSyncCallback)."""
+        if member.sync is None:
+            return False
+        self.answer(member.sync, response)
+        member.sync = None
+        return True
+
+    def renew(self, group: Group, member: Member, timeout_ms: int | None = None) -> None:
+        """Start a member's session anew (completeAndScheduleNextHeartbeatExpiration, rescheduleClassicGroupMemberHeartbeat)."""
+        if self.policy.excused_have_no_timer and member.is_excused:
+            self.timers.cancel(TimerKind.HEARTBEAT, group.id, member.id)
+        else:
+            wait_ms = member.session_ms if timeout_ms is None else timeout_ms
+            self.timers.schedule(TimerKind.HEARTBEAT, group.id, member.id, self.now_ms + wait_ms)
+
+    def end_session(self, group: Group, member_id: str) -> None:
+        """Drop the session timer of a member (removeHeartbeatForLeavingMember)."""
+        self.timers.cancel(TimerKind.HEARTBEAT, group.id, member_id)
+
+    def remove_member(self, group: Group, member_id: str) -> Member | None:
+        """Take a member out of its group; if it led, one of those that remain leads (GroupMetadata.remove)."""
+        member = group.pop(member_id)
+        if group.leader == member_id:
+            group.leader = self.choose_leader(group, group.members) if group.members else None
+        return member
+
+    def choose_leader(self, group: Group, candidates: dict[str, Member]) -> str:
+        """Ask who leads, unless only one can."""
+        if len(candidates) == 1:
+            return next(iter(candidates))
+        return self.choices.leader(group.id, group.generation, self.now_ms, candidates.keys())

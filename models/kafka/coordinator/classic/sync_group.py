@@ -1,0 +1,101 @@
+"""SyncGroup and Heartbeat: what members send between two join phases."""
+
+from __future__ import annotations
+
+from models.kafka.coordinator.classic.group import Group, Member
+from models.kafka.coordinator.classic.leave_group import member_error
+from models.kafka.coordinator.classic.rebalance import propagate, rebalance
+from models.kafka.coordinator.classic.shard import Shard
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.requests import Heartbeat, Sync
+from models.kafka.coordinator.protocol.responses import SyncResponse
+from models.kafka.coordinator.runtime.timers import TimerKind
+
+
+def sync(shard: Shard, request: Sync) -> None:
+    """Answer a SyncGroup, or park it until the leader's has come (doSyncGroup, classicGroupSyncToClassicGroup)."""
+    group = shard.groups.get(request.group)
+    error = Error.UNKNOWN_MEMBER_ID if group is None else sync_error(shard, group, request)
+    if group is None or error is not Error.NONE:
+        shard.answer(request.request_id, SyncResponse(error))
+        return
+    member = group.members[request.member]
+    synced(shard, group, member)
+    if group.state is State.STABLE:
+        shard.answer(request.request_id, SyncResponse(Error.NONE, group.protocol_type, group.protocol, member.assignment))
+        if shard.policy.stable_sync_renews:
+            shard.renew(group, member)
+        return
+    member.sync = request.request_id
+    if group.leader == member.id:
+        assign(shard, group, request, member)
+
+
+def sync_error(shard: Shard, group: Group, request: Sync) -> Error:
+    """Check a SyncGroup (validateSyncGroup)."""
+    error = member_error(shard, group, request.member, request.instance, "sync-group")
+    if error is not Error.NONE:
+        return error
+    if request.generation != group.generation:
+        return Error.ILLEGAL_GENERATION
+    sent = ((request.protocol_type, group.protocol_type), (request.protocol, group.protocol))
+    if shard.policy.checks_sync_protocol and any(differs(shard, asked, present) for asked, present in sent):
+        return Error.INCONSISTENT_GROUP_PROTOCOL
+    return Error.REBALANCE_IN_PROGRESS if group.state is State.PREPARING_REBALANCE else Error.NONE
+
+
+def differs(shard: Shard, asked: str | None, present: str | None) -> bool:
+    """Whether a protocol type or name is inconsistent with the group's (isProtocolInconsistent)."""
+    if asked is None or (present is None and not shard.policy.missing_protocol_differs):
+        return False
+    return asked != present
+
+
+def synced(shard: Shard, group: Group, member: Member) -> None:
+    """Expect no SyncGroup of this member any more; nobody left to expect ends the wait (removePendingSyncMember)."""
+    group.pending_sync.discard(member.id)
+    if not group.pending_sync:
+        shard.timers.cancel(TimerKind.SYNC, group.id, "")
+
+
+def assign(shard: Shard, group: Group, request: Sync, leader: Member) -> None:
+    """Store the leader's assignment and hand it out; members that it leaves out get an empty one."""
+    assignments = dict(request.assignments)
+    missing = sorted(group.members.keys() - assignments.keys())
+    shard.tell("AssignmentReceived", group, leader, member_count=len(group.members), static_count=len(group.static))
+    if missing:
+        shard.tell("EmptyAssignmentsSet", group, members=missing)
+    generation = group.generation
+
+    def written(error: Error) -> None:
+        if group.state is not State.COMPLETING_REBALANCE or group.generation != generation:
+            return  # another rebalance has begun while the write was under way
+        if error is Error.NONE:
+            propagate(shard, group, assignments)
+            shard.move(group, State.STABLE)
+        else:
+            propagate(shard, group, {}, error)
+            rebalance(shard, group, "sync_store_error", reason_member_id=leader.id)
+
+    shard.store(group, shard.record(group, assignments), "assignment", written)
+
+
+def heartbeat(shard: Shard, request: Heartbeat) -> None:
+    """Answer a heartbeat; where it is accepted it renews the session (handleHeartbeat, classicGroupHeartbeatToClassicGroup)."""
+    group = shard.groups.get(request.group)
+    error = Error.UNKNOWN_MEMBER_ID if group is None else heartbeat_error(shard, group, request)
+    if group is not None and error is Error.NONE:
+        shard.renew(group, group.members[request.member])
+        if group.state is State.PREPARING_REBALANCE:
+            error = Error.REBALANCE_IN_PROGRESS
+    shard.refuse(request.request_id, error)
+
+
+def heartbeat_error(shard: Shard, group: Group, request: Heartbeat) -> Error:
+    """Check a heartbeat. Until 2.6.0 one that comes between join and sync is told of a rebalance and renews nothing."""
+    completing = group.state is State.COMPLETING_REBALANCE and not shard.policy.accepts_heartbeat_while_completing
+    error = member_error(shard, group, request.member, request.instance, "heartbeat")
+    if error is Error.NONE and request.generation != group.generation and not (completing and shard.policy.checks_state_first):
+        error = Error.ILLEGAL_GENERATION
+    return Error.REBALANCE_IN_PROGRESS if error is Error.NONE and completing else error

@@ -1,0 +1,108 @@
+"""Server-side assignors: who is to have which partitions (KIP-848; 4.0.0, RangeAssignor.java and Uniform*AssignmentBuilder.java).
+
+`range` is determined by its input. `uniform` promises balance, and that members keep what they had as far as balance allows;
+which of several such targets it finds depends in Kafka on the order of hash tables, here on the order of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """A member as an assignor sees it. `target` is what it was to have so far."""
+
+    topics: AbstractSet[str]
+    instance: str | None = None
+    target: Partitions = NO_PARTITIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What an assignor is given: members by id, and the partition counts of the topics that exist."""
+
+    group: str
+    epoch: int
+    assignor: str
+    members: Mapping[str, Subscriber]
+    topics: Mapping[str, int]
+
+
+Targets = Mapping[str, Partitions]
+ChooseTarget = Callable[[Subscription], Targets]
+"""Gives each member its target; members that are left out get nothing."""
+
+
+def choose_target(subscription: Subscription) -> Targets:
+    """The target by the assignor that the subscription names."""
+    return ASSIGNORS[subscription.assignor](subscription)
+
+
+def range_target(subscription: Subscription) -> Targets:
+    """Of each topic consecutive partitions, in the order of instance ids, then of member ids; the first ones get one more."""
+    targets: dict[str, set[TopicPartition]] = {member: set() for member in subscription.members}
+    ordered = sorted(subscription.members, key=lambda member: _static_first(member, subscription.members[member].instance))
+    for topic, count in subscription.topics.items():
+        takers = [member for member in ordered if topic in subscription.members[member].topics]
+        if not takers:
+            continue
+        size, larger = divmod(count, len(takers))
+        start = 0
+        for index, member in enumerate(takers):
+            end = start + size + (index < larger)
+            targets[member].update((topic, number) for number in range(start, end))
+            start = end
+    return _frozen(targets)
+
+
+def _static_first(member: str, instance: str | None) -> tuple[bool, str]:
+    return instance is None, member if instance is None else instance
+
+
+def uniform_target(subscription: Subscription) -> Targets:
+    """Shares that differ by one at most where all subscribe to the same topics, else as even as subscriptions let them be."""
+    members = subscription.members
+    takers = {topic: sorted(member for member in members if topic in members[member].topics) for topic in subscription.topics}
+    targets: dict[str, set[TopicPartition]] = {member: set() for member in members}
+    limit = _limits(subscription)
+    left: list[TopicPartition] = []
+    former = {partition: member for member in sorted(members) for partition in members[member].target}
+    for topic, count in sorted(subscription.topics.items(), key=lambda each: (len(takers[each[0]]), each[0])):
+        for number in range(count if takers[topic] else 0):
+            owner = former.get((topic, number))
+            if owner is not None and owner in takers[topic] and len(targets[owner]) < limit[owner]:
+                targets[owner].add((topic, number))
+            else:
+                left.append((topic, number))
+    for partition in left:
+        targets[min(takers[partition[0]], key=lambda member: (len(targets[member]), member))].add(partition)
+    return _frozen(targets)
+
+
+def _limits(subscription: Subscription) -> dict[str, int]:
+    """How much each member may keep: an even share of the topics that exactly it and its like subscribe to, rounded up.
+
+    Of the shares that are rounded up there are only as many as partitions are left over, and who has most is let keep most.
+    """
+    alike: dict[frozenset[str], list[str]] = {}
+    for member in sorted(subscription.members):
+        topics = frozenset(topic for topic in subscription.members[member].topics if topic in subscription.topics)
+        alike.setdefault(topics, []).append(member)
+    limits: dict[str, int] = {}
+    for topics, members in alike.items():
+        size, larger = divmod(sum(subscription.topics[topic] for topic in topics), len(members))
+        most_first = sorted(members, key=lambda member: (-len(subscription.members[member].target), member))
+        limits.update({member: size + (index < larger) for index, member in enumerate(most_first)})
+    return limits
+
+
+def _frozen(targets: Mapping[str, set[TopicPartition]]) -> Targets:
+    return {member: frozenset(partitions) for member, partitions in targets.items()}
+
+
+ASSIGNORS: dict[str, ChooseTarget] = {"range": range_target, "uniform": uniform_target}

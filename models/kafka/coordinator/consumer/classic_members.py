@@ -1,0 +1,162 @@
+"""Members of consumer groups that still speak the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+
+They join and sync without waiting for others: JoinGroup is a step of their own towards the target, SyncGroup fetches what they
+have by then, and a heartbeat tells them when to join again (4.0.0, GroupMetadataManager.java, classicGroup…ToConsumerGroup).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from models.kafka.coordinator.consumer.errors import Refusal
+from models.kafka.coordinator.consumer.group import ConsumerGroup
+from models.kafka.coordinator.consumer.heartbeat import CLASSIC, check_size, enter, instance_holder, move_on, subscribe
+from models.kafka.coordinator.consumer.member import ClassicSide, Member, MemberState
+from models.kafka.coordinator.consumer.shard import Shard
+from models.kafka.coordinator.protocol.embedded_consumer import assignment, owned_of
+from models.kafka.coordinator.protocol.errors import Error, Fault
+from models.kafka.coordinator.protocol.requests import Heartbeat, Join, Leave, Leaver, Sync
+from models.kafka.coordinator.protocol.responses import JoinResponse, LeaveResponse, MemberLeft, Response, SyncResponse
+from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
+from models.kafka.coordinator.runtime.timers import TimerKind
+
+
+def join(shard: Shard, request: Join) -> None:
+    """Take the member in or further, and answer at once with the epoch that it is at (classicGroupJoinToConsumerGroup)."""
+    group = shard.consumer_group(request.group)
+    member_id = request.member or shard.make_member_id()
+    check_size(shard, group, member_id)
+    if not group.supports_classic(request.protocol_type, [protocol.name for protocol in request.protocols]):
+        raise Refusal(Error.INCONSISTENT_GROUP_PROTOCOL)
+    if request.require_known_member_id and not request.member and request.instance is None:
+        shard.tell("ModernMemberIdHandedOut", group, member_id=member_id)
+        shard.answer(request.request_id, JoinResponse(Error.MEMBER_ID_REQUIRED, member_id))
+        return
+    before, replaced = _place(shard, group, request, member_id)
+    after = _told(before, request)
+    enter(shard, group, before, replaced, CLASSIC)
+    subscribe(shard, group, before, after)
+    if group.epoch > group.target_epoch:
+        shard.compute_target(group)
+    after = move_on(shard, group, after, owned_of(request.protocols[0].metadata))
+    answer = JoinResponse(Error.NONE, after.id, after.epoch, CONSUMER, request.protocols[0].name, "")
+    shard.answer(request.request_id, answer)
+
+    def written(error: Error) -> None:
+        if error is Error.NONE:
+            _expect_sync(shard, group, after, replaced)
+
+    if shard.writes.held:
+        shard.writes.wait(shard.timers, group.id, shard.now_ms, written)
+    else:
+        written(shard.writes.error)
+
+
+def _expect_sync(shard: Shard, group: ConsumerGroup, after: Member, replaced: Member | None) -> None:
+    """Once the join is written the member has to sync in time, unless the group has gone back to the classic protocol with it."""
+    shard.timers.cancel(TimerKind.JOIN, group.id, after.id)
+    if replaced is not None and shard.neighbour is not None and shard.neighbour.downgrade(group, ()):
+        del shard.groups[group.id]
+    else:
+        shard.renew(group, after)
+        shard.timers.schedule(TimerKind.SYNC, group.id, after.id, shard.now_ms + after.rebalance_ms)
+
+
+def _place(shard: Shard, group: ConsumerGroup, request: Join, member_id: str) -> tuple[Member, Member | None]:
+    """The member as it is before the request tells anything, and whom it replaces; any dynamic id is let in."""
+    if request.instance is None:
+        return group.members.get(member_id) or Member(member_id), None
+    if request.member:
+        return instance_holder(shard, group, member_id, request.instance), None
+    holder = group.static_member(request.instance)
+    if holder is None:
+        return Member(member_id), None
+    return replace(holder, id=member_id, epoch=group.target_epoch, previous_epoch=group.target_epoch), holder
+
+
+def _told(before: Member, request: Join) -> Member:
+    """The member with what its first protocol says: all of a client's say the same (deserializeSubscription)."""
+    topics = topics_of(request.protocols[0].metadata)
+    if topics is None:
+        raise Fault("a subscription can't be read")
+    return replace(
+        before,
+        instance=request.instance or before.instance,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        rebalance_ms=request.rebalance_ms,
+        topics=topics,
+        classic=ClassicSide(request.session_ms, request.protocols),
+    )
+
+
+def sync(shard: Shard, request: Sync) -> None:
+    """Tell a member what it has; one that is behind the group has to join again first (classicGroupSyncToConsumerGroup)."""
+    group = shard.consumer_group(request.group)
+    member, classic = _member(shard, group, request.member, request.instance)
+    if request.generation != member.epoch:
+        raise Refusal(Error.ILLEGAL_GENERATION)
+    if request.protocol_type not in (None, CONSUMER) or request.protocol not in (None, classic.protocols[0].name):
+        raise Refusal(Error.INCONSISTENT_GROUP_PROTOCOL)
+    if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        _expect_join(shard, group, member)
+        raise Refusal(Error.REBALANCE_IN_PROGRESS)
+    shard.timers.cancel(TimerKind.SYNC, group.id, member.id)
+    shard.renew(group, member)
+    share = assignment(sorted(member.assigned))
+    shard.answer(request.request_id, SyncResponse(Error.NONE, request.protocol_type, request.protocol, share))
+
+
+def heartbeat(shard: Shard, request: Heartbeat) -> None:
+    """Renew a session, and say whether it is time to join again (classicGroupHeartbeatToConsumerGroup)."""
+    group = shard.consumer_group(request.group)
+    member, _ = _member(shard, group, request.member, request.instance)
+    if request.generation != member.epoch:
+        raise Refusal(Error.ILLEGAL_GENERATION)
+    shard.renew(group, member)
+    released = member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member)
+    if member.epoch < group.epoch or member.state is MemberState.UNREVOKED_PARTITIONS or released:
+        _expect_join(shard, group, member)
+        raise Refusal(Error.REBALANCE_IN_PROGRESS)
+    shard.answer(request.request_id, Response())
+
+
+def leave(shard: Shard, request: Leave) -> None:
+    """Let members go, all in one step (classicGroupLeaveToConsumerGroup)."""
+    group = shard.consumer_group(request.group)
+    left: list[MemberLeft] = []
+    gone: dict[str, Member] = {}
+    for each in request.members:
+        try:
+            member = _leaver(shard, group, each)
+        except Refusal as refusal:
+            left.append(MemberLeft(each.member, each.instance, refusal.error))
+        else:
+            gone[member.id] = member
+            shard.tell("ModernMemberLeft", group, member, client_reason=each.reason or "not provided")
+            left.append(MemberLeft(each.member, each.instance))
+    if gone:
+        shard.remove_members(group, tuple(gone.values()))
+    shard.answer(request.request_id, LeaveResponse(Error.NONE, tuple(left)))
+
+
+def _leaver(shard: Shard, group: ConsumerGroup, leaver: Leaver) -> Member:
+    """Who is to go; an instance id without a member id is an administrator's way to name it."""
+    if leaver.instance is not None and not leaver.member:
+        holder = group.static_member(leaver.instance)
+        return _member(shard, group, "" if holder is None else holder.id, leaver.instance)[0]
+    return _member(shard, group, leaver.member, leaver.instance)[0]
+
+
+def _member(shard: Shard, group: ConsumerGroup, member_id: str, instance: str | None) -> tuple[Member, ClassicSide]:
+    """The member that asks, which has to speak the classic protocol."""
+    member = group.members.get(member_id) if instance is None else instance_holder(shard, group, member_id, instance)
+    if member is None or member.classic is None:
+        raise Refusal(Error.UNKNOWN_MEMBER_ID)
+    return member, member.classic
+
+
+def _expect_join(shard: Shard, group: ConsumerGroup, member: Member) -> None:
+    """Give a member its rebalance timeout to join again, unless that runs already."""
+    if shard.timers.due_ms(TimerKind.JOIN, group.id, member.id) is None:
+        shard.timers.schedule(TimerKind.JOIN, group.id, member.id, shard.now_ms + member.rebalance_ms)

@@ -1,0 +1,176 @@
+"""The coordinator: requests, changes of topics and the passing of time go in, answers, fired timers and deeds come out.
+
+It follows GroupMetadataManager.java of 4.0.0 step by step, and GroupCoordinatorShard.java around it. It does no I/O and reads
+no clock. What an assignor would choose it asks `choose_target`. Of the groups that nothing but the classic protocol is spoken in
+it knows only those without members; `both.BothCoordinator` holds the others, and lets groups go from one kind to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from models.kafka.coordinator.classic.deferred_responses import defer, defer_timer, key_of, retry
+from models.kafka.coordinator.consumer.assignors import ChooseTarget, choose_target
+from models.kafka.coordinator.consumer.classic_members import heartbeat as classic_heartbeat
+from models.kafka.coordinator.consumer.classic_members import join, leave, sync
+from models.kafka.coordinator.consumer.errors import Refusal
+from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
+from models.kafka.coordinator.consumer.heartbeat import heartbeat
+from models.kafka.coordinator.consumer.offset_commit import clean_up, commit, delete, fetch
+from models.kafka.coordinator.consumer.outcomes import Settings
+from models.kafka.coordinator.consumer.regex_subscriptions import resolve
+from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.rollback import begin
+from models.kafka.coordinator.consumer.shard import Shard, numbered_ids
+from models.kafka.coordinator.protocol.errors import Error, Fault
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
+from models.kafka.coordinator.protocol.responses import Answer, FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
+from models.kafka.coordinator.runtime.outcomes import Outcome, firings
+from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
+
+Handler = Callable[[Shard, Any], None]
+HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = {
+    ConsumerHeartbeat: (heartbeat, Response),
+    Commit: (commit, Response),
+    Fetch: (fetch, FetchResponse),
+    Delete: (delete, Response),
+    Join: (join, JoinResponse),
+    Sync: (sync, SyncResponse),
+    Heartbeat: (classic_heartbeat, Response),
+    Leave: (leave, LeaveResponse),
+}
+"""Who handles a request, and what answers it if it is refused. The last four are of classic members in consumer groups."""
+
+WHY_FENCED: Mapping[TimerKind, str] = {
+    TimerKind.SESSION: "the member session expired.",
+    TimerKind.REBALANCE: "the member failed to transition from epoch {epoch} within {rebalance_ms}ms.",
+    TimerKind.JOIN: "the classic member failed to join within the rebalance timeout.",
+    TimerKind.SYNC: "the member failed to sync within timeout.",
+}
+"""What is said of a member whose time is over."""
+
+
+class Coordinator:
+    """A coordinator with its groups. `order` puts members' timers of one deadline in order."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        choose_target: ChooseTarget = choose_target,
+        make_member_id: Callable[[], str] | None = None,
+        order: Callable[[str], Any] = str,
+        now_ms: int = 0,
+    ) -> None:
+        settings = settings or Settings()
+        self.shard = Shard(settings, choose_target, make_member_id or numbered_ids(), Timers(order), topics=dict(settings.topics))
+        self.shard.now_ms = now_ms
+        self._schedule_clean_up()
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self.shard.now_ms
+
+    @property
+    def groups(self) -> Mapping[str, ConsumerGroup | SimpleGroup]:
+        """The groups as they are now; to be looked at only."""
+        return self.shard.groups
+
+    @property
+    def timers(self) -> Timers:
+        """The timers that wait; to be looked at only."""
+        return self.shard.timers
+
+    def handle(self, request: Request) -> Outcome:
+        """Handle a request at the present time, then the tasks that it queued, then timers that are due at once."""
+        shard = self.shard
+        handler, refused = HANDLERS[type(request)]
+        operation = begin(shard, [request.group])
+        try:
+            handler(shard, request)
+        except Refusal as refusal:
+            shard.answer(request.request_id, refused(refusal.error))
+        except Fault:
+            shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
+        if operation.fails():
+            shard.answers[-1] = Answer(request.request_id, shard.now_ms, refused(operation.told))
+        if shard.writes.unconfirmed:
+            defer(shard, request, refused)
+        self._run_tasks()
+        self._fire_until(shard.now_ms)
+        return shard.outcome()
+
+    def set_topic(self, topic: str, partitions: int) -> Outcome:
+        """Let the cluster have a topic with so many partitions, or none of that name (0). Partitions never become fewer.
+
+        Groups that subscribe to it look at their topics with their next heartbeat (onNewMetadataImage).
+        """
+        shard = self.shard
+        known = shard.topics.get(topic, 0)
+        if partitions == 0:
+            shard.topics.pop(topic, None)
+        elif partitions > known:
+            shard.topics[topic] = partitions
+            shard.topics_created += known == 0
+        if partitions == 0 or partitions > known:
+            for group in shard.groups.values():
+                if isinstance(group, ConsumerGroup) and group.subscribes(topic):
+                    group.refresh_requested = True
+        return shard.outcome()
+
+    def advance(self, by_ms: int) -> Outcome:
+        """Let time pass; each timer fires at its own deadline, and what it starts can fire within the same wait."""
+        target_ms = self.shard.now_ms + by_ms
+        self._fire_until(target_ms)
+        self.shard.now_ms = target_ms
+        return self.shard.outcome()
+
+    def _run_tasks(self) -> None:
+        shard = self.shard
+        while shard.unresolved:
+            group = shard.unresolved.pop()
+            operation = begin(shard, [group.id])
+            changed = resolve(group, shard.topics, shard.now_ms, shard.topics_created)
+            shard.note("topics_scanned", group.id, _count=len(shard.topics), _millis=0, detail=f"[{', '.join(group.regexes)}]")
+            if shard.look_at_topics(group) or changed:
+                shard.raise_epoch(group)
+            operation.fails()
+
+    def _fire_until(self, target_ms: int) -> None:
+        for timer, fired in firings(self.shard.timers, target_ms):
+            self.shard.now_ms = timer.at_ms
+            self._fire(timer)
+            self.shard.fired.append(fired)
+
+    def _fire(self, timer: Timer) -> None:
+        shard = self.shard
+        if timer.kind is TimerKind.CLEANUP:
+            operation = begin(shard, list(shard.groups))
+            clean_up(shard)
+            operation.fails()
+            self._schedule_clean_up()
+            return
+        if timer.kind is TimerKind.WRITE:
+            shard.writes.time_out(timer.detail)
+            return
+        group = shard.groups.get(timer.group)
+        member = group.members.get(timer.member) if isinstance(group, ConsumerGroup) else None
+        if not isinstance(group, ConsumerGroup) or member is None:
+            return  # it outlived what it was made for
+        if timer.kind is TimerKind.REBALANCE and member.epoch != timer.detail:
+            return  # it has revoked since
+        why = WHY_FENCED[timer.kind].format(epoch=member.epoch, rebalance_ms=member.rebalance_ms)
+        operation = begin(shard, [group.id])
+        shard.tell("ModernMemberFenced", group, member, why=why)
+        shard.remove_members(group, [member])
+        if operation.fails():
+            shard.note("timer_rescheduled", timer.group, _key=key_of(timer), detail=operation.told.value)
+            retry(shard, timer)
+        if shard.writes.unconfirmed:
+            defer_timer(shard, timer)
+
+    def _schedule_clean_up(self) -> None:
+        shard = self.shard
+        shard.timers.schedule(TimerKind.CLEANUP, "", "", shard.now_ms + shard.settings.retention_check_interval_ms)

@@ -1,0 +1,92 @@
+"""A member of a consumer group (4.0.0, ConsumerGroupMember.java)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from models.kafka.coordinator.consumer.requests import NOT_SENT, ConsumerHeartbeat
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions
+from models.kafka.coordinator.protocol.requests import Protocol
+
+
+class MemberState(StrEnum):
+    """How far a member is on its way to its target."""
+
+    STABLE = "STABLE"
+    UNREVOKED_PARTITIONS = "UNREVOKED_PARTITIONS"
+    """It has yet to say that it owns no more what it loses."""
+    UNRELEASED_PARTITIONS = "UNRELEASED_PARTITIONS"
+    """Others hold what it gains."""
+
+
+STEPS: Mapping[MemberState, Mapping[MemberState, str]] = {
+    MemberState.STABLE: {
+        MemberState.STABLE: "the new target takes nothing away and all of it is free",
+        MemberState.UNREVOKED_PARTITIONS: "the new target takes partitions away",
+        MemberState.UNRELEASED_PARTITIONS: "the new target adds what others hold",
+    },
+    MemberState.UNREVOKED_PARTITIONS: {
+        MemberState.STABLE: "it has revoked, and all of its target is free",
+        MemberState.UNREVOKED_PARTITIONS: "it has revoked, and a newer target takes more away",
+        MemberState.UNRELEASED_PARTITIONS: "it has revoked, and others hold what it gains",
+    },
+    MemberState.UNRELEASED_PARTITIONS: {
+        MemberState.STABLE: "others have released all that it gains",
+        MemberState.UNREVOKED_PARTITIONS: "a newer target takes partitions away",
+        MemberState.UNRELEASED_PARTITIONS: "others have released some of what it gains, or none",
+    },
+}
+"""Why a member goes from one state to the next (CurrentAssignmentBuilder.java, build)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicSide:
+    """What only a member that speaks the classic protocol tells (ClassicMemberMetadata)."""
+
+    session_ms: int
+    protocols: tuple[Protocol, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as its last heartbeat left it. Epoch -2 is a static member that means to come back."""
+
+    id: str
+    instance: str | None = None
+    rack: str | None = None
+    client_id: str = ""
+    rebalance_ms: int = NOT_SENT
+    topics: frozenset[str] = frozenset()
+    regex: str | None = None
+    assignor: str | None = None
+    epoch: int = 0
+    previous_epoch: int = -1
+    state: MemberState = MemberState.STABLE
+    assigned: Partitions = NO_PARTITIONS
+    pending_revocation: Partitions = NO_PARTITIONS
+    client_host: str = ""
+    classic: ClassicSide | None = None
+    """None: it speaks the consumer protocol."""
+
+    def told(self, request: ConsumerHeartbeat) -> Member:
+        """The member with all that the request tells of it; the same object if that is nothing new."""
+        if request.tells_nothing and request.instance == self.instance and self.classic is None:
+            return self
+        after = replace(
+            self,
+            instance=_or(request.instance, self.instance),
+            rack=_or(request.rack, self.rack),
+            client_id=request.client_id or self.client_id,
+            rebalance_ms=self.rebalance_ms if request.rebalance_ms == NOT_SENT else request.rebalance_ms,
+            topics=self.topics if request.topics is None else request.topics,
+            regex=_or(request.regex, self.regex),
+            assignor=_or(request.assignor, self.assignor),
+            classic=None,
+        )
+        return self if after == self else after
+
+
+def _or(sent: str | None, known: str | None) -> str | None:
+    return known if sent is None else sent

@@ -1,0 +1,58 @@
+"""How a member moves from what it has to what it is to have (4.0.0, CurrentAssignmentBuilder.java).
+
+A member must have given up what it loses before it gets what it gains, and it gains only what nobody holds any more. So it
+stops twice at most on its way: until it has revoked, and until others have released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from models.kafka.coordinator.consumer.member import Member, MemberState
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions, TopicPartition
+
+Owned = Mapping[str, frozenset[int]]
+
+
+def reconcile(member: Member, target_epoch: int, target: Partitions, owned: Owned | None, held: AbstractSet[TopicPartition]) -> Member:
+    """A member that has not reached its target, after one heartbeat; the same object if it stays as it is.
+
+    `owned` is what it says that it has (None: it doesn't say), `held` is what any member has or has yet to revoke.
+    """
+    if member.state is MemberState.UNREVOKED_PARTITIONS:
+        if owns_any(owned, member.pending_revocation):
+            return member
+        return _next(member, member.epoch + 1, target_epoch, target, owned, held)
+    return _next(member, member.epoch, target_epoch, target, owned, held)
+
+
+def owns_any(owned: Owned | None, partitions: Partitions) -> bool:
+    """Whether a member may still own one of these; if it doesn't say, it may."""
+    if owned is None:
+        return True
+    return any(number in owned.get(topic, ()) for topic, number in partitions)
+
+
+def owns_only(owned: Owned | None, partitions: Partitions) -> bool:
+    """Whether a member says what it owns, and owns nothing else."""
+    return owned is not None and all((topic, number) in partitions for topic, numbers in owned.items() for number in numbers)
+
+
+def _next(
+    member: Member, epoch: int, target_epoch: int, target: Partitions, owned: Owned | None, held: AbstractSet[TopicPartition]
+) -> Member:
+    kept = member.assigned & target
+    lost = member.assigned - kept
+    if lost and owns_any(owned, lost):
+        return _moved(member, epoch, MemberState.UNREVOKED_PARTITIONS, kept, lost)
+    wanted = target - kept
+    released = frozenset(partition for partition in wanted if partition not in held)
+    state = MemberState.STABLE if released == wanted else MemberState.UNRELEASED_PARTITIONS
+    return _moved(member, target_epoch, state, kept | released, NO_PARTITIONS)
+
+
+def _moved(member: Member, epoch: int, state: MemberState, assigned: Partitions, pending_revocation: Partitions) -> Member:
+    after = replace(member, epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, pending_revocation=pending_revocation)
+    return member if after == member else after

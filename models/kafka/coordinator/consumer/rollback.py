@@ -1,0 +1,97 @@
+"""Writes that fail: what an operation has done is taken back, what it has said stays.
+
+Groups lie in structures that go back to what was last written, and clients are told of the error. Lines that were logged, timers
+that were set or ended, and answers to parked requests are not taken back; a timer whose operation failed fires again soon
+(4.0.0, CoordinatorRuntime.java: append, failCurrentBatch, EventBasedCoordinatorTimer.schedule).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
+from models.kafka.coordinator.consumer.shard import Shard
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.runtime.offsets_log import JAVA_ERRORS
+
+NOT_WRITTEN = frozenset({"refresh_requested"})
+"""What a group knows only in memory."""
+
+
+@dataclass(slots=True)
+class Operation:
+    """One operation under way whose writes fail, or are not confirmed, with its groups as they were before."""
+
+    shard: Shard
+    error: Error
+    before: Mapping[str, tuple[ConsumerGroup | SimpleGroup, Mapping[str, Any]] | None]
+    take_back: Iterable[Callable[[], None]]
+    said: int
+
+    def fails(self) -> bool:
+        """End the operation: if it wrote and can't, take it back and say so. What replicas don't confirm stays."""
+        if not any(self._is_changed(group_id) for group_id in self.before):
+            return False
+        if self.error is Error.NONE:
+            self.shard.writes.unconfirmed = True
+            return False
+        shard = self.shard
+        for group_id, state in self.before.items():
+            if state is None:
+                shard.groups.pop(group_id, None)
+            else:
+                shard.groups[group_id] = _restored(*state)
+        for take_back in self.take_back:
+            take_back()
+        shard.deeds[self.said :] = [replace(deed, undone=True) for deed in shard.deeds[self.said :]]
+        shard.note("write_failed", next(iter(self.before), ""), detail=self.error.value)
+        return True
+
+    @property
+    def told(self) -> Error:
+        """What clients are told of the error."""
+        return JAVA_ERRORS.offsets.get(self.error, self.error)
+
+    def _is_changed(self, group_id: str) -> bool:
+        group, state = self.shard.groups.get(group_id), self.before[group_id]
+        if group is None or state is None:
+            return (group is None) is not (state is None)
+        return group is not state[0] or any(getattr(group, name) != value for name, value in state[1].items() if name not in NOT_WRITTEN)
+
+
+class Written:
+    """An operation whose writes end well: nothing has to be kept."""
+
+    told = Error.NONE
+
+    def fails(self) -> bool:
+        """It does not."""
+        return False
+
+
+_WRITTEN = Written()
+
+
+def begin(shard: Shard, group_ids: Iterable[str]) -> Operation | Written:
+    """Begin an operation on these groups."""
+    writes = shard.writes
+    if writes.error is Error.NONE and not writes.held:
+        return _WRITTEN
+    before = {group_id: _kept(shard.groups.get(group_id)) for group_id in group_ids}
+    take_back = [] if shard.neighbour is None else [shard.neighbour.checkpoint(group_id) for group_id in before]
+    return Operation(shard, Error.NONE if writes.held else writes.error, before, take_back, len(shard.deeds))
+
+
+def _kept(group: ConsumerGroup | SimpleGroup | None) -> tuple[ConsumerGroup | SimpleGroup, Mapping[str, Any]] | None:
+    if group is None:
+        return None
+    return group, {each.name: deepcopy(getattr(group, each.name)) for each in fields(group)}
+
+
+def _restored(group: ConsumerGroup | SimpleGroup, state: Mapping[str, Any]) -> ConsumerGroup | SimpleGroup:
+    for name, value in state.items():
+        setattr(group, name, value)
+    return group

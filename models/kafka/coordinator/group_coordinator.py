@@ -1,0 +1,330 @@
+"""The coordinator as brokers have run it since 4.0: classic and consumer groups under one roof, and the way between them (KIP-848).
+
+A classic group becomes a consumer group when a member of the consumer protocol joins it, and goes back when only members of the
+classic protocol are left (4.0.0, GroupMetadataManager.java: validateOnlineUpgrade, convertToConsumerGroup,
+validateOnlineDowngradeWithFencedMembers, convertToClassicGroup; ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from models.kafka.coordinator.classic.coordinator import Coordinator as ClassicCoordinator
+from models.kafka.coordinator.classic.group import Group
+from models.kafka.coordinator.classic.group import Member as ClassicMember
+from models.kafka.coordinator.classic.partition_ownership import refusal
+from models.kafka.coordinator.classic.rebalance import rebalance
+from models.kafka.coordinator.consumer.coordinator import HANDLERS, Coordinator
+from models.kafka.coordinator.consumer.errors import Refusal
+from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
+from models.kafka.coordinator.consumer.member import ClassicSide, Member, MemberState
+from models.kafka.coordinator.consumer.outcomes import Settings as ModernSettings
+from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.requests import Join, Request
+from models.kafka.coordinator.protocol.responses import JoinResponse, SyncResponse
+from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
+from models.kafka.coordinator.runtime.choices import Choices
+from models.kafka.coordinator.runtime.offsets_log import Log
+from models.kafka.coordinator.runtime.outcomes import Deed, Outcome
+from models.kafka.coordinator.runtime.timers import TimerKind
+from models.kafka.coordinator.runtime.version_policy import Policy, Settings, default_settings
+
+Groups = Mapping[str, Group | ConsumerGroup | SimpleGroup]
+
+
+@dataclass(slots=True)
+class BothLog:
+    """What the partition holds of groups of either kind; another coordinator can take them over from it."""
+
+    classic: Log = field(default_factory=Log)
+    consumer: dict[str, ConsumerGroup] = field(default_factory=dict)
+    """Filled when a coordinator gives its groups up: until then they hold the same."""
+
+
+class BothCoordinator:
+    """Two coordinators with one clock, between which groups go. It is driven as either of them is."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        settings: Settings | None = None,
+        modern: ModernSettings | None = None,
+        *,
+        choices: Choices | None = None,
+        make_member_id: Callable[[str], str] | None = None,
+        make_modern_id: Callable[[], str] | None = None,
+        order: Callable[[str], Any] = str,
+        log: BothLog | None = None,
+        now_ms: int = 0,
+        loaded: bool = True,
+    ) -> None:
+        self.log = log or BothLog()
+        options: dict[str, Any] = {"order": order, "now_ms": now_ms}
+        self.classic = ClassicCoordinator(
+            policy,
+            settings or default_settings(policy),
+            choices=choices,
+            make_member_id=make_member_id,
+            log=self.log.classic,
+            loaded=False,
+            **options,
+        )
+        self.modern = Coordinator(modern, make_member_id=make_modern_id, **options)
+        self.modern.shard.neighbour = self
+        self.modern.shard.writes = self.classic.shard.writes  # there is one log
+        if loaded:
+            self.load()
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self.classic.now_ms
+
+    @property
+    def groups(self) -> Groups:
+        """The groups as they are now; to be looked at only."""
+        return {**self.classic.groups, **self.modern.groups}
+
+    def next_ms(self) -> int | None:
+        """When the first timer is due."""
+        return min((due for each in (self.classic, self.modern) if (due := each.timers.next_ms()) is not None), default=None)
+
+    # -- what happens ------------------------------------------------------------------------------------------
+
+    def handle(self, request: Request) -> Outcome:
+        """Hand a request to who holds its group."""
+        group = self.modern.groups.get(request.group)
+        if not isinstance(request, ConsumerHeartbeat) and group is None:
+            return self._merged(self.classic.handle(request))
+        unreached = self._unreached(request)
+        if unreached is not None:
+            self.modern.shard.answer(request.request_id, HANDLERS[type(request)][1](unreached))
+            return self._merged()
+        if isinstance(request, Join) and isinstance(group, ConsumerGroup) and not group.members:
+            return self._handed_over(group, request)
+        return self._merged(self.modern.handle(request))
+
+    def _unreached(self, request: Request) -> Error | None:
+        """What a request gets without a look at its group."""
+        limits = self.classic.shard.settings
+        if isinstance(request, Join) and not limits.min_session_ms <= request.session_ms <= limits.max_session_ms:
+            return refusal(self.classic.shard, self.classic.ownership, request) or Error.INVALID_SESSION_TIMEOUT
+        return refusal(self.classic.shard, self.classic.ownership, request)
+
+    def advance(self, by_ms: int) -> Outcome:
+        """Let time pass; timers of both fire in order."""
+        target_ms = self.now_ms + by_ms
+        happened = Outcome()
+        while (due_ms := self.next_ms()) is not None and due_ms <= target_ms:
+            happened = _joined(happened, self._advance_to(due_ms))
+        return _joined(happened, self._advance_to(target_ms))
+
+    def set_topic(self, topic: str, partitions: int) -> Outcome:
+        """Let the cluster have a topic with so many partitions."""
+        return self._merged(self.modern.set_topic(topic, partitions))
+
+    def fail_writes(self, error: Error) -> None:
+        """Let writes to the log end with an error from now on, or well again (NONE)."""
+        self.classic.fail_writes(error)
+
+    def hold_writes(self) -> None:
+        """Let replicas confirm nothing from now on, until `settle_writes`."""
+        self.classic.hold_writes()
+
+    def settle_writes(self, error: Error = Error.NONE) -> Outcome:
+        """End the writes that wait, well or not, and let none wait any more."""
+        return self._merged(self.classic.settle_writes(error))
+
+    def load(self, epoch: int | None = None) -> Outcome:
+        """Take over the groups of the log; members' sessions begin anew (onLoaded)."""
+        if not self.classic.heeds(epoch, loads=True):
+            return self._merged()
+        loaded = self.classic.load()
+        shard = self.modern.shard
+        for group in self.log.consumer.values():
+            shard.groups[group.id] = group
+            shard.tell("GroupLoaded", group, group_type="consumer", member_count=len(group.members))
+            for member in group.members.values():
+                shard.renew(group, member)
+                if member.state is MemberState.UNREVOKED_PARTITIONS:
+                    shard.timers.schedule(TimerKind.REBALANCE, group.id, member.id, shard.now_ms + member.rebalance_ms, member.epoch)
+        self.log.consumer.clear()
+        return self._merged(loaded)
+
+    def unload(self, epoch: int | None = None) -> Outcome:
+        """Give the groups up; nothing of consumer groups is parked."""
+        if not self.classic.heeds(epoch, loads=False):
+            return self._merged()
+        shard = self.modern.shard
+        self.log.consumer.update((group.id, group) for group in shard.groups.values() if isinstance(group, ConsumerGroup))
+        shard.groups.clear()
+        shard.timers.clear()
+        return self._merged(self.classic.unload())
+
+    def _advance_to(self, at_ms: int) -> Outcome:
+        return _summed(self._merged(self.classic.advance(at_ms - self.classic.now_ms), self.modern.advance(at_ms - self.modern.now_ms)))
+
+    def _merged(self, *outcomes: Outcome) -> Outcome:
+        """What was done, and what came of it at the other one."""
+        return _joined(*outcomes, self.modern.shard.outcome(), self.classic.shard.outcome())
+
+    def _handed_over(self, emptied: ConsumerGroup, request: Join) -> Outcome:
+        """Let a classic group take an empty one's place, if that can be written. Who names a member only ends the empty one.
+
+        classicGroupJoinToClassicGroup, maybeDeleteEmptyConsumerGroup: in memory, as no record goes with that refusal.
+        """
+        del self.modern.shard.groups[emptied.id]
+        outcome = self.classic.handle(request)
+        made = self.classic.groups.get(emptied.id)
+        if made is None and not request.member:
+            self.modern.shard.groups[emptied.id] = emptied
+        elif made is not None:
+            made.offsets = emptied.offsets
+            self.modern.shard.tell("GroupConverted", emptied, from_type="empty consumer", to_type="classic")
+        return self._merged(outcome)
+
+    # -- from one kind to the other ----------------------------------------------------------------------------
+
+    def upgraded(self, group_id: str) -> ConsumerGroup | None:
+        """The consumer group that a classic one would become. Its members are at its generation, with what they were assigned."""
+        group = self.classic.groups.get(group_id)
+        if group is None:
+            return None
+        made = ConsumerGroup(group_id, offsets=group.offsets)
+        if group.state is State.EMPTY:
+            return made
+        self._check_upgrade(group)
+        made.epoch = made.target_epoch = group.generation
+        for member in group.members.values():
+            upgraded = self._upgraded_member(group, member)
+            made.put(upgraded)
+            made.targets[member.id] = upgraded.assigned
+        made.look_at(self.modern.shard.topics)
+        return made
+
+    def _check_upgrade(self, group: Group) -> None:
+        modern = self.modern.shard.settings
+        why = None
+        if not modern.migration.upgrades:
+            why = "the online upgrade is disabled."
+        elif group.protocol_type != CONSUMER:
+            why = "the group does not use the consumer embedded protocol."
+        elif len(group.members) > modern.max_size:
+            why = "the group size exceeds the consumer group maximum size."
+        if why is not None:
+            self.classic.shard.tell("GroupConversionRefused", group, to_type="consumer", why=why)
+            raise Refusal(Error.GROUP_ID_NOT_FOUND)
+
+    def _upgraded_member(self, group: Group, member: ClassicMember) -> Member:
+        """A member as it goes on; where no protocol has been chosen yet, its first one's subscription counts."""
+        metadata = member.metadata(group.protocol) if group.protocol is not None else member.protocols[0].metadata
+        topics = topics_of(metadata)
+        if topics is None:
+            raise Refusal(Error.GROUP_ID_NOT_FOUND)  # "the embedded consumer protocol is malformed"
+        known = self.modern.shard.topics
+        return Member(
+            member.id,
+            member.instance,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_ms=member.rebalance_ms,
+            topics=topics,
+            epoch=group.generation,
+            previous_epoch=group.generation,
+            assigned=frozenset(each for each in assigned(member.assignment) if each[0] in known),
+            classic=ClassicSide(member.session_ms, member.protocols),
+        )
+
+    def give_up(self, group_id: str) -> bool:
+        """Drop a classic group: it is a consumer group now, and who waits in it is told to join again."""
+        shard = self.classic.shard
+        group = shard.groups.pop(group_id, None)
+        if group is None:
+            return False
+        for member in tuple(group.members.values()):
+            shard.answer_join(group, member, JoinResponse(Error.REBALANCE_IN_PROGRESS, member.id))
+            shard.answer_sync(member, SyncResponse(Error.REBALANCE_IN_PROGRESS))
+        shard.log.groups.pop(group_id, None)
+        return True
+
+    def checkpoint(self, group_id: str) -> Callable[[], None]:
+        """Note how a classic group stands; what comes back brings it back to that, save for answers that were given."""
+        shard = self.classic.shard
+        group, record, said = shard.groups.get(group_id), shard.log.groups.get(group_id), len(shard.changes)
+
+        def take_back() -> None:
+            _put(shard.groups, group_id, group)
+            _put(shard.log.groups, group_id, record)
+            shard.changes[said:] = [replace(change, undone=True) for change in shard.changes[said:] if isinstance(change, Deed)]
+
+        return take_back
+
+    def downgrade(self, group: ConsumerGroup, leaving: Collection[Member]) -> bool:
+        """Make a classic group of those that remain, if all of them speak the classic protocol; who left begins a rebalance."""
+        if not group.is_classic_without(leaving) or not self._may_downgrade(group, leaving):
+            return False
+        shard = self.classic.shard
+        made = shard.groups[group.id] = Group(group.id, shard.now_ms, State.STABLE, group.epoch, offsets=group.offsets)
+        for member in (each for each in group.members.values() if each not in leaving and each.classic is not None):
+            made.add(_downgraded_member(group, member))
+        made.protocol = made.vote()[0]
+        made.subscribe()
+        assignments = {member.id: member.assignment for member in made.members.values()}
+        shard.store(made, shard.record(made, assignments), "conversion", lambda _: None)
+        for back in made.members.values():
+            shard.renew(made, back)
+        if leaving:
+            rebalance(shard, made, "downgrade_from_consumer")
+        shard.tell("GroupConverted", made, from_type="consumer", to_type="classic")
+        return True
+
+    def _may_downgrade(self, group: ConsumerGroup, leaving: Collection[Member]) -> bool:
+        why = None
+        if not self.modern.shard.settings.migration.downgrades:
+            why = "the online downgrade is disabled."
+        elif len(group.members) - len(leaving) > self.classic.shard.settings.max_size:
+            why = "its group size is greater than classic group max size."
+        if why is not None:
+            self.modern.shard.tell("GroupConversionRefused", group, to_type="classic", why=why)
+        return why is None
+
+
+def _put(into: dict[str, Any], key: str, value: Any) -> None:
+    """Have a value under a key, or none."""
+    if value is None:
+        into.pop(key, None)
+    else:
+        into[key] = value
+
+
+def _downgraded_member(group: ConsumerGroup, member: Member) -> ClassicMember:
+    """A member as it goes on, with its target as assignment."""
+    side = member.classic or ClassicSide(0, ())
+    timeouts = (side.session_ms, member.rebalance_ms)
+    made = ClassicMember(member.id, member.instance, member.client_id, member.client_host, *timeouts, CONSUMER, side.protocols)
+    made.assignment = assignment(sorted(group.target(member.id)))
+    return made
+
+
+def _summed(outcome: Outcome) -> Outcome:
+    """Groups of both kinds are cleaned up at once, and one line tells how much there was."""
+    told = [change for change in outcome.changes if isinstance(change, Deed) and change.event == "OffsetsExpired"]
+    if not told:
+        return outcome
+    total = replace(told[0], fields={"offsets_count": sum(deed.fields["offsets_count"] for deed in told)})
+    rest = (change for change in outcome.changes if all(change is not deed for deed in told))
+    return replace(outcome, changes=(*rest, total))
+
+
+def _joined(*outcomes: Outcome) -> Outcome:
+    """What follows from several steps, in their order."""
+    return Outcome(
+        tuple(answer for outcome in outcomes for answer in outcome.answers),
+        tuple(fired for outcome in outcomes for fired in outcome.fired),
+        tuple(change for outcome in outcomes for change in outcome.changes),
+    )

@@ -1,0 +1,45 @@
+"""Who leads a partition after a broker is lost or back: elections of both controllers, as the partition stage asks for them.
+
+Node -1 is "no leader". The answer is the leader and the ISR that the controller writes down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from models.kafka.elections import kraft as kraft_elections
+from models.kafka.elections import zookeeper as elections
+
+Elected = tuple[int, tuple[int, ...]]
+
+
+def elected(
+    replicas: tuple[str, ...], isr: tuple[str, ...] | None, is_down: Callable[[str], bool], *, kraft: bool, unclean: bool
+) -> tuple[str | None, tuple[str, ...]]:
+    """Leader and ISR after an election by either controller, with nodes as logs print them; None where it can't be told."""
+    if isr is None or not replicas or not all(node.isdecimal() for node in (*replicas, *isr)):
+        return None, ()
+    alive = frozenset(int(node) for node in {*replicas, *isr} if not is_down(node))
+    elect = kraft_election if kraft else zookeeper_election
+    leader, left = elect(tuple(map(int, replicas)), tuple(map(int, isr)), alive, unclean)
+    return str(leader), tuple(map(str, left))
+
+
+def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], unclean: bool) -> Elected:
+    """The ZooKeeper controller's offline election; without a result the ISR stays as it is."""
+    current = elections.LeaderAndIsr(-1, 0, isr)
+    outcome = elections.elect(
+        elections.Strategy.OFFLINE, elections.Replicas(replicas), elections.Brokers(alive), current, unclean_enabled=unclean
+    )
+    return (-1, isr) if outcome.leadership is None else (outcome.leadership.leader, outcome.leadership.isr)
+
+
+def kraft_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], unclean: bool) -> Elected:
+    """The ISR keeps its last member, so that it may lead when it is back."""
+    registered = kraft_elections.Registration(replicas, isr, -1, 0, 0)
+    election = kraft_elections.Election.UNCLEAN if unclean else kraft_elections.Election.ONLINE
+    left = tuple(node for node in isr if node in alive)
+    elected = kraft_elections.elect_leader(registered, kraft_elections.Wanted(alive, election, isr=left or isr))
+    if elected.node == kraft_elections.NO_LEADER:
+        return -1, left or isr
+    return elected.node, (elected.node,) if elected.unclean else left or (elected.node,)

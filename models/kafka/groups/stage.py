@@ -1,0 +1,495 @@
+"""The group stage: the events of one group in, its history out.
+
+Both runners feed a `GroupStage` with the events of one (cluster, group) in order. Time passes with them: what was quiet
+for long enough when the next one comes is judged before it is taken. Once an episode of rebalances is over, its rows are
+final: they leave the stage, with the time from which on they are (`final_at`), and what is open stays.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from models import state_codec as state_text
+from models.events import Event, Witness
+from models.incidents.incidents import (
+    EPISODE_GAP_SECONDS,
+    Limits,
+    badness,
+    episodes,
+    find_incidents,
+    mark_rolling_restarts,
+    over,
+)
+from models.kafka.cluster.facts import ClusterFacts, Going
+from models.kafka.groups.offset_expiry import empty_at_the_end
+from models.kafka.groups.state_rows import Chronicle
+from models.kafka.hypotheses.window import Case
+from models.kafka.observations.actions import Act, Deed, acts_of, int_field, text_field
+from models.kafka.observations.client_clocks import Skews
+from models.kafka.observations.client_ids import Clients, log_of
+from models.kafka.observations.client_states import ClientStates
+from models.kafka.observations.knowledge import GroupKnowledge, learn
+from models.kafka.observations.roster import Roster
+from models.kafka.observations.unattributed import told_apart
+from models.kafka.outages.incidents import CLOCKS_US, goings_of, point_to_outages
+from models.kafka.reconstruction.classic_log import ClassicReplay, Draft
+from models.kafka.reconstruction.epoch_log import ModernReplay
+from models.kafka.verdicts.history import GroupHistory
+from models.kafka.verdicts.impact import Impact
+from models.kafka.verdicts.rebalance_rows import HistoryWriter
+from models.rows import KAFKA, RebalanceMember
+from models.units import FOREVER, US_PER_SECOND
+
+SETTLE_US = 600_000_000
+"""A rebalance is judged once the group's history reaches this far beyond it: a member that polled too late is back by then."""
+
+SETTLE_DRAFTS = 64
+"""... or once so many later rebalances have begun. Bounds what a group holds in memory."""
+
+EPISODE_MAX = 2_000
+"""Rebalances of one episode. A group that never comes to rest goes on with another one; bounds what it holds in memory, too."""
+
+EPISODE_MEMBERS_MAX = 100_000
+"""... or so many rows of their members (a kilobyte each): a group of thousands has as many in each rebalance."""
+
+LEAVING_ROWS = 1_000
+"""Rebalances and states of clients that are final and wait in a stage to be let out; or EPISODE_MEMBERS_MAX rows of members."""
+
+ACTS_HELD_MAX = 20_000
+"""Deeds of one group held at once; beyond it the oldest drafts are judged with what is known."""
+
+ACTS_MAX = 100_000
+"""... and beyond this the oldest deeds are dropped: those of a group of which no rebalance is known, or of one that never ends."""
+
+STRETCHES_MAX = 2_000
+"""States of clients that a group holds of which no rebalance is known."""
+
+
+def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts) -> GroupHistory:
+    """Replay one group.
+
+    `events` are those of the group alone, ordered by (`order_us`, file, byte offset). Never raises for what a
+    log may hold; what the model could not explain is in `divergences`.
+    """
+    stage = GroupStage(cluster, group, facts)
+    for event in events:
+        stage.feed(event)
+    return stage.finish()
+
+
+_ENDINGS = {Deed.LEAVE: "left", Deed.EXPIRE: "expired", Deed.EVICT: "evicted", Deed.SYNC_MISSED: "removed", Deed.ID_EXPIRED: "expired"}
+"""How a deed ends a member's session, where the coordinator or a request log tells it."""
+
+
+_FACTS = "facts"
+
+_HELD = (
+    "roster",
+    "knowledge",
+    "classic",
+    "modern",
+    "writer",
+    "chronicle",
+    "open",
+    "acts",
+    "clients",
+    "skews",
+    "impact",
+    "client_states",
+    "event_count",
+    "_skew_of_log",
+    "_behind",
+    "_settled",
+    "_over",
+    "_judged_at",
+    "_now",
+)
+"""What a state holds of a stage: all but the names, the facts and the limits, which it is given, and rows that are final."""
+
+
+@dataclass(slots=True)
+class GroupStage:
+    """Holds what is open of one group; settles drafts as their surroundings become known."""
+
+    cluster: str
+    group: str
+    facts: ClusterFacts
+    limits: Limits = field(default_factory=Limits)
+    roster: Roster = field(default_factory=Roster)
+    knowledge: GroupKnowledge = field(default_factory=GroupKnowledge)
+    classic: ClassicReplay = field(init=False)
+    modern: ModernReplay = field(init=False)
+    writer: HistoryWriter = field(init=False)
+    chronicle: Chronicle = field(init=False)
+    open: GroupHistory = field(default_factory=GroupHistory)
+    """Rebalances that were judged, of an episode that is not known to be over."""
+    final: GroupHistory = field(default_factory=GroupHistory)
+    """Rows that nothing later changes."""
+    acts: list[Act] = field(default_factory=list)
+    clients: Clients = field(default_factory=Clients)
+    skews: Skews = field(default_factory=Skews)
+    impact: Impact = field(default_factory=Impact)
+    client_states: ClientStates = field(default_factory=ClientStates)
+    _skew_of_log: dict[str, int] = field(default_factory=dict)
+    _behind: dict[str, int] = field(default_factory=dict)
+    """Logs that proved another difference than the one by which their lines in `acts` are put right, which is told here."""
+    _told_apart: deque[Event] = field(init=False)
+    event_count: int = 0
+    """Events that were taken."""
+    _settled: int = 0
+    _over: int = 0
+    """When the rebalances of `open` were over."""
+    _judged_at: int = 0
+    """The latest time at which a rebalance could be judged that was."""
+    _now: int = 0
+    _goings: list[Going] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.classic = ClassicReplay(self.roster)
+        self.modern = ModernReplay(self.roster)
+        self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
+        self.chronicle = Chronicle(self.cluster, self.group, self.facts)
+        self._told_apart = told_apart(self.group, self.facts)
+        self._goings = goings_of(self.facts)
+
+    @classmethod
+    def resumed(cls, cluster: str, group: str, facts: ClusterFacts, state: str, limits: Limits | None = None) -> GroupStage:
+        """The stage as it was when `state` was taken, without the rows that were final by then.
+
+        `facts` may tell more by now, but of what came later only; `limits` are those that it was taken with.
+
+        Raises UnreadableState where the text is no state of these models.
+        """
+        stage = cls(cluster, group, facts, limits or Limits())
+        held = state_text.read(state, {_FACTS: facts})
+        try:
+            for name in _HELD:
+                setattr(stage, name, held[name])
+        except (KeyError, TypeError) as error:
+            raise state_text.UnreadableState(f"not a state of a group: {error}") from error
+        while stage._told_apart and stage._told_apart[0].order_us <= stage._now:
+            stage._told_apart.popleft()
+        return stage
+
+    def state(self) -> str:
+        """All that later events build on; `resumed` goes on from it. To be taken between events of different times, after `catch_up`."""
+        return state_text.write({name: getattr(self, name) for name in _HELD}, {_FACTS: self.facts})
+
+    @property
+    def row_count(self) -> int:
+        """Rows that are not final yet: a state is as large as they are."""
+        return len(self.open.rebalances) + len(self.open.rebalance_members) + len(self.classic.changes) + len(self.modern.drafts)
+
+    def feed(self, event: Event) -> None:
+        """Take the next event of the group."""
+        while self._told_apart and self._told_apart[0].order_us <= event.order_us:
+            self._take(self._told_apart.popleft())
+        self._take(event)
+
+    def catch_up(self, until: int) -> None:
+        """Take what the facts tell of the group until a time (microseconds); its next event is later."""
+        while self._told_apart and self._told_apart[0].order_us <= until:
+            self._take(self._told_apart.popleft())
+        self._pass(until)
+
+    def _take(self, event: Event) -> None:
+        self._pass(event.order_us)
+        self._now = max(self._now, event.order_us)
+        self.event_count += 1
+        self._meet(event)
+        learn(self.knowledge, self.roster, event)
+        if event.name == "GroupDied":
+            self._end_of_life()
+        if event.name == "GroupConverted" and text_field(event, "to_type") != "classic":
+            self.modern.converted_from(self._members_now())
+            self.classic.converted(event)
+        if not self.classic.feed(event):
+            self.modern.feed(event)
+        for log, node in self.skews.feed(event):
+            self._behind.setdefault(log, self._skew_of_log.get(log, 0))
+            self._skew_of_log[log] = self.skews.bounds[log, node].skew
+        self.client_states.feed(event)
+        self.impact.feed(event, self.roster.actor(event.member_id, event.client_id, event.instance_id), self._skew_of(event))
+        for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared)):
+            insort(self.acts, self._on_coordinators_clock(act), key=lambda a: a.at)
+            self._end_session(act)
+        self._relieve()
+
+    def _on_coordinators_clock(self, act: Act) -> Act:
+        if act.event.witness is not Witness.CLIENT:
+            return act
+        log = log_of(act.event.place.file)
+        skew = self._behind.get(log, self._skew_of_log.get(log, 0))
+        return replace(act, at=act.at - skew) if skew else act
+
+    def _skew_of(self, event: Event) -> int:
+        return self._skew_of_log.get(log_of(event.place.file), 0) if event.witness is Witness.CLIENT else 0
+
+    def _set_clocks(self) -> None:
+        """Put deeds onto the coordinator's clock as far as it is known now: all at once, as each log may prove another difference."""
+        if not self._behind:
+            return
+        shifts = {log: self._skew_of_log[log] - skew for log, skew in self._behind.items()}
+        self._behind = {}
+        for index, act in enumerate(self.acts):
+            shift = shifts.get(log_of(act.event.place.file)) if act.event.witness is Witness.CLIENT else None
+            if shift:
+                self.acts[index] = replace(act, at=act.at - shift)
+        self.acts.sort(key=lambda act: act.at)
+
+    def _members_now(self) -> dict[str, str | None]:
+        """Members of the classic generation that is in force, as far as anything named them."""
+        members = self.knowledge.generations.get(self.classic.group.generation or 0, {})
+        return {member_id: self.roster.client_of(member_id) for member_id in members.values() if member_id}
+
+    def _end_session(self, act: Act) -> None:
+        member = self.roster.members.get(act.member_id or "")
+        ending = _ENDINGS.get(act.deed)
+        if member is not None and ending is not None and member.ended_how == "open":
+            member.ended_how = ending
+        old = text_field(act.event, "old_member_id") if act.deed is Deed.REPLACE else None
+        if old and old in self.roster.members:
+            self.roster.members[old].ended_how = "replaced"
+
+    def let_out(self) -> Iterator[GroupHistory]:
+        """Rows that are final, where there are many: whoever takes them holds no group whole."""
+        final = self.final
+        if len(final.rebalances) + len(final.client_states) >= LEAVING_ROWS or len(final.rebalance_members) >= EPISODE_MEMBERS_MAX:
+            rows, self.final = self.final, GroupHistory()
+            yield rows
+
+    def finish(self) -> GroupHistory:
+        """Judge what is still open and return all rows but those that were let out; of a stage that was resumed, those that were not
+        final then.
+
+        What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach.
+        """
+        for event in self._told_apart:
+            self._take(event)
+        self._pass(FOREVER)
+        self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
+        while self._waiting is not None:
+            self._judge_next()
+        self.writer.still_open(self.open.rebalances)
+        while self.modern.waiting is not None:
+            self._judge_epoch()
+        rows, self.open = self.open, GroupHistory()
+        last = empty_at_the_end(self.classic, self.modern)
+        rows.group_transitions.extend(self.chronicle.transitions(self.classic.changes))
+        rows.member_sessions.extend(self.writer.sessions(self.roster.members.values()))
+        rows.coordinator_moves.extend(self.chronicle.moves(self.classic.moves))
+        rows.offset_expirations.extend(self.chronicle.expirations([*self.classic.deaths, *([(last, None)] if last else [])]))
+        rows.divergences.extend(self.chronicle.findings(self.classic.findings))
+        rows.divergences.extend(self.chronicle.clocks(self.skews))
+        rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log))
+        self._conclude(rows)
+        self.final.take(rows)
+        self.final.member_sessions.sort(key=lambda row: (row.first_seen_at or 0, row.member_id))
+        self.final.client_states.sort(key=lambda row: (row.client_id, row.started_at or 0))
+        self.final.incidents.sort(key=badness)
+        return self.final
+
+    def _conclude(self, rows: GroupHistory) -> None:
+        """Put rebalances in order, and say what stands behind them and which belong together."""
+        rows.rebalances.sort(key=lambda row: (row.began, row.generation_before or 0))
+        mark_rolling_restarts(rows.rebalances)
+        point_to_outages(rows.rebalances, self._goings, rows.coordinator_moves)
+        parts: dict[str, list[RebalanceMember]] = {}
+        for member in rows.rebalance_members:
+            parts.setdefault(member.rebalance_id, []).append(member)
+        for episode in episodes(rows.rebalances, self._gap / US_PER_SECOND):
+            members = [member for row in episode for member in parts.get(row.rebalance_id, ())]
+            rows.incidents.extend(find_incidents(episode, self.limits, members))
+
+    # -- learning --------------------------------------------------------------------------------------------
+
+    def _meet(self, event: Event) -> None:
+        """Keep the roster: which ids belong together."""
+        at = event.time_us
+        member_id = event.member_id
+        if member_id:
+            self.roster.see(
+                member_id,
+                at,
+                client_id=event.client_id or text_field(event, "client_id"),
+                instance_id=event.instance_id,
+                host=text_field(event, "client_host"),
+                session_timeout_ms=int_field(event, "session_timeout_ms"),
+                rebalance_timeout_ms=int_field(event, "rebalance_timeout_ms"),
+            )
+        reason_member = text_field(event, "reason_member_id")
+        if reason_member:
+            self.roster.see(reason_member, at, instance_id=text_field(event, "reason_instance_id"))
+        if event.witness is Witness.CLIENT and event.client_id:
+            self.knowledge.clients.add(event.client_id)
+        if event.witness is Witness.REQUEST:
+            self.knowledge.requests = True
+
+    def _end_of_life(self) -> None:
+        """Generations begin anew when the group does: judge what belongs to the old life first."""
+        while self._settled < len(self.classic.drafts) and self.classic.drafts[self._settled].outcome != "open":
+            self._judge_next()
+        self.knowledge.generations.clear()
+        self.knowledge.first_generation.clear()
+        self.modern.ended()
+
+    # -- settling --------------------------------------------------------------------------------------------
+
+    @property
+    def _waiting(self) -> Draft | None:
+        """The first rebalance that is not judged yet."""
+        return self.classic.drafts[self._settled] if self._settled < len(self.classic.drafts) else None
+
+    @property
+    def _waiting_since(self) -> int | None:
+        """When the first rebalance began that is not judged yet."""
+        began = [self._waiting.began] if self._waiting else []
+        return min([*began, *([self.modern.waiting.began] if self.modern.waiting else [])], default=None)
+
+    def _next_judged(self) -> tuple[int, Callable[[], None]] | None:
+        """When the next rebalance can be judged that waits for its surroundings, and what judges it; None where it is still open."""
+        draft, epoch_over = self._waiting, self.modern.over_at()
+        judged_at = (draft.ended_at or 0) + SETTLE_US + 1 if draft is not None and draft.outcome != "open" else None
+        if epoch_over is not None and (judged_at is None or epoch_over + SETTLE_US < judged_at):
+            return epoch_over + SETTLE_US + 1, self._judge_epoch
+        return None if judged_at is None else (judged_at, self._judge_next)
+
+    def _pass(self, until: int) -> None:
+        """Let time pass: judge what was over for long enough by then, and let go of what is final."""
+        while (due := self._next_judged()) is not None and due[0] <= until:
+            at, judge = due
+            self._judged_at = max(self._judged_at, at)  # where clocks went back, one that waits behind another may be due before it
+            judge()
+            self._let_go(max(self._now, self._judged_at))
+        if self._waiting_since is None and self.open.rebalances:
+            quiet_at = self._over + max(self._gap, SETTLE_US) + 1
+            if quiet_at <= until:
+                self._let_go(max(self._now, quiet_at))
+
+    def _relieve(self) -> None:
+        """Judge the oldest rebalances with what is known where too much is held."""
+        while (draft := self._waiting) is not None and draft.outcome != "open":
+            if len(self.classic.drafts) - self._settled <= SETTLE_DRAFTS and len(self.acts) <= ACTS_HELD_MAX:
+                break
+            self._judge_next()
+            self._let_go(self._now)
+        while len(self.modern.drafts) > EPISODE_MAX:
+            self._judge_epoch()
+            self._let_go(self._now)
+        if len(self.acts) > ACTS_MAX:
+            self._set_clocks()
+            del self.acts[:-ACTS_HELD_MAX]
+        if (
+            self.client_states.held > max(STRETCHES_MAX, 2 * self.client_states.left)
+            and self._waiting_since is None
+            and not self.open.rebalances
+        ):
+            self._close(self._now, before=self._now - SETTLE_US)
+
+    def _judge_epoch(self) -> None:
+        """Tell of the next epoch of the newer protocols."""
+        self._set_clocks()
+        draft = self.modern.drafts[self.modern.settled]
+        self.writer.epoch(self.modern, self.knowledge, self.open)
+        self._over = max(self._over, over(self.open.rebalances[-1]))
+        if self._waiting is None:
+            del self.acts[: bisect_left(self.acts, draft.began, key=lambda act: act.at)]
+            self.impact.forget(draft.began)
+
+    def _judge_next(self) -> None:
+        self._set_clocks()
+        index = self._settled
+        drafts = self.classic.drafts
+        draft = drafts[index]
+        previous = drafts[index - 1] if index else None
+        following = drafts[index + 1] if index + 1 < len(drafts) else None
+        self.writer.rebalance(Case(draft, previous, following, self.acts, self.roster, self.facts, self.knowledge), self.open)
+        self._over = max(self._over, over(self.open.rebalances[-1]))
+        self._settled += 1
+        self._forget(draft)
+
+    def _forget(self, draft: Draft) -> None:
+        """Drop deeds and generations that no later rebalance can ask for."""
+        keep_from = draft.previous_joined_at
+        if keep_from is not None:
+            drop = next((i for i, act in enumerate(self.acts) if act.at > keep_from), len(self.acts))
+            del self.acts[:drop]
+        if draft.generation_before is not None:
+            stale = [generation for generation in self.knowledge.generations if generation < draft.generation_before - 1]
+            for generation in stale:
+                del self.knowledge.generations[generation]
+                self.knowledge.assignors.pop(generation, None)
+        if draft.started_at is not None:
+            waiting = self.modern.waiting
+            self.impact.forget(min(draft.started_at, waiting.began if waiting else draft.started_at))
+
+    # -- letting go ------------------------------------------------------------------------------------------
+
+    @property
+    def _gap(self) -> int:
+        """Rebalances further apart than this (microseconds) are of two episodes, whatever the limits of incidents are."""
+        return int(max(self.limits.episode_gap_seconds, EPISODE_GAP_SECONDS) * US_PER_SECOND)
+
+    def _let_go(self, at: int) -> None:
+        """If an episode of rebalances is over at a time, or as long as one may be, its rows and what came before it are final."""
+        if not self.open.rebalances:
+            return
+        waiting = self._waiting_since
+        quiet = (at - self._over > max(self._gap, SETTLE_US)) if waiting is None else (waiting - self._over > self._gap)
+        if quiet or len(self.open.rebalances) >= EPISODE_MAX or len(self.open.rebalance_members) >= EPISODE_MEMBERS_MAX:
+            self._close(at, before=(at if waiting is None else min(waiting, at)) - SETTLE_US)
+
+    def _close(self, at: int, before: int) -> None:
+        """Let go of the episode. Nothing asks any more for members and lines from `before` a time, unless something still names them."""
+        rows, classic = self.open, self.classic
+        rows.group_transitions.extend(self.chronicle.transitions(classic.changes[:-1]))  # the last one may be taken back
+        del classic.changes[:-1]
+        moved = list(takewhile(lambda move: move.arrived.time_us <= self._over + CLOCKS_US, classic.moves))  # others may concern what comes
+        rows.coordinator_moves.extend(self.chronicle.moves(moved))
+        classic.moves = classic.moves[len(moved) :]
+        rows.offset_expirations.extend(self.chronicle.expirations(classic.deaths))
+        found = list(takewhile(lambda finding: finding.event.time_us <= self._over, classic.findings))
+        rows.divergences.extend(self.chronicle.findings(found))
+        classic.findings = classic.findings[len(found) :]
+        classic.deaths = []
+        gone = self._gone_clients(before)
+        rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log, before, gone))
+        self._forget_clients(gone)
+        past = self.roster.past(before, self._named())
+        rows.member_sessions.extend(self.writer.sessions(past))
+        self._conclude(rows)
+        self.final.take(rows, final_at=at)
+        self.open, self._over = GroupHistory(), 0
+        del classic.drafts[: max(self._settled - 1, 0)]
+        self._settled = min(self._settled, 1)
+        clients = self.roster.forget(past)
+        self.writer.forget(past)
+        self.knowledge.forget(past, clients, before)
+        self.modern.forget(past)
+        self.skews.forget(before)
+
+    def _named(self) -> set[str | None]:
+        """Ids of members that an open question is about."""
+        named = {member_id for members in self.knowledge.generations.values() for member_id in members.values()}
+        return named | {act.member_id for act in self.acts} | self.modern.named()
+
+    def _gone_clients(self, before: int) -> set[tuple[str, str]]:
+        """Clients, each by its log and client id, of which nothing was heard for long by a time and that no deed is of."""
+        logs = {log_of(act.event.place.file) for act in self.acts}
+        return {key for key in self.client_states.gone(before) if key[0] not in logs}
+
+    def _forget_clients(self, clients: set[tuple[str, str]]) -> None:
+        """All that is known of these is told, and what their logs say of clocks."""
+        if not clients:
+            return
+        logs = self.client_states.forget(clients)
+        self.open.divergences.extend(self.chronicle.clocks(self.skews, logs))
+        self.skews.forget_logs(logs)
+        self.clients.forget(clients)
+        self._set_clocks()
+        for log in logs:
+            self._skew_of_log.pop(log, None)

@@ -1,0 +1,109 @@
+"""Rows of what the lines about a group state by themselves: its states, its coordinators, its ends, and what was not expected.
+
+Rows are numbered on, so that a group can let go of those that nothing later will change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from models.events import Event, when
+from models.evidence import evidence
+from models.ids import make_id
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.groups.offset_expiry import expiration
+from models.kafka.observations.client_clocks import Skews
+from models.kafka.reconstruction.classic_log import Finding, Move, StateChange
+from models.rows import KAFKA, CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
+from models.times import in_order, seconds
+from models.units import US_PER_SECOND
+
+
+@dataclass(slots=True)
+class Chronicle:
+    """Writes these rows of one group. What is written once is not written again."""
+
+    cluster: str
+    group: str
+    facts: ClusterFacts
+    _written: Counter[str] = field(default_factory=Counter)
+    """How many rows there are of each kind so far."""
+
+    def _key(self, kind: str, *parts: object) -> str:
+        number = self._written[kind]
+        self._written[kind] += 1
+        return make_id(kind, self.cluster, self.group, *parts, number)
+
+    def transitions(self, changes: Iterable[StateChange]) -> Iterator[GroupTransition]:
+        """Steps of the group's state."""
+        for change in changes:
+            yield GroupTransition(
+                self.cluster,
+                KAFKA,
+                self._key("transition"),
+                self.group,
+                change.before.value if change.before else None,
+                change.after.value,
+                None if change.inferred else change.event.time_us,
+                change.trigger,
+                change.generation,
+                change.member_count,
+                change.leader,
+                change.inferred,
+                evidence([change.event], inferred=change.inferred),
+            )
+
+    def moves(self, moves: Iterable[Move]) -> Iterator[CoordinatorMove]:
+        """Changes of the coordinator."""
+        for move in moves:
+            left_at, loaded_at = in_order(when(move.left), move.arrived.time_us)
+            partition = move.arrived.partition if move.arrived.partition is not None else self.facts.partition_of(self.group)
+            yield CoordinatorMove(
+                self.cluster,
+                KAFKA,
+                self._key("move"),
+                self.group,
+                partition,
+                move.from_node,
+                move.to_node,
+                left_at,
+                loaded_at,
+                seconds(left_at, loaded_at),
+                evidence([event for event in (move.left, move.arrived) if event is not None]),
+            )
+
+    def expirations(self, ends: Sequence[tuple[Event | None, Event | None]]) -> Iterator[OffsetExpiration]:
+        """Ends of the group, with which its offsets went: since when it was empty, and the line that says that it is gone.
+
+        Without that line, when the offsets will go.
+        """
+        for empty, lost_by in ends:
+            key = self._key("expiration", empty.generation if empty is not None else None)
+            yield expiration(self.cluster, KAFKA, key, self.group, self.facts, empty, lost_by)
+
+    def findings(self, findings: Iterable[Finding]) -> Iterator[Divergence]:
+        """What the model did not expect."""
+        for finding in findings:
+            event = finding.event
+            key = self._key("divergence")
+            yield Divergence(self.cluster, KAFKA, key, self.group, event.time_us, finding.expected, finding.observed, evidence([event]))
+
+    def clocks(self, skews: Skews, gone: Container[str] | None = None) -> Iterator[Divergence]:
+        """Clients whose clock is not the coordinator's; what they say was put onto its clock. Of all logs, or of those that are gone:
+        if they come back, their clocks are told of once more."""
+        for (log, node), bounds in skews.proven():
+            if gone is not None and log not in gone:
+                continue
+            lines = [event for pair in (bounds.lower_lines, bounds.upper_lines) if pair for event in pair]
+            yield Divergence(
+                self.cluster,
+                KAFKA,
+                make_id("skew", self.cluster, self.group, log, node, *([lines[0].time_us] if gone is not None else [])),
+                self.group,
+                lines[0].time_us,
+                f"the clock of node {node}",
+                f"{log} is {abs(bounds.skew) / US_PER_SECOND:.3f} s {'ahead' if bounds.skew > 0 else 'behind'}; its times were corrected",
+                evidence(lines),
+            )

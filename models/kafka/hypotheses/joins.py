@@ -1,0 +1,144 @@
+"""Why members join: the first of a group, a new one, one that came back, or one that joins again unasked."""
+
+from __future__ import annotations
+
+from models.causes import Cause
+from models.downtime import is_cooperative
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Opinion, Settles, with_first
+from models.kafka.hypotheses.window import Case
+from models.kafka.observations.actions import Act, Deed
+from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
+from models.units import US_PER_MS
+
+FOLLOWUP_US = 3_000_000
+"""A cooperative follow-up starts as soon as the members have revoked: at their next poll after the assignment."""
+
+
+def joined(case: Case, act: Act | None) -> list[Opinion]:
+    """A new member asked to join: the first of its group, an old acquaintance, or one more."""
+    joiners = case.joiners
+    acts = with_first(act, joiners.values(), case)
+    if case.was_empty:
+        return [Opinion(Cause.NEW_GROUP, 0.99, acts)]
+    actor = case.actor(act) if act else None
+    went = case.gone.get(actor) if act and actor and actor not in case.known.shared else None
+    if act is not None and went is not None and not _went_as_it_came(case, act, went):
+        return [Opinion(Cause.MEMBER_RESTART, 0.97, [*acts[:1], went]), Opinion(Cause.MEMBER_JOIN, 0.03, acts)]
+    if case.draft.state_before is None and not case.members_before:
+        return _joined_in_unknown_state(case, acts)
+    told = bool(case.reason_id or (act and act.at >= case.start - PROMPT_US))
+    basis = 0.85 if not told else 0.985 if case.known.clients or case.known.requests else 0.98
+    return [Opinion(Cause.MEMBER_JOIN, basis, acts), Opinion(Cause.MEMBER_RESTART, (1 - basis) / 2, acts)]
+
+
+def _went_as_it_came(case: Case, came: Act, went: Act) -> bool:
+    """Who went is the very member that had come, and not its former self: it was stopped before it got an assignment."""
+    are_named = bool(came.member_id and went.member_id)
+    return came.member_id == went.member_id if are_named else came.at < went.at and case.actor(came) not in case.members_before
+
+
+def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:
+    """The log begins mid-life: an initial delay, or members that all are new, tell a group that was empty."""
+    duration = (case.draft.open_until or case.start) - case.start
+    delay = case.facts.initial_delay_ms * US_PER_MS
+    initial = bool(delay) and duration >= delay and duration % delay <= delay * 0.03
+    members_after = case.draft.members_after
+    alone = members_after == 1 or (members_after is not None and len(acts) >= members_after)
+    likely = 0.9 if initial or alone else 0.25
+    return [
+        Opinion(Cause.NEW_GROUP, likely, acts, EARLIER_LINES),
+        Opinion(Cause.MEMBER_JOIN, 1 - likely, acts, EARLIER_LINES),
+    ]
+
+
+_REJOIN_WHY: tuple[tuple[str, Cause], ...] = (
+    # ConsumerCoordinator.rejoinNeededOrPending and onJoinComplete; wording since 2.7, sent to the broker since 3.2.
+    ("need to revoke partitions", Cause.COOPERATIVE_FOLLOWUP),
+    ("cached metadata has changed", Cause.METADATA_CHANGE),
+    ("assignment metadata has changed", Cause.METADATA_CHANGE),
+    ("subscription has changed", Cause.SUBSCRIPTION_CHANGE),
+)
+
+_REJOIN_AFTER_TROUBLE = (
+    "rebalance failed due to",
+    "encountered ",
+    "group is already rebalancing",
+    "need to re-join with the given member-id",
+)
+
+
+def rejoined(case: Case, act: Act | None) -> list[Opinion]:
+    """A member sent JoinGroup again unasked: its topics, their partitions or its assignment changed."""
+    actor = case.actor(act) if act else None
+    acts = [act] if act else []
+    why = _why_rejoin(case, actor, act)
+    cause = next((cause for fixed, cause in _REJOIN_WHY if why and fixed in why), None)
+    if cause is Cause.COOPERATIVE_FOLLOWUP:
+        return [Opinion(cause, 0.98, _rejoiners(case, acts))]
+    if cause is Cause.METADATA_CHANGE:
+        return [Opinion(cause, 0.97, acts), Opinion(Cause.SUBSCRIPTION_CHANGE, 0.03, acts)]
+    if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
+        return [Opinion(Cause.UNKNOWN, 0.9, acts, Settles.APPLICATION)]
+    return _topics_or_metadata(case, actor, acts, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
+
+
+def _why_rejoin(case: Case, actor: str | None, act: Act | None) -> str | None:
+    """The reason that the member gave to the coordinator, else the one in its own log."""
+    if act is not None and act.why and act.why != "not provided":
+        return act.why
+    until = (act.at if act else case.start) + CLOCK_TOLERANCE_US
+    wishes = [a for a in case.deeds(Deed.WANTS_REJOIN, end=until) if case.actor(a) == actor and until - a.at <= LOOK_BACK_US]
+    return wishes[0].why if wishes else None
+
+
+def _rejoiners(case: Case, first: list[Act]) -> list[Act]:
+    """All members that rejoin to give up partitions; the first one starts the follow-up."""
+    actors = {case.actor(act) for act in first}
+    more = []
+    for act in case.deeds(Deed.WANTS_REJOIN):
+        if act.why and "need to revoke partitions" in act.why and case.actor(act) not in actors:
+            actors.add(case.actor(act))
+            more.append(act)
+    return first + more
+
+
+def _topics_or_metadata(case: Case, actor: str | None, acts: list[Act], *, said_subscription: bool) -> list[Opinion]:
+    """Without a telling reason: did the application subscribe, did a topic change, or is it a second phase?"""
+    since = case.draft.previous_ended_at or case.phase_began
+    subscribed = any(case.actor(a) == actor for a in case.deeds(Deed.SUBSCRIBE, start=since, end=case.start + CLOCK_TOLERANCE_US))
+    if subscribed:
+        return [Opinion(Cause.SUBSCRIPTION_CHANGE, 0.97, acts), Opinion(Cause.METADATA_CHANGE, 0.03, acts)]
+    changed = bool(case.facts.topic_changes_between(since, case.start))
+    if said_subscription:
+        by_metadata = 0.95 if case.has_client_log(actor) and changed else 0.9 if actor in case.known.patterns else 0.8 if changed else 0.06
+        return [Opinion(Cause.METADATA_CHANGE, by_metadata, acts), Opinion(Cause.SUBSCRIPTION_CHANGE, 1 - by_metadata, acts)]
+    if _may_follow_up(case):
+        sure = 0.93 if _is_cooperative(case) else 0.85
+        return [
+            Opinion(Cause.COOPERATIVE_FOLLOWUP, sure, _rejoiners(case, acts)),
+            Opinion(Cause.SUBSCRIPTION_CHANGE, (1 - sure) / 2, acts, CLIENT_LOG),
+            Opinion(Cause.METADATA_CHANGE, (1 - sure) / 2, acts, CLIENT_LOG),
+        ]
+    by_metadata = 0.9 if changed else 0.15
+    return [
+        Opinion(Cause.METADATA_CHANGE, by_metadata, acts, CLIENT_LOG),
+        Opinion(Cause.SUBSCRIPTION_CHANGE, 0.97 - by_metadata, acts, CLIENT_LOG),
+    ]
+
+
+def _may_follow_up(case: Case) -> bool:
+    """The rebalance before has just ended and moved partitions between members."""
+    previous, ended = case.previous, case.draft.previous_ended_at
+    if previous is None or ended is None or previous.outcome != "stable" or previous.state_before is State.EMPTY:
+        return False
+    return 0 <= case.start - ended <= FOLLOWUP_US and _eager_is_excluded(case)
+
+
+def _eager_is_excluded(case: Case) -> bool:
+    assignor = case.known.assignors.get(case.draft.generation_before or -1)
+    return assignor is None or is_cooperative(assignor)
+
+
+def _is_cooperative(case: Case) -> bool:
+    return is_cooperative(case.known.assignors.get(case.draft.generation_before or -1))

@@ -1,0 +1,128 @@
+"""How far a client's clock is from its coordinator's, told by what both of them log.
+
+The answer to JoinGroup follows "Stabilized", and the leader makes its assignment before the coordinator receives
+it. So each generation bounds the difference from both sides. Where the bounds exclude zero, clocks differ, and the
+client's times are put onto the coordinator's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.kafka.observations.client_ids import log_of
+
+TOLERANCE_US = 60_000
+"""Differences up to this much are two threads writing, not two clocks."""
+
+LATE_US = 1_000_000
+"""Without a lower bound: answers that always seem to take this long are a clock that is ahead."""
+
+FAR_US = 300_000_000
+"""Lines further apart are not of one generation: generations begin anew with each life of a group."""
+
+PAIRS_MIN = 2
+GENERATIONS_HELD_MAX = 256
+
+_COORDINATOR = frozenset({"GenerationStarted", "AssignmentReceived"})
+_AFTER = {"ClientJoined": "GenerationStarted", "ClientSynced": "AssignmentReceived"}
+_BEFORE = {"ClientAssignmentMade": "AssignmentReceived"}
+
+Key = tuple[str, str | None]
+"""A client's log and the coordinator's node."""
+
+
+@dataclass(slots=True)
+class Bounds:
+    """The client's clock less the coordinator's lies between these, in microseconds; with the lines that say so."""
+
+    lower: int | None = None
+    upper: int | None = None
+    pairs: int = 0
+    lower_lines: tuple[Event, Event] | None = None
+    upper_lines: tuple[Event, Event] | None = None
+
+    @property
+    def skew(self) -> int:
+        """The difference, 0 where none is proven."""
+        lower, upper = self.lower, self.upper
+        if lower is not None and upper is not None and lower > upper + TOLERANCE_US:
+            return 0  # a clock that was set, or two lives of one group: nothing holds for the whole log
+        if upper is not None and upper < -TOLERANCE_US:
+            return (lower + upper) // 2 if lower is not None and lower <= upper else upper
+        if lower is not None and lower > TOLERANCE_US:
+            return (lower + upper) // 2 if upper is not None and lower <= upper else lower
+        if lower is None and upper is not None and upper > LATE_US and self.pairs >= PAIRS_MIN:
+            return upper
+        return 0
+
+
+@dataclass(slots=True)
+class Skews:
+    """Clocks of the clients of one group."""
+
+    bounds: dict[Key, Bounds] = field(default_factory=dict)
+    _coordinators: dict[tuple[str, int], Event] = field(default_factory=dict)
+    _clients: dict[int, list[Event]] = field(default_factory=dict)
+
+    def feed(self, event: Event) -> list[Key]:
+        """Take one event; return the clocks whose difference is another one now."""
+        if event.generation is None or event.at_us is None:
+            return []
+        before: dict[Key, int] = {}
+        for client, coordinator in self._pairs(event, event.generation):
+            key = (log_of(client.place.file), coordinator.node)
+            bounds = self.bounds.setdefault(key, Bounds())
+            before.setdefault(key, bounds.skew)
+            _bound(bounds, client, coordinator)
+        return [key for key, skew in before.items() if self.bounds[key].skew != skew]
+
+    def proven(self) -> Iterator[tuple[Key, Bounds]]:
+        """Clocks that differ."""
+        return (
+            (key, bounds) for key, bounds in sorted(self.bounds.items(), key=lambda item: (item[0][0], item[0][1] or "")) if bounds.skew
+        )
+
+    def forget_logs(self, logs: Container[str]) -> None:
+        """Nothing was heard of these logs for long."""
+        self.bounds = {key: bounds for key, bounds in self.bounds.items() if key[0] not in logs}
+
+    def _pairs(self, event: Event, generation: int) -> list[tuple[Event, Event]]:
+        """A coordinator's line with the clients' lines of its generation, whichever came first."""
+        if event.name in _COORDINATOR:
+            self._forget_old()
+            self._coordinators[event.name, generation] = event
+            waiting = self._clients.get(generation, [])
+            return [(client, event) for client in waiting if event.name in {_AFTER.get(client.name), _BEFORE.get(client.name)}]
+        partner = _AFTER.get(event.name) or _BEFORE.get(event.name)
+        if partner is None:
+            return []
+        found = self._coordinators.get((partner, generation))
+        if found is not None:
+            return [(event, found)]
+        self._clients.setdefault(generation, []).append(event)
+        return []
+
+    def _forget_old(self) -> None:
+        while len(self._coordinators) > GENERATIONS_HELD_MAX:
+            self._coordinators.pop(next(iter(self._coordinators)))
+        while len(self._clients) > GENERATIONS_HELD_MAX:
+            self._clients.pop(next(iter(self._clients)))
+
+    def forget(self, before: int) -> None:
+        """Drop lines that are too far from all that comes to be of one generation with it."""
+        self._coordinators = {key: event for key, event in self._coordinators.items() if event.time_us >= before - FAR_US}
+        kept = {generation: [each for each in events if each.time_us >= before - FAR_US] for generation, events in self._clients.items()}
+        self._clients = {generation: events for generation, events in kept.items() if events}
+
+
+def _bound(bounds: Bounds, client: Event, coordinator: Event) -> None:
+    ahead = client.time_us - coordinator.time_us
+    if abs(ahead) > FAR_US:
+        return
+    bounds.pairs += 1
+    if client.name in _AFTER and (bounds.upper is None or ahead < bounds.upper):
+        bounds.upper, bounds.upper_lines = ahead, (client, coordinator)
+    if client.name in _BEFORE and (bounds.lower is None or ahead > bounds.lower):
+        bounds.lower, bounds.lower_lines = ahead, (client, coordinator)

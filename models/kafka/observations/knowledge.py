@@ -1,0 +1,121 @@
+"""What the events of a group teach of it beyond one rebalance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.kafka.observations.actions import assigned_members, int_field, names_field, text_field
+from models.kafka.observations.roster import Member, Roster
+
+_MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]
+
+
+@dataclass(slots=True)
+class GroupKnowledge:
+    """What has been learned of a group beyond one rebalance."""
+
+    generations: _MEMBERSHIP_BY_GENERATION = field(default_factory=dict)  # generation -> actor -> member id
+    first_generation: dict[str, int] = field(default_factory=dict)  # member id -> generation that it joined first
+    clients: set[str] = field(default_factory=set)  # actors whose own log is among the files
+    requests: bool = False  # a request log is among the files
+    assignors: dict[int, str] = field(default_factory=dict)
+    topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # actor -> topics it subscribed to last
+    patterns: set[str] = field(default_factory=set)  # actors that subscribe by pattern
+    shared: set[str] = field(default_factory=set)  # client ids that several members of one generation have
+    stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
+    settings: dict[str, dict[str, int]] = field(default_factory=dict)  # actor -> its timeouts, as its log printed them
+
+    def forget(self, members: Iterable[Member], clients: set[str], before: int) -> None:
+        """Drop what was learned of these members, of these clients if they are in no generation, and polls that were late before a time
+        (microseconds)."""
+        for member in members:
+            self.first_generation.pop(member.member_id, None)
+        for client in clients.difference(*self.generations.values()):
+            self.clients.discard(client)
+            self.topics.pop(client, None)
+            self.patterns.discard(client)
+            self.settings.pop(client, None)
+        kept = {actor: [at for at in times if at >= before] for actor, times in self.stale_at.items()}
+        self.stale_at = {actor: times for actor, times in kept.items() if times}
+
+
+
+def learn(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    """Take what an event tells of members, generations, settings and subscriptions."""
+    lesson = _LESSONS.get(event.name)
+    if lesson is not None:
+        lesson(knowledge, roster, event)
+
+
+def _client_joined(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    _joined_with(knowledge, roster, event, event.generation)
+
+
+def _join_answered(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    if int_field(event, "error_code") == 0:
+        _joined_with(knowledge, roster, event, int_field(event, "response_generation"))
+
+
+def _joined_with(knowledge: GroupKnowledge, roster: Roster, event: Event, generation: int | None) -> None:
+    _joined(knowledge, roster, generation, event.member_id, event.client_id, event.instance_id)
+    protocol = text_field(event, "protocol")
+    if protocol and generation is not None:
+        knowledge.assignors[generation] = protocol
+
+
+def _assigned(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    if event.generation is not None:
+        for member_id in assigned_members(event):
+            _joined(knowledge, roster, event.generation, member_id, None, None)
+
+
+def _configured(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    if event.client_id:
+        told = {name: int_field(event, name) for name in ("session_timeout_ms", "max_poll_interval_ms")}
+        knowledge.settings[event.client_id] = {name: value for name, value in told.items() if value is not None}
+
+
+def _poll_timed_out(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    actor = roster.actor(event.member_id, event.client_id, event.instance_id)
+    knowledge.stale_at.setdefault(actor or "", []).append(event.time_us)
+    interval = int_field(event, "max_poll_interval_ms")
+    if interval is not None and actor is not None:
+        knowledge.settings.setdefault(actor, {}).setdefault("max_poll_interval_ms", interval)
+
+
+def _joined(
+    knowledge: GroupKnowledge, roster: Roster, generation: int | None, member_id: str | None, client_id: str | None, instance_id: str | None
+) -> None:
+    if generation is None or generation < 0:
+        return
+    actor = roster.actor(member_id, client_id, instance_id)
+    if actor is None:
+        return
+    members = knowledge.generations.setdefault(generation, {})
+    held = members.get(actor)
+    if member_id and held and held != member_id:
+        knowledge.shared.add(actor)
+    members[actor] = member_id or held
+    if member_id:
+        first = knowledge.first_generation.get(member_id)
+        knowledge.first_generation[member_id] = generation if first is None else min(first, generation)
+
+
+def _subscribed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    if event.client_id:
+        knowledge.topics[event.client_id] = tuple(names_field(event, "topics"))
+        if text_field(event, "pattern"):
+            knowledge.patterns.add(event.client_id)
+
+
+_LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
+    "ClientJoined": _client_joined,
+    "JoinGroupCompleted": _join_answered,
+    "ClientAssignmentMade": _assigned,
+    "ClientConfigured": _configured,
+    "ClientSubscribed": _subscribed,
+    "ClientPollTimedOut": _poll_timed_out,
+}
+"""What each event teaches; the others teach nothing of their group."""

@@ -1,0 +1,104 @@
+"""When members of a KIP-848 group took over their new share: told by the clients, which log each step of their state.
+
+The coordinator raises the epoch and computes a target; each member then gives up and takes over partitions on its own
+(MembershipManagerImpl, 3.7 and later; AbstractMembershipManager since 4.0). The group has arrived when the last one has.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.kafka.observations.actions import text_field
+from models.kafka.observations.roster import Roster
+from models.rows import Person
+
+RECONCILING, STABLE = "RECONCILING", "STABLE"
+
+SLOW_RECONCILIATION_US = 1_500_000
+"""A member that takes this much longer than the others holds them up: what it gives up, others wait for."""
+
+
+@dataclass(slots=True)
+class Span:
+    """One member's way to its new share; `ended` is None while it is under way."""
+
+    member_id: str
+    client_id: str | None
+    began: int
+    ended: int | None = None
+
+    @property
+    def lasted(self) -> int:
+        """Microseconds; 0 while under way."""
+        return (self.ended or self.began) - self.began
+
+
+@dataclass(slots=True)
+class Reconciliations:
+    """Spans of all members whose own logs are at hand."""
+
+    spans: list[Span] = field(default_factory=list)
+    """Ordered by when they began."""
+    witnessed: set[str] = field(default_factory=set)
+    _under_way: dict[str, Span] = field(default_factory=dict)
+
+    def feed(self, event: Event) -> None:
+        """Take a client's step to another state."""
+        at, member_id, state = event.time_us, event.member_id, text_field(event, "to_state")
+        if not member_id or state is None:
+            return
+        self.witnessed.add(member_id)
+        if state == RECONCILING:
+            if member_id not in self._under_way:
+                self._under_way[member_id] = Span(member_id, event.client_id, at)
+                insort(self.spans, self._under_way[member_id], key=_began)
+        elif state == STABLE and member_id in self._under_way:
+            self._under_way.pop(member_id).ended = at
+        elif state not in {STABLE, "ACKNOWLEDGING"}:
+            self._under_way.pop(member_id, None)
+
+    def within(self, began: int, until: int) -> list[Span]:
+        """Spans that began in the half-open interval [began, until)."""
+        return self.spans[bisect_left(self.spans, began, key=_began) : bisect_left(self.spans, until, key=_began)]
+
+    def is_under_way(self, began: int, until: int) -> bool:
+        """Whether a member is on its way that set out in the half-open interval [began, until)."""
+        return any(began <= span.began < until for span in self._under_way.values())
+
+    def forget(self, before: int) -> None:
+        """Drop spans that began before a time."""
+        del self.spans[: bisect_left(self.spans, before, key=_began)]
+
+    def forget_member(self, member_id: str) -> None:
+        """This member will not be told of again."""
+        self.witnessed.discard(member_id)
+        self._under_way.pop(member_id, None)
+
+
+def _began(span: Span) -> int:
+    return span.began
+
+
+def reached_at(spans: Iterable[Span], members: Iterable[str], witnessed: set[str]) -> int | None:
+    """When the last member had its share; None where a member's log is missing, or one never arrived."""
+    ends = [span.ended for span in spans]
+    if not ends or not witnessed.issuperset(members):
+        return None
+    arrived = [end for end in ends if end is not None]
+    return max(arrived) if len(arrived) == len(ends) else None
+
+
+def slow_members(spans: Iterable[Span], roster: Roster) -> list[Person]:
+    """The member that took clearly longer than every other one."""
+    slowest: dict[str, Span] = {}
+    for span in spans:
+        if span.member_id not in slowest or span.lasted > slowest[span.member_id].lasted:
+            slowest[span.member_id] = span
+    ordered = sorted(slowest.values(), key=lambda span: -span.lasted)
+    others = ordered[1].lasted if len(ordered) > 1 else 0
+    if not ordered or ordered[0].lasted - others < SLOW_RECONCILIATION_US:
+        return []
+    return [roster.person(ordered[0].member_id, ordered[0].client_id, None, "gave up partitions last", first=True)]

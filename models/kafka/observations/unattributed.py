@@ -1,0 +1,144 @@
+"""Which group a client's line is about that names none.
+
+librdkafka names the client in each line and the group only where it debugs; kafka-python often names neither. Other
+lines tell: those of the same client in the same log, else those of whoever saw that client id in a group at the time.
+What fits several groups is given to none.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
+
+from models.events import Event, Witness
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.observations.client_ids import log_of
+from models.kafka.observations.roster import owner_of
+
+STRAY_EVENTS = frozenset(
+    {
+        "ClientCommitFailed",
+        "ClientCoordinatorLost",
+        "ClientFenced",
+        "ClientHeartbeatFailed",
+        "ClientJoined",
+        "ClientJoinFailed",
+        "ClientPollTimedOut",
+    }
+)
+"""Events of clients that a group's history needs, also where their lines name no group."""
+
+
+def told_apart(group: str, facts: ClusterFacts) -> deque[Event]:
+    """Lines about a group that do not name it alone: those that delete several at once, and those of clients that name none."""
+    deletions = [
+        Event("GroupDied", event.at_us, event.order_us, event.place, event.witness, event.message, event.text, event.node, group)
+        for _, name, event in facts.deletions
+        if name == group
+    ]
+    return deque(sorted([*deletions, *facts.strays.get(group, ())], key=lambda event: event.order_us))
+
+
+SLACK_US = 60_000_000
+"""A client is in its group this long before it is first seen there: clocks differ, and joins take their time."""
+
+
+class Sighting(NamedTuple):
+    """Lines of one file that name a group and a client of it, and the time between the first and the last of them (microseconds).
+
+    `client_number` tells clients of one process apart that share their id.
+    """
+
+    file: str
+    witness: str
+    group: str
+    client_id: str | None
+    client_number: int | None
+    member_id: str | None
+    first_us: int
+    last_us: int
+
+
+@dataclass(slots=True)
+class _Span:
+    first_us: int
+    last_us: int
+
+    def widen(self, seen: Sighting) -> None:
+        self.first_us, self.last_us = min(self.first_us, seen.first_us), max(self.last_us, seen.last_us)
+
+    def holds(self, at: int) -> bool:
+        return self.first_us - SLACK_US <= at <= self.last_us + SLACK_US
+
+
+_Spans = dict[str, _Span]
+"""By group, or by member id."""
+
+_Key = TypeVar("_Key")
+
+
+@dataclass(slots=True)
+class Sightings:
+    """Where the clients of one cluster were seen."""
+
+    _in_log: dict[tuple[str, str | None, int | None], _Spans] = field(default_factory=dict)
+    _anywhere: dict[str, _Spans] = field(default_factory=dict)
+    _members: dict[tuple[str, str], _Spans] = field(default_factory=dict)
+
+    def note(self, seen: Sighting) -> None:
+        """Take what some lines tell."""
+        if seen.witness == Witness.CLIENT:
+            log = log_of(seen.file)
+            _note(self._in_log, (log, seen.client_id, seen.client_number), seen.group, seen)
+            if seen.member_id:
+                _note(self._members, (log, seen.group), seen.member_id, seen)
+        client = seen.client_id or (owner_of(seen.member_id) if seen.member_id else None)
+        if client:
+            _note(self._anywhere, client, seen.group, seen)
+
+    def brought_home(self, events: Iterable[Event]) -> dict[str, list[Event]]:
+        """The lines whose group can be told, by group, in order of time."""
+        homes: dict[str, list[Event]] = {}
+        for event in events:
+            group = self._home(event)
+            if group is not None:
+                homes.setdefault(group, []).append(replace(event, group=group, member_id=event.member_id or self._member(event, group)))
+        for told in homes.values():
+            told.sort(key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
+        return homes
+
+    def _home(self, event: Event) -> str | None:
+        if event.at_us is None:
+            return None
+        client = event.client_id or (owner_of(event.member_id) if event.member_id else None)
+        number = event.fields.get("client_number")
+        own = (log_of(event.place.file), event.client_id, number if isinstance(number, int) else None)
+        group = _only(self._in_log.get(own, {}), event.at_us)
+        return group or (_only(self._anywhere.get(client, {}), event.at_us) if client else None)
+
+    def _member(self, event: Event, group: str) -> str | None:
+        """The member id that the client of a log had then, where the log is of one client: its ids follow each other."""
+        spans = self._members.get((log_of(event.place.file), group), {})
+        if event.client_id is not None or event.at_us is None:
+            return None
+        ids = sorted(spans, key=lambda each: spans[each].first_us)
+        if any(spans[before].last_us >= spans[after].first_us for before, after in pairwise(ids)):
+            return None
+        return next((each for each in reversed(ids) if spans[each].first_us <= event.at_us), None)
+
+
+def _note(spans: dict[_Key, _Spans], key: _Key, name: str, seen: Sighting) -> None:
+    span = spans.setdefault(key, {}).setdefault(name, _Span(seen.first_us, seen.last_us))
+    span.widen(seen)
+
+
+def _only(spans: _Spans, at: int) -> str | None:
+    """The one group; of several the one in which the client was at the time."""
+    if len(spans) == 1:
+        ((group, span),) = spans.items()
+        return group if span.first_us - SLACK_US <= at else None
+    there = [group for group, span in spans.items() if span.holds(at)]
+    return there[0] if len(there) == 1 else None

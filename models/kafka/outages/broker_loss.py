@@ -1,0 +1,162 @@
+"""What if a broker stops: which partitions would have no leader, and how to move them first.
+
+Rests on the replica sets and in-sync replicas that the logs showed last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from models.ids import make_id
+from models.kafka.partitions.history import NO_LEADER, Nodes
+from models.kafka.partitions.stage import PartitionStage
+from models.rows import KAFKA, Broker, PartitionPlacement
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a partition stood when the logs ended. `sure` says that a line named all its replicas."""
+
+    topic: str
+    partition: int
+    replicas: Nodes
+    isr: Nodes | None
+    leader: str | None
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Partitions and brokers of a cluster when the logs ended."""
+
+    cluster: str
+    placements: list[Placement]
+    running: Nodes
+    gone: Nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """A partition that would have no leader. `target` is where it could be moved, empty where no other broker is known."""
+
+    placement: Placement
+    why: str  # single_replica, last_in_sync
+    target: Nodes
+
+
+def layout_of(cluster: str, stage: PartitionStage) -> Layout:
+    """The cluster as the stage leaves it."""
+    placements = [
+        Placement(each.topic, each.partition, each.candidates, each.isr, each.leader, bool(each.replicas))
+        for each in stage.partitions.all()
+        if each.deleted_at is None and each.candidates
+    ]
+    known = {node for each in placements for node in each.replicas} | stage.brokers.working()
+    gone = stage.brokers.down()
+    return Layout(cluster, placements, _sorted(known - gone), _sorted(gone))
+
+
+def _sorted(nodes: Iterable[str]) -> Nodes:
+    return tuple(sorted(nodes, key=lambda node: (len(node), node)))
+
+
+
+def placement_rows(layout: Layout) -> list[PartitionPlacement]:
+    """Partitions of a layout as rows."""
+    return [
+        PartitionPlacement(
+            cluster=layout.cluster,
+            system=KAFKA,
+            partition_placement_id=make_id("placement", layout.cluster, each.topic, each.partition),
+            topic=each.topic,
+            partition=each.partition,
+            replicas=list(each.replicas),
+            replicas_known=each.sure,
+            isr=None if each.isr is None else list(each.isr),
+            leader=each.leader,
+        )
+        for each in layout.placements
+    ]
+
+
+def broker_rows(layout: Layout) -> list[Broker]:
+    """Brokers of a layout as rows."""
+    held = Counter(node for each in layout.placements for node in each.replicas)
+    led = Counter(each.leader for each in layout.placements)
+    return [
+        Broker(layout.cluster, KAFKA, make_id("broker", layout.cluster, node), node, node in layout.running, held[node], led[node])
+        for node in _sorted({*layout.running, *layout.gone})
+    ]
+
+
+def layouts_of(placements: Iterable[PartitionPlacement], brokers: Iterable[Broker]) -> list[Layout]:
+    """Layouts from their rows: the inverse of `placement_rows` and `broker_rows`."""
+    nodes: dict[str, dict[bool, list[str]]] = {}
+    for broker in brokers:
+        nodes.setdefault(broker.cluster, {True: [], False: []})[broker.running].append(broker.node)
+    placed: dict[str, list[Placement]] = {cluster: [] for cluster in nodes}
+    for row in placements:
+        isr = None if row.isr is None else tuple(row.isr)
+        found = Placement(row.topic, row.partition, tuple(row.replicas), isr, row.leader, row.replicas_known)
+        placed.setdefault(row.cluster, []).append(found)
+    return [
+        Layout(
+            cluster,
+            sorted(placed[cluster], key=lambda each: (each.topic, each.partition)),
+            _sorted(nodes.get(cluster, {}).get(True, ())),
+            _sorted(nodes.get(cluster, {}).get(False, ())),
+        )
+        for cluster in sorted(placed)
+    ]
+
+
+def exposed_by(layout: Layout, broker: str) -> list[Exposed]:
+    """Partitions that lose their leader, and have nobody to elect, when a broker stops. Those without leader already are none of them."""
+    load = Counter({node: 0 for node in layout.running if node != broker})
+    for placement in layout.placements:
+        load.update(node for node in placement.replicas if node in load)
+    found = []
+    for placement in layout.placements:
+        why = _why(placement, broker, frozenset(layout.gone))
+        if why is not None:
+            found.append(Exposed(placement, why, _target(placement, load)))
+    return found
+
+
+def _why(placement: Placement, broker: str, gone: frozenset[str]) -> str | None:
+    if broker not in placement.replicas or placement.leader == NO_LEADER:
+        return None
+    if placement.replicas == (broker,):
+        return "single_replica"
+    isr = placement.isr if placement.isr is not None else placement.replicas
+    left = [node for node in isr if node != broker and node not in gone]
+    return "last_in_sync" if broker in isr and not left else None
+
+
+def _target(placement: Placement, load: Counter[str]) -> Nodes:
+    """The same number of replicas without the broker: those that stay, and the brokers that hold least."""
+    kept = [node for node in placement.replicas if node in load]
+    others = sorted((node for node in load if node not in kept), key=lambda node: (load[node], len(node), node))
+    chosen = [*kept, *others][: len(placement.replicas)]
+    load.update(node for node in chosen if node not in kept)
+    return tuple(chosen)
+
+
+def reassignment(exposed: Iterable[Exposed]) -> dict[str, Any]:
+    """What `kafka-reassign-partitions --reassignment-json-file` reads. Ids of brokers are numbers there."""
+    return {
+        "version": 1,
+        "partitions": [
+            {
+                "topic": each.placement.topic,
+                "partition": each.placement.partition,
+                "replicas": [int(node) for node in each.target],
+                "log_dirs": ["any"] * len(each.target),
+            }
+            for each in exposed
+            if each.target and all(node.isdecimal() for node in each.target)
+        ],
+    }

@@ -1,0 +1,303 @@
+"""Outages as incidents: what one loss of brokers did, told in a sentence; and rebalances that stand on such a loss."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from models.causes import Cause, RootCause
+from models.evidence import evidence
+from models.ids import make_id
+from models.incidents.incidents import Limits
+from models.kafka.cluster.facts import ClusterFacts, Going
+from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Following, Readers
+from models.kafka.partitions.brokers import Brokers
+from models.rows import BrokerOutage, CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
+from models.times import first_known
+from models.units import US_PER_SECOND
+
+TAKEOVER_US = 60 * US_PER_SECOND
+"""Rebalances that a lost coordinator causes begin within this time of its broker's going: a session, a load, and a client's patience."""
+
+CLOCKS_US = 2 * US_PER_SECOND
+"""A coordinator's clock and the controller's may differ by this much."""
+
+LASTING_US = 24 * 3600 * US_PER_SECOND
+"""An outage that goes on for longer is a state that a cluster is left in: what comes then is another incident."""
+
+BRIEF_SECONDS = 3.0
+"""A partition that is without leader for less is a takeover, of which clients notice a retry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A broker has gone, at `at` (microseconds): `groups` had their coordinator on it; None where no line tells whose it was."""
+
+    node: str
+    at: int
+    groups: frozenset[str] | None
+
+
+def losses_of(
+    brokers: Brokers,
+    moves: Iterable[LeaderMove],
+    outages: Iterable[PartitionOutage],
+    readers: Readers,
+    until: int | None = None,
+    *,
+    is_told: bool = False,
+) -> list[Loss]:
+    """Goings of brokers, with the groups, as far as they are known by a time, whose offsets partitions they led.
+
+    `is_told` says that some line tells who leads these, be it none of the `moves` and `outages`.
+    """
+    told: dict[str, list[tuple[int, int]]] = {}
+    for move in moves:
+        if move.topic == OFFSETS_TOPIC and move.from_node is not None and move.moved_at is not None:
+            told.setdefault(move.from_node, []).append((move.moved_at, move.partition))
+    for row in outages:
+        if row.topic == OFFSETS_TOPIC and row.leader_before is not None and row.offline_at is not None:
+            told.setdefault(row.leader_before, []).append((row.offline_at, row.partition))
+    found = []
+    for absence in brokers.all():
+        if absence.down_at is not None:
+            near = [partition for at, partition in told.get(absence.node, ()) if abs(at - absence.down_at) <= TAKEOVER_US]
+            groups = frozenset(group for partition in near for group in readers.of(OFFSETS_TOPIC, partition, until))
+            found.append(Loss(absence.node, absence.down_at, groups if told or is_told else None))
+    return found
+
+
+def outage_incidents(
+    outages: Sequence[PartitionOutage], limits: Limits, losses: Sequence[Loss] = (), following: Sequence[Following] = ()
+) -> list[Incident]:
+    """Outages that follow each other closely as one incident.
+
+    It names the groups that lost their coordinator with these brokers, and the rebalances that followed, which come in order.
+    """
+    return [
+        _with_consequences(_incident(episode), {node for row in episode for node in row.lost_brokers}, losses, following)
+        for episode, _ in outage_episodes(outages, limits.episode_gap_seconds)
+    ]
+
+
+def takeover_incidents(
+    absences: Sequence[BrokerOutage],
+    moves: Sequence[LeaderMove],
+    limits: Limits,
+    losses: Sequence[Loss] = (),
+    following: Sequence[Following] = (),
+) -> list[Incident]:
+    """Goings of brokers that left no partition without a leader (`harmless`), close ones as one incident: others took over in time."""
+    return [
+        _with_consequences(_takeover(episode, moves), {row.node for row in episode}, losses, following)
+        for episode, _ in takeover_episodes(absences, limits.episode_gap_seconds)
+    ]
+
+
+def harmless(absences: Iterable[BrokerOutage], outages: Sequence[PartitionOutage]) -> list[BrokerOutage]:
+    """Absences that left no partition without a leader: others are told with the outages that they stand behind."""
+    return [row for row in absences if row.down_at is not None and not any(stands_behind(row, outage) for outage in outages)]
+
+
+def stands_behind(row: BrokerOutage, outage: PartitionOutage) -> bool:
+    """Whether a partition lost its leader with a broker's going."""
+    down = row.down_at or 0
+    return row.node in outage.lost_brokers and down - TAKEOVER_US <= _began(outage) and (row.up_at is None or _began(outage) <= row.up_at)
+
+
+def takeover_episodes(absences: Iterable[BrokerOutage], gap_seconds: float) -> Iterator[tuple[list[BrokerOutage], int]]:
+    """Absences in order of time, cut where no broker was away for longer than the gap; each with its end, as far as it is known."""
+    episode: list[BrokerOutage] = []
+    over = 0
+    for row in sorted(absences, key=lambda row: (row.down_at or 0, row.node)):
+        down = row.down_at or 0
+        if episode and down - over > gap_seconds * US_PER_SECOND:
+            yield episode, over
+            episode = []
+        episode.append(row)
+        over = max(over, row.up_at if row.up_at is not None else down)
+    if episode:
+        yield episode, over
+
+
+def _takeover(rows: list[BrokerOutage], moves: Iterable[LeaderMove]) -> Incident:
+    first = rows[0]
+    ends = [row.up_at for row in rows if row.up_at is not None]
+    moved = sum(any(_left_with(row, move) for row in rows) for move in moves)
+    return Incident(
+        cluster=first.cluster,
+        system=first.system,
+        incident_id=make_id("incident", first.broker_outage_id),
+        kind="broker_outage",
+        severity="info" if all(row.how == "controlled" for row in rows) else "warning",
+        groups=[],
+        started_at=first.down_at,
+        ended_at=max(ends) if len(ends) == len(rows) else None,
+        rebalance_count=0,
+        stopped_seconds=0.0,
+        root_cause=RootCause.BROKER_OUTAGE.value,
+        worst_offender=None,
+        headline=_takeover_headline(rows, moved),
+        rebalance_ids=[],
+        outage_ids=[row.broker_outage_id for row in rows],
+    )
+
+
+def _left_with(row: BrokerOutage, move: LeaderMove) -> bool:
+    return move.from_node == row.node and move.moved_at is not None and 0 <= move.moved_at - (row.down_at or 0) + CLOCKS_US <= TAKEOVER_US
+
+
+_HOW = {
+    "controlled": "was shut down in good order",
+    "killed": "was killed",
+    "session_expired": "lost its session",
+    "fenced": "was fenced",
+    "log_dir_failed": "lost a log directory",
+}
+
+
+def _takeover_headline(rows: Sequence[BrokerOutage], moved: int) -> str:
+    nodes = sorted({row.node for row in rows}, key=lambda node: (len(node), node))
+    hows = {row.how for row in rows}
+    how = _HOW[rows[0].how] if len(hows) == 1 else "went"
+    if len(nodes) > 1:
+        how = how.replace("was ", "were ", 1).replace(" its ", " their ")
+    who = f"broker {nodes[0]}" if len(nodes) == 1 else "brokers " + ", ".join(nodes)
+    away = "not seen back" if any(row.up_at is None for row in rows) else f"away for {_longest(rows):.0f} s"
+    leaders = f"; {moved} leadership{'s' if moved > 1 else ''} moved" if moved else ""
+    return f"{who} {how}, {away}{leaders}; no partition was without leader"
+
+
+def _longest(rows: Iterable[BrokerOutage]) -> float:
+    return max((row.up_at - row.down_at) / US_PER_SECOND for row in rows if row.up_at is not None and row.down_at is not None)
+
+
+def _with_consequences(incident: Incident, nodes: Collection[str], losses: Sequence[Loss], following: Sequence[Following]) -> Incident:
+    first = incident.started_at or 0
+    behind = [
+        loss
+        for loss in losses
+        if loss.node in nodes and first - TAKEOVER_US <= loss.at and (incident.ended_at is None or loss.at <= incident.ended_at)
+    ]
+    moved = {group for loss in behind for group in loss.groups or ()}
+    near = range(
+        bisect_left(following, min((loss.at for loss in behind), default=0) - CLOCKS_US, key=lambda each: each.started_at),
+        bisect_right(following, max((loss.at for loss in behind), default=0) + TAKEOVER_US, key=lambda each: each.started_at),
+    )
+    followed = [following[index] for index in near if any(_follows(following[index], loss) for loss in behind)]
+    incident.groups = sorted({*incident.groups, *moved, *(each.group for each in followed)})
+    incident.rebalance_ids = [each.rebalance_id for each in followed]
+    incident.rebalance_count = len(followed)
+    told = ["1 group lost its coordinator" if len(moved) == 1 else f"{len(moved)} groups lost their coordinator"] if moved else []
+    told += [f"{len(followed)} rebalance{'s' if len(followed) > 1 else ''} followed"] if followed else []
+    incident.headline = "; ".join([incident.headline, *told])
+    return incident
+
+
+def _follows(each: Following, loss: Loss) -> bool:
+    return (loss.groups is None or each.group in loss.groups) and -CLOCKS_US <= each.started_at - loss.at <= TAKEOVER_US
+
+
+def _began(row: PartitionOutage) -> int:
+    return first_known(row.offline_at, row.online_at)
+
+
+def ended(row: PartitionOutage) -> int:
+    """When an outage holds later ones together with those before it no longer: at its end, or a day after it began."""
+    lasting = _began(row) + LASTING_US
+    return lasting if row.online_at is None else min(row.online_at, lasting)
+
+
+def outage_episodes(outages: Iterable[PartitionOutage], gap_seconds: float) -> Iterator[tuple[list[PartitionOutage], int]]:
+    """Outages in order of time, cut where all partitions had leaders for longer than the gap; each with its end."""
+    episode: list[PartitionOutage] = []
+    over = 0
+    for row in sorted(outages, key=lambda row: (_began(row), row.topic, row.partition)):
+        if episode and _began(row) - over > gap_seconds * US_PER_SECOND:
+            yield episode, over
+            episode, over = [], 0
+        episode.append(row)
+        over = max(over, ended(row))
+    if episode:
+        yield episode, over
+
+
+def _incident(rows: list[PartitionOutage]) -> Incident:
+    first = rows[0]
+    is_open = any(row.online_at is None for row in rows)
+    lengths = [(row.online_at - _began(row)) / US_PER_SECOND for row in rows if row.online_at is not None]
+    critical = is_open or any(length >= BRIEF_SECONDS for length in lengths) or any(row.at_risk for row in rows)
+    return Incident(
+        cluster=first.cluster,
+        system=first.system,
+        incident_id=make_id("incident", first.outage_id),
+        kind="broker_outage",
+        severity="critical" if critical else "warning",
+        groups=sorted({group for row in rows for group in row.groups}),
+        started_at=_began(first) or None,
+        ended_at=None if is_open else max(row.online_at for row in rows if row.online_at is not None),
+        rebalance_count=0,
+        stopped_seconds=round(_covered(rows), 6),
+        root_cause=RootCause.BROKER_OUTAGE.value,
+        worst_offender=None,
+        headline=_headline(rows, lengths, is_open=is_open),
+        rebalance_ids=[],
+        outage_ids=[row.outage_id for row in rows],
+    )
+
+
+def _covered(rows: Iterable[PartitionOutage]) -> float:
+    """Seconds in which at least one partition had no leader, as far as they are over."""
+    total, reached = 0, 0
+    for begin, end in sorted((_began(row), row.online_at) for row in rows if row.online_at is not None):
+        begin = max(begin, reached)
+        if end > begin:
+            total, reached = total + end - begin, end
+    return total / US_PER_SECOND
+
+
+def _headline(rows: Sequence[PartitionOutage], lengths: Sequence[float], *, is_open: bool) -> str:
+    brokers = sorted({node for row in rows for node in row.lost_brokers}, key=lambda node: (len(node), node))
+    who = f"broker {brokers[0]}" if len(brokers) == 1 else "brokers " + ", ".join(brokers) if brokers else "a broker"
+    names = [f"{row.topic}-{row.partition}" for row in rows]
+    what = names[0] if len(set(names)) == 1 else f"{len(set(names))} partitions"
+    lasted = "still open" if is_open else f"up to {max(lengths):.1f} s" if max(lengths) < 10 else f"up to {max(lengths):.0f} s"
+    told = f"{who} went: {what} without leader, {lasted}"
+    risky = sum(bool(row.at_risk) for row in rows)
+    coordinators = sum(row.topic == OFFSETS_TOPIC for row in rows)
+    extras = [f"{risky} elected with records at risk"] if risky else []
+    extras += [f"{coordinators} of them held coordinators"] if coordinators else []
+    return "; ".join([told, *extras])
+
+
+def goings_of(facts: ClusterFacts) -> list[Going]:
+    """Goings of brokers as their controllers tell of them, and as brokers tell that they stop."""
+    stops = [Going(each.at, each.node, each.event) for each in facts.node_changes if each.kind == "stopping" and each.node is not None]
+    return sorted([*facts.goings, *stops], key=lambda going: going.at)
+
+
+def point_to_outages(rebalances: Iterable[Rebalance], goings: Sequence[Going], moves: Sequence[CoordinatorMove] = ()) -> None:
+    """Rebalances that a coordinator's failover made, or stands behind, name the going of its broker among their lines.
+
+    Where it is known which broker the coordinator left, only its going counts.
+    """
+    failover = RootCause.COORDINATOR_FAILOVER.value
+    for row in rebalances:
+        started = row.started_at or row.joined_at
+        if started is None or row.root_cause != failover:
+            continue
+        left = _left(moves, started)
+        near = [going for going in goings if 0 <= started - going.at <= TAKEOVER_US and (left is None or going.node == left)]
+        if not near:
+            continue
+        if row.cause == Cause.COORDINATOR_FAILOVER.value:
+            row.root_cause = RootCause.BROKER_OUTAGE.value
+        row.evidence = [*row.evidence, *evidence([near[-1].event], inferred=True)]
+
+
+def _left(moves: Iterable[CoordinatorMove], started: int) -> str | None:
+    """The broker that the group's coordinator left last, before a rebalance or with it."""
+    known = [(at, move.from_node) for move in moves if (at := move.loaded_at if move.loaded_at is not None else move.left_at) is not None]
+    near = [node for at, node in sorted(known, key=lambda item: item[0]) if -CLOCKS_US <= started - at <= TAKEOVER_US]
+    return near[-1] if near else None

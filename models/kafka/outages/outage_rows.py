@@ -1,0 +1,292 @@
+"""From lives of partitions and brokers to rows: times without a leader, moves of leaders, absences of brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from models.events import Event
+from models.evidence import evidence
+from models.ids import make_id
+from models.kafka.partitions.broker_clocks import Skew
+from models.kafka.partitions.brokers import Absence, Brokers
+from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
+from models.kafka.partitions.stage import PartitionStage
+from models.rows import KAFKA, BrokerOutage, Divergence, Evidence, LeaderMove, PartitionOutage
+from models.times import in_order
+
+TAKEN_OVER_US = 30_000_000
+"""A leader that changes within this time of a broker's going changes because of it."""
+
+
+def clock_divergences(cluster: str, skews: Iterable[Skew]) -> Iterator[Divergence]:
+    """Brokers whose clock is not the controller's; what their files say was put onto its clock."""
+    for skew in skews:
+        yield Divergence(
+            cluster=cluster,
+            system=KAFKA,
+            divergence_id=make_id("skew", cluster, "broker", skew.node, skew.reference),
+            group=None,
+            at=skew.lines[-1].time_us,
+            expected=f"the clock of node {skew.reference}",
+            observed=f"node {skew.node} is {abs(skew.ahead) / 1_000_000:.3f} s {'ahead' if skew.ahead > 0 else 'behind'};"
+            " its times were corrected",
+            evidence=evidence(skew.lines),
+        )
+
+
+# -- partitions without a leader -----------------------------------------------------------------------------
+
+
+def partition_outages(
+    cluster: str, history: PartitionHistory, stage: PartitionStage, leaderships: Sequence[Leadership]
+) -> Iterator[PartitionOutage]:
+    """Times in which the partition had no leader, by leaderships of it that follow each other."""
+    for gap in _gaps(leaderships):
+        yield _outage(cluster, history, stage, gap)
+
+
+Gap = tuple[Leadership | None, list[Leadership], Leadership | None]
+
+
+def _gaps(leaderships: Sequence[Leadership]) -> Iterator[Gap]:
+    """Leadership before, the stretch without a leader, leadership after."""
+    before: Leadership | None = None
+    vacant: list[Leadership] = []
+    for each in leaderships:
+        if each.leader == NO_LEADER:
+            vacant.append(each)
+            continue
+        if vacant and not _momentary(vacant, each) and not _begins_unseen(vacant, each):
+            yield before, vacant, each
+        before, vacant = each, []
+    if vacant:
+        yield before, vacant, None
+
+
+def _momentary(vacant: list[Leadership], after: Leadership) -> bool:
+    """The controller called it offline and elected in the same breath: a move, and no time without a leader."""
+    return all(each.guessed for each in vacant) and after.at - vacant[0].at < MOMENT_US
+
+
+def _begins_unseen(vacant: list[Leadership], after: Leadership) -> bool:
+    """Only the new leader's line tells that there was none before: the time lies before the logs begin."""
+    return all(not each.timed and each.at >= after.at for each in vacant)
+
+
+def _ended(brokers: Brokers, offline_at: int, after: Leadership | None) -> int | None:
+    """When the new leader was elected: where only its own broker tells, the controller did it as soon as it was back.
+
+    Epochs order what lines of several clocks say, so that a line may stand before those of the epoch before it.
+    """
+    if after is None:
+        return None
+    returned = None if after.timed else brokers.last_return(after.leader, offline_at, after.at)
+    return max(offline_at, after.at if returned is None else returned)
+
+
+def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap: Gap) -> PartitionOutage:
+    before, vacant, after = gap
+    brokers = stage.brokers
+    offline_at, going = _began(history, brokers, before, vacant[0])
+    leader_before = before.leader if before is not None else None
+    isr = _isr_at(history, before, vacant, offline_at)
+    lost = _lost(brokers, history, isr, leader_before, offline_at, going)
+    replicas = history.candidates or isr
+    ended_by = _ended_by(replicas, isr, leader_before, after)
+    online_at = _ended(brokers, offline_at, after)
+    cause = _cause(replicas, isr, lost, brokers, offline_at)
+    without_controller = stage.controllers.missing(offline_at, online_at) if cause == "unknown" and isr else []
+    if without_controller:
+        cause = "no_controller"  # somebody in sync could have been elected
+    epoch = before.epoch if before is not None else None
+    if epoch is None and vacant[0].epoch is not None and vacant[0].epoch > 0:
+        epoch = vacant[0].epoch - 1
+    return PartitionOutage(
+        cluster=cluster,
+        system=KAFKA,
+        outage_id=make_id("outage", cluster, *history.key, *_numbered(epoch, offline_at)),
+        topic=history.topic,
+        partition=history.partition,
+        offline_at=offline_at,
+        online_at=online_at,
+        cause=cause,
+        ended_by=ended_by,
+        lost_brokers=[absence.node for absence in lost],
+        replicas=list(replicas),
+        isr=list(isr),
+        leader_epoch_before=epoch,
+        leader_before=leader_before,
+        leader_after=None if after is None else after.leader,
+        at_risk=None if after is None else after.unclean or ended_by == "unclean_election",
+        groups=[],
+        settled_by=_settled_by(cause, lost, gap, stage),
+        evidence=_lines(lost, vacant, after, without_controller),
+    )
+
+
+def _numbered(epoch: int | None, at: int) -> tuple[object, ...]:
+    """What tells rows of one life apart: leader epochs, or times where no line names these."""
+    return (epoch,) if epoch is not None else ("at", at)
+
+
+def _began(history: PartitionHistory, brokers: Brokers, before: Leadership | None, first: Leadership) -> tuple[int, Absence | None]:
+    """When the leader was gone. A broker that is told of it later doesn't know: then the going of its last leader does."""
+    after = before.at if before is not None else None
+    if first.timed:
+        return first.at, None
+    for node in (*((before.leader,) if before is not None else ()), *history.candidates, *(e.node for e in first.events if e.node)):
+        going = brokers.last_going(node, first.at, after)
+        if going is not None and going.down_at is not None:
+            return going.down_at, going
+    return first.at, None
+
+
+def _isr_at(history: PartitionHistory, before: Leadership | None, vacant: list[Leadership], at: int) -> Nodes:
+    """The in-sync replicas when the leader was lost."""
+    told = next((each.isr for each in vacant if each.isr and each.told is not Told.SEEN), None)
+    if told:
+        return told
+    known = [change.isr for change in history.isr_changes if change.at <= at and change.isr]
+    if known:
+        return known[-1]
+    seen = next((each.isr for each in vacant if each.isr), None)
+    return (
+        seen or (before.isr if before is not None and before.isr else None) or (history.candidates if len(history.candidates) == 1 else ())
+    )
+
+
+def _lost(
+    brokers: Brokers, history: PartitionHistory, isr: Nodes, leader_before: str | None, at: int, going: Absence | None
+) -> list[Absence]:
+    """Who was gone when the leader was: of the ISR, else the last leader."""
+    nodes = dict.fromkeys((*isr, *(() if leader_before is None else (leader_before,)))) or history.candidates
+    lost = [absence for node in nodes if (absence := brokers.gone_at(node, at + MOMENT_US)) is not None]
+    if going is not None and all(absence.node != going.node for absence in lost):
+        lost.append(going)
+    return lost
+
+
+def _cause(replicas: Nodes, isr: Nodes, lost: list[Absence], brokers: Brokers, at: int) -> str:
+    if not lost:
+        return "unknown"
+    if len(replicas) == 1:
+        return "controlled_shutdown_single_replica" if lost[0].controlled else "broker_down_single_replica"
+    if not replicas or any(brokers.gone_at(node, at + MOMENT_US) is None for node in isr):
+        return "unknown"  # somebody could have been elected
+    return "all_replicas_down" if all(brokers.gone_at(node, at + MOMENT_US) is not None for node in replicas) else "isr_lost"
+
+
+def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Leadership | None) -> str:
+    if after is None:
+        return "open"
+    if after.leader == (leader_before if leader_before is not None else isr[0] if len(isr) == 1 else None):
+        return "replica_returned"
+    if after.leader in isr:
+        return "isr_election"
+    if replicas and after.leader not in replicas:
+        return "reassigned"
+    return "unclean_election" if isr or after.unclean else "isr_election"
+
+
+def _settled_by(cause: str, lost: list[Absence], gap: Gap, stage: PartitionStage) -> str | None:
+    """Which files tell what is only inferred: that there was no leader, why, and when it was over."""
+    _, _, after = gap
+    inferred = any(absence.suspected or absence.witness is None for absence in lost)
+    inferred = inferred or (after is not None and after.told is Told.IMPLIED and not stage.kraft)
+    if cause != "unknown" and not inferred:
+        return None
+    told = "controller.log of the active KRaft controller" if stage.kraft else "controller.log and state-change.log of the controller"
+    silent = sorted({absence.node for absence in lost if absence.suspected} - stage.suspicions.with_file)
+    return told if not silent else f"{told}, or server.log of broker {' and '.join(silent)}"
+
+
+def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | None, controllers: list[Event]) -> list[Evidence]:
+    """What says that there was no leader, then goings of brokers and controllers, then what says that there was one again."""
+    rows: dict[tuple[str, int], Evidence] = {}
+
+    def add(events: Sequence[Event], *, inferred: bool) -> None:
+        for row in evidence(events, inferred=inferred):
+            rows.setdefault((row.file, row.byte_offset), row)
+
+    for each in vacant:
+        if each.told is not Told.IMPLIED:
+            add(each.events, inferred=False)
+    for absence in lost:
+        add([*absence.events[:1], *([absence.witness] if absence.witness is not None else [])], inferred=True)
+    add(controllers, inferred=True)
+    if after is not None:
+        add(after.events, inferred=after.told is Told.IMPLIED)
+    return list(rows.values())
+
+
+# -- moves ---------------------------------------------------------------------------------------------------
+
+
+def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, leaderships: Iterable[Leadership]) -> Iterator[LeaderMove]:
+    """Changes of the leader from one broker to another, over times without one too, by leaderships that follow each other."""
+    before: Leadership | None = None
+    vacant: list[Leadership] = []
+    for each in leaderships:
+        if each.leader == NO_LEADER:
+            vacant.append(each)
+            continue
+        if before is not None and before.leader != each.leader:
+            yield LeaderMove(
+                cluster=cluster,
+                system=KAFKA,
+                leader_move_id=make_id("leader_move", cluster, *history.key, *_numbered(each.epoch, each.at)),
+                topic=history.topic,
+                partition=history.partition,
+                from_node=before.leader,
+                to_node=each.leader,
+                moved_at=each.at,
+                leader_epoch=each.epoch,
+                reason=_reason(history, brokers, before, each),
+                clean=_clean(history, vacant, each),
+                evidence=evidence(each.events, inferred=each.told is Told.IMPLIED),
+            )
+        before, vacant = each, []
+
+
+def _clean(history: PartitionHistory, vacant: list[Leadership], each: Leadership) -> bool | None:
+    """Whether the new leader was in sync; None where the ISR isn't known well enough to tell."""
+    if each.unclean:
+        return False
+    left = next((gone.isr for gone in reversed(vacant) if gone.isr), None)
+    if left is not None:
+        return each.leader in left
+    known = [change.isr for change in history.isr_changes if change.at <= each.at]
+    return True if any(each.leader in isr for isr in known[-2:]) else None
+
+
+def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, each: Leadership) -> str | None:
+    """Why a leader moved: its broker went, or the preferred replica took over."""
+    going = brokers.last_going(before.leader, each.at + MOMENT_US, each.at - TAKEN_OVER_US)
+    if going is not None and before.at <= (going.down_at or 0) + MOMENT_US:
+        return f"broker {before.leader} {'was stopped' if going.controlled else 'was lost'}"
+    if brokers.was_leaving(before.leader, each.at - TAKEN_OVER_US, each.at):
+        return f"broker {before.leader} was stopped"
+    if brokers.absent_at(before.leader, each.at) is not None:
+        return f"broker {before.leader} was lost"
+    if any(0 <= each.at - at <= TAKEN_OVER_US for at in history.preferred) or (history.replicas and history.replicas[0] == each.leader):
+        return "preferred replica elected"
+    return None
+
+
+# -- brokers -------------------------------------------------------------------------------------------------
+
+
+def broker_outage(cluster: str, absence: Absence) -> BrokerOutage:
+    """An absence as a row."""
+    key = ("down", absence.down_at) if absence.down_at is not None else ("up", absence.up_at)
+    down_at, up_at = in_order(absence.down_at, absence.up_at)
+    return BrokerOutage(
+        cluster=cluster,
+        system=KAFKA,
+        broker_outage_id=make_id("broker_outage", cluster, absence.node, *key),
+        node=absence.node,
+        down_at=down_at,
+        up_at=up_at,
+        how=absence.how,
+        evidence=evidence([*absence.events[:6], *absence.ends[:2]]),
+    )

@@ -1,0 +1,439 @@
+"""The outage stage: events of one cluster's partitions and brokers in, rows out as they become final.
+
+Time passes with the events. What of a partition was over for SETTLE_US when the next event comes is told by rows, and
+forgotten; outages and absences wait until the incident that they belong to is over, too. So the stage holds no more
+than what is open and what has just been, and a state of it (`state`) is as small.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from models import state_codec as state_text
+from models.events import Event
+from models.evidence import line_of
+from models.incidents.incidents import Limits
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Following, Readers
+from models.kafka.outages.broker_loss import Layout, broker_rows, layout_of, placement_rows
+from models.kafka.outages.incidents import (
+    TAKEOVER_US,
+    ended,
+    harmless,
+    losses_of,
+    outage_episodes,
+    outage_incidents,
+    stands_behind,
+    takeover_episodes,
+    takeover_incidents,
+)
+from models.kafka.outages.outage_rows import broker_outage, clock_divergences, leader_moves, partition_outages
+from models.kafka.outages.under_replication import under_replicated_spans
+from models.kafka.partitions.broker_clocks import BrokerClocks, Skew, clocks_of, on_one_clock
+from models.kafka.partitions.brokers import Absence
+from models.kafka.partitions.history import Leadership, PartitionHistory
+from models.kafka.partitions.isr import Shortage
+from models.kafka.partitions.stage import PartitionStage
+from models.kafka.partitions.suspected_failures import suspicions_of
+from models.rows import (
+    Broker,
+    BrokerOutage,
+    Divergence,
+    Incident,
+    LeaderMove,
+    PartitionOutage,
+    PartitionPlacement,
+    UnderReplicatedSpan,
+)
+from models.units import FOREVER, US_PER_SECOND
+
+SETTLE_US = 3_600_000_000
+"""What was over so long ago is not told of any more by lines that come: they are late by clocks (at most as much, else they are
+taken for zones), by what a broker writes when it is back, and by the order of several files."""
+
+LEAVING_ROWS = 1_000
+"""Rows that are final and wait in a stage to be let out."""
+
+_OF_ROWS = ("partition_outages", "under_replicated_spans", "leader_moves", "broker_outages", "incidents", "divergences")
+_HELD = ("outages", "moved", "vacated", "event_count", "_coordinators_told", "_due", "_number", "_check_at")
+_HELD_OF_PARTITIONS = (
+    "partitions",
+    "brokers",
+    "kraft",
+    "unclean_topics",
+    "unclean_default",
+    "controllers",
+    "takeovers",
+    "now",
+    "_last_own",
+)
+
+
+@dataclass(slots=True)
+class Outages:
+    """Rows of one cluster, by table, and how the cluster stood in the end, if that is known."""
+
+    partition_outages: list[PartitionOutage] = field(default_factory=list)
+    under_replicated_spans: list[UnderReplicatedSpan] = field(default_factory=list)
+    leader_moves: list[LeaderMove] = field(default_factory=list)
+    broker_outages: list[BrokerOutage] = field(default_factory=list)
+    incidents: list[Incident] = field(default_factory=list)
+    divergences: list[Divergence] = field(default_factory=list)
+    layout: Layout | None = None
+    row_count: int = 0
+    """Rows that were taken from others."""
+
+    @property
+    def partition_placements(self) -> list[PartitionPlacement]:
+        """How partitions stood in the end, as rows."""
+        return [] if self.layout is None else placement_rows(self.layout)
+
+    @property
+    def brokers(self) -> list[Broker]:
+        """Brokers in the end, as rows."""
+        return [] if self.layout is None else broker_rows(self.layout)
+
+    def take(self, other: Outages, final_at: int | None) -> None:
+        """Add the rows of another one, and say of them when they were final, if they are."""
+        for name in _OF_ROWS:
+            rows = getattr(other, name)
+            if rows:
+                for row in rows:
+                    row.final_at = final_at
+                getattr(self, name).extend(rows)
+                self.row_count += len(rows)
+
+    def sort(self) -> None:
+        """Put rows in order by what they are of; those of one thing came in order of time."""
+        for rows in (self.partition_outages, self.under_replicated_spans, self.leader_moves):
+            rows.sort(key=lambda row: (row.topic, row.partition))
+        self.broker_outages.sort(key=lambda row: row.node)
+        self.incidents.sort(key=lambda row: row.started_at or 0)
+
+
+@dataclass(slots=True)
+class OutageStage:
+    """Feeds on one cluster's events of PARTITION_EVENTS, ordered by (`order_us`, file, byte offset), on one clock.
+
+    `skews` are those of brokers whose clocks were put right.
+    """
+
+    cluster: str
+    facts: ClusterFacts
+    node_of: Mapping[str, str] = field(default_factory=dict)
+    readers: Readers = field(default_factory=Readers)
+    limits: Limits = field(default_factory=Limits)
+    skews: Sequence[Skew] = ()
+    stage: PartitionStage = field(init=False)
+    clocks: BrokerClocks = field(init=False)
+    """What was known of clocks when the state was taken that this goes on from."""
+    final: Outages = field(default_factory=Outages)
+    """Rows that nothing later changes."""
+    outages: list[PartitionOutage] = field(default_factory=list)
+    """Outages that are over, of an incident that may not be."""
+    moved: list[LeaderMove] = field(default_factory=list)
+    """Moves about the time at which brokers went whose absences are not told yet; without their lines."""
+    vacated: list[PartitionOutage] = field(default_factory=list)
+    """Outages of coordinators' partitions about such a time that are told; without their lines."""
+    event_count: int = 0
+    """Events that were taken."""
+    _coordinators_told: bool = False
+    """Whether any line told who leads coordinators' partitions."""
+    _due: list[tuple[int, int, PartitionHistory | None]] = field(default_factory=list)
+    """When to look again at partitions, and (None) at incidents."""
+    _number: int = 0
+    _check_at: int | None = None
+    _following: list[Following] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stage = PartitionStage(self.node_of, suspicions=suspicions_of(self.facts, self.node_of, self._ahead))
+        self.clocks = BrokerClocks(self.node_of)
+        self._following = sorted(self.readers.following)
+
+    # -- states ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def resumed(
+        cls,
+        cluster: str,
+        facts: ClusterFacts,
+        state: str,
+        node_of: Mapping[str, str],
+        readers: Readers | None = None,
+        limits: Limits | None = None,
+    ) -> OutageStage:
+        """The stage as it was when `state` was taken, without the rows that were final by then.
+
+        Facts and readers may tell more by now, but of what came later only; `limits` are those that it was taken with.
+
+        Raises UnreadableState where the text is no state of these models.
+        """
+        found = cls(cluster, facts, node_of, readers or Readers(), limits or Limits())
+        held = state_text.read(state, {})
+        try:
+            for name in _HELD:
+                setattr(found, name, held[name])
+            for name in _HELD_OF_PARTITIONS:
+                setattr(found.stage, name, held["stage"][name])
+            found.stage.suspicions.with_file |= held["with_file"]
+            found.stage.suspicions.refusals.update(held["refusals"])
+            found.clocks = BrokerClocks.resumed(held["clocks"], node_of)
+        except (KeyError, TypeError) as error:
+            raise state_text.UnreadableState(f"not a state of a cluster's outages: {error}") from error
+        return found
+
+    def state(self, clocks: str | None = None) -> str:
+        """All that later events build on; `resumed` goes on from it. To be taken between events of different times, after `catch_up`.
+
+        Only where all clocks agree: which of them differ, later events may tell otherwise. `clocks` is the state of what was known of
+        them.
+        """
+        held: dict[str, Any] = {name: getattr(self, name) for name in _HELD}
+        held["stage"] = {name: getattr(self.stage, name) for name in _HELD_OF_PARTITIONS}
+        suspicions = self.stage.suspicions
+        held |= {"with_file": suspicions.with_file, "refusals": suspicions.refusals}
+        held["clocks"] = self.clocks.state() if clocks is None else clocks
+        return state_text.write(held, {}, {Event: line_of})
+
+    @property
+    def row_count(self) -> int:
+        """Rows that are not final yet: a state is as large as they are."""
+        return len(self.outages) + len(self.moved) + len(self.vacated)
+
+    @property
+    def _ahead(self) -> dict[str, int]:
+        return {skew.node: skew.ahead for skew in self.skews}
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    def in_order(self, events: Iterable[Event]) -> Iterable[Event]:
+        """Events that are in order of time by the clocks that wrote them, by one clock."""
+        return on_one_clock(events, self._ahead, self.node_of) if self.skews else events
+
+    def feed(self, event: Event) -> None:
+        """Take the next event."""
+        self._pass(event.order_us)
+        self.stage.feed(event)
+        self.event_count += 1
+        self._schedule()
+
+    def catch_up(self, until: int) -> None:
+        """Let time pass until then (microseconds); the next event is later."""
+        self._pass(until + 1)
+
+    def let_out(self) -> Iterator[Outages]:
+        """Rows that are final, where there are many."""
+        if self.final.row_count >= LEAVING_ROWS:
+            rows, self.final = self.final, Outages()
+            yield rows
+
+    def finish(self) -> Outages:
+        """All rows but those that were let out; of a stage that was resumed, those that were not final then.
+
+        What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach.
+        """
+        self._pass(FOREVER)
+        rows = Outages(partition_outages=self.outages)
+        for history in self.stage.partitions.all():
+            self._tell_leaders(rows, history, history.leaderships)
+            self._tell_shortages(rows, history, history.shortages)
+        absences = [each for each in self.stage.brokers.all() if not each.is_told]
+        rows.broker_outages += [broker_outage(self.cluster, each) for each in absences]
+        own = [row for each, row in zip(absences, rows.broker_outages, strict=True) if not each.is_blamed]
+        without_outage = harmless(own, rows.partition_outages)
+        self._add_incidents(rows, without_outage, rows, None)
+        rows.divergences += clock_divergences(self.cluster, self.skews)
+        self.final.take(rows, None)
+        self.final.sort()
+        self.final.layout = layout_of(self.cluster, self.stage)
+        return self.final
+
+    # -- what is over ----------------------------------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        """Look again at what the last event may have changed, once that has settled."""
+        due = self.stage.now + SETTLE_US
+        handed = self.stage.partitions.handed
+        for history in handed:
+            self._look_at(due, history)
+        handed.clear()
+        if self.stage.brokers.have_changed:
+            self.stage.brokers.have_changed = False
+            self._check(self.stage.now + self._wait)
+
+    def _look_at(self, due: int, history: PartitionHistory | None) -> None:
+        self._number += 1
+        heapq.heappush(self._due, (due, self._number, history))
+
+    def _check(self, due: int) -> None:
+        """Look at incidents at a time; who looks at one time knows when to look next."""
+        if self._check_at is None or due < self._check_at:
+            self._check_at = due
+            self._look_at(due, None)
+
+    def _pass(self, at: int) -> None:
+        """Time passes: what is due before a time."""
+        while self._due and self._due[0][0] < at:
+            due, _, history = heapq.heappop(self._due)
+            if history is not None:
+                self._settle(history, due)
+            elif due == self._check_at:
+                self._check_at = None
+                self._close(due)
+
+    def _settle(self, history: PartitionHistory, due: int) -> None:
+        """Tell what of a partition was over SETTLE_US ago."""
+        until = due - SETTLE_US
+        history.is_due = False
+        is_gone = history.deleted_at is not None and history.deleted_at <= until
+        if history.deleted_at is not None and self.stage.partitions.ended.get(history.key) is not history:
+            self._bury(history)  # no line told of its life
+            return
+        count = len(history.leaderships) if is_gone else history.settled(until)
+        shortages = [each for each in history.shortages if each.is_over(until)]
+        if count > 1 or is_gone or shortages:
+            rows = Outages()
+            self._tell_leaders(rows, history, history.leaderships[:count])
+            self._tell_shortages(rows, history, shortages)
+            self._keep(rows, due)
+            rows.partition_outages = []
+            self.final.take(rows, due)
+        if is_gone:
+            self._bury(history)
+            return
+        history.let_go(max(count - 1, 0), until)
+        following = history.next_settled(until)
+        if following is not None:
+            history.is_due = True
+            self._look_at(following + SETTLE_US, history)
+
+    def _bury(self, history: PartitionHistory) -> None:
+        self.stage.partitions.forget(history)
+        self.stage.takeovers.deleted(history)
+
+    def _tell_leaders(self, rows: Outages, history: PartitionHistory, leaderships: Sequence[Leadership]) -> None:
+        rows.partition_outages += partition_outages(self.cluster, history, self.stage, leaderships)
+        rows.leader_moves += leader_moves(self.cluster, history, self.stage.brokers, leaderships)
+
+    def _tell_shortages(self, rows: Outages, history: PartitionHistory, shortages: Sequence[Shortage]) -> None:
+        kraft = self.stage.kraft
+        rows.under_replicated_spans += under_replicated_spans(self.cluster, history, self.stage.brokers, shortages, kraft=kraft)
+
+    def _keep(self, rows: Outages, now: int) -> None:
+        """Outages wait for the end of their incident; moves are remembered as far as the absences of brokers will be told with them."""
+        self.outages += rows.partition_outages
+        for row in rows.partition_outages:
+            self._coordinators_told = self._coordinators_told or row.topic == OFFSETS_TOPIC
+            self._check(max(ended(row) + self._wait, now))
+        for move in rows.leader_moves:
+            self._coordinators_told = self._coordinators_told or move.topic == OFFSETS_TOPIC
+        self.moved += [replace(move, evidence=[]) for move in rows.leader_moves if self._is_near(move.from_node, move.moved_at)]
+
+    def _is_near(self, node: str | None, at: int | None) -> bool:
+        """Whether a broker went about a time, and its absence is not told yet."""
+        if node is None or at is None:
+            return False
+        untold = (each for each in self.stage.brokers.absences.get(node, ()) if not each.is_told)
+        return any(each.down_at is not None and abs(at - each.down_at) <= 2 * TAKEOVER_US for each in untold)
+
+    @property
+    def _wait(self) -> int:
+        """So long (microseconds) after its end nothing can become a part of an incident any more."""
+        return int(self.limits.episode_gap_seconds * US_PER_SECOND) + SETTLE_US
+
+    # -- incidents -------------------------------------------------------------------------------------------
+
+    def _close(self, at: int) -> None:
+        """Tell incidents that were over long before a time, with their outages and absences."""
+        known = Outages(partition_outages=[*self.outages])
+        for history in self.stage.partitions.unsettled():
+            self._tell_leaders(known, history, history.leaderships)
+        rows, later = Outages(), list[int]()
+        settled = {id(row) for row in self.outages}
+        for episode, end in outage_episodes(known.partition_outages, self.limits.episode_gap_seconds):
+            later.append(end + self._wait)
+            if later[-1] <= at and all(id(row) in settled for row in episode):
+                rows.partition_outages += episode
+        absences = [each for each in self.stage.brokers.all() if not each.is_told]
+        without_outage = self._tell_absences(rows, absences, known, at, later)
+        self._add_incidents(rows, without_outage, known, at)
+        self._put_away(rows.partition_outages)
+        self.final.take(rows, at)
+        self._forget(at - SETTLE_US)
+        due = min((each for each in later if each > at), default=None)
+        if due is not None:
+            self._check(due)
+
+    def _tell_absences(self, rows: Outages, absences: Sequence[Absence], known: Outages, at: int, later: list[int]) -> list[BrokerOutage]:
+        """Rows of the absences that were over long before a time. Gives those that left no partition without a leader."""
+        closed = {id(row) for row in rows.partition_outages}
+        lasting = [row for row in known.partition_outages if id(row) not in closed]
+        found = [(each, broker_outage(self.cluster, each)) for each in absences]
+        without_outage = harmless((row for each, row in found if not each.is_blamed), known.partition_outages)
+        alone = {id(row) for row in without_outage}
+        over = list[BrokerOutage]()
+        for episode, end in takeover_episodes(without_outage, self.limits.episode_gap_seconds):
+            later.append(end + self._wait)
+            if later[-1] <= at and all(row.up_at is not None for row in episode):
+                over += episode
+        rows.broker_outages += over
+        for absence, row in found:
+            if id(row) in alone:
+                continue
+            absence.is_blamed = absence.is_blamed or any(stands_behind(row, outage) for outage in rows.partition_outages)
+            if row.up_at is None:
+                continue
+            later.append(row.up_at + self._wait)
+            if later[-1] <= at and not any(stands_behind(row, outage) for outage in lasting):
+                rows.broker_outages.append(row)
+        told = {id(row) for row in rows.broker_outages}
+        for absence, row in found:
+            absence.is_told = id(row) in told
+        return over
+
+    def _add_incidents(self, rows: Outages, without_outage: Sequence[BrokerOutage], known: Outages, at: int | None) -> None:
+        """Incidents of the outages and absences in these rows. `known` are all outages and moves that are not told yet."""
+        for row in rows.partition_outages:
+            row.groups = self.readers.of(row.topic, row.partition, at)
+        moves, outages = [*self.moved, *known.leader_moves], [*self.vacated, *known.partition_outages]
+        losses = losses_of(self.stage.brokers, moves, outages, self.readers, at, is_told=self._coordinators_told)
+        rows.incidents += outage_incidents(rows.partition_outages, self.limits, losses, self._following)
+        rows.incidents += takeover_incidents(without_outage, moves, self.limits, losses, self._following)
+
+    def _put_away(self, closed: Sequence[PartitionOutage]) -> None:
+        """These outages are told. Absences that last may still be told with coordinators that were without leader."""
+        told = {id(row) for row in closed}
+        self.outages = [row for row in self.outages if id(row) not in told]
+        self.vacated += [replace(row, evidence=[]) for row in closed if row.topic == OFFSETS_TOPIC]
+
+    def _forget(self, settled: int) -> None:
+        """Forget brokers and controllers of times that no open question is about."""
+        untold = (each for each in self.stage.brokers.all() if not each.is_told)
+        asked = [each.down_at if each.down_at is not None else each.up_at for each in untold]
+        asked += [row.offline_at for row in self.outages]
+        asked += [each.open_since for each in self.stage.partitions.lives()]
+        times = sorted({at for at in asked if at is not None})
+        self.stage.brokers.forget(settled - SETTLE_US, times, SETTLE_US)
+        self.stage.controllers.forget(min([*times[:1], settled]) - SETTLE_US)
+        self.stage.takeovers.forget(settled)
+        self.moved = [move for move in self.moved if self._is_near(move.from_node, move.moved_at)]
+        self.vacated = [row for row in self.vacated if self._is_near(row.leader_before, row.offline_at)]
+
+
+def replay_outages(
+    cluster: str,
+    events: Sequence[Event],
+    node_of: Mapping[str, str] | None = None,
+    facts: ClusterFacts | None = None,
+    readers: Readers | None = None,
+    limits: Limits | None = None,
+) -> Outages:
+    """Replay the events of one cluster, ordered by (`order_us`, file, byte offset)."""
+    skews = clocks_of(events, node_of or {}).skews()
+    stage = OutageStage(cluster, facts or ClusterFacts(cluster), node_of or {}, readers or Readers(), limits or Limits(), skews)
+    for event in stage.in_order(events):
+        stage.feed(event)
+    return stage.finish()

@@ -1,0 +1,82 @@
+"""Times in which partitions had fewer in-sync replicas than replicas, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from models.evidence import evidence
+from models.ids import make_id
+from models.kafka.partitions.brokers import Brokers
+from models.kafka.partitions.history import MOMENT_US, PartitionHistory
+from models.kafka.partitions.isr import CAUGHT_UP, UNKNOWN, Shortage
+from models.rows import KAFKA, UnderReplicatedSpan
+from models.times import in_order
+
+LAG_US = 60_000_000
+"""A leader drops a follower whose broker has gone after replica.lag.time.max.ms (10 s, since Kafka 2.5 30 s), checking each half of it."""
+
+
+def under_replicated_spans(
+    cluster: str, history: PartitionHistory, brokers: Brokers, shortages: Iterable[Shortage], *, kraft: bool
+) -> Iterator[UnderReplicatedSpan]:
+    """Shortages of one life of a partition."""
+    for shortage in shortages:
+        if not shortage.events or _never_was(shortage, history, brokers):
+            continue
+        lost = [node for node in shortage.missing if _was_lost(brokers, node, shortage)]
+        started_at, ended_at = in_order(shortage.started_at, shortage.ended_at)
+        first = shortage.started_at if shortage.started_at is not None else shortage.ended_at
+        yield UnderReplicatedSpan(
+            cluster=cluster,
+            system=KAFKA,
+            under_replicated_span_id=make_id("under_replicated", cluster, history.topic, history.partition, first),
+            topic=history.topic,
+            partition=history.partition,
+            started_at=started_at,
+            ended_at=ended_at,
+            cause=_cause(shortage, lost),
+            ended_by=shortage.ended_by,
+            replicas=list(shortage.replicas),
+            isr=list(shortage.isr),
+            missing=list(shortage.missing),
+            lost_brokers=lost,
+            settled_by=_settled_by(shortage, history, kraft=kraft),
+            evidence=[row for event in shortage.events for row in evidence([event], inferred=event.topic != history.topic)],
+        )
+
+
+def _never_was(shortage: Shortage, history: PartitionHistory, brokers: Brokers) -> bool:
+    """Whether a line names as in sync who was only supposed to be out of it, and is still gone: a leader drops followers late."""
+    ended = shortage.ended_at
+    if shortage.events[0].topic == history.topic or shortage.ended_by != CAUGHT_UP or ended is None:
+        return False
+    return all(brokers.was_down(node, ended) for node in shortage.missing)
+
+
+def _was_lost(brokers: Brokers, node: str, shortage: Shortage) -> bool:
+    """Whether a broker was gone or about to go when its replica fell out of sync, or had been gone until shortly before."""
+    if shortage.started_at is None:
+        return False
+    if brokers.was_leaving(node, shortage.started_at - LAG_US, shortage.started_at + MOMENT_US):
+        return True
+    return (
+        brokers.was_down(node, shortage.started_at)
+        or brokers.last_return(node, shortage.started_at - LAG_US, shortage.started_at) is not None
+    )
+
+
+def _cause(shortage: Shortage, lost: list[str]) -> str:
+    if lost:
+        return "broker_down"
+    if shortage.grown:
+        return "reassignment"
+    return "unknown" if shortage.started_at is None else "replica_lagging"
+
+
+def _settled_by(shortage: Shortage, history: PartitionHistory, *, kraft: bool) -> str | None:
+    """Which file tells what is only supposed: who the replicas are, and when all were in sync again."""
+    if shortage.ended_by == UNKNOWN:
+        return f"server.log of broker {history.leader}"
+    if shortage.sure:
+        return None
+    return "controller.log of the active KRaft controller" if kraft else "state-change.log of the controller"

@@ -1,0 +1,109 @@
+"""Brokers whose leaderships all go to others: what followers and new leaders show of a broker that has no file here.
+
+A controlled shutdown moves each leadership away before its broker refuses a single connection, and a follower that
+has a new leader doesn't try the old one again. So where a broker led several partitions, and all of them have other
+leaders within moments, it has gone. Preferred elections move leaderships in bulk too, but back to a broker that led
+them before, or has just begun.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.kafka.partitions.brokers import Brokers
+from models.kafka.partitions.history import NO_LEADER, PartitionHistory
+
+WITHIN_US = 15_000_000
+"""A controlled shutdown moves its leaderships within this time; brokers are told one after the other."""
+
+MOVES_MIN = 2
+"""A single leadership moves for many reasons."""
+
+
+FRESH_US = 600_000_000
+"""A broker that came back gets its preferred leaderships within this time (leader.imbalance.check.interval.seconds is 300)."""
+
+Place = tuple[str, int]
+
+
+def _place(history: PartitionHistory) -> Place:
+    return history.topic, history.partition
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A leadership went from a broker to another one. `back` says that the other one may have had it before."""
+
+    at: int
+    back: bool
+    event: Event
+
+
+@dataclass(slots=True)
+class Takeovers:
+    """Which partitions each broker leads, and which leaderships it lost of late."""
+
+    _led: dict[str, dict[Place, PartitionHistory]] = field(default_factory=dict)
+    _moves: dict[str, deque[Move]] = field(default_factory=dict)
+    _unfollowed: dict[Place, int] = field(default_factory=dict)
+
+    def unfollowed(self, history: PartitionHistory, at: int) -> None:
+        """A follower fetches a partition no more. If it leads it now, no line of its own says so from Kafka 2.4 on."""
+        self._unfollowed[_place(history)] = at
+
+    def followed(self, history: PartitionHistory) -> None:
+        """A follower fetches a partition."""
+        self._unfollowed.pop(_place(history), None)
+
+    def changed(self, history: PartitionHistory, before: str | None, after: str, event: Event | None, brokers: Brokers) -> None:
+        """A partition has another leader now; `event` tells when it moved, where that is known."""
+        self._led.setdefault(after, {})[_place(history)] = history
+        if before is not None:
+            self._led.get(before, {}).pop(_place(history), None)
+        if event is not None and before not in {None, NO_LEADER} and after != NO_LEADER:
+            move = Move(event.time_us, _had_it(history, after, event, brokers), event)
+            moves = self._moves.setdefault(before or "", deque())
+            while moves and move.at - moves[0].at > WITHIN_US:
+                moves.popleft()
+            moves.append(move)
+
+    def by_which_all_went(self, node: str, at: int, brokers: Brokers) -> list[Move]:
+        """The latest moves of a broker's leaderships, where these were all that it had."""
+        moves = self._moves.get(node)
+        while moves and at - moves[0].at > WITHIN_US:
+            moves.popleft()
+        if not moves or any(self._stays(each, node, at, brokers) for each in self._led.get(node, {}).values()):
+            return []
+        return list(moves)
+
+    def forget(self, before: int) -> None:
+        """Nobody asks for moves from before a time."""
+        for node, moves in list(self._moves.items()):
+            while moves and moves[0].at < before:
+                moves.popleft()
+            if not moves:
+                del self._moves[node]
+
+    def deleted(self, history: PartitionHistory) -> None:
+        """A partition's life is over, and told."""
+        place = _place(history)
+        led = self._led.get(history.leader or "", {})
+        if led.get(place) is history:
+            del led[place]
+        self._unfollowed.pop(place, None)
+
+    def _stays(self, history: PartitionHistory, leader: str, at: int, brokers: Brokers) -> bool:
+        """Whether a partition is still led as it was, although somebody else could lead it."""
+        unfollowed_at = self._unfollowed.get(_place(history))
+        if history.deleted_at is not None or (unfollowed_at is not None and at - unfollowed_at <= WITHIN_US):
+            return False
+        return any(node != leader and not brokers.is_down(node) for node in history.candidates)
+
+
+def _had_it(history: PartitionHistory, node: str, event: Event, brokers: Brokers) -> bool:
+    """Whether a broker may have led a partition before, so that it only gets it back."""
+    if brokers.is_down(node) or brokers.last_return(node, event.time_us - FRESH_US, event.time_us) is not None:
+        return True
+    return node in history.led_by or any(each.leader == node for each in history.leaderships[:-1])

@@ -1,0 +1,178 @@
+"""What is known of a cluster's partitions and brokers, and what follows by the rules of election when a broker goes or comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.kafka.elections.dispatch import elected
+from models.kafka.partitions.brokers import Absence, Brokers
+from models.kafka.partitions.controllers import Controllers
+from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Partitions, Told
+from models.kafka.partitions.leadership_drain import MOVES_MIN, Takeovers
+from models.kafka.partitions.suspected_failures import Suspicions
+
+START_LEAST_US = 3_000_000
+"""No broker stops, starts, loads its logs and catches up within this time."""
+
+
+@dataclass(slots=True)
+class PartitionState:
+    """Partitions and brokers as far as the events so far tell."""
+
+    node_of: Mapping[str, str] = field(default_factory=dict)
+    partitions: Partitions = field(default_factory=Partitions)
+    brokers: Brokers = field(default_factory=Brokers)
+    kraft: bool = False
+    unclean_topics: dict[str, bool] = field(default_factory=dict)
+    unclean_default: bool = False
+    suspicions: Suspicions = field(default_factory=Suspicions)
+    controllers: Controllers = field(default_factory=Controllers)
+    takeovers: Takeovers = field(default_factory=Takeovers)
+    now: int = 0
+
+    def _own_line(self, event: Event) -> str | None:
+        return event.node or self.node_of.get(event.place.file)
+
+    def _held(self, history: PartitionHistory, *nodes: str | None) -> None:
+        """These brokers have a partition."""
+        known = [node for node in nodes if node is not None]
+        history.note(known)
+        self.partitions.note_nodes(history, known)
+
+    def _enter(self, history: PartitionHistory, new: Leadership, event: Event) -> None:
+        """A leadership is told, or follows. Where a broker without a file leads nothing any more, it has gone."""
+        was = history.current
+        supposed = was is not None and was.told is Told.IMPLIED  # then a line that says otherwise tells of no move
+        before = history.leader
+        history.tell(new, kraft=self.kraft)
+        after = history.leader
+        if after is None or before == after:
+            return
+        self.takeovers.changed(history, before, after, None if supposed else event, self.brokers)
+        if new.told is not Told.IMPLIED and before is not None:
+            self._led_all_before(before, event)
+
+    def _led_all_before(self, node: str, event: Event) -> None:
+        """Has this broker just lost all of its leaderships? Refused connections tell a killed one from one that was stopped."""
+        at = event.time_us
+        if node == NO_LEADER or self.brokers.is_down(node) or not self.suspicions.may_be_gone(node, at):
+            return
+        moves = self.takeovers.by_which_all_went(node, at, self.brokers)
+        refused = self.suspicions.refused_lately(node, at) if moves else None
+        taken = [move for move in moves if not move.back]
+        if refused is not None:
+            self._lost(node, refused, suspected=True)
+        elif len(taken) >= MOVES_MIN:
+            self._lost(node, taken[0].event, controlled=True, suspected=True)
+
+    # -- what follows by the rules of election -----------------------------------------------------------------
+
+    def _lost(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> None:
+        at = event.time_us
+        if self.brokers.gone(node, at, event, fenced=fenced, controlled=controlled, suspected=suspected):
+            self.controllers.over(node, at, event)
+            if suspected and self._only_without_file(node):
+                for history in self.partitions.unseen():
+                    history.suppose(node)
+                    self.partitions.note_nodes(history, (node,))
+            returns = self.brokers.returns(at, self.now) if suspected else []
+            for history in self.partitions.at(node):
+                if self.now - at >= MOMENT_US:
+                    self._was_vacant(history, node, event)
+                self._without(history, node, event)
+                for absence in returns:
+                    self._elect_again(history, absence)
+
+    def _was_vacant(self, history: PartitionHistory, node: str, event: Event) -> None:
+        """A going that is only found out now, when the next leader has been told of already: was there nobody to take over at once?"""
+        at = event.time_us
+        index = next((number for number, each in enumerate(history.leaderships) if each.at > at), 0)
+        if index == 0 or history.leaderships[index - 1].leader != node:
+            return
+        before, after = history.leaderships[index - 1], history.leaderships[index]
+        isr = next((change.isr for change in reversed(history.isr_changes) if change.at <= at), before.isr)
+        if isr is None or after.leader == NO_LEADER or after.at - at < MOMENT_US:
+            return
+        if any(each != node and not self.brokers.was_down(each, at) for each in isr):
+            return
+        if not self.kraft:  # where going and coming each take an epoch, the lines would tell
+            vacant = Leadership(before.epoch, NO_LEADER, at, Told.IMPLIED, isr, guessed=True, events=[event])
+            history.leaderships.insert(index, vacant)
+
+    def _elect_again(self, history: PartitionHistory, absence: Absence) -> None:
+        """What was said when a broker came back, of a going that is only found out now."""
+        if history.leader == NO_LEADER and absence.up_at is not None and absence.node in history.candidates and absence.ends:
+            leader, isr = self._elected(history, absence.up_at)
+            if leader not in {None, NO_LEADER}:
+                self._imply(history, leader or NO_LEADER, isr, absence.ends[-1])
+
+    def _only_without_file(self, node: str) -> bool:
+        return node not in self.suspicions.with_file and self.brokers.working() - {node} <= self.suspicions.with_file
+
+    def _without(self, history: PartitionHistory, node: str, event: Event) -> None:
+        """A partition loses a broker: the controller takes it out of the ISR and, if it led, elects another leader."""
+        isr = self._in_sync(history)
+        if isr is None or node not in isr or history.leader == NO_LEADER:
+            return
+        left = tuple(each for each in isr if each != node and not self.brokers.is_down(each))
+        if history.leader == node or (history.leader is None and not left):
+            leader, isr = self._elected(history, event.time_us)
+            if leader is not None:
+                self._imply(history, leader, isr, event)
+        elif len(isr) > 1:
+            history.take_isr(tuple(each for each in isr if each != node), event.time_us, event)
+
+    def _in_sync(self, history: PartitionHistory) -> Nodes | None:
+        """The ISR; where no line tells it, all replicas, if they are known: by a line, or because each broker's file is here.
+
+        A broker without a file that was gone once would have shown itself as it caught up with what it holds.
+        """
+        if history.isr is not None:
+            return history.isr
+        unseen = self.brokers.working() - self.suspicions.with_file - self.brokers.absences.keys()
+        return history.candidates if history.replicas or (history.seen and not unseen) else None
+
+    def _came(self, node: str, event: Event) -> None:
+        self.brokers.alive(node)
+        self.brokers.back(node, event.time_us, event)
+        for history in self.partitions.at(node):
+            if history.leader not in {None, NO_LEADER} and history.leader not in self.suspicions.with_file:
+                if history.isr is not None and node not in history.isr:
+                    history.forget_isr(event.time_us)  # its leader will take it in again, and only the leader's own file would tell when
+            elif history.leader == NO_LEADER and node in history.candidates:
+                leader, isr = self._elected(history, event.time_us)
+                if leader not in {None, NO_LEADER}:
+                    self._imply(history, leader or NO_LEADER, isr, event)
+
+    def _imply(self, history: PartitionHistory, leader: str, isr: Nodes, event: Event) -> None:
+        current = history.current
+        epoch = None if current is None or current.epoch is None else current.epoch + 1
+        unclean = leader != NO_LEADER and history.isr is not None and leader not in history.isr
+        told = Leadership(epoch, leader, event.time_us, Told.IMPLIED, isr, guessed=True, unclean=unclean, events=[event])
+        self._enter(history, told, event)
+        if leader != NO_LEADER:
+            history.take_isr(isr, event.time_us, event)
+
+    def _elected(self, history: PartitionHistory, at: int) -> tuple[str | None, Nodes]:
+        """Whom the controller elected then, and the ISR; None where it can't be told."""
+        unclean = self.unclean_topics.get(history.topic, self.unclean_default)
+
+        def is_down(node: str) -> bool:
+            return self.brokers.is_down(node) if self.now - at < MOMENT_US else self.brokers.was_down(node, at)
+
+        isr = history.isr_before_forgotten(at) or self._in_sync(history)
+        return elected(history.candidates, isr, is_down, kraft=self.kraft, unclean=unclean)
+
+    def _show_alive(self, nodes: Iterable[str], event: Event) -> None:
+        """Brokers that lead or catch up are back; of those whose own file is missing nothing else may tell it."""
+        for node in sorted(set(nodes) - self.suspicions.with_file):
+            going = self.brokers.last_going(node, event.time_us, event.time_us - START_LEAST_US)
+            if going is None:  # else a line about what was before it went
+                self._returned(node, event)
+
+    def _returned(self, node: str, event: Event) -> None:
+        """A broker's own line says that it is back; where a controller saw it go, the controller's line counts."""
+        if self.brokers.suspected(node):
+            self._came(node, event)

@@ -1,0 +1,396 @@
+"""Classic groups, replayed: the coordinator's lines become states, generations and drafts of rebalances.
+
+A draft is one entry into PreparingRebalance with what followed. Who caused it is decided later, by
+`models.kafka.hypotheses.ranking`, when enough of what came after it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from models.events import Event, when
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.observations.actions import int_field, text_field
+from models.kafka.observations.roster import Roster
+from models.kafka.reconstruction.classic_states import Group, move
+from models.times import first_known
+
+
+@dataclass(slots=True)
+class Draft:
+    """One rebalance as far as the coordinator's lines tell it. Times are microseconds."""
+
+    ordinal: int
+    generation_before: int | None
+    state_before: State | None
+    node: str | None = None
+    partition: int | None = None
+    started: Event | None = None
+    joined: Event | None = None
+    ended: Event | None = None
+    generation_after: int | None = None
+    outcome: str = "open"
+    ended_at: int | None = None
+    members_before: int | None = None
+    members_after: int | None = None
+    leader: str | None = None
+    protocol_type: str | None = None
+    assignor: str | None = None
+    inferred_steps: int = 0
+    unexplained_lines: int = 0
+    previous_joined_at: int | None = None
+    previous_ended_at: int | None = None
+    load_before: Event | None = None
+    extra: list[Event] = field(default_factory=list)
+
+    @property
+    def started_at(self) -> int | None:
+        """When the join phase began, if a line tells."""
+        return when(self.started)
+
+    @property
+    def joined_at(self) -> int | None:
+        """When the join phase ended, if a line tells."""
+        return when(self.joined)
+
+    @property
+    def began(self) -> int:
+        """When it began, or the first time that is known of it."""
+        return first_known(self.started_at, self.joined_at, self.ended_at)
+
+    @property
+    def open_until(self) -> int | None:
+        """When the join phase was over, or the whole rebalance if that is all that is known."""
+        return self.joined_at if self.joined is not None else self.ended_at
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A step of the group's state with the event that shows it."""
+
+    before: State | None
+    after: State
+    inferred: bool
+    event: Event
+    generation: int | None
+    member_count: int | None
+    leader: str | None
+    taken_back: bool = False
+    """What was not finished got lost with its coordinator: no step that a coordinator takes."""
+
+    @property
+    def trigger(self) -> str:
+        """What changed the state: the event, but not where it only shows that the coordinator was lost."""
+        return COORDINATOR_LOST if self.taken_back else self.event.name
+
+
+COORDINATOR_LOST = "CoordinatorLost"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that the model did not expect."""
+
+    expected: str
+    observed: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The group's coordinator is another node. `left` is the line that sees it off, where there is one."""
+
+    from_node: str | None
+    to_node: str | None
+    left: Event | None
+    arrived: Event
+
+
+@dataclass(slots=True)
+class ClassicReplay:
+    """Replays one group. Feed events in order; read `drafts`, `changes` and `findings`."""
+
+    roster: Roster
+    group: Group = field(default_factory=Group)
+    node: str | None = None
+    drafts: list[Draft] = field(default_factory=list)
+    changes: list[StateChange] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    empty_since: Event | None = None
+    deaths: list[tuple[Event | None, Event]] = field(default_factory=list)
+    """Ends of the group: since when it was empty, where the logs show it, and the line that says that it is gone."""
+    _unloaded: Event | None = None
+    _loaded: Event | None = None
+    _last_joined_at: int | None = None
+    _last_ended_at: int | None = None
+    _ordinals: dict[int | None, int] = field(default_factory=dict)
+    _loaded_members: dict[str, int | None] = field(default_factory=dict)
+    _ended_again: bool = False
+
+    def feed(self, event: Event) -> bool:
+        """Take one event; True where it is a line of the classic coordinator."""
+        handler = _HANDLERS.get(event.name)
+        if handler is None:
+            return False
+        handler(self, event)
+        return True
+
+    @property
+    def current(self) -> Draft | None:
+        """The rebalance that is under way."""
+        return self.drafts[-1] if self.drafts and self.drafts[-1].outcome == "open" else None
+
+    def converted(self, event: Event) -> None:
+        """The group goes on as one of the consumer protocol (KIP-848): what was under way ends with it."""
+        if self.current is not None:
+            self._close(self.current, "superseded", event)
+
+    # -- steps ---------------------------------------------------------------------------------------------
+
+    def _move(self, after: State, event: Event, generation: int | None, member_count: int | None = None) -> int:
+        """Set the state, write the steps down and return how many of them had to be inferred."""
+        steps = move(self.group, after)
+        if generation is not None:
+            self.group.generation = generation
+        self.group.member_count = member_count
+        for step in steps:
+            leader = None if step.inferred else self.group.leader
+            self.changes.append(StateChange(step.before, step.after, step.inferred, event, generation, member_count, leader))
+        return sum(step.inferred for step in steps)
+
+    def _close(self, draft: Draft, outcome: str, event: Event) -> None:
+        draft.outcome = outcome
+        draft.ended = event
+        draft.ended_at = event.time_us
+        self._last_ended_at = draft.ended_at
+        if outcome == "coordinator_lost" and self.group.state is not draft.state_before:
+            # What was not finished is not in the offsets topic: the next coordinator finds the group as it was.
+            if draft.state_before is not None:
+                lost = StateChange(self.group.state, draft.state_before, True, event, draft.generation_before, None, None, taken_back=True)
+                self.changes.append(lost)
+            self.group.state = draft.state_before
+
+    def _open(self, event: Event, generation_before: int | None, state_before: State | None, *, started: bool) -> Draft:
+        ordinal = self._ordinals.get(generation_before, 0)
+        self._ordinals[generation_before] = ordinal + 1
+        draft = Draft(ordinal, generation_before, state_before, event.node, event.partition, event if started else None)
+        draft.members_before = 0 if state_before is State.EMPTY else self.group.member_count
+        draft.previous_joined_at = self._last_joined_at
+        draft.previous_ended_at = self._last_ended_at
+        draft.load_before = self._loaded
+        self.drafts.append(draft)
+        return draft
+
+    def _open_unseen(self, event: Event) -> Draft:
+        """A rebalance whose beginning is not in the log; further ones may be missing before it."""
+        before = event.generation - 1 if event.generation is not None else None
+        known = self.group.generation
+        if known is not None and before is not None and before != known:
+            self.findings.append(Finding(f"generation {known + 1}", f"generation {before + 1}", event))
+        draft = self._open(event, before, State.EMPTY if before == 0 else self.group.state, started=False)
+        draft.inferred_steps += 1
+        return draft
+
+    def _arrive_at(self, event: Event) -> None:
+        """Follow the group to the node that writes now; a rebalance left open there lost its coordinator."""
+        if event.node is None or event.node == self.node:
+            return
+        if self.node is not None:
+            current = self.current
+            if current is not None:
+                self._close(current, "coordinator_lost", self._unloaded or event)
+            self.moves.append(Move(self.node, event.node, self._unloaded, event))
+        self.node = event.node
+        self._unloaded = None
+
+    # -- the coordinator's lines -----------------------------------------------------------------------------
+
+    def _rebalance_started(self, event: Event) -> None:
+        self._arrive_at(event)
+        if text_field(event, "reason_id") == "sync_store_error":
+            self._take_assignment_back()
+        generation = event.generation
+        known = self.group.generation
+        state_before = self.group.state
+        if known is not None and generation is not None and generation != known:
+            state_before = self._meet_other_generation(event, known, generation)
+        current = self.current
+        if generation == 0 or state_before is State.DEAD:
+            state_before = State.EMPTY
+            self.group.state = self.group.state or State.EMPTY
+        if current is not None:
+            current.inferred_steps += current.joined is None
+            self._close(current, "superseded", event)
+        draft = self._open(event, generation, state_before, started=True)
+        draft.inferred_steps += self._move(State.PREPARING_REBALANCE, event, generation, draft.members_before)
+        reason_state = text_field(event, "reason_state")
+        if draft.state_before is None and reason_state in {State.STABLE, State.COMPLETING_REBALANCE}:
+            draft.state_before = State(reason_state)
+
+    def _take_assignment_back(self) -> None:
+        """The assignment that was received could not be written, so that the group has never been Stable (storeGroup)."""
+        last = self.changes[-1] if self.changes else None
+        draft = self.drafts[-1] if self.drafts else None
+        if last is None or draft is None or draft.outcome != "stable" or draft.ended is not last.event:
+            return
+        self.changes.pop()
+        self.group.state = last.before
+        draft.outcome, draft.ended, draft.ended_at = "open", None, None
+        self._last_ended_at = draft.previous_ended_at
+
+    def _meet_other_generation(self, event: Event, known: int, generation: int) -> State | None:
+        """The group is not at the generation that was seen last: a new life, a failover, or lost lines."""
+        if generation == 0:
+            self.group.state = State.EMPTY  # generations begin anew only with a new group object
+            return State.EMPTY
+        if self._ended_again and generation > known:
+            return self.group.state
+        self.findings.append(Finding(f"generation {known}", f"generation {generation}", event))
+        self.group.state = None
+        self.group.member_count = None
+        current = self.current
+        if current is not None:
+            self._close(current, "superseded" if generation > known else "coordinator_lost", event)
+        return None
+
+    def _joining(self, event: Event) -> Draft:
+        """The rebalance whose join phase an event ends; one that nothing was seen of where none is in that phase."""
+        draft = self.current
+        if draft is not None and draft.joined is None:
+            return draft
+        if draft is not None:
+            self._close(draft, "superseded", event)
+        return self._open_unseen(event)
+
+    def _generation_started(self, event: Event) -> None:
+        self._arrive_at(event)
+        began = self.current
+        draft = self._joining(event)
+        if draft is began and draft.generation_before is not None and event.generation != draft.generation_before + 1:
+            self.findings.append(Finding(f"generation {draft.generation_before + 1}", f"generation {event.generation}", event))
+            draft.unexplained_lines += 1
+        draft.joined = event
+        draft.generation_after = event.generation
+        draft.members_after = int_field(event, "member_count")
+        draft.partition = event.partition if event.partition is not None else draft.partition
+        self._last_joined_at = event.time_us
+        draft.inferred_steps += self._move(State.COMPLETING_REBALANCE, event, event.generation, draft.members_after)
+
+    def _assignment_received(self, event: Event) -> None:
+        self._arrive_at(event)
+        draft = self.current
+        if self.group.state is State.STABLE and event.generation == self.group.generation:
+            return  # the leader's SyncGroup was sent again
+        if draft is None:
+            draft = self._open_unseen(event)
+            draft.generation_after = event.generation
+            draft.inferred_steps += 1
+        elif draft.joined is None:
+            draft.generation_after = event.generation
+            draft.inferred_steps += 1
+        if draft.joined is None:
+            self._last_joined_at = event.time_us  # its line is lost, and the join phase was over by now
+        draft.leader = event.member_id or draft.leader
+        draft.members_after = int_field(event, "member_count") or draft.members_after
+        self.group.leader = event.member_id
+        self._move(State.STABLE, event, event.generation, draft.members_after)
+        self._close(draft, "stable", event)
+
+    def _group_emptied(self, event: Event) -> None:
+        self._arrive_at(event)
+        draft = self._joining(event)
+        draft.joined = event
+        draft.generation_after = event.generation
+        draft.members_after = 0
+        self._last_joined_at = event.time_us
+        self.group.leader = None
+        self._move(State.EMPTY, event, event.generation, 0)
+        self._close(draft, "empty", event)
+        self.empty_since = event
+
+    def _group_loaded(self, event: Event) -> None:
+        current = self.current
+        if current is not None:
+            self._close(current, "coordinator_lost", self._unloaded or event)
+        if self.node is not None and event.node is not None and event.node != self.node:
+            self.moves.append(Move(self.node, event.node, self._unloaded, event))
+        self.node = event.node or self.node
+        self._unloaded = None
+        self._loaded = event
+        members = int_field(event, "member_count")
+        if members is None and self._loaded_members:
+            # Every record of the group is read, of older generations too; the last one counts (GroupMetadataManager.loadGroup).
+            members = sum(generation in (None, event.generation) for generation in self._loaded_members.values())
+        self._loaded_members = {}
+        known = self.group.generation
+        is_older = event.generation is not None and known is not None and event.generation < known  # that it became empty was not written
+        if event.generation is not None:
+            self.group.generation = event.generation
+        had_members = members > 0 if members is not None else self.group.member_count != 0 or is_older
+        after = State.STABLE if had_members else State.EMPTY
+        self.group.member_count = members if members is not None or is_older else self.group.member_count
+        if self.group.state is not after:
+            self.changes.append(StateChange(self.group.state, after, False, event, self.group.generation, members, None))
+            self.group.state = after
+
+    def _member_loaded(self, event: Event) -> None:
+        if event.member_id:
+            self._loaded_members[event.member_id] = event.generation
+
+    def _group_unloaded(self, event: Event) -> None:
+        if event.node is not None and self.node is not None and event.node != self.node:
+            return  # an old coordinator clears what another one has taken over already
+        self._unloaded = event
+        current = self.current
+        if current is not None:
+            self._close(current, "coordinator_lost", event)
+
+    def _group_died(self, event: Event) -> None:
+        current = self.current
+        if current is not None:
+            self._close(current, "dead", event)
+        if self.group.state is not State.DEAD:
+            self.deaths.append((self.empty_since if self.group.state is State.EMPTY else None, event))
+            self._move(State.DEAD, event, None, 0)
+        self.group.generation = None
+        self.group.leader = None
+
+    def _members_not_rejoined(self, event: Event) -> None:
+        """Members were removed as a phase ended; of one that was over before, the timer was tried again.
+
+        The Java coordinator does so while replicas don't confirm its writes: the generation rises, and no line says that
+        (EventBasedCoordinatorTimer, ClassicGroup.initNextGeneration).
+        """
+        current = self.current
+        self._ended_again = event.name == "MembersNotRejoined" and (current is None or current.joined is not None)
+        if current is not None:
+            current.extra.append(event)
+
+    def _member_hint(self, event: Event) -> None:
+        """Lines that print the group's state tell it where nothing else did."""
+        state = text_field(event, "state")
+        if self.group.state is None and state in set(State):
+            self.group.state = State(state)
+            self.changes.append(StateChange(None, State(state), True, event, self.group.generation, None, None))
+
+
+_HANDLERS: dict[str, Callable[[ClassicReplay, Event], None]] = {
+    "RebalanceStarted": ClassicReplay._rebalance_started,
+    "GenerationStarted": ClassicReplay._generation_started,
+    "AssignmentReceived": ClassicReplay._assignment_received,
+    "GroupEmptied": ClassicReplay._group_emptied,
+    "GroupLoaded": ClassicReplay._group_loaded,
+    "MemberLoaded": ClassicReplay._member_loaded,
+    "GroupUnloaded": ClassicReplay._group_unloaded,
+    "GroupDied": ClassicReplay._group_died,
+    "MembersNotRejoined": ClassicReplay._members_not_rejoined,
+    "SyncMissing": ClassicReplay._members_not_rejoined,
+    "NoMemberRejoined": ClassicReplay._members_not_rejoined,
+    "GroupStoreFailed": ClassicReplay._members_not_rejoined,
+    "MemberIdHandedOut": ClassicReplay._member_hint,
+    "MemberAdded": ClassicReplay._member_hint,
+    "PendingMemberJoined": ClassicReplay._member_hint,
+    "StaticMemberReplaced": ClassicReplay._member_hint,
+}

@@ -1,0 +1,62 @@
+"""The states of a classic consumer group and the steps between them.
+
+`move` is the only function that sets a state. A log that shows a step which the table forbids is a
+finding: the model inserts the step that must have happened unseen, marks it as inferred, and follows the log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
+
+# The shortest legal way between two states that a log may show side by side when it lost lines.
+_BETWEEN: dict[tuple[State, State], tuple[State, ...]] = {
+    (State.STABLE, State.EMPTY): (State.PREPARING_REBALANCE,),
+    (State.COMPLETING_REBALANCE, State.EMPTY): (State.PREPARING_REBALANCE,),
+    (State.STABLE, State.COMPLETING_REBALANCE): (State.PREPARING_REBALANCE,),
+    (State.EMPTY, State.COMPLETING_REBALANCE): (State.PREPARING_REBALANCE,),
+    (State.PREPARING_REBALANCE, State.STABLE): (State.COMPLETING_REBALANCE,),
+    (State.EMPTY, State.STABLE): (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE),
+    (State.COMPLETING_REBALANCE, State.COMPLETING_REBALANCE): (State.PREPARING_REBALANCE,),
+    (State.STABLE, State.STABLE): (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE),
+    (State.EMPTY, State.EMPTY): (State.PREPARING_REBALANCE,),
+    (State.PREPARING_REBALANCE, State.PREPARING_REBALANCE): (State.COMPLETING_REBALANCE,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step between two states. `before` is None for the first state that a log shows."""
+
+    before: State | None
+    after: State
+    inferred: bool
+
+
+@dataclass(slots=True)
+class Group:
+    """A classic group as its coordinator sees it: state and generation, None while unknown."""
+
+    state: State | None = None
+    generation: int | None = None
+    leader: str | None = None
+    member_count: int | None = None
+
+
+def move(group: Group, after: State) -> list[Step]:
+    """Put the group into `after` and return the steps taken, unseen ones first and marked as inferred.
+
+    Dead is left by a new life of the group: its next state follows a fresh Empty.
+    """
+    before = group.state
+    if before is State.DEAD and after is not State.DEAD:
+        before = State.EMPTY
+    steps: list[Step] = []
+    if before is not None and before not in VALID_PREVIOUS[after]:
+        for between in _BETWEEN.get((before, after), ()):
+            steps.append(Step(before, between, True))
+            before = between
+    steps.append(Step(before, after, False))
+    group.state = after
+    return steps

@@ -1,0 +1,464 @@
+"""Groups of the newer protocols (KIP-848 consumer, KIP-932 share, KIP-1071 streams), replayed.
+
+There is no join phase: each change of members or topics raises the group epoch, a target assignment follows,
+and each member moves to it on its own. One row per epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from models.causes import Cause
+from models.events import Event
+from models.kafka.observations.actions import text_field
+from models.kafka.observations.reconciliation import Reconciliations, reached_at, slow_members
+from models.kafka.observations.roster import Member, Roster
+from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
+from models.rows import Person
+
+SAME_CHANGE_US = 1_500_000
+"""What raises an epoch is logged with it, by the same request. A member that only confirms its place raises none."""
+
+SAME_REQUEST_US = 50_000
+"""Lines of one request stand together; one request is done before the next one begins (CoordinatorRuntime)."""
+
+
+REACHES_US = 3_600_000_000
+"""A member that moves so long after an epoch began moves for another one, which the logs don't show."""
+
+PENDING_MAX = 20_000
+"""Changes of one group that wait for the epoch that they raise."""
+
+
+@dataclass(slots=True)
+class Change:
+    """Something that raises the epoch."""
+
+    cause: Cause
+    reason: str
+    event: Event
+
+
+@dataclass(slots=True)
+class EpochDraft:
+    """One group epoch. Times are microseconds."""
+
+    epoch: int | None
+    epoch_before: int | None
+    started: Event
+    changes: list[Change] = field(default_factory=list)
+    bumped: Event | None = None
+    targeted: Event | None = None
+    reached_at: int | None = None
+    was_empty: bool = False
+    outcome: str = "open"
+    events: list[Event] = field(default_factory=list)
+    members_before: int | None = None
+    members_after: int | None = None
+    assignor: str | None = None
+    protocol: str = "consumer"
+    came: frozenset[str] = frozenset()
+    went: frozenset[str] = frozenset()
+    """Members that were not there in the epoch before, and those that were and are not: many epochs of a large group may wait."""
+    members: frozenset[str] = frozenset()
+    """Who was there; known once it is the turn of the epoch to be told of."""
+    blockers: list[Person] = field(default_factory=list)
+    closes: bool = False
+    """One of the leaves by which a whole group was closed."""
+
+    @property
+    def began(self) -> int:
+        """When the epoch was raised."""
+        return self.started.time_us
+
+    @property
+    def leaves(self) -> bool:
+        """A member left, and so raised the epoch."""
+        return bool(self.changes) and self.changes[0].cause is Cause.MEMBER_LEAVE
+
+
+@dataclass(slots=True)
+class ModernReplay:
+    """Replays one group of the newer protocols. Feed events in order; `settle` what is `waiting`, and tell of it."""
+
+    roster: Roster
+    drafts: list[EpochDraft] = field(default_factory=list)
+    """Epochs that wait to be told of, behind the last one that was."""
+    settled: int = 0
+    """Drafts that were told of."""
+    dropped: int = 0
+    """Drafts that were told of and are not held any more: ordinals of epochs go on from them."""
+    last_at: int = 0
+    """When anything happened last in one of these protocols; microseconds."""
+    members: dict[str, str | None] = field(default_factory=dict)  # member id -> client id
+    epoch: int | None = None
+    seen: bool = False
+    protocol: str = "consumer"
+    reconciliations: Reconciliations = field(default_factory=Reconciliations)
+    subscriptions: list[Event] = field(default_factory=list)  # the clients' own lines
+    _last_joined: dict[str, int] = field(default_factory=dict)  # member id -> when it joined last
+    _pending: list[Change] = field(default_factory=list)
+    _again: list[Change] = field(default_factory=list)  # what members do once more that the last epoch came from
+    _members_known: bool = False
+    _count_before: int = 0
+    _last_members: frozenset[str] = frozenset()
+    """Members as the last draft has them."""
+
+    def feed(self, event: Event) -> bool:
+        """Take one event; True where it is a line of these coordinators."""
+        if event.name == "ClientMemberState":
+            if self.waiting is None:
+                self.reconciliations.forget(event.time_us - SAME_CHANGE_US - SAME_REQUEST_US)
+            self.reconciliations.feed(event)
+            self.last_at = max(self.last_at, event.time_us)
+        elif event.name == "ClientSubscribed":
+            self._subscribed(event)
+        handler = _HANDLERS.get(event.name)
+        if handler is None:
+            return False
+        self.seen = True
+        self.last_at = max(self.last_at, event.time_us)
+        self.protocol = text_field(event, "group_type") or self.protocol
+        handler(self, event)
+        return True
+
+    def converted_from(self, members: Mapping[str, str | None]) -> None:
+        """A classic group becomes one of these and keeps its members (id -> client id)."""
+        self.members = dict(members)
+        self._members_known = bool(members)
+        self._count_before = len(self.members)
+
+    def ended(self) -> None:
+        """The group is deleted or classic from now on: its epochs begin anew, or go on from generations, and nobody is known of it."""
+        self.epoch = None
+        self.members.clear()
+        self._members_known = False
+        self._count_before = 0
+        self._pending, self._again = [], []
+
+    # -- changes -------------------------------------------------------------------------------------------
+
+    def _change(self, cause: Cause, reason: str, event: Event) -> None:
+        if not self._pending:
+            self._count_before = len(self.members)
+        self._pending.append(Change(cause, reason, event))
+        del self._pending[:-PENDING_MAX]
+
+    def joined_after(self, member_id: str | None, at: int) -> bool:
+        """Whether who left at that time came back under the same id, as no new process does."""
+        return self._last_joined.get(member_id or "", at) > at
+
+    def _joined(self, event: Event) -> None:
+        if not event.member_id:
+            return
+        self._last_joined[event.member_id] = event.time_us
+        if event.fields.get("rejoined"):
+            self.members.pop(text_field(event, "old_member_id") or "", None)
+            self.members[event.member_id] = event.client_id
+            return
+        if event.member_id in self.members:
+            self._again = [Change(Cause.MEMBER_JOIN, "joined", event)]
+            return
+        self._change(Cause.MEMBER_JOIN, "joined", event)
+        self.members[event.member_id] = event.client_id
+
+    def _left(self, event: Event) -> None:
+        if event.fields.get("temporarily"):
+            return  # a static member that means to come back: its slot stays (KIP-848, epoch -2)
+        self._gone(Change(Cause.MEMBER_LEAVE, "left", event))
+
+    def _fenced(self, event: Event) -> None:
+        why = text_field(event, "why") or ""
+        cause = next((cause for part, cause in _WHY_FENCED if part in why), Cause.UNKNOWN)
+        self._gone(Change(cause, why or "fenced", event))
+
+    def _gone(self, change: Change) -> None:
+        event = change.event
+        last = self.drafts[-1] if self.drafts else None
+        if last is not None and last.outcome == "empty" and any(each.event.member_id == event.member_id for each in last.changes):
+            self._take_back(last)
+        self._change(change.cause, change.reason, event)
+        self.members.pop(event.member_id or "", None)
+        if not self.members and self._members_known:
+            self._empty(event)
+
+    def _take_back(self, draft: EpochDraft) -> None:
+        """The last epoch was not written: the group is where it was before (CoordinatorRuntime.java, failCurrentBatch)."""
+        if self.waiting is None:
+            self._begin_anew(draft)
+            return
+        if draft.outcome == "empty":
+            for each in self._leaving_together():
+                each.closes = False
+        self.drafts.pop()
+        self._last_members = (self._last_members - draft.came) | draft.went
+        self.epoch = draft.epoch_before
+        for change in draft.changes:
+            member_id = change.event.member_id or ""
+            if change.cause is Cause.MEMBER_JOIN:
+                self.members.pop(member_id, None)
+            elif change.cause in _GONE:
+                self.members[member_id] = change.event.client_id
+        self._count_before = len(self.members)
+
+    def _begin_anew(self, draft: EpochDraft) -> None:
+        """The epoch was told of long ago, so it was written: the group that has it again is another one."""
+        self.epoch = draft.epoch_before
+        if draft.epoch == 1:
+            self.members.clear()
+            self._count_before = 0
+
+    def _empty(self, event: Event) -> None:
+        """The last member is gone: the epoch rises once more, without a target."""
+        epoch = self.epoch + 1 if self.epoch is not None else None
+        draft = self._open(event, epoch)
+        draft.outcome = "empty"
+        leaving = self._leaving_together()
+        for each in leaving:
+            each.closes = len(leaving) > 1
+        draft.reached_at = event.time_us
+        draft.members_after = 0
+        self.epoch = epoch
+
+    def _leaving_together(self) -> list[EpochDraft]:
+        """The leaves, one right after the other, of which the last epoch is one; the last comes first."""
+        run: list[EpochDraft] = []
+        for draft in reversed(self.drafts):
+            if not draft.leaves or (run and run[-1].began - draft.began > CLOSING_US):
+                break
+            run.append(draft)
+        return run
+
+    def _subscription(self, event: Event) -> None:
+        self._change(Cause.SUBSCRIPTION_CHANGE, "changed its subscription", event)
+
+    def _metadata(self, event: Event) -> None:
+        if not any(change.cause is Cause.METADATA_CHANGE for change in self._pending):
+            self._change(Cause.METADATA_CHANGE, "topic metadata changed", event)
+
+    def _converted(self, event: Event) -> None:
+        self.epoch = None  # epochs go on from generations and generations from epochs; groups that are empty begin anew
+        if text_field(event, "to_type") != "classic":
+            self._change(Cause.PROTOCOL_MIGRATION, "converted", event)
+            return
+        self.ended()
+
+    # -- epochs --------------------------------------------------------------------------------------------
+
+    def _open(self, event: Event, epoch: int | None) -> EpochDraft:
+        fresh = self._fresh(event)
+        acting = [change for change in fresh if change.cause is not Cause.METADATA_CHANGE] or fresh
+        first = acting[0].event if acting else event
+        self._members_known = self._members_known or epoch == 1
+        draft = EpochDraft(epoch, self.epoch if self.epoch is not None else (epoch - 1 if epoch else None), first, acting)
+        draft.was_empty = self._members_known and not self._count_before
+        draft.members_before = self._count_before if self._members_known else None
+        draft.members_after = len(self.members) if self._members_known else None
+        draft.events = [change.event for change in fresh] + [event]
+        before, self._last_members = self._last_members, frozenset(self.members)
+        draft.came, draft.went = self._last_members - before, before - self._last_members
+        draft.protocol = self.protocol
+        if self.drafts and self.drafts[-1].outcome == "open" and self.drafts[-1].targeted is None:
+            self.drafts[-1].outcome = "superseded"
+        self.drafts.append(draft)
+        self._pending = []
+        self._count_before = len(self.members)
+        return draft
+
+    def _fresh(self, event: Event) -> list[Change]:
+        """Changes that stand with this line: those of the last request before it, if that was not long ago."""
+        now = event.time_us
+        times = [(change, change.event.time_us) for change in self._pending]
+        latest = max((at for _, at in times), default=now)
+        since = max(now - SAME_CHANGE_US, latest - SAME_REQUEST_US)
+        return [change for change, at in times if at >= since]
+
+    def _bumped(self, event: Event) -> None:
+        if event.generation is None or (self.epoch is not None and event.generation < self.epoch):
+            return
+        last = self.drafts[-1] if self.drafts else None
+        if event.generation == self.epoch and last is not None and last.epoch == event.generation:
+            if last.bumped is None:
+                last.bumped = event
+                return
+            self._pending = self._again_or_pending(last)
+            self._take_back(last)
+            self._apply()
+        self._open(event, event.generation).bumped = event
+        self.epoch = event.generation
+
+    def _again_or_pending(self, last: EpochDraft) -> list[Change]:
+        """What raises the same epoch once more: what has just been done, or what a member does again that it came from."""
+        members = {change.event.member_id for change in last.changes}
+        return self._pending or [change for change in self._again if change.event.member_id in members]
+
+    def _apply(self) -> None:
+        """Let pending changes count for who is a member."""
+        for change in self._pending:
+            member_id = change.event.member_id or ""
+            if change.cause is Cause.MEMBER_JOIN:
+                self.members[member_id] = change.event.client_id
+            elif change.cause in _GONE:
+                self.members.pop(member_id, None)
+
+    def _targeted(self, event: Event) -> None:
+        if event.generation is not None and (self.epoch is None or event.generation > self.epoch):
+            self._open(event, event.generation)
+            self.epoch = event.generation
+        if self.drafts and self.drafts[-1].epoch == event.generation:
+            draft = self.drafts[-1]
+            if draft.outcome == "empty":
+                self._take_for_unknown(draft)
+            draft.targeted = event
+            draft.assignor = text_field(event, "assignor") or draft.assignor
+            draft.events.append(event)
+
+    def _take_for_unknown(self, draft: EpochDraft) -> None:
+        """Only a group with members gets a target: there are some that the logs didn't show, so it isn't known who is there."""
+        draft.outcome, draft.reached_at = "open", None
+        draft.members_before = draft.members_after = None
+        for each in self._leaving_together():
+            each.closes = False
+        self._members_known = False
+
+    def _moved(self, event: Event) -> None:
+        """A member reached an epoch; when all have, the epoch is complete."""
+        if event.member_id:
+            self.members.setdefault(event.member_id, event.client_id)
+
+    # -- settling ------------------------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> EpochDraft | None:
+        """The first epoch that was not told of yet."""
+        return self.drafts[self.settled] if self.settled < len(self.drafts) else None
+
+    @property
+    def following(self) -> EpochDraft | None:
+        """The epoch after the one that is waiting."""
+        return self.drafts[self.settled + 1] if self.settled + 1 < len(self.drafts) else None
+
+    @property
+    def ordinal(self) -> int:
+        """Number of the epoch that is waiting, from 0."""
+        return self.dropped + self.settled
+
+    @property
+    def until(self) -> int:
+        """When what members do is no longer due to the epoch that is waiting; microseconds."""
+        draft, following = self.drafts[self.settled], self.following
+        return min(draft.began + REACHES_US, following.began if following else draft.began + REACHES_US)
+
+    def over_at(self) -> int | None:
+        """When the epoch that is waiting was over (microseconds): the next one began, or its members arrived, or will by then, as far as
+        any log tells. None where no epoch is waiting."""
+        if self.waiting is None or self.following is not None:
+            return self.following.began if self.following else None
+        under_way = self.reconciliations.is_under_way(self.waiting.began, self.until)
+        return self.until if under_way else min(self.last_at, self.until)
+
+    def settle(self) -> None:
+        """Say of the epoch that is waiting when its members had arrived and who kept the others waiting, where their own logs tell it."""
+        draft, following = self.drafts[self.settled], self.following
+        draft.members = self._members_of_waiting()
+        if draft.outcome == "empty":
+            return
+        if not draft.changes:
+            draft.changes += [Change(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in _subscribed_before(self, draft.began)]
+        spans = self.reconciliations.within(draft.began, self.until)
+        draft.blockers = slow_members(spans, self.roster)
+        draft.reached_at = reached_at(spans, draft.members, self.reconciliations.witnessed)
+        if draft.reached_at is not None:
+            draft.outcome = "stable"
+        elif following is not None and any(span.ended is None for span in spans):
+            draft.outcome = "superseded"
+
+    def told(self) -> None:
+        """The epoch that was waiting is told of: hold on to it, and to none before."""
+        self.reconciliations.forget(self.drafts[self.settled].began)
+        del self.drafts[: self.settled]
+        self.dropped += self.settled
+        self.settled = 1
+
+    def named(self) -> set[str]:
+        """Ids of members that are there, or that an epoch which is waiting is about."""
+        drafts = self.drafts[self.settled :]
+        changes = [*self._pending, *self._again, *(change for draft in drafts for change in draft.changes)]
+        acting = {change.event.member_id for change in changes if change.event.member_id}
+        return acting.union(self.members, self._members_of_waiting() if drafts else (), *(draft.came for draft in drafts))
+
+    def _members_of_waiting(self) -> frozenset[str]:
+        """Who was there in the epoch that is waiting: those of the one before it, which was told of, but for what changed."""
+        before, draft = self.drafts[self.settled - 1].members if self.settled else frozenset[str](), self.drafts[self.settled]
+        return (before - draft.went) | draft.came
+
+    def forget(self, members: Iterable[Member]) -> None:
+        """These members will not be told of again."""
+        for member in members:
+            self._last_joined.pop(member.member_id, None)
+            self.reconciliations.forget_member(member.member_id)
+
+    def _subscribed(self, event: Event) -> None:
+        """Keep a client's own line, and of those before it what an epoch can still ask for."""
+        began = min(self.waiting.began if self.waiting else event.time_us, event.time_us) - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
+        while self.subscriptions and self.subscriptions[0].time_us < began:
+            del self.subscriptions[0]
+        self.subscriptions.append(event)
+
+    # -- verdicts ------------------------------------------------------------------------------------------
+
+    def offenders(self, draft: EpochDraft, cause: Cause) -> list[Person]:
+        """Members whose act of the cause's kind raised the epoch; none for changes of topics."""
+        if cause in {Cause.METADATA_CHANGE, Cause.UNKNOWN}:
+            return []
+        kinds = _ACTS_OF.get(cause, frozenset()) | {cause}
+        acting = [change for change in draft.changes if change.cause in kinds and (change.event.member_id or change.event.client_id)]
+        return [
+            self.roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, first=index == 0)
+            for index, change in enumerate(acting)
+        ]
+
+
+_WHY_FENCED: tuple[tuple[str, Cause], ...] = (
+    ("session", Cause.SESSION_TIMEOUT),
+    ("to transition", Cause.REBALANCE_TIMEOUT),
+    ("to join", Cause.REBALANCE_TIMEOUT),
+    ("to sync", Cause.SYNC_TIMEOUT),
+)
+"""What is said of a member whose time is over; the last two are of classic members in consumer groups."""
+
+_GONE = frozenset({Cause.MEMBER_LEAVE, Cause.SESSION_TIMEOUT, Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT, Cause.UNKNOWN})
+"""Causes by which members go."""
+
+_ACTS_OF: dict[Cause, frozenset[Cause]] = {
+    Cause.NEW_GROUP: frozenset({Cause.MEMBER_JOIN}),
+    Cause.POLL_TIMEOUT: frozenset({Cause.MEMBER_LEAVE}),
+    Cause.PROTOCOL_MIGRATION: frozenset({Cause.MEMBER_JOIN, Cause.MEMBER_LEAVE}),
+}
+"""Acts whose members are the offenders of a cause, beside acts of its own name."""
+
+_HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
+    "ModernMemberJoined": ModernReplay._joined,
+    "ModernMemberLeft": ModernReplay._left,
+    "ModernMemberFenced": ModernReplay._fenced,
+    "ModernSubscriptionChanged": ModernReplay._subscription,
+    "SubscriptionMetadataChanged": ModernReplay._metadata,
+    "GroupEpochBumped": ModernReplay._bumped,
+    "TargetComputed": ModernReplay._targeted,
+    "ModernMemberMoved": ModernReplay._moved,
+    "GroupConverted": ModernReplay._converted,
+}
+
+
+SUBSCRIBED_BEFORE_US = 2_000_000
+"""A new subscription is sent with the next heartbeat, which does not wait for its time."""
+
+
+def _subscribed_before(modern: ModernReplay, began: int) -> list[Event]:
+    """Who subscribed just before an epoch that the coordinator gives no reason for (it logs them at DEBUG since 4.0)."""
+    return [event for event in modern.subscriptions if -CLOCK_TOLERANCE_US <= began - event.time_us <= SUBSCRIBED_BEFORE_US]
+
+
+CLOSING_US = 5_000_000
+"""Members of a group that is closed leave this close together."""

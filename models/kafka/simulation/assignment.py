@@ -1,0 +1,37 @@
+"""What leaders of classic groups give out: shares by range, and by cooperative-sticky, which moves as little as balance lets it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from models.kafka.coordinator.consumer.assignors import Subscriber, Subscription, uniform_target
+from models.kafka.coordinator.consumer.topic_partitions import flat
+from models.kafka.coordinator.protocol.embedded_consumer import Partition
+
+Wanted = Mapping[str, Collection[str]]
+Owned = Mapping[str, Mapping[str, frozenset[int]]]
+
+
+def shares(members: Sequence[str], wanted: Wanted, topics: Mapping[str, int]) -> dict[str, list[Partition]]:
+    """Consecutive partitions of each topic for each member that wants it, in the members' order (RangeAssignor)."""
+    made: dict[str, list[Partition]] = {member: [] for member in members}
+    for topic in sorted(topics):
+        takers = [member for member in members if topic in wanted[member]]
+        start = 0
+        for index, member in enumerate(takers):
+            size, larger = divmod(topics[topic], len(takers))
+            end = start + size + (index < larger)
+            made[member].extend((topic, number) for number in range(start, end))
+            start = end
+    return made
+
+
+def cooperative_shares(wanted: Wanted, topics: Mapping[str, int], owned: Owned) -> dict[str, list[Partition]]:
+    """An even share for each, of what it owned as much as fits; what another one still owns is left out (CooperativeStickyAssignor).
+
+    It is given out in the rebalance that follows once its owner has revoked it.
+    """
+    subscribers = {member: Subscriber(frozenset(wanted[member]), target=flat(owned[member])) for member in wanted}
+    balanced = uniform_target(Subscription("", 0, "uniform", subscribers, topics))
+    owners = {partition: member for member in wanted for partition in flat(owned[member])}
+    return {member: sorted(each for each in share if owners.get(each, member) == member) for member, share in balanced.items()}

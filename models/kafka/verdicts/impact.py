@@ -1,0 +1,181 @@
+"""What a rebalance cost, as far as witnesses show it: partitions that nobody read, and work that may have been done twice.
+
+Clients write when they give partitions up and when they take them (ConsumerCoordinator.onJoinPrepare and onJoinComplete;
+MembershipManagerImpl for KIP-848): between the two a partition stands still. Under an eager assignor that is each
+partition, under a cooperative one and with KIP-848 only what moves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from models.downtime import is_cooperative
+from models.events import Event
+from models.kafka.hypotheses.window import Case
+from models.kafka.observations.actions import int_field, names_field, text_field
+from models.units import US_PER_SECOND
+
+STOPS_HELD_MAX = 20_000
+"""Stretches held at once; older ones are dropped."""
+
+REFUSED_HELD_MAX = 2_000
+
+_OLD_GENERATION_CODES = frozenset({22, 25, 82})
+"""ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID: the group went on without this member (protocol/Errors.java)."""
+
+_OLD_GENERATION_WORDS = (
+    "ILLEGAL_GENERATION",
+    "UNKNOWN_MEMBER_ID",
+    "FENCED_INSTANCE_ID",
+    "generation id is not valid",
+    "not aware of this member",
+    "has already rebalanced",
+    "not part of an active group",
+    "fenced",
+    # As librdkafka and kafka-python put it.
+    "Broker: Unknown member",
+    "UnknownMemberIdError",
+    "IllegalGenerationError",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """So many partitions stood still until `until`. `since` is None where their last owner did not say that it gave them up."""
+
+    since: int | None
+    until: int
+    count: int
+    giver: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A commit refused because the group had gone on; what was done since `since`, the last accepted one, is done again."""
+
+    at: int
+    since: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a rebalance cost, in seconds; None where no witness tells it."""
+
+    member_seconds: float | None
+    partition_seconds: float | None
+    duplicate_window: float | None
+
+
+@dataclass(slots=True)
+class Impact:
+    """Follows the partitions and commits of one group. Times are microseconds on the coordinator's clock."""
+
+    stops: list[Stop] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    _given: dict[str, tuple[int, str]] = field(default_factory=dict)  # partition -> when its owner gave it up, and who
+    _owner: dict[str, str] = field(default_factory=dict)
+    _committed: dict[str, int] = field(default_factory=dict)  # actor -> its last accepted commit
+    _dropped_until: int | None = None
+
+    def feed(self, event: Event, actor: str | None, skew: int) -> None:
+        """Take the next event of the group. `skew` is how far the clock of its witness is ahead."""
+        at = event.time_us
+        if actor is None:
+            return
+        if event.name in {"ClientRevoked", "ClientLost"}:
+            self._give(names_field(event, "partitions"), actor, at - skew)
+        elif event.name == "ClientAssigned":
+            self._take(names_field(event, "partitions"), actor, at - skew)
+        elif event.name == "OffsetCommitCompleted":
+            self._commit(event, actor, at)
+        elif event.name == "ClientCommitFailed" and _says_old_generation(text_field(event, "error") or event.text):
+            self._refuse(actor, at - skew)
+
+    def _give(self, partitions: list[str], actor: str, at: int) -> None:
+        for name in partitions:
+            self._given[name] = (at, actor)
+            self._owner.pop(name, None)
+
+    def _take(self, partitions: list[str], actor: str, at: int) -> None:
+        found: Counter[tuple[int | None, str | None]] = Counter()
+        for name in partitions:
+            since, giver = self._given.pop(name, (None, self._owner.get(name)))
+            self._owner[name] = actor
+            if since is not None or giver not in {None, actor}:
+                found[since, giver] += 1
+        self.stops += [Stop(since, at, count, giver) for (since, giver), count in found.items()]
+        if len(self.stops) > STOPS_HELD_MAX:
+            self._dropped_until = self.stops[-STOPS_HELD_MAX - 1].until
+            del self.stops[:-STOPS_HELD_MAX]
+
+    def _commit(self, event: Event, actor: str, at: int) -> None:
+        code = int_field(event, "error_code")
+        if code in _OLD_GENERATION_CODES:
+            self._refuse(actor, int_field(event, "last_at_us") or at)
+        elif not code:
+            self._committed[actor] = int_field(event, "last_at_us") or at
+
+    def _refuse(self, actor: str, at: int) -> None:
+        self.refused.append(Refused(at, self._committed.get(actor)))
+        del self.refused[:-REFUSED_HELD_MAX]
+
+    # -- one rebalance -------------------------------------------------------------------------------------------
+
+    def of(self, case: Case, by_all: float | None) -> Stopped:
+        """What a rebalance of the classic protocol cost. `by_all` is what it cost if all members waited, as an eager assignor has it."""
+        draft, after = case.draft, case.members_after
+        if draft.started_at is None:
+            return Stopped(by_all, None, None)
+        complete = draft.members_after is None or case.knows_all_after
+        witnessed = draft.outcome == "stable" and bool(after) and complete and case.known.clients.issuperset(after)
+        until = case.following.started_at if case.following else None
+        found = self.of_epoch(draft.started_at, until, witnessed=witnessed)
+        cooperative = is_cooperative(case.known.assignors.get(draft.generation_after or -1))
+        return found if cooperative else Stopped(by_all, found.partition_seconds, found.duplicate_window)
+
+    def of_epoch(self, began: int, until: int | None, *, witnessed: bool) -> Stopped:
+        """What a rebalance in [began, until) cost where only what moves stands still. `witnessed`: all members' own logs are at hand."""
+        duplicate = self.duplicate_seconds(began, until)
+        if not witnessed or (self._dropped_until is not None and began <= self._dropped_until):
+            return Stopped(None, None, duplicate)
+        stops = self.stops_within(began, until)
+        return Stopped(giver_seconds(stops), partition_seconds(stops, began), duplicate)
+
+    def stops_within(self, began: int, until: int | None) -> list[Stop]:
+        """Stretches that ended in the half-open interval [began, until)."""
+        return [stop for stop in self.stops if stop.until >= began and (until is None or stop.until < until)]
+
+    def duplicate_seconds(self, began: int, until: int | None) -> float | None:
+        """The longest stretch of work that is done again, of commits refused in [began, until); None where none was."""
+        windows = [
+            each.at - (each.since if each.since is not None else began)
+            for each in self.refused
+            if each.at >= began and (until is None or each.at < until)
+        ]
+        return max(windows) / US_PER_SECOND if windows else None
+
+    def forget(self, before: int) -> None:
+        """Drop what no later rebalance can ask for."""
+        self.stops = [stop for stop in self.stops if stop.until >= before]
+        self.refused = [each for each in self.refused if each.at >= before]
+
+
+def _says_old_generation(error: str) -> bool:
+    return any(words in error for words in _OLD_GENERATION_WORDS)
+
+
+def partition_seconds(stops: list[Stop], began: int) -> float:
+    """Time that partitions stood still, summed over them; those of an owner that vanished stand since the rebalance began."""
+    return round(
+        sum(stop.count * max(0, stop.until - (stop.since if stop.since is not None else began)) for stop in stops) / US_PER_SECOND, 6
+    )
+
+
+def giver_seconds(stops: list[Stop]) -> float:
+    """Time that members waited for a successor of what they gave up, summed over them: the stop of assignors that move only some."""
+    longest: dict[str, int] = {}
+    for stop in stops:
+        if stop.giver is not None and stop.since is not None:
+            longest[stop.giver] = max(longest.get(stop.giver, 0), stop.until - stop.since)
+    return round(sum(longest.values()) / US_PER_SECOND, 6)

@@ -1,0 +1,57 @@
+"""Which file would decide between the causes of a rebalance: named so that somebody can go and fetch it.
+
+What stands before " of " says which kind of file and which level; there are few of these, so that doubts can be counted by them.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from models.kafka.hypotheses.hypothesis import Settles
+from models.units import US_PER_SECOND
+
+MARGIN_US = 2 * US_PER_SECOND
+"""Requests and clients' lines stand this close before what they start and after what they end."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MINUTE = timedelta(minutes=1)
+
+
+def settled_by(what: Settles, node: str | None, client: str | None, began: int | None, until: int | None) -> str:
+    """The file in words. `began` and `until` bound the time in question, in microseconds; None where it is not known."""
+    if what is Settles.APPLICATION:
+        return f"{what} of {client or 'the application'}, which asked for the rebalance{_at(began)}"
+    if what is Settles.EARLIER_LINES:
+        return f"{what} of {_broker(node)}{_before(began)}"
+    owner = _client(client) if what is Settles.CLIENT_LOG else _broker(node)
+    return f"{what} of {owner}{_between(began, until)}"
+
+
+def _broker(node: str | None) -> str:
+    return f"broker {node}" if node is not None else "the group's coordinator"
+
+
+def _client(client: str | None) -> str:
+    return client if client is not None else "each member"
+
+
+def _at(at: int | None) -> str:
+    return "" if at is None else f" at {_time(at):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _before(at: int | None) -> str:
+    return "" if at is None else f" before {_time(at):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _between(began: int | None, until: int | None) -> str:
+    """Whole minutes that hold the time in question."""
+    if began is None:
+        return ""
+    first = _time(began - MARGIN_US).replace(second=0, microsecond=0)
+    last = _time((until if until is not None else began) + MARGIN_US).replace(second=0, microsecond=0) + _MINUTE
+    day = f"{last:%Y-%m-%d} " if last.date() != first.date() else ""
+    return f" between {first:%Y-%m-%d %H:%M} and {day}{last:%H:%M} UTC"
+
+
+def _time(at: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=at)

@@ -1,0 +1,175 @@
+"""How evenly a group's queues are shared while nothing changes: clients with nothing to read, and clients with too much."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from models.events import Event
+from models.rocketmq.diagnosis.ownership import Window
+from models.rocketmq.diagnosis.standing_faults import LINES_MAX, Fault
+from models.rocketmq.object_text import RETRY, named
+from models.rocketmq.observations.allocation_runs import Run
+from models.rocketmq.observations.client_processes import Life
+from models.rocketmq.timing import PERIOD_US
+from models.units import FOREVER
+
+STEADY_US = PERIOD_US
+"""A share that lasted for a period of the clients' rebalance is no passing one."""
+
+LINES_KEPT = 8
+"""Results before a pause whose lines are kept."""
+
+SKEWED = 1.5
+"""A client that holds so many times its even part holds too much."""
+
+
+@dataclass(slots=True)
+class _Shares:
+    """Who is there and who holds how much, at one time."""
+
+    there: Counter[str]
+    held: Counter[str]
+    topics: Counter[str]
+    queues: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    """A stretch in which no share of one topic changed: what had changed since the one before, and the last lines of that."""
+
+    low: int
+    high: int
+    topic: str
+    queues: int
+    held: Counter[str]
+    there: Counter[str] = field(default_factory=Counter)
+    lines: Sequence[tuple[str, Event]] = ()  # by client
+
+
+class Balance:
+    """Takes a group's windows topic by topic; of each it keeps the pauses only, since what was uneven for a moment is no fault."""
+
+    def __init__(self, end: int) -> None:
+        self._end = end
+        self._pauses: list[_Pause] = []
+        self._parts = 1  # topics, and the clients themselves
+
+    def add(self, topic: str, windows: Iterable[Window], runs: Sequence[Run]) -> None:
+        """Take what is known of one topic; runs in their order."""
+        if topic.startswith(RETRY):
+            return
+        edges: list[tuple[int, int, str]] = []  # time, +1 or -1, client; a queue has none
+        for window in windows:
+            over = min(window.ended_at if window.ended_at is not None else self._end, self._end)
+            for owner in ("", *window.owners):
+                edges += [(window.started_at, 1, owner), (over, -1, owner)]
+        if not edges:
+            return
+        self._parts += 1
+        known = 0
+        for low, high, held in _pauses(edges, self._end):
+            until = bisect_left(runs, high, key=_time_of_run)
+            lines = {run.life.client_id: run.result for run in runs[max(until - LINES_KEPT, known) : until]}
+            known = until
+            self._pauses.append(_Pause(low, high, topic, held.pop("", 0), held, lines=[*lines.items()]))
+
+    def faults(self, lives: Iterable[Life]) -> list[Fault]:
+        """Standing unevenness of a group: more consumers than queues, and one client with the surplus of each of several topics."""
+        edges = [
+            edge
+            for life in lives
+            for edge in ((life.ran_at, 1, life.client_id), (min(life.ended_at or self._end, self._end), -1, life.client_id))
+        ]
+        self._pauses += [_Pause(low, high, "", 0, Counter(), there) for low, high, there in _pauses(edges, self._end)]
+        faults: list[Fault] = []
+        standing: dict[str, Fault] = {}
+        for low, high, shares, lines in self._steady():
+            now = {fault.kind: fault for fault in (_idle(shares, low), _skewed(shares, low)) if fault is not None}
+            for kind, fault in now.items():
+                known = standing.get(kind)
+                if known is None or known.members != fault.members:
+                    standing[kind] = fault
+                    fault.evidence = _lines_of(fault.members, lines)
+                    faults.append(fault)
+                standing[kind].ended_at = None if high >= self._end else high
+            standing = {kind: fault for kind, fault in standing.items() if kind in now}
+        return faults
+
+    def _steady(self) -> Iterator[tuple[int, int, _Shares, Mapping[tuple[str, str], Event]]]:
+        """Stretches in which no share of the group changed: all topics and the clients pause."""
+        edges = sorted(
+            [(pause.low, 1, number) for number, pause in enumerate(self._pauses)]
+            + [(pause.high, 0, number) for number, pause in enumerate(self._pauses)]
+        )
+        shares = _Shares(Counter(), Counter(), Counter())
+        lines: dict[tuple[str, str], Event] = {}
+        pausing = 0
+        for (at, begins, number), (after, _, _) in pairwise([*edges, (self._end, 0, 0)]):
+            pause = self._pauses[number]
+            pausing += 1 if begins else -1
+            if begins:
+                shares.there.update(pause.there)
+                shares.held.update(pause.held)
+                shares.queues += pause.queues
+                shares.topics[pause.topic] += pause.queues
+                for who, line in pause.lines:
+                    lines.pop((pause.topic, who), None)  # the last stand last
+                    lines[pause.topic, who] = line
+            if pausing == self._parts and after - at >= STEADY_US and at > -FOREVER:
+                yield at, after, shares, lines
+
+
+def _pauses(edges: list[tuple[int, int, str]], end: int) -> Iterator[tuple[int, int, Counter[str]]]:
+    """Stretches in which no count changed, the first from the earliest time on, with what had changed since the one before."""
+    changed: Counter[str] = Counter()
+    edges.sort(key=lambda edge: edge[0])
+    for (at, step, who), (after, _, _) in pairwise([(-FOREVER, 0, ""), *edges, (end, 0, "")]):
+        if step:
+            changed[who] += step
+        if after - at >= STEADY_US:
+            yield at, after, Counter({name: count for name, count in changed.items() if count})
+            changed = Counter()
+
+
+def _time_of_run(run: Run) -> int:
+    return run.at
+
+
+def _lines_of(members: Sequence[str], lines: Mapping[tuple[str, str], Event]) -> list[Event]:
+    """Result lines from which an unevenness follows: those of the clients that it stands on, else the last ones."""
+    wanted = set(members)
+    mine = [line for (_, who), line in lines.items() if who in wanted]
+    return (mine or [*lines.values()])[-LINES_MAX:]
+
+
+def _live(shares: _Shares) -> list[str]:
+    return sorted(who for who, count in shares.there.items() if count > 0)
+
+
+def _idle(shares: _Shares, at: int) -> Fault | None:
+    live = _live(shares)
+    if not shares.queues or len(live) <= shares.queues:
+        return None
+    idle = [who for who in live if not shares.held[who]]
+    told = f"{len(live)} clients, {shares.queues} queues: {named(idle)} {'has' if len(idle) == 1 else 'have'} nothing to read"
+    return Fault("more_consumers_than_queues", idle, at, None, [], told) if idle else None
+
+
+def _skewed(shares: _Shares, at: int) -> Fault | None:
+    live = _live(shares)
+    topics = sum(count > 0 for count in shares.topics.values())
+    if topics < 2 or len(live) < 2:
+        return None
+    even = -(-shares.queues // len(live))
+    much = sorted((who for who in live if shares.held[who] >= SKEWED * even and shares.held[who] > even), key=lambda who: -shares.held[who])
+    if not much:
+        return None
+    least = min(shares.held[who] for who in live)
+    told = ", ".join(f"{who} holds {shares.held[who]}" for who in much[:3])
+    return Fault(
+        "multi_topic_skew", sorted(much), at, None, [], f"{told} of {shares.queues} queues over {topics} topics, another client {least}"
+    )

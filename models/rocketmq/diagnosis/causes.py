@@ -1,0 +1,351 @@
+"""Why a share changed: what this run saw that the client's run before had not seen.
+
+The lists that two runs saw are never printed; they are found among the versions of the brokers' lists by their length,
+and by whether the strategy gives the share that was printed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from models.clear_names import clear
+from models.events import Event
+from models.rocketmq.object_text import RETRY, queue_name
+from models.rocketmq.observations.allocation_runs import Run
+from models.rocketmq.observations.client_lists import ClientList, How, difference
+from models.rocketmq.observations.client_processes import Life
+from models.rocketmq.observations.topic_routes import Routes
+from models.rocketmq.stage import Group
+from models.rocketmq.strategies import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
+from models.rocketmq.timing import NOTIFIED_US, PERIOD_US
+from models.units import US_PER_SECOND
+
+LOOK_BACK_US = 4_000_000
+FIRST_US = 10_000_000
+"""A first share within this time of the start belongs to the start."""
+
+LATE_ROUTE_US = 3_000_000
+SLACK_US = 60_000
+SHARES_HELD_MAX = 4_096
+"""Lists and routes for which the shares of all clients are kept at hand."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """A cause, who did it, how sure that is, and what else it may be."""
+
+    cause: str
+    confidence: float
+    offenders: dict[str, str] = field(default_factory=dict)  # client id -> what it did
+    trigger: str = "period"
+    alternatives: dict[str, float] = field(default_factory=dict)
+    evidence: list[Event] = field(default_factory=list)
+
+
+class Judge:
+    """Judges the runs of one group, topic by topic."""
+
+    def __init__(self, group: Group, routes: Routes) -> None:
+        self.group = group
+        self.routes = routes
+        self._before: dict[Life, Run] = {}
+        self._seen: dict[int, tuple[str, ...] | None] = {}
+        self._fitting: list[tuple[ClientList, tuple[str, ...] | None, bool]] = []  # what the run at hand may have seen of each list
+        self._queues: dict[tuple[str, int], list[Queue]] = {}
+        self._shares: dict[tuple[int, str, int], dict[str, frozenset[tuple[str, str]]] | None] = {}
+        self._differences: dict[tuple[int, int], tuple[set[str], set[str]]] = {}
+
+    def judged(self, runs: Iterable[Run]) -> Iterator[tuple[Run, Verdict]]:
+        """The runs of one topic, which come in their order, with their verdicts. What other topics' runs saw is forgotten."""
+        self._before.clear()
+        self._seen.clear()
+        self._shares.clear()
+        return ((run, self._judge(run)) for run in runs)
+
+    def _judge(self, run: Run) -> Verdict:
+        before = self._before.get(run.life)
+        self._before[run.life] = run
+        trigger, woken = self._trigger(run)
+        self._fitting = [(told, *self._fits(run, told)) for told in self.group.lists.values()]
+        seen = self._list_of()
+        self._seen[id(run)] = seen
+        verdict = self._plain(run, before) or self._first(run, before) or self._inputs(run, before, woken, seen)
+        verdict.trigger = trigger
+        return verdict
+
+    # -- what needs no lists ---------------------------------------------------------------------------------------
+
+    def _plain(self, run: Run, before: Run | None) -> Verdict | None:
+        if before is None:
+            return None
+        if _mode(run) != _mode(before):
+            return Verdict("message_request_mode", 0.9)
+        same = (run.queues, run.clients) == (before.queues, before.clients)
+        if same and run.why & {"reset", "offset_fixed"}:
+            return Verdict("offset_reset", 0.97)
+        if same and "pull_expired" in run.why:
+            return Verdict("pull_expired", 0.97, {run.life.client_id: "pull_expired"})
+        return None
+
+    def _first(self, run: Run, before: Run | None) -> Verdict | None:
+        if before is not None:
+            return None
+        life = run.life
+        routed = self.routes.first_seen(life.file, run.topic, life.begun_at - US_PER_SECOND)
+        border = LATE_ROUTE_US if run.topic.startswith(RETRY) else FIRST_US
+        late = routed is not None and life.started_at is not None and routed > life.started_at + border
+        own = {life.client_id: "consumer_start"}
+        if late and not run.topic.startswith(RETRY) and run.topic not in life.topics:
+            return Verdict("subscription_change", 0.9, {life.client_id: "subscription_change"})
+        if run.asked_at <= life.ran_at + FIRST_US and not late:
+            return Verdict("consumer_start", 0.98, own)
+        earlier_at = self._run_before(run, before, self._trigger(run)[1])
+        told = self._primary()
+        there = len(told.versions[told.index_at(earlier_at + SLACK_US)])
+        enough = run.queues is None or run.queues >= max(run.clients or 0, there)  # else an earlier share may have been empty
+        if not run.refused and (enough or (routed is not None and routed > earlier_at - 2 * SLACK_US)):
+            return Verdict("topic_route_appeared", 0.95, alternatives={"consumer_start": 0.05})
+        return None
+
+    # -- what the run saw and the one before it had not ------------------------------------------------------------
+
+    def _inputs(self, run: Run, before: Run | None, woken: int, seen: tuple[str, ...] | None) -> Verdict:
+        earlier_at = self._run_before(run, before, woken)
+        earlier = self._seen.get(id(before)) if before is not None and before.asked_at >= earlier_at - SLACK_US else None
+        told = self._primary()
+        if earlier is None:
+            earlier = told.versions[told.index_at(earlier_at + SLACK_US)]
+        came: set[str] = set()
+        went: set[str] = set()
+        if seen is not None:
+            came, went = self._difference(earlier, seen)
+        if run.not_listed is not None:
+            return self._not_listed(run, seen)
+        seen_routes = self.routes.seen_by(run.life.file, run.topic, before.asked_at if before else run.life.begun_at, run.at)
+        routed = [each for each in seen_routes if not each.first]
+        queues_differ = before is not None and run.queues != before.queues
+        if routed and (queues_differ or not (came or went)) and not (routed[-1].at < earlier_at and (came or went)):
+            verdict = _route_verdict(routed[-1].before, routed[-1].after, [each.event for each in routed if each.event is not None])
+            if came or went:
+                verdict.alternatives = {self._members(run, came, went, told).cause: 0.3}
+                verdict.confidence = 0.7
+            return verdict
+        if not came and not went:
+            came, went = self._last_change(run, before, told, seen)
+        if came or went:
+            return self._members(run, came, went, told)
+        return self._fallback(run, before)
+
+    def _fallback(self, run: Run, before: Run | None) -> Verdict:
+        if before is None:
+            return Verdict("consumer_start", 0.5, {run.life.client_id: "consumer_start"}, alternatives={"topic_route_appeared": 0.3})
+        if run.clients is not None and before.clients is not None and run.clients != before.clients:
+            return Verdict("consumer_start" if run.clients > before.clients else "consumer_stop", 0.4)
+        if run.queues != before.queues:
+            return Verdict("queue_count_change", 0.5, alternatives={"broker_down": 0.2, "broker_up": 0.2})
+        return Verdict("unknown", 0.3)
+
+    def _last_change(self, run: Run, before: Run | None, told: ClientList, seen: tuple[str, ...] | None) -> tuple[set[str], set[str]]:
+        """Where both runs seem to have seen one list: what changed it last, since the result before."""
+        since = before.asked_at - LOOK_BACK_US if before is not None else run.life.begun_at
+        index = told.index_at(run.asked_at + SLACK_US)
+        while index > 0 and seen is not None and told.versions[index] is not seen and told.versions[index] != seen:
+            index -= 1
+        if index <= 0 or told.starts[index] < since:
+            return set(), set()
+        return self._difference(told.versions[index - 1], told.versions[index])
+
+    def _members(self, run: Run, came: set[str], went: set[str], told: ClientList) -> Verdict:
+        deeds = {
+            who: self._came_how(run, who, told) if who in came else self._went_how(run, who, told)
+            for who in _in_turn(run, came | went, told)
+        }
+        counts: dict[str, int] = defaultdict(int)
+        for deed in deeds.values():
+            counts[deed] += 1
+        ranked = sorted(counts, key=lambda deed: (_RANK.get(deed, 9), -counts[deed]))
+        sure = 0.97 if len(counts) == 1 else 0.75
+        others = {deed: round((1 - sure) / (len(ranked) - 1), 3) for deed in ranked[1:]}
+        if ranked[0] == "consumer_crash" and not all(self.group.has_file(who) for who in went):
+            # Only its own file would tell.
+            others = {deed: round(share * 0.8, 3) for deed, share in others.items()} | {"connection_lost": round(sure * 0.2, 3)}
+            sure = round(sure * 0.8, 3)
+        lines = [line for who in sorted(deeds) if (line := _line_of(run, who, told, came=who in came)) is not None]
+        return Verdict(ranked[0], sure, deeds, alternatives=others, evidence=lines)
+
+    def _came_how(self, run: Run, who: str, told: ClientList) -> str:
+        earlier = told.steps_of(who, run.at)
+        joined = max((step.at for step in earlier if step.how is How.CONNECTED), default=run.at)
+        gone = [step for step in earlier if step.at < joined and step.how is not How.CONNECTED]
+        life = self.group.life_of(who, joined)
+        if not gone or (life is not None and life.begun_at > gone[-1].at):
+            return "broker_up" if life is not None and told.restarted(joined) and life.ran_at < joined - FIRST_US else "consumer_start"
+        if gone[-1].how is How.RESTARTED:
+            return "broker_up"
+        return "consumer_start" if gone[-1].how is How.UNREGISTERED else "consumer_resume"
+
+    def _went_how(self, run: Run, who: str, told: ClientList) -> str:
+        steps = [step for step in told.steps_of(who, run.at) if step.how is not How.CONNECTED]
+        if not steps:
+            return "consumer_list_partial" if told.restarted(run.at) else "consumer_stop"
+        match steps[-1].how:
+            case How.UNREGISTERED:
+                return "consumer_stop"
+            case How.EXPIRED:
+                return "channel_expired"
+            case How.RESTARTED:
+                return "consumer_list_partial"
+        life = self.group.life_of(who, steps[-1].at)
+        lives = life is not None and life.last_at > steps[-1].at + 2 * US_PER_SECOND
+        return "connection_lost" if lives else "consumer_crash"
+
+    def _not_listed(self, run: Run, seen: Sequence[str] | None) -> Verdict:
+        listed = run.not_listed.fields.get("listed") if run.not_listed is not None else None
+        there = [str(each) for each in listed] if isinstance(listed, list) else list(seen or ())
+        alive = {
+            life.client_id for life in self.group.lives if life.begun_at <= run.at and (life.ended_at is None or life.ended_at > run.at)
+        }
+        missing = dict.fromkeys(sorted(alive - set(there)), "consumer_list_partial")
+        return Verdict("consumer_list_partial", 0.95, missing, evidence=[run.not_listed] if run.not_listed else [])
+
+    # -- which lists ------------------------------------------------------------------------------------------------
+
+    def _trigger(self, run: Run) -> tuple[str, int]:
+        """What woke the client, and when."""
+        told = self.group.notified_in.get(run.life.file, [])
+        first = bisect_left(told, run.asked_at - NOTIFIED_US)
+        if first < len(told) and told[first] <= run.asked_at + SLACK_US:
+            return "notification", told[first]
+        if run.asked_at <= run.life.ran_at + 3 * US_PER_SECOND:
+            return "start", run.life.ran_at
+        return "period", run.asked_at
+
+    def _run_before(self, run: Run, before: Run | None, woken: int) -> int:
+        """When the client had run before: with a result, woken by a notification, or by its period."""
+        told = self.group.notified_in.get(run.life.file, [])
+        earlier = bisect_left(told, woken - SLACK_US) - 1
+        known = [told[earlier] + SLACK_US] if earlier >= 0 and told[earlier] >= run.life.begun_at else []
+        known.append(run.life.ran_at + SLACK_US)
+        if before is not None:
+            known.append(before.asked_at)
+        last = max((at for at in known if at < run.asked_at), default=run.life.ran_at)
+        missed = -(-(run.asked_at - US_PER_SECOND - PERIOD_US - last) // PERIOD_US)
+        return last + max(missed, 0) * PERIOD_US
+
+    def _primary(self) -> ClientList:
+        """The list that the run most likely saw. A group has one at least: where no broker's file is there, that of its lives."""
+        return max(self._fitting, key=lambda each: (bool(each[0].steps), each[1] is not None, len(each[0].steps)))[0]
+
+    def _fits(self, run: Run, told: ClientList) -> tuple[tuple[str, ...] | None, bool]:
+        """The latest version of a list that a run may have seen, by its length and its share; and whether it gives that share."""
+        if run.clients is None:
+            version = told.versions[told.index_at(run.asked_at)]
+            return version, self._gives(run, version)
+        first: tuple[str, ...] | None = None
+        for version in told.sized(run.clients, run.asked_at - LOOK_BACK_US, run.asked_at + SLACK_US):
+            if self._gives(run, version):
+                return version, True
+            first = first or version
+        return first, False
+
+    def _list_of(self) -> tuple[str, ...] | None:
+        """The list that a run most likely saw."""
+        found = [(version, gives) for _, version, gives in self._fitting if version is not None]
+        return next((version for version, gives in found if gives), found[0][0] if found else None)
+
+    def _gives(self, run: Run, clients: Sequence[str]) -> bool:
+        """Whether a strategy gives the share that was printed; true where that can't be told."""
+        route, queues = self._queues_at(run)
+        if len(queues) != run.queues or not run.strategy:
+            return True
+        key = id(clients), run.strategy, route
+        if key not in self._shares:
+            if len(self._shares) >= SHARES_HELD_MAX:
+                self._shares.clear()
+            self._shares[key] = _everyone(run.strategy, queues, clients)
+        shares = self._shares[key]
+        return shares is None or frozenset(run.share) == shares.get(run.life.client_id, _NONE)
+
+    def _difference(self, before: tuple[str, ...], after: tuple[str, ...]) -> tuple[set[str], set[str]]:
+        """As `difference`, once for each pair of lists: many clients see the same change."""
+        if before is after:
+            return set(), set()
+        key = id(before), id(after)
+        known = self._differences.get(key)
+        if known is None:
+            known = self._differences[key] = difference(before, after)
+        return known
+
+    def _queues_at(self, run: Run) -> tuple[int, list[Queue]]:
+        """The queues that a topic had at the time of a run, sorted as clients sort them, and which of its routes that was."""
+        steps = self.routes.over_time(run.topic)
+        index = bisect_right(steps, run.at, key=lambda step: step[0]) - 1
+        if index < 0:
+            return index, []
+        known = self._queues.get((run.topic, index))
+        if known is None:
+            known = self._queues[run.topic, index] = sorted_inputs(readable_queues(run.topic, steps[index][1]), ())[0]
+        return index, known
+
+
+_NONE: frozenset[tuple[str, str]] = frozenset()
+
+
+def _everyone(strategy: str, queues: list[Queue], clients: Sequence[str]) -> dict[str, frozenset[tuple[str, str]]] | None:
+    """What each client takes, by topic and queue; None where that can't be told."""
+    try:
+        shares = strategy_named(strategy).everyone(queues, clients)
+    except (AllocationError, ValueError):
+        return None
+    return {
+        who: frozenset((each.topic, queue_name(each.broker, each.queue_id)) for each in share) for who, share in shares.items() if share
+    }
+
+
+def _in_turn(run: Run, people: Iterable[str], told: ClientList) -> list[str]:
+    """Clients in the order in which they did something last."""
+
+    def key(who: str) -> tuple[int, str]:
+        steps = told.steps_of(who, run.at)
+        return steps[-1].at if steps else 0, clear(who)
+
+    return sorted(people, key=key)
+
+
+def _line_of(run: Run, who: str, told: ClientList, *, came: bool) -> Event | None:
+    """The broker's line that says that a client came or went."""
+    steps = told.steps_of(who, run.at)
+    return next((step.line for step in reversed(steps) if (step.how is How.CONNECTED) == came), None)
+
+
+def _mode(run: Run) -> str:
+    """How the client gets a topic's messages: it pulls from queues of its own, or pops from all."""
+    return "POP" if "Mode=POP" in run.result.text else "PULL"
+
+
+_RANK = {
+    name: rank
+    for rank, name in enumerate(
+        (
+            "consumer_list_partial",
+            "channel_expired",
+            "connection_lost",
+            "consumer_crash",
+            "consumer_stop",
+            "consumer_resume",
+            "broker_up",
+            "consumer_start",
+        )
+    )
+}
+
+
+def _route_verdict(before: dict[str, int], after: dict[str, int], lines: list[Event]) -> Verdict:
+    if after.keys() - before.keys():
+        return Verdict("broker_up", 0.95, evidence=lines)
+    if before.keys() - after.keys():
+        return Verdict("broker_down", 0.95, evidence=lines)
+    return Verdict("queue_count_change", 0.95, evidence=lines)

@@ -1,0 +1,145 @@
+"""Episodes of rebalance: changes of one topic's shares, from the first until each queue has one owner again, and their harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from models.ids import make_id
+from models.rocketmq.diagnosis.ownership import Window
+from models.rocketmq.object_text import named
+from models.rocketmq.observations.allocation_runs import Run, TopicLines
+from models.rocketmq.observations.client_processes import last_of
+from models.rocketmq.stage import Group
+from models.rocketmq.time_ranges import Span, Spans
+from models.rows import AllocationChange, Conformance, Person, Rebalance
+from models.units import FOREVER, SURE
+
+QUIET_US = 2_000_000
+"""Changes of a topic's shares that follow each other within this time belong to one episode."""
+
+COMMIT_US = 5_000_000
+"""Clients report how far they are this often: what a dead one read since then comes again."""
+
+EVIDENCE_MAX = 60
+
+ABRUPT = frozenset({"consumer_crash", "channel_expired", "connection_lost"})
+"""Ends of which a client has no chance to report how far it was."""
+
+
+@dataclass(slots=True)
+class _Episode:
+    started_at: int
+    reached_at: int
+    rows: list[AllocationChange] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Harm:
+    """What the windows of one topic did to its consumption. `owned` is false where queues have no owners by design."""
+
+    windows: list[Window]
+    owned: bool
+    group: Group
+    lines: TopicLines
+    wrong: Spans = field(init=False)
+    doubled: Spans = field(init=False)
+    by_queue: list[Spans] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wrong = Spans((each.started_at, each.ended_at) for each in self.windows if each.kind != "owned")
+        self.doubled = Spans((each.started_at, each.ended_at) for each in self.windows if each.kind == "two_owners")
+        queues: dict[str, list[Span]] = {}
+        for each in self.windows:
+            if each.kind == "no_owner":
+                queues.setdefault(each.queue, []).append((each.started_at, each.ended_at))
+        self.by_queue = [Spans(spans) for _, spans in sorted(queues.items())]
+
+    def paused(self, begin: int, end: int) -> list[float]:
+        """Seconds for which each queue had no owner."""
+        return [seconds for spans in self.by_queue if (seconds := spans.seconds(begin, end))]
+
+    def again(self, rows: Sequence[AllocationChange]) -> float:
+        """Seconds' worth of messages that dead clients had read and not reported."""
+        lost: dict[str, float] = {}
+        for row in rows:
+            for person in row.offenders:
+                if person.reason in ABRUPT and person.client_id:
+                    lost[person.client_id] = max(lost.get(person.client_id, 0.0), self._unreported(person.client_id))
+        return max(lost.values(), default=0.0)
+
+    def _unreported(self, client_id: str) -> float:
+        life = next((each for each in reversed(self.group.lives_of(client_id)) if each.lost_at is not None), None)
+        if life is None or life.lost_at is None:
+            return COMMIT_US / 1e6
+        for at, event in reversed(self.lines.by_life.get(life, ())):
+            if event.name == "RocketOffsetSent" and at <= life.lost_at:
+                return min(max(life.lost_at - last_of(event, at), 0), COMMIT_US) / 1e6
+        return COMMIT_US / 1e6
+
+
+def episodes_of(cluster: str, topic: str, changes: Sequence[tuple[AllocationChange, Run]], harm: Harm) -> Iterable[Rebalance]:
+    """The episodes of one topic of a group; changes come in their order."""
+    episodes: list[_Episode] = []
+    for row, run in changes:
+        begin, reached = harm.wrong.touching(run.asked_at, run.at)
+        if episodes and begin <= episodes[-1].reached_at + QUIET_US:
+            last = episodes[-1]
+            last.reached_at = max(last.reached_at, reached)
+            last.rows.append(row)
+        else:
+            episodes.append(_Episode(begin, reached, [row]))
+    for episode in episodes:
+        yield _rebalance(cluster, topic, episode, harm)
+
+
+def _rebalance(cluster: str, topic: str, episode: _Episode, harm: Harm) -> Rebalance:
+    rows, first = episode.rows, episode.rows[0]
+    ended = None if episode.reached_at >= FOREVER else episode.reached_at
+    until = ended if ended is not None else max(row.changed_at or 0 for row in rows)
+    seconds = (until - episode.started_at) / 1e6
+    pauses = harm.paused(episode.started_at, until)
+    twice = round(harm.doubled.seconds(episode.started_at, until) + harm.again(rows), 6)
+    offenders = {person.client_id: person.reason for row in rows if row.cause == first.cause for person in row.offenders}
+    silent = sorted(who for who in offenders if who and not harm.group.has_file(who))
+    return Rebalance(
+        cluster=cluster,
+        system="rocketmq",
+        rebalance_id=make_id("rebalance", cluster, first.group, topic, None, episode.started_at),
+        group=first.group,
+        topic=topic,
+        protocol="rocketmq",
+        protocol_type=None,
+        assignor=first.strategy,
+        generation_before=None,
+        generation_after=None,
+        started_at=episode.started_at,
+        joined_at=None,
+        ended_at=ended,
+        initial_delay_seconds=None,
+        join_seconds=None,
+        sync_seconds=None,
+        reconcile_seconds=None,
+        duration_seconds=seconds if ended is not None else None,
+        at_least_seconds=seconds if ended is None else None,
+        outcome="stable" if ended is not None else "open",
+        cause=first.cause,
+        root_cause=None,
+        confidence=first.confidence,
+        alternatives=first.alternatives,
+        settled_by=f"rocketmq_client.log of {named(silent)}" if silent and first.confidence < SURE else None,
+        offenders=[Person(None, who, None, None, reason, first=not index) for index, (who, reason) in enumerate(offenders.items())],
+        blockers=[],
+        members_before=None,
+        members_after=rows[-1].clients,
+        member_seconds_stopped=None,
+        partition_seconds_stopped=round(sum(pauses), 6) if harm.owned else None,
+        duplicate_window=twice if harm.owned else None,
+        conformance=Conformance(0, 0),
+        coordinator=None,
+        trigger_text=None,
+        evidence=[line for row in rows for line in row.evidence][:EVIDENCE_MAX],
+        advice_id=None,
+        pause_seconds=max(pauses, default=0.0) if harm.owned else None,
+        spike_seconds=round(max(pauses, default=0.0) + twice, 6) if harm.owned else None,
+    )

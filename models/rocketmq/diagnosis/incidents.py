@@ -1,0 +1,173 @@
+"""Incidents of RocketMQ groups: episodes that belong together, and how bad they were.
+
+Nobody waits for anybody here: harm is queues that nobody read, or that two clients read, and for how long.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from models.clear_names import clear
+from models.ids import make_id
+from models.incidents.incidents import Limits, spell
+from models.rocketmq.diagnosis.ownership import Window
+from models.rocketmq.diagnosis.standing_faults import Fault
+from models.rocketmq.object_text import RETRY, named
+from models.rocketmq.time_ranges import Spans
+from models.rows import Incident, Person, Rebalance
+from models.units import US_PER_SECOND
+
+PLANNED = frozenset(
+    {
+        "consumer_start",
+        "consumer_stop",
+        "topic_route_appeared",
+        "queue_count_change",
+        "subscription_change",
+        "offset_reset",
+        "message_request_mode",
+    }
+)
+"""Causes of everyday operation."""
+
+FAILURES = frozenset({"consumer_crash", "channel_expired", "connection_lost", "pull_expired"})
+
+BROKERS = frozenset({"broker_down", "broker_up", "consumer_list_partial"})
+
+GUESSED = 0.5
+"""Windows that are less sure than this make no incident worse."""
+
+_DEEDS = {
+    "consumer_start": "started",
+    "consumer_stop": "stopped",
+    "consumer_crash": "crashed",
+    "channel_expired": "fell silent",
+    "connection_lost": "lost its connection",
+    "consumer_resume": "came back",
+    "pull_expired": "stopped pulling",
+    "consumer_list_partial": "was missing on a broker's list",
+    "subscription_change": "changed its subscription",
+    "broker_up": "was back on a broker's list",
+}
+
+
+def incidents_of(
+    episodes: Iterable[Rebalance], windows: Iterable[Window], faults: Sequence[Fault], end: int, limits: Limits
+) -> list[Incident]:
+    """The incidents of one group, by time. Retry topics follow the others and count only where there is nothing else."""
+    rows = sorted(episodes, key=lambda row: (row.started_at or 0, row.topic or ""))
+    counted = [row for row in rows if not (row.topic or "").startswith(RETRY)] or rows
+    wrong = [each for each in windows if each.kind != "owned" and not each.topic.startswith(RETRY) and each.confidence >= GUESSED]
+    wrong.sort(key=lambda each: each.started_at)
+    return [_incident(part, wrong, faults, end, limits) for part in _parts(counted, end, limits.episode_gap_seconds)]
+
+
+def _over(row: Rebalance, end: int) -> int:
+    return row.ended_at if row.ended_at is not None else end
+
+
+def _parts(rows: Sequence[Rebalance], end: int, gap_seconds: float) -> Iterable[list[Rebalance]]:
+    part: list[Rebalance] = []
+    reached = 0
+    for row in rows:
+        if part and (row.started_at or 0) - reached > gap_seconds * US_PER_SECOND:
+            yield part
+            part = []
+        part.append(row)
+        reached = max(reached, _over(row, end))
+    if part:
+        yield part
+
+
+def _incident(rows: list[Rebalance], wrong: Sequence[Window], faults: Sequence[Fault], end: int, limits: Limits) -> Incident:
+    first = rows[0]
+    begin, over = first.started_at or 0, max(_over(row, end) for row in rows)
+    mine = [each for each in wrong if each.started_at <= over and (each.ended_at or end) >= begin]
+    standing = [each for each in faults if each.started_at <= over and (each.ended_at or end) >= begin]
+    stopped = Spans((each.started_at, each.ended_at or end) for each in mine if each.kind == "no_owner").seconds(begin, over)
+    longest = max(((each.ended_at or end) - each.started_at for each in mine), default=0) / US_PER_SECOND
+    kind = _kind(rows, longest, limits)
+    return Incident(
+        cluster=first.cluster,
+        system=first.system,
+        incident_id=make_id("incident", first.rebalance_id),
+        kind=kind,
+        severity=_severity(rows, kind, longest, stopped, (over - begin) / US_PER_SECOND, limits, quarrel=bool(standing)),
+        groups=[first.group],
+        started_at=begin or None,
+        ended_at=None if any(row.ended_at is None for row in rows) else over or None,
+        rebalance_count=len(rows),
+        stopped_seconds=round(stopped, 6),
+        root_cause="rolling_restart" if kind == "rolling_restart" else None,
+        worst_offender=_worst(rows),
+        headline=_headline(rows, mine, standing, end),
+        rebalance_ids=[row.rebalance_id for row in rows],
+        outage_ids=[],
+    )
+
+
+def _kind(rows: Sequence[Rebalance], longest: float, limits: Limits) -> str:
+    if longest > limits.critical_ownership_seconds:
+        return "queue_ownership"
+    causes = {row.cause for row in rows}
+    failed = Counter(person.client_id for row in rows if row.cause in FAILURES for person in row.offenders)
+    if causes & BROKERS:
+        return "broker_outage"
+    if failed and max(failed.values()) >= limits.flapping_count:
+        return "flapping_member"
+    if _restarted(rows) and not causes & FAILURES:
+        return "rolling_restart"
+    if len(rows) > 1 and (causes <= {"consumer_start", "topic_route_appeared"} or causes == {"consumer_stop"}):
+        return "autoscaling"
+    return "storm" if len(rows) >= limits.storm_count and not causes <= PLANNED else "single"
+
+
+def _restarted(rows: Sequence[Rebalance]) -> bool:
+    """As many came as went, at least two of each."""
+    went = {person.client_id for row in rows if row.cause == "consumer_stop" for person in row.offenders}
+    came = [person.client_id for row in rows if row.cause == "consumer_start" for person in row.offenders]
+    return len(went) > 1 and len(came) > 1
+
+
+def _severity(rows: Sequence[Rebalance], kind: str, longest: float, stopped: float, span: float, limits: Limits, *, quarrel: bool) -> str:
+    long_stopped = stopped >= limits.critical_stopped_seconds or stopped / max(span, 3600.0) > limits.critical_share_of_hour
+    if long_stopped or longest > limits.critical_ownership_seconds:
+        return "critical"
+    planned = all(row.cause in PLANNED for row in rows)
+    return "info" if planned and not quarrel and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
+
+
+def _worst(rows: Sequence[Rebalance]) -> Person | None:
+    """Who stood behind most of the failures, or of the rest where nothing failed."""
+    for causes in (FAILURES, None):
+        people = [person for row in rows if causes is None or row.cause in causes for person in row.offenders if person.client_id]
+        if people:
+            counts = Counter(person.client_id for person in people)
+            return min(people, key=lambda person: (-counts[person.client_id], clear(person.client_id or "")))
+    return None
+
+
+def _headline(rows: Sequence[Rebalance], wrong: Sequence[Window], faults: Sequence[Fault], end: int) -> str:
+    """One sentence: what became of the queues, and why."""
+    told = [f"{len(rows)} rebalances" if len(rows) > 1 else "1 rebalance"]
+    for kind, words in (("no_owner", "had no owner"), ("two_owners", "had two owners")):
+        mine = [each for each in wrong if each.kind == kind]
+        if mine:
+            longest = max((each.ended_at or end) - each.started_at for each in mine) / US_PER_SECOND
+            queues = len({(each.topic, each.queue) for each in mine})
+            topics = named(sorted({each.topic for each in mine}))
+            told.append(f"{queues} {'queue' if queues == 1 else 'queues'} of {topics} {words} for {spell(longest)}")
+    return f"{rows[0].group}: {', '.join(told)}; {_why(rows, faults)}"
+
+
+def _why(rows: Sequence[Rebalance], faults: Sequence[Fault]) -> str:
+    if faults and faults[0].detail:
+        return faults[0].detail
+    worst = _worst(rows)
+    if worst is None:
+        return Counter(row.cause for row in rows).most_common(1)[0][0].replace("_", " ")
+    acts = [row.cause for row in rows if any(person.client_id == worst.client_id for person in row.offenders)]
+    cause, times = Counter([act for act in acts if act in FAILURES] or acts).most_common(1)[0]
+    deed = _DEEDS.get(cause, cause.replace("_", " "))
+    return f"{worst.client_id} {deed}" + (f" {times} times" if times > 1 and cause in FAILURES else "")

@@ -1,0 +1,223 @@
+"""Who held each queue of a topic, and when nobody or two did."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from models.clear_names import clear
+from models.rocketmq.diagnosis.unlogged_clients import Unseen
+from models.rocketmq.object_text import BROADCASTING, RETRY, queue_name
+from models.rocketmq.observations.allocation_runs import TopicLines, queue_of
+from models.rocketmq.observations.client_processes import Life
+from models.rocketmq.observations.topic_routes import Reads, Routes
+from models.rocketmq.stage import Group
+from models.rocketmq.timing import PERIOD_US
+from models.units import FOREVER
+
+BRIEF_US = 1_500_000
+"""A queue that changes hands is nobody's, or two clients', for a moment: shorter stretches are no windows."""
+
+
+START_US = 1_000_000
+"""From the word that a consumer runs to its first share, about."""
+
+DROPS = frozenset({"RocketResetOrdered"})
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of one queue. `ended_at` is None while it goes on."""
+
+    topic: str
+    queue: str
+    kind: str
+    owners: tuple[str, ...]
+    started_at: int
+    ended_at: int | None
+    inferred: bool = False  # rests on a client without a file
+    confidence: float = 0.97
+
+
+@dataclass(slots=True)
+class _Topic:
+    """Edges of one topic of a group: what was held from when to when, and by whom."""
+
+    held: dict[str, list[tuple[int, int, Life]]] = field(default_factory=lambda: defaultdict(list))
+    first_at: int = FOREVER
+    started_at: int = FOREVER  # of the first reader, where none ever took a queue
+
+    @property
+    def begins_at(self) -> int:
+        """From when on its queues ought to have an owner."""
+        return self.first_at if self.first_at != FOREVER else self.started_at + START_US
+
+
+def has_owners(group: Group) -> bool:
+    """Whether a queue of this group ought to have one owner: not where each client reads all, or a fixed list, or pops."""
+    return not group.unowned and not any(life.model == BROADCASTING for life in group.lives)
+
+
+class Ownership:
+    """All stretches of all queues of a group, topic by topic, and the clients without a file."""
+
+    def __init__(self, group: Group, routes: Routes, end: int, *, tells_moves: bool) -> None:
+        self.group = group
+        self.routes = routes
+        self.end = end
+        self._unseen = Unseen(group, routes, end, tells_moves=tells_moves) if has_owners(group) else None
+        self._others_unknown = _others_unknown(group)
+
+    @property
+    def unseen(self) -> list[Life]:
+        """Lives of the clients without a file."""
+        return self._unseen.lives if self._unseen is not None else []
+
+    @property
+    def topics(self) -> set[str]:
+        """Topics that the group's clients are known to read, though they may say nothing of them."""
+        if self._unseen is None:
+            return set()
+        return {topic for life in [*self.group.lives, *self.unseen] for topic in life.topics}
+
+    def windows(self, lines: TopicLines) -> list[Window]:
+        """The stretches of one topic's queues, as far as they ought to have one owner each."""
+        if self._unseen is None:
+            return []
+        lives = [*self.group.lives, *self.unseen]
+        topic = _held(lines)
+        for each in self._unseen.holdings(lines):
+            topic.held[each.queue].append((each.begun_at, each.ended_at, each.life))
+            topic.first_at = min(topic.first_at, each.begun_at)
+        if not topic.held:
+            started = [life.started_at for life in lives if lines.topic in life.topics and life.started_at is not None]
+            topic.started_at = min(started, default=FOREVER)
+        until = _live_until(lives, lines.topic)
+        readable = _readable(lines.topic, self.group, self.routes)
+        found: list[Window] = []
+        for queue in sorted(set(topic.held) | set(readable)):
+            asked = _clip(readable.get(queue, []), topic.begins_at, min(until, self.end))
+            found += _stretches(lines.topic, queue, topic.held.get(queue, []), asked, self.end)
+        if self._others_unknown:
+            found = [each for each in found if each.kind != "no_owner"]
+        return [_judged(each, self._unseen, self.end) for each in found] if self.unseen else found
+
+
+SURE_OF_UNSEEN = 0.75
+"""How often a window that rests on a client without a file is right, about."""
+
+SURE_IN_QUARREL = 0.4
+"""The same where the others differ in their strategy, so that its own is a guess."""
+
+
+def _judged(window: Window, unseen: Unseen, end: int) -> Window:
+    """A window that rests on a client without a file says so."""
+    missing = window.kind == "no_owner" and unseen.there(window.started_at, window.ended_at or end)
+    rests = window.inferred or missing
+    if not rests:
+        return window
+    return replace(window, inferred=True, confidence=SURE_IN_QUARREL if unseen.quarrel else SURE_OF_UNSEEN)
+
+
+def _others_unknown(group: Group) -> bool:
+    """Whether clients speak of more clients than are known: what seems to be nobody's may be theirs."""
+    if "" not in group.lists:
+        return False
+    return group.clients_max > len({(life.file, life.client_id) for life in group.lives})
+
+
+def _held(lines: TopicLines) -> _Topic:
+    """What each life held, from its lines; its end frees all."""
+    topic = _Topic()
+    for life, timed in lines.by_life.items():
+        open_at: dict[str, int] = {}
+        over = life.ended_at if life.ended_at is not None else FOREVER
+        for at, event in timed:
+            if event.name == "RocketQueueAdded":
+                open_at.setdefault(queue_of(event), at)
+                topic.first_at = min(topic.first_at, at)
+            elif event.name == "RocketQueueRemoved":
+                begun = open_at.pop(queue_of(event), None)
+                if begun is not None:
+                    topic.held[queue_of(event)].append((begun, min(at, over), life))
+            elif event.name in DROPS:
+                for queue, begun in open_at.items():
+                    topic.held[queue].append((begun, min(at, over), life))
+                open_at.clear()
+            elif event.name == "RocketOffsetSent" and life.started_at is None and event.fields.get("on") == "period":
+                open_at.setdefault(queue_of(event), at)  # a file that begins in the middle of a life
+        for queue, begun in open_at.items():
+            topic.held[queue].append((begun, over, life))
+    return topic
+
+
+def _live_until(lives: Iterable[Life], topic: str) -> int:
+    """When the last client was gone that reads a topic."""
+    readers = [life for life in lives if topic.startswith(RETRY) or topic in life.topics or topic in life.read]
+    return max((life.ended_at if life.ended_at is not None else FOREVER for life in readers), default=FOREVER)
+
+
+def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[int, int]]]:
+    """From when to when each queue could be read."""
+    steps = routes.over_time(topic)
+    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for index, (at, reads) in enumerate(steps):
+        after = steps[index + 1][0] if index + 1 < len(steps) else FOREVER
+        delay = _met_after(at, group) if topic.startswith(RETRY) else 0
+        for queue in _queues(reads):
+            mine = spans[queue]
+            if mine and mine[-1][1] >= at:
+                mine[-1] = (mine[-1][0], after)
+            else:
+                mine.append((at + delay, after))
+    return spans
+
+
+def _met_after(at: int, group: Group) -> int:
+    """How long until a client's next run meets a new queue of a retry topic, of which nobody is told."""
+    index = bisect_right(group.notified, at)
+    return min(group.notified[index] - at, PERIOD_US) if index < len(group.notified) else PERIOD_US
+
+
+def _queues(reads: Reads) -> Iterable[str]:
+    return (queue_name(broker, number) for broker, count in reads.items() for number in range(count))
+
+
+def _clip(spans: list[tuple[int, int]], begin: int, end: int) -> list[tuple[int, int]]:
+    return [(max(low, begin), min(high, end)) for low, high in spans if max(low, begin) < min(high, end)]
+
+
+def _stretches(topic: str, queue: str, held: list[tuple[int, int, Life]], asked: list[tuple[int, int]], end: int) -> Iterable[Window]:
+    """Cut a queue's time where its owners change or it comes and goes."""
+    edges: dict[int, list[tuple[bool, Life | None]]] = defaultdict(list)
+    for low, high, holder in [*held, *((low, high, None) for low, high in asked)]:
+        if low < min(high, end):
+            edges[low].append((True, holder))
+            edges[min(high, end)].append((False, holder))
+    last: Window | None = None
+    there: list[Life | None] = []
+    for low, high in pairwise(sorted(edges)):
+        for comes, holder in edges[low]:
+            (there.append if comes else there.remove)(holder)
+        holders = [life for life in there if life is not None]
+        owners = tuple(sorted((life.client_id for life in holders), key=clear))
+        inferred = any(not life.file for life in holders)
+        wanted = len(holders) < len(there)
+        kind = "two_owners" if len(owners) > 1 else "owned" if owners else "no_owner" if wanted else ""
+        stop = None if high >= end else high
+        if last is not None and (last.kind, last.owners, last.ended_at) == (kind, owners, low):
+            last = Window(topic, queue, kind, owners, last.started_at, stop, inferred or last.inferred)
+            continue
+        if last is not None:
+            yield last
+        last = Window(topic, queue, kind, owners, low, stop, inferred) if kind else None
+    if last is not None:
+        yield last
+
+
+def lasting(windows: Iterable[Window], end: int) -> list[Window]:
+    """Windows that are worth a row: not the moment in which a queue changes hands."""
+    return [each for each in windows if each.kind == "owned" or (each.ended_at or end) - each.started_at >= BRIEF_US]

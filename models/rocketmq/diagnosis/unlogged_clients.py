@@ -1,0 +1,396 @@
+"""Clients whose files are missing: brokers' lists say when they were there, and the strategy of the others what they held.
+
+Such a client is run through as its library would: it allocates when it starts, when it is notified as the others are, and
+every 20 s; it asks for routes every 30 s from its start on. Only runs that see something new are looked at.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from models.clear_names import clear
+from models.rocketmq.object_text import RETRY, queue_name
+from models.rocketmq.observations.allocation_runs import TopicLines, queue_of
+from models.rocketmq.observations.client_lists import How
+from models.rocketmq.observations.client_processes import Life
+from models.rocketmq.observations.subscription_versions import Moves
+from models.rocketmq.observations.subscriptions import Topics
+from models.rocketmq.observations.topic_routes import Routes
+from models.rocketmq.stage import Group
+from models.rocketmq.strategies import AllocationError, Queue, Strategy, java_order, readable_queues, sorted_inputs, strategy_named
+from models.rocketmq.time_ranges import Spans
+from models.rocketmq.timing import LIST_US, NOTIFIED_US, PERIOD_US, ROUTE_POLL_US, ROUTE_US
+from models.units import FOREVER
+
+REACTION_US = 300_000
+"""From a change of the list to the change of a share, about."""
+
+FIRST_RUN_US = 800_000
+"""From the first heartbeat to the first queue, about."""
+
+START_US = 5_000_000
+"""A file may begin so long after a broker has met its client."""
+
+
+FORGOTTEN_US = 5_000_000
+"""A broker that stops closes its connections for a while; that is no end of its clients."""
+
+RECONNECT_US = 35_000_000
+"""A client that lives on after its connection is closed is back with its next heartbeat, 30 s later at most."""
+
+FROZEN_US = 110_000_000
+"""A broker strikes off a client 120 to 130 s after its last heartbeat; it fell silent within 30 s after that."""
+
+
+LOCK_US = 60_000_000
+"""A dead client's locks of an orderly group are held by the broker for this long."""
+
+RESET_US = 10_100_000
+"""From an order to reset offsets, upon which a client drops a topic's queues, to its taking them anew."""
+
+DEFAULT = "AVG"
+"""The strategy of a client that was told no other."""
+
+UNIQUE = "#"
+"""Ids made by the library of 4.9 and later hold the process's own time after this mark: two connections are one client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A queue that a client without a file most likely held."""
+
+    topic: str
+    queue: str
+    begun_at: int
+    ended_at: int
+    life: Life
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """When such a client most likely ran, which topics it read by then, and how it allocates."""
+
+    life: Life
+    strategy: Strategy
+    said: list[tuple[int, Topics]]
+    runs: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How often a client stood on the lists from when on, and how it went if it is there less often than before."""
+
+    at: int
+    who: str
+    times: int
+    how: How
+
+
+def presence(group: Group) -> list[Change]:
+    """Who was there from when on, by any broker's list. A broker that starts anew has forgotten clients that are still there."""
+    by_list = enumerate(group.lists.values())
+    steps = sorted(((step.at, number, step) for number, told in by_list for step in told.steps), key=lambda each: each[:2])
+    on: dict[str, Counter[int]] = {}
+    last: dict[str, int] = {}
+    forgot: dict[int, int] = {}
+    found: list[Change] = []
+    for at, number, step in steps:
+        touched = [step.who]
+        if step.how is How.RESTARTED:
+            forgot[number] = at
+            touched = [who for who, lists in on.items() if lists[number] > 1]
+            for who in touched:
+                on[who][number] = 1
+            for lists in on.values():
+                if number in lists:
+                    lists[number] = 0
+        elif step.how is How.CONNECTED:
+            on.setdefault(step.who, Counter())[number] += 1
+        elif at - forgot.get(number, -FORGOTTEN_US) >= FORGOTTEN_US:
+            lists = on.get(step.who, Counter())
+            lists[number] -= 1
+            if lists[number] <= 0:
+                del lists[number]
+        for who in touched:
+            times = max(1, *on[who].values()) if on.get(who) else 0
+            if times != last.get(who, 0):
+                last[who] = times
+                found.append(Change(at, who, times, step.how))
+    return found
+
+
+def versions_of(changes: Iterable[Change]) -> tuple[list[int], list[tuple[str, ...]]]:
+    """All who were there from when on, sorted as clients sort them."""
+    starts: list[int] = []
+    versions: list[tuple[str, ...]] = []
+    order: list[tuple[bytes, str]] = []
+    times: Counter[str] = Counter()
+    for change in changes:
+        entry = (java_order(change.who), change.who)
+        for _ in range(change.times - times[change.who]):
+            insort(order, entry)
+        for _ in range(times[change.who] - change.times):
+            del order[bisect_left(order, entry)]
+        times[change.who] = change.times
+        starts.append(change.at)
+        versions.append(tuple(who for _, who in order))
+    return starts, versions
+
+
+class Unseen:
+    """The clients of one group that have no file."""
+
+    def __init__(self, group: Group, routes: Routes, end: int, *, tells_moves: bool) -> None:
+        """`tells_moves`: whether brokers log when shares changed."""
+        self.group = group
+        self.routes = routes
+        self.end = end
+        self._tells_moves = tells_moves
+        changes = presence(group)
+        self._frozen: dict[int, list[tuple[int, int]]] = {}
+        self.lives = self._lives(changes)
+        # A client that has one broker to ask gets that one's list, with all that it has forgotten.
+        only = next(iter(group.lists.values())) if len(group.lists) == 1 else None
+        self._starts, self._listed = (
+            (only.starts[1:], only.versions[1:]) if only is not None else versions_of(changes if self.lives else ())
+        )
+        self.strategies = sum(group.strategies.values(), Counter())
+        self._topics = group.topics | {topic for life in group.lives for topic in life.topics}
+        self._queues: dict[tuple[str, int], list[Queue]] = {}
+        self._there = Spans((life.begun_at, None if life.ended_at is None else _doubtful(life)) for life in self.lives)
+        self._paths = [self._path(life) for life in self.lives]
+
+    # -- who was there, from when to when --------------------------------------------------------------------------
+
+    def _lives(self, changes: Iterable[Change]) -> list[Life]:
+        by_who: dict[str, list[Change]] = {}
+        for change in changes:
+            by_who.setdefault(change.who, []).append(change)
+        found = [life for who, mine in by_who.items() for life in self._lives_of(who, mine)]
+        return sorted(found, key=lambda life: (life.begun_at, life.client_id))
+
+    def _lives_of(self, who: str, changes: Sequence[Change]) -> Iterator[Life]:
+        """What one client lived through without a file: where it has one, it stands on the list more often than its files tell."""
+        files = self.group.lives_of(who)
+        if files and UNIQUE in clear(who):
+            return
+        life: Life | None = None
+        frozen: int | None = None
+        for change in changes:
+            at = change.at
+            known = sum(each.begun_at - START_US <= at + REACTION_US <= (each.ended_at or FOREVER) for each in files)
+            if change.times > known and (known or life is not None or not files):
+                if life is not None and life.lost_at is not None and at - life.lost_at > RECONNECT_US:
+                    life = None
+                if life is None:
+                    life = Life(self.group.name, "", at, client_id=who, started_at=at)
+                    yield life
+                if frozen is not None:
+                    self._frozen.setdefault(id(life), []).append((frozen, at))
+                frozen = life.lost_at = None
+            elif life is not None and change.how is How.EXPIRED:
+                frozen = max(at - FROZEN_US, life.begun_at)
+            elif life is not None and change.how is How.LOST:
+                life.lost_at = life.last_at = at
+            elif life is not None:
+                life.unregistered_at = at
+                life = None
+        if frozen is not None and life is not None:
+            self._frozen.setdefault(id(life), []).append((frozen, FOREVER))
+
+    # -- what it held ----------------------------------------------------------------------------------------------
+
+    def _path(self, life: Life) -> _Path:
+        said = self._said(life)
+        path = _Path(life, self._strategy(life), said, self._runs(life, said))
+        for at in path.runs:
+            life.topics.update({topic: by for topic, by in self._topics_at(said, at).items() if topic not in life.topics})
+        return path
+
+    def holdings(self, lines: TopicLines) -> Iterator[Holding]:
+        """What these clients held of a topic, each queue from when to when."""
+        if not self.lives:
+            return
+        locks = _locks(lines)
+        left = _left_locked(lines) if self.group.orderly else {}
+        resets = sorted({at for timed in lines.by_life.values() for at, event in timed if event.name == "RocketResetOrdered"})
+        versions = self.group.versions.get(lines.topic, ())
+        moves = Moves(versions, lines.runs, self.group.lives, self.end) if self._tells_moves else None
+        for path in self._paths:
+            for holding in self._held_by(path, lines.topic, moves):
+                if holding.queue not in locks:
+                    yield from _pieces(holding, left.get(holding.queue, ()), resets)
+            yield from self._locked_by(path.life, lines.topic, locks)
+
+    @staticmethod
+    def _locked_by(life: Life, topic: str, locks: Mapping[str, Sequence[tuple[int, str]]]) -> Iterator[Holding]:
+        """Queues of an orderly group that a client held, each from its lock on."""
+        over = life.ended_at if life.ended_at is not None else FOREVER
+        for queue, steps in locks.items():
+            for (at, who), (until, _) in pairwise([*steps, (FOREVER, "")]):
+                if who == life.client_id and life.begun_at - START_US <= at < min(until, over):
+                    yield Holding(topic, queue, at, min(until, over), life)
+
+    def _held_by(self, path: _Path, topic: str, moves: Moves | None) -> Iterator[Holding]:
+        life = path.life
+        over = life.ended_at if life.ended_at is not None else FOREVER
+        held: dict[str, int] = {}
+        route = 0
+        moved = moves.between(life.begun_at, over) if moves is not None else ()
+        for at, sure in sorted([*((at, False) for at in path.runs), *((at, True) for at in moved)]):
+            met = max(route, self._route_at(topic, life, at, sure=sure))
+            share = self._share(path, topic, at, met, held)
+            if not sure and moves is not None and share != held.keys() and moves.awaited(at, over, ROUTE_US if met > route else LIST_US):
+                continue
+            route = met
+            for queue in [queue for queue in held if queue not in share]:
+                yield Holding(topic, queue, held.pop(queue), min(at, over), life)
+            for queue in share:
+                held.setdefault(queue, at)
+        for queue, begun in held.items():
+            yield Holding(topic, queue, begun, over, life)
+
+    def _said(self, life: Life) -> list[tuple[int, Topics]]:
+        tables = [table.said[life.client_id] for table in self.group.tables.values() if life.client_id in table.said]
+        return max(tables, key=len, default=[])
+
+    def _topics_at(self, said: list[tuple[int, Topics]], at: int) -> Topics:
+        index = bisect_right(said, at, key=lambda step: step[0]) - 1
+        if index < 0:
+            return dict.fromkeys(sorted(self._topics), "")
+        return {RETRY + self.group.name: "*", **said[index][1]}
+
+    def _runs(self, life: Life, said: list[tuple[int, Topics]]) -> list[int]:
+        """Runs of a client that may have seen something new: lists, routes or topics."""
+        over = min(life.ended_at if life.ended_at is not None else FOREVER, self.end)
+        first = life.begun_at + FIRST_RUN_US
+        woken = sorted({first, *(at for at in self._wakes(life) if first < at < over)})
+        news = [at + REACTION_US for at in self._starts] + [at for at, _ in said]
+        topics = {topic for _, each in said for topic in each} or self._topics
+        news += [self._polled(life, at) for topic in topics for at, _ in self.routes.over_time(topic)]
+        runs = set(woken)
+        for at in news:
+            if at > first:
+                last = woken[bisect_left(woken, at) - 1]
+                runs.add(last + -(-(at - last) // PERIOD_US) * PERIOD_US)
+        return sorted(at for at in runs if at < over and not self._is_frozen(life, at))
+
+    @staticmethod
+    def _polled(life: Life, at: int) -> int:
+        """When a client met a route that is there since `at`."""
+        return max(life.begun_at, life.begun_at + -(-(at - life.begun_at) // ROUTE_POLL_US) * ROUTE_POLL_US)
+
+    def _is_frozen(self, life: Life, at: int) -> bool:
+        return any(low <= at < high for low, high in self._frozen.get(id(life), ()))
+
+    def _wakes(self, life: Life) -> Iterator[int]:
+        """When a client was notified: as others were, or about when the list changed."""
+        told = self.group.notified
+        for listed in self.group.lists.values():
+            times = 0
+            for step in listed.steps:
+                if step.how is How.RESTARTED:
+                    times = 0
+                elif step.who == life.client_id:
+                    times += 1 if step.how is How.CONNECTED else -1
+                if step.how in {How.EXPIRED, How.RESTARTED} or times <= 0:
+                    continue
+                near = bisect_left(told, step.at)
+                yield (told[near] if near < len(told) and told[near] <= step.at + NOTIFIED_US else step.at) + REACTION_US
+
+    def _route_at(self, topic: str, life: Life, at: int, *, sure: bool) -> int:
+        """Which of a topic's routes a client knew. When its share surely changed it knew the last; what was first said was so before."""
+        steps = self.routes.over_time(topic)
+        return max(bisect_right(steps, at, key=lambda step: step[0] if sure else self._polled(life, step[0])) - 1, 0)
+
+    def _share(self, path: _Path, topic: str, at: int, route: int, held: Iterable[str]) -> set[str]:
+        """The queues that a run gives: those that it has where the run is skipped, for want of a route or a list."""
+        if topic not in self._topics_at(path.said, at):
+            return set()
+        version = bisect_right(self._starts, at) - 1
+        steps = self.routes.over_time(topic)
+        if not steps or version < 0 or not self._listed[version]:
+            return set(held)
+        queues = self._queues.get((topic, route))
+        if queues is None:
+            queues = self._queues[topic, route] = sorted_inputs(readable_queues(topic, steps[route][1]), ())[0]
+        try:
+            share = path.strategy.allocate(queues, self._listed[version], path.life.client_id)
+        except AllocationError:
+            return set(held)
+        return {queue_name(each.broker, each.queue_id) for each in share or ()}
+
+    def _strategy(self, life: Life) -> Strategy:
+        """As those have it that were there with it, else as the group has it; the library's own where these differ."""
+        over = life.ended_at if life.ended_at is not None else FOREVER
+        said = self.group.strategies.items()
+        there = (counts for each, counts in said if each.begun_at < over and (each.ended_at is None or each.ended_at > life.begun_at))
+        beside = sum(there, Counter())
+        names = [name for name, _ in [*beside.most_common(), *self.strategies.most_common()]]
+        for name in sorted(names, key=lambda name: name != DEFAULT):
+            try:
+                return strategy_named(name)
+            except ValueError:
+                continue
+        return strategy_named(DEFAULT)
+
+    # -- how sure ----------------------------------------------------------------------------------------------------
+
+    def there(self, low: int, high: int) -> bool:
+        """Whether a client without a file was there at some time from `low` to `high`."""
+        return self._there.touched(low, high)
+
+    @property
+    def quarrel(self) -> bool:
+        """Whether the strategy of such a client can't be told from the others, who differ."""
+        return len(self.strategies) > 1
+
+
+def _doubtful(life: Life) -> int:
+    """Until when a client may be there after all: one whose connection was lost may live on."""
+    return max((life.unregistered_at or 0) + FORGOTTEN_US, (life.lost_at or 0) + RECONNECT_US)
+
+
+def _locks(lines: TopicLines) -> dict[str, list[tuple[int, str]]]:
+    """Who had the lock of each queue from when on, as brokers' lock.log says; an empty name is nobody."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for at, event in lines.locks:
+        who = event.client_id or "" if event.name == "RocketLockTaken" else ""
+        found.setdefault(queue_of(event), []).append((at, who))
+    return found
+
+
+def _left_locked(lines: TopicLines) -> dict[str, list[tuple[int, int]]]:
+    """From when to when a queue is locked for a client that died with it."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for life, timed in lines.by_life.items():
+        died = life.ended_at
+        if died is None or life.unregistered_at is not None:
+            continue
+        held: set[str] = set()
+        for _, event in timed:
+            if event.name == "RocketQueueAdded":
+                held.add(queue_of(event))
+            elif event.name == "RocketQueueRemoved":
+                held.discard(queue_of(event))
+        for queue in held:
+            found.setdefault(queue, []).append((died, died + LOCK_US))
+    return found
+
+
+def _pieces(holding: Holding, locked: Iterable[tuple[int, int]], resets: Iterable[int]) -> Iterator[Holding]:
+    """A holding without the time in which its queue was locked for another, or dropped by an order to reset offsets."""
+    begun = holding.begun_at
+    for low, high in locked:
+        if low <= begun < high:
+            begun = high
+    for at in resets:
+        if begun < at < holding.ended_at:
+            yield replace(holding, begun_at=begun, ended_at=at)
+            begun = at + RESET_US
+    if begun < holding.ended_at:
+        yield replace(holding, begun_at=begun)

@@ -1,0 +1,139 @@
+"""Runs: what one client's rebalance of one topic changed, and what it saw, put together from its lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.events import Event
+from models.rocketmq.object_text import Held, queue_name, queues_in
+from models.rocketmq.observations.client_processes import Life
+
+RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"})
+OF_RUNS = frozenset({"RocketQueueAdded", "RocketQueueRemoved", "RocketQueueRefused", "RocketQueueExpired", "RocketResetOrdered"})
+"""Lines of queues before a result."""
+
+NOT_LISTED_US = 5_000_000
+"""A client's word that it is not listed is about the result that follows within this time."""
+
+RUN_MAX_US = 150_000_000
+"""Lines of a queue that are older than this belong to no later result: a dead client's locks are held for a minute or two."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One result line, with the lines of queues before it."""
+
+    life: Life
+    topic: str
+    asked_at: int  # before the first queue changed: the lists were had by then
+    at: int
+    result: Event
+    added: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    share: list[Held] = field(default_factory=list)
+    why: set[str] = field(default_factory=set)  # why queues were removed, other than that they left the share
+    refused: int = 0
+    not_listed: Event | None = None
+    lines: list[Event] = field(default_factory=list)
+
+    @property
+    def queues(self) -> int | None:
+        """How many queues the client knew."""
+        return _count(self.result.fields.get("queue_count"))
+
+    @property
+    def clients(self) -> int | None:
+        """How many clients the client knew."""
+        return _count(self.result.fields.get("client_count"))
+
+    @property
+    def strategy(self) -> str | None:
+        """The strategy that the line names."""
+        value = self.result.fields.get("strategy")
+        return str(value) if value else None
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def queue_of(event: Event) -> str:
+    """The queue that an event names, as `broker:id`."""
+    return queue_name(str(event.fields.get("broker")), event.partition if event.partition is not None else -1)
+
+
+class RunReader:
+    """Puts the lines of one life together to runs. A fixed list of queues is given for any topic, so a result may name others' queues."""
+
+    def __init__(self, life: Life) -> None:
+        self.life = life
+        self._open: list[tuple[int, Event]] = []
+
+    def feed(self, event: Event, at: int) -> Run | None:
+        """Take the next line; gives a run when it is the result of one."""
+        if event.name in OF_RUNS:
+            self._open.append((at, event))
+        elif event.name in RESULTS:
+            return self._run(event, at)
+        return None
+
+    def _run(self, event: Event, at: int) -> Run:
+        topic = event.topic or ""
+        share = queues_in(event.text)
+        topics = {topic} | {each.topic for each in share}
+        own = [(when, each) for when, each in self._open if each.topic in topics and at - when <= RUN_MAX_US]
+        self._open = [(when, each) for when, each in self._open if each.topic not in topics and at - when <= RUN_MAX_US]
+        first = min((when for when, each in own if each.name != "RocketResetOrdered"), default=at)
+        lines = [each for _, each in own] + [event]
+        run = Run(self.life, topic, min(first, at), at, event, share=share, lines=lines)
+        for _, each in own:
+            self._note(run, each)
+        told = self.life.not_listed_before(event.place.position)
+        if told is not None and told.heeded_in == event.place.position and at - told.at < NOT_LISTED_US:
+            run.not_listed = told.event
+        return run
+
+    @staticmethod
+    def _note(run: Run, event: Event) -> None:
+        if event.name == "RocketQueueAdded":
+            run.added.append(queue_of(event))
+        elif event.name == "RocketQueueRemoved":
+            run.removed.append(queue_of(event))
+            if event.fields.get("why") != "not_in_share":
+                run.why.add(str(event.fields.get("why")))
+        elif event.name == "RocketQueueExpired":
+            run.why.add("pull_expired")
+        elif event.name == "RocketQueueRefused":
+            run.refused += 1
+        else:  # RocketResetOrdered
+            run.why.add("reset")
+        if event.fields.get("mode") == "POP":
+            run.why.add("mode")
+
+
+@dataclass(slots=True)
+class TopicLines:
+    """What is said of one topic in one group: runs in their order, lines by life, and locks."""
+
+    topic: str
+    runs: list[Run] = field(default_factory=list)
+    by_life: dict[Life, list[tuple[int, Event]]] = field(default_factory=dict)
+    locks: list[tuple[int, Event]] = field(default_factory=list)
+    _readers: dict[Life, RunReader] = field(default_factory=dict)
+
+    def feed(self, life: Life, event: Event, at: int) -> None:
+        """Take the next line of a client, of this topic or of one whose queues its results may name."""
+        reader = self._readers.get(life)
+        if reader is None:
+            reader = self._readers[life] = RunReader(life)
+        run = reader.feed(event, at)
+        if event.topic == self.topic:
+            self.by_life.setdefault(life, []).append((at, event))
+            if run is not None:
+                self.runs.append(run)
+
+    def finish(self) -> None:
+        """All is said: put it on one clock."""
+        self.runs.sort(key=lambda run: (run.at, run.life.file, run.result.place.position))
+        self.locks.sort(key=lambda item: (item[0], item[1].place.log, item[1].place.position))

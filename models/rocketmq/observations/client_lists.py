@@ -1,0 +1,119 @@
+"""Which clients each broker had on its list of a group, and when: what a client that asked it was told.
+
+A broker's list is by connection: an id with two connections stands on it twice, and a broker that starts anew begins
+with an empty one. Lines of brokers have whole seconds; what clients say of the same second is finer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from models.events import Event
+from models.rocketmq.strategies import java_order
+from models.units import FOREVER
+
+
+class How(StrEnum):
+    """How a list changed."""
+
+    CONNECTED = "connected"
+    UNREGISTERED = "unregistered"
+    LOST = "lost"
+    EXPIRED = "expired"
+    RESTARTED = "restarted"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change of a list, and the line that says so. `who` is empty where the whole list went."""
+
+    at: int
+    how: How
+    who: str = ""
+    line: Event | None = None
+
+
+@dataclass(slots=True)
+class ClientList:
+    """One broker's list of a group over time: versions, sorted as clients sort them, and when each began."""
+
+    broker: str
+    starts: list[int] = field(default_factory=lambda: [-FOREVER])
+    versions: list[tuple[str, ...]] = field(default_factory=lambda: [()])
+    steps: list[Step] = field(default_factory=list)
+    by_who: dict[str, list[Step]] = field(default_factory=dict)
+    restarts: list[Step] = field(default_factory=list)
+    _channels: dict[str, str] = field(default_factory=dict)
+    _order: list[tuple[bytes, str]] = field(default_factory=list)
+    _by_length: dict[int, list[int]] = field(default_factory=lambda: {0: [0]})
+
+    def connect(self, at: int, channel: str, client_id: str, line: Event | None = None) -> None:
+        """A client connects; one of the same channel goes."""
+        if channel in self._channels:
+            self._forget(self._channels[channel])
+        self._channels[channel] = client_id
+        insort(self._order, (java_order(client_id), client_id))
+        self._note(Step(at, How.CONNECTED, client_id, line))
+
+    def leave(self, at: int, channel: str, how: How, client_id: str | None = None, line: Event | None = None) -> str | None:
+        """A connection is gone; gives whose it was."""
+        known = self._channels.pop(channel, None)
+        if known is not None:
+            self._forget(known)
+        who = known or client_id
+        if who is not None:
+            self._note(Step(at, how, who, line))
+        return who
+
+    def restart(self, at: int, line: Event | None = None) -> None:
+        """The broker starts anew, and knows nobody."""
+        if self._channels:
+            self._channels.clear()
+            self._order.clear()
+            self._note(Step(at, How.RESTARTED, line=line))
+
+    def _note(self, step: Step) -> None:
+        now = tuple(who for _, who in self._order)
+        at = max(step.at, self.starts[-1] + 1)
+        step = replace(step, at=at)
+        self.steps.append(step)
+        (self.by_who.setdefault(step.who, []) if step.who else self.restarts).append(step)
+        self.starts.append(at)
+        self._by_length.setdefault(len(now), []).append(len(self.versions))
+        self.versions.append(now)
+
+    def _forget(self, client_id: str) -> None:
+        del self._order[bisect_left(self._order, (java_order(client_id), client_id))]
+
+    def index_at(self, at: int) -> int:
+        """The version that held at a time."""
+        return bisect_right(self.starts, at) - 1
+
+    def steps_of(self, who: str, until: int) -> list[Step]:
+        """What happened to a client, or to the whole list, up to a time."""
+        mine, whole = self.by_who.get(who, []), self.restarts
+        return sorted((step for steps in (mine, whole) for step in steps[: bisect_right(steps, until, key=_at)]), key=_at)
+
+    def restarted(self, until: int) -> bool:
+        """Whether this broker had begun with an empty list by a time."""
+        return bool(self.restarts) and self.restarts[0].at <= until
+
+    def sized(self, length: int, begin: int, end: int) -> Iterator[tuple[str, ...]]:
+        """Versions of this length that held at some time from `begin` to `end`, the latest first."""
+        indexes = self._by_length.get(length, [])
+        first, last = bisect_left(indexes, self.index_at(begin)), bisect_right(indexes, self.index_at(end))
+        return (self.versions[indexes[place]] for place in range(last - 1, first - 1, -1))
+
+
+def _at(step: Step) -> int:
+    return step.at
+
+
+def difference(before: Sequence[str], after: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Who came and who went from one list to another; a second connection of an id counts as a coming."""
+    was, now = Counter(before), Counter(after)
+    return set(now - was), set(was - now)

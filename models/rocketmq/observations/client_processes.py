@@ -1,0 +1,214 @@
+"""Consumers as processes: who wrote which file, from when to when, and how each came to its end.
+
+Lines of a client rarely name it. A file belongs to the client that it shows being created; a second start of the same
+group in one file is another life.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from models.events import Event
+from models.rocketmq.object_text import consumers_in
+from models.rocketmq.observations.log_files import log_of
+from models.units import US_PER_SECOND
+
+QUARTER_US = 900_000_000
+NEAR_US = 120_000_000
+"""How far a start may be from the broker's word of it and still tell the zone of its file."""
+
+NOWHERE = 1 << 62
+"""Beyond the end of any file."""
+
+LEAVER_US = 200_000
+"""From a client's word that it is off the list to the end of its process, in the median."""
+
+
+@dataclass(slots=True)
+class NotListed:
+    """A client finds that the list of clients lacks it. `heeded_in` is where the first result after that stands."""
+
+    at: int
+    event: Event
+    heeded_in: int = NOWHERE
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """One consumer of one group in one process."""
+
+    group: str
+    file: str  # its log: that of its first file
+    begun_at: int
+    begun_in: int = 0  # position in the log
+    client_id: str = ""
+    started_at: int | None = None
+    unregistered_at: int | None = None
+    lost_at: int | None = None
+    last_at: int = 0
+    model: str = ""
+    topics: dict[str, str] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)  # topics that its lines name
+    first: Event | None = None
+    not_listed: list[NotListed] = field(default_factory=list)
+
+    @property
+    def ended_at(self) -> int | None:
+        """When its queues were free again; None while it lives. A frozen process holds on to its queues."""
+        if self.unregistered_at is not None:
+            return self.unregistered_at + LEAVER_US
+        if self.lost_at is not None and self.last_at <= self.lost_at + 2 * US_PER_SECOND:
+            return max(self.lost_at, self.last_at)
+        return None
+
+    @property
+    def ran_at(self) -> int:
+        """When it started, or else the first time of which anything is known."""
+        return self.started_at if self.started_at is not None else self.begun_at
+
+    def not_listed_before(self, offset: int) -> NotListed | None:
+        """The last word before a place in the file that the client was not listed."""
+        index = bisect_right(self.not_listed, offset, key=lambda each: each.event.place.position)
+        return self.not_listed[index - 1] if index else None
+
+
+def last_of(event: Event, at: int) -> int:
+    """When the last event of a run was that is told as one (`parsers.records.run_folding`), on the clock of `at`."""
+    last = event.fields.get("last_at_us")
+    return at + (last - event.at_us) if isinstance(last, int) and event.at_us is not None else at
+
+
+def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
+    """By how much the times of each log must be moved, from lines that hold epoch time beside their own.
+
+    Brokers write when they saw a client, and clients the version of a subscription, which is their clock. A client's file
+    without that is held against what brokers say of the same client. Whole quarters of an hour are a wrong zone; what is
+    left is the clock's own error.
+    """
+    created: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    seen: dict[str, list[int]] = defaultdict(list)
+    own: dict[str, Counter[int]] = defaultdict(Counter)
+    for event in events:
+        if event.name == "RocketClientCreated" and event.client_id:
+            created[log_of(event.place.file)].append((event.client_id, event.time_us))
+        elif event.name == "RocketConsumerConnected" and event.client_id and _int(event.fields.get("seen_ms")):
+            epoch = _int(event.fields.get("seen_ms")) * 1000
+            seen[event.client_id].append(epoch)
+            own[log_of(event.place.file)].update(_quarters(epoch - event.time_us))
+        elif event.name == "RocketClockShown":
+            own[log_of(event.place.file)].update(_quarters(_int(event.fields.get("clock_ms")) * 1000 - event.time_us))
+    shifts = {file: counts.most_common(1)[0][0] * QUARTER_US for file, counts in own.items() if counts}
+    for file, starts in created.items():
+        for client_id, at in starts if file not in shifts else ():
+            quarters = [each for epoch in seen.get(client_id, ()) for each in _quarters(epoch - at)]
+            if quarters and 0 not in quarters:
+                shifts[file] = min(quarters, key=abs) * QUARTER_US
+    return {file: shift for file, shift in shifts.items() if shift}
+
+
+def _quarters(apart: int) -> list[int]:
+    """How many quarters of an hour lie between two times; nothing if they don't fit."""
+    quarters = round(apart / QUARTER_US)
+    return [quarters] if abs(apart - quarters * QUARTER_US) < NEAR_US else []
+
+
+def _int(value: Any) -> int:
+    return int(value) if isinstance(value, int) else 0
+
+
+class Registry:
+    """Lives by file and group, built from clients' events in the order of each file."""
+
+    def __init__(self) -> None:
+        self.lives: list[Life] = []
+        self._by_file: dict[tuple[str, str], list[Life]] = defaultdict(list)
+        self._open: dict[str, dict[str, Life]] = defaultdict(dict)  # by file and group
+        self._pending: dict[str, Life] = {}
+        self._client_of: dict[str, str] = {}
+
+    def feed(self, event: Event, at: int) -> Life | None:
+        """Take an event of the rest (`models.rocketmq.event_partitions`); gives the life that it belongs to."""
+        file = event.place.log
+        if event.name == "RocketConsumerStarting" and event.group:
+            self._client_of.pop(file, None)
+            self._pending[file] = self._begin(event.group, event, at)
+            self._pending[file].model = str(event.fields.get("model") or "")
+        elif event.name == "RocketClientCreated" and event.client_id:
+            self._created(file, event.client_id)
+        elif event.name == "RocketHeartbeat":
+            self._heartbeat(event, file)
+        if event.group is None:
+            for each in self._open[file].values():
+                each.last_at = max(each.last_at, at)
+            return None
+        life = self._open[file].get(event.group)
+        if life is None:
+            life = self._begin(event.group, event, at)
+        if event.name == "RocketConsumerStarted":
+            life.started_at = at
+        elif event.name == "RocketUnregistered" and life.unregistered_at is None:
+            life.unregistered_at = at
+        elif event.name == "RocketNotListed":
+            life.not_listed.append(NotListed(at, event))
+        live_on(life, event, at)
+        return life
+
+    def life_at(self, event: Event) -> Life:
+        """The life that an event belongs to that names a group, once all of the rest is read."""
+        lives = self._by_file[event.place.log, event.group or ""]
+        return lives[0] if len(lives) == 1 else lives[bisect_right(lives, event.place.position, key=_begun_in) - 1]
+
+    def finish(self) -> None:
+        """All events are read: who began anew in the same file was gone with its last line."""
+        for lives in self._by_file.values():
+            for old, _ in pairwise(lives):
+                if old.unregistered_at is None and old.lost_at is None:
+                    old.lost_at = old.last_at
+        self.lives.sort(key=lambda life: (life.begun_at, life.file))
+
+    def _begin(self, group: str, event: Event, at: int) -> Life:
+        file = event.place.log
+        life = Life(group, file, at, event.place.position, client_id=self._client_of.get(file, ""), last_at=at, first=event)
+        self._open[file][group] = life
+        self._by_file[file, group].append(life)
+        self.lives.append(life)
+        return life
+
+    def _created(self, file: str, client_id: str) -> None:
+        self._client_of[file] = client_id
+        life = self._pending.pop(file, None)
+        if life is not None:
+            life.client_id = client_id
+
+    def _heartbeat(self, event: Event, file: str) -> None:
+        for told in consumers_in(str(event.fields.get("consumers") or "")):
+            life = self._open[file].get(told.group)
+            if life is not None:
+                life.topics, life.model = told.topics, told.model
+
+
+def _begun_in(life: Life) -> int:
+    return life.begun_in
+
+
+def live_on(life: Life, event: Event, at: int) -> None:
+    """What any event of a life says of it."""
+    if event.client_id and not life.client_id and event.name != "RocketQueueUnlocked":
+        life.client_id = event.client_id
+    life.last_at = max(life.last_at, last_of(event, at))
+    if event.topic:
+        life.read.add(event.topic)
+
+
+def lose(lives: list[Life], at: int) -> None:
+    """A broker says that a connection of a client is closed. Of two with one id it is the one that fell silent."""
+    mine = [each for each in lives if each.begun_at <= at and each.unregistered_at is None]
+    silent = [each for each in mine if each.last_at <= at + 2 * US_PER_SECOND and each.lost_at is None]
+    life = max(silent or mine, key=lambda each: each.begun_at, default=None)
+    if life is not None:
+        life.lost_at = at

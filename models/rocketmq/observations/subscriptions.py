@@ -1,0 +1,69 @@
+"""What each client subscribes to, as brokers say it: needed of clients whose files are missing.
+
+A broker keeps one table of topics per group and logs what a heartbeat changes in it. Lines that follow a client's arrival
+are of that client's heartbeat: additions first, then removals. So the table after them is what that client reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.rocketmq.object_text import subscription_in
+
+HEARTBEAT_US = 1_500_000
+"""Lines of one heartbeat, in whole seconds."""
+
+Topics = dict[str, str]
+"""Topics and what each is filtered by."""
+
+
+@dataclass(slots=True)
+class TopicTable:
+    """One broker's table of a group's topics, and what it shows of each client."""
+
+    said: dict[str, list[tuple[int, Topics]]] = field(default_factory=dict)
+    _topics: Topics = field(default_factory=dict)
+    _who: str = ""
+    _since: int = 0
+    _touched: set[str] = field(default_factory=set)
+    _removing: bool = False
+
+    def connected(self, who: str, at: int) -> None:
+        """A client is new; what follows is of its heartbeat."""
+        self._who, self._since, self._removing = who, at, False
+        self._touched = set()
+        if self._topics:
+            self._note(who, at)
+
+    def changed(self, event: Event, at: int, there: Sequence[str]) -> None:
+        """A line about the table. `there` is who stands on the broker's list."""
+        topic, expression = _told(event)
+        removes = event.name == "RocketTopicUnsubscribed"
+        own = self._who and at - self._since <= HEARTBEAT_US and topic not in self._touched and (removes or not self._removing)
+        if not own:
+            self._who = there[0] if len(set(there)) == 1 else ""
+            self._touched, self._since = set(), at
+        self._touched.add(topic)
+        self._removing = removes
+        if removes:
+            self._topics.pop(topic, None)
+        else:
+            self._topics[topic] = expression
+        if self._who:
+            self._note(self._who, at)
+
+    def _note(self, who: str, at: int) -> None:
+        steps = self.said.setdefault(who, [])
+        if steps and steps[-1][1] == self._topics:
+            return
+        if steps and at - steps[-1][0] <= HEARTBEAT_US:
+            at = steps.pop()[0]
+        steps.append((at, dict(self._topics)))
+
+
+def _told(event: Event) -> tuple[str, str]:
+    if event.name == "RocketSubscriptionChanged":
+        return subscription_in(str(event.fields.get("after")))
+    return event.topic or "", str(event.fields.get("expression") or "")

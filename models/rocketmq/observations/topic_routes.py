@@ -1,0 +1,133 @@
+"""Which queues of each topic could be read, and since when.
+
+Name servers say so at once, clients when they next ask, up to half a minute later.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.rocketmq.object_text import RETRY, addresses_in, configured_in, route_in
+
+Reads = dict[str, int]
+"""How many queues can be read from each broker."""
+
+Said = tuple[str, int | None, bool]
+"""What a server said of a topic: which broker has how many queues, and whether it had none before."""
+
+SOLE = ""
+"""A broker whose name no line tells: it is meant where a topic has one broker only."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteChange:
+    """What one client saw of a topic's route change."""
+
+    at: int
+    file: str
+    before: Reads
+    after: Reads
+    event: Event | None  # none of the first, which nothing rests on
+    first: bool
+
+
+@dataclass(slots=True)
+class Routes:
+    """Routes of a cluster's topics over time."""
+
+    changes: dict[str, list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
+    _by_file: dict[tuple[str, str], list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
+    _brokers: list[tuple[int, Event]] = field(default_factory=list)
+    _told: dict[str, list[tuple[int, Said]]] = field(default_factory=lambda: defaultdict(list))
+    _first_told: dict[str, list[tuple[int, Said]]] = field(default_factory=lambda: defaultdict(list))
+    _homes: dict[str, str] = field(default_factory=dict)  # whose file it is
+    _names: dict[str, str] = field(default_factory=dict)
+    _over_time: dict[str, list[tuple[int, Reads]]] = field(default_factory=dict)
+    _known: dict[str, Reads] = field(default_factory=dict)  # by their text: all clients tell the same routes
+
+    def told(self, event: Event, at: int) -> None:
+        """Take what a client, a broker or a name server says of routes."""
+        self._over_time.clear()
+        if event.name == "RocketRouteChanged":
+            before, after = str(event.fields.get("route_before")), str(event.fields.get("route"))
+            self._names.update(addresses_in(after))
+            first = before == "null"
+            change = RouteChange(at, event.place.log, self._read(before), self._read(after), None if first else event, first)
+            self.changes[event.topic or ""].append(change)
+            self._by_file[change.file, event.topic or ""].append(change)
+            return
+        if event.name == "RocketBrokerStarted":
+            self._names[str(event.fields.get("address"))] = str(event.fields.get("broker"))
+            self._homes[event.place.log] = str(event.fields.get("broker"))
+        elif event.name == "RocketTopicConfigured":
+            topic, reads = configured_in(str(event.fields.get("after")))
+            self._told[topic].append((at, (self._homes.get(event.place.log, SOLE), reads, False)))
+        elif event.name == "RocketTopicRouted":
+            self._registered(event, at)
+        else:
+            self._brokers.append((at, event))
+
+    def _read(self, text: str) -> Reads:
+        found = self._known.get(text)
+        if found is None:
+            found = self._known[text] = route_in(text)
+        return found
+
+    def _registered(self, event: Event, at: int) -> None:
+        reads = event.fields.get("reads")
+        is_new = "reads_before" not in event.fields
+        said = (str(event.fields.get("broker")), reads if isinstance(reads, int) else None, is_new)
+        (self._first_told if is_new else self._told)[event.topic or ""].append((at, said))
+
+    def seen_by(self, file: str, topic: str, begin: int, end: int) -> list[RouteChange]:
+        """Changes of a topic's route that one client saw from `begin` to `end`."""
+        return [each for each in self._by_file.get((file, topic), ()) if begin < each.at <= end]
+
+    def first_seen(self, file: str, topic: str, begin: int) -> int | None:
+        """When a client first had a route of a topic."""
+        return min((each.at for each in self._by_file.get((file, topic), ()) if each.at >= begin and each.after), default=None)
+
+    def over_time(self, topic: str) -> list[tuple[int, Reads]]:
+        """What could be read of a topic, from when on."""
+        known = self._over_time.get(topic)
+        if known is None:
+            known = self._over_time[topic] = self._steps(topic)
+        return known
+
+    def _steps(self, topic: str) -> list[tuple[int, Reads]]:
+        steps: list[tuple[int, int, Reads | Said]] = [(each.at, 1, each.after) for each in self.changes.get(topic, ())]
+        steps += [(at, 0, said) for at, said in self._told.get(topic, ())]
+        if topic not in self.changes:  # else clients say when they first had it
+            steps += [(at, 0, said) for at, said in self._first_told.get(topic, ())]
+        for at, event in self._brokers:
+            broker = str(event.fields.get("broker") or self._names.get(str(event.fields.get("address")), ""))
+            if event.name == "RocketBrokerLost" and "broker" in event.fields:
+                steps.append((at, 0, (broker, 0, False)))
+            elif event.name == "RocketBrokerRegistered" and broker and not topic.startswith(RETRY):
+                steps.append((at, 0, (broker, None, True)))
+        found: list[tuple[int, Reads]] = []
+        now: Reads = {}
+        had: Reads = {}
+        for at, _, what in sorted(steps, key=lambda step: (step[0], step[1])):
+            then = dict(what) if isinstance(what, dict) else _set(now, had, *what)
+            if then != now:
+                found.append((at, then))
+                had |= now
+                now = then
+        return found
+
+
+def _set(now: Reads, had: Reads, broker: str, reads: int | None, is_new: bool) -> Reads:
+    """The route after one broker said something. A broker that is back has the queues that it had (`reads` None, `is_new`)."""
+    if broker == SOLE and len(now) == 1:
+        (broker,) = now
+    if is_new and reads is None:
+        reads = had.get(broker) if broker not in now else None
+    if reads is None or (broker not in now and not is_new):
+        return now
+    then = {name: count for name, count in now.items() if name != broker}
+    if reads:
+        then[broker] = reads
+    return then

@@ -1,0 +1,397 @@
+"""The catalogue of messages: what each log line of each version looks like, and what it means.
+
+Entries are data (`messages/*.yaml`). An entry's text is what the product prints, with typed slots; the same
+text reads lines and writes them. A line is looked up by its prefix (`[GroupCoordinator 1]: `) and the first
+word after it, so only the few texts that begin alike are tried.
+
+Ids are arbitrary text. Where one line can be read in several ways, what must agree decides (a number is a
+number, a member id ends with a UUID, the offsets partition is the hash of the group); what is left open then
+is a match marked `ambiguous`, without event, and with only those columns that all readings share.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from parsers.catalogue.ambiguity import ambiguous, choose
+from parsers.catalogue.entries import Bucket, Match, Message, Opening, Pattern, Prefix, Reading, marked_prefix
+from parsers.catalogue.key_value_blocks import HEADED, SETTING, Block
+from parsers.catalogue.loading import load
+from parsers.catalogue.partition_slots import slot_types
+from parsers.catalogue.rebalance_reasons import Reasons
+from parsers.catalogue.request_bodies import Bodies
+from parsers.catalogue.request_log import Requests
+from parsers.catalogue.slots import TYPES, SlotType
+from parsers.catalogue.templates import COLUMNS, Template, TooManyReadings, compile_template, fill
+from parsers.schema import COMMON_FIELDS
+
+__all__ = ["Bucket", "Catalogue", "Match", "Message", "Pattern", "catalogue", "last_segment", "version_key"]
+
+_CLOSED = frozenset({TYPES["digits"].tight, TYPES["int"].tight})
+_CLOSING = re.compile(r"\](?:: | )")
+MAX_PREFIXES_CACHED = 16_384
+MAX_OPENINGS = 32
+"""Closing brackets at which a prefix is tried to end; with more of them a line is ambiguous."""
+
+_MASKS = (
+    (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<*>"),
+    (re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`"), "<*>"),
+    (re.compile(r"\[[^\[\]\n]*\]|\{[^{}\n]*\}"), "<*>"),
+    (re.compile(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]*\d(?:[.:-]*\w)*"), "<*>"),
+    (re.compile(r"((?:group(?:Id)?|member|client(?:Id)?|topic|instance id|partition)[ =:]+)(?!<\*>)[^\s,;)\]]+", re.IGNORECASE), r"\1<*>"),
+    (re.compile(r"(?<![\w.:/-])[\w.:/-]*<\*>(?:[.:/-]*(?:\w|<\*>))*"), "<*>"),
+)
+
+
+class Catalogue:
+    """All messages, ready to match and to render."""
+
+    def __init__(self, source: Mapping[str, Any]) -> None:
+        self.version: str = source["version"]
+        self.reasons = Reasons(source["reasons"])
+        self._requests = Requests(Bodies(source["bodies"]))
+        self._types: dict[str, SlotType] = {**TYPES, "reason": self.reasons.slot_type(), **self._requests.slot_types(), **slot_types()}
+        self.prefixes: dict[str, Prefix] = {}
+        for each in source["prefixes"]:
+            texts = tuple(compile_template(text, self._types) for text in each["texts"])
+            if "mark" in each:
+                self.prefixes[each["name"]] = marked_prefix(each["name"], texts, each["mark"], each["over"])
+            else:
+                self.prefixes[each["name"]] = Prefix(each["name"], each.get("inside", ""), each.get("instead_of", ""), texts)
+        self._marked = tuple(prefix for prefix in self.prefixes.values() if prefix.mark)
+        self.messages: dict[str, Message] = {}
+        self.patterns: list[Pattern] = []
+        self._coordinator_loggers: set[str] = set()
+        self._logger_names: set[str] = set()
+        for area in source["areas"]:
+            self._add_area(area)
+        self._buckets: dict[str, Bucket] = {}
+        self.plain = self._build("")
+        self._cache: dict[str, tuple[Opening, ...]] = {}
+        self._segments: dict[str, str] = {}
+        self.literals: list[bytes] = [literal.encode() for literal in source["literals"]]
+
+    def _add_area(self, area: Mapping[str, Any]) -> None:
+        loggers = frozenset(map(last_segment, area["loggers"]))
+        searched = area.get("searched", False)  # few of its loggers' lines are of use: only those with a literal are read
+        self._logger_names |= loggers if not searched else frozenset()
+        if area.get("coordinator"):
+            self._coordinator_loggers |= loggers
+        for entry in area["messages"]:
+            own = frozenset(map(last_segment, entry["loggers"])) if "loggers" in entry else loggers
+            self._logger_names |= own if not searched else frozenset()
+            message = Message(
+                entry["id"],
+                entry["emits"],
+                entry.get("witness", area["witness"]),
+                own,
+                entry.get("needs_logger", False),
+                area["system"],
+                _block(entry),
+            )
+            self.messages[message.id] = message
+            for pattern in entry.get("patterns", ()):
+                self._add_pattern(message, pattern, entry)
+
+    def _add_pattern(self, message: Message, pattern: Mapping[str, Any], entry: Mapping[str, Any]) -> None:
+        template = compile_template(pattern["text"], self._types)
+        constants = {**entry.get("set", {}), **pattern.get("set", {})}
+        prefixes = pattern.get("prefix", "")
+        for prefix in [prefixes] if isinstance(prefixes, str) else prefixes:
+            level = pattern.get("level", entry.get("level", "INFO"))
+            seen_in, generic = tuple(pattern["seen_in"]), pattern.get("generic", False)
+            self.patterns.append(Pattern(message, prefix, template, constants, seen_in, level, generic))
+
+    def _build(self, name: str) -> Bucket:
+        bucket = Bucket(name)
+        for pattern in self.patterns:
+            if pattern.prefix == name:
+                bucket.by_word.setdefault(pattern.key, []).append(pattern)
+        for patterns in bucket.by_word.values():
+            patterns.sort(key=lambda each: (each.generic, -each.template.fixed_length))
+        bucket.inner = [prefix for prefix in self.prefixes.values() if prefix.inside == name and not prefix.mark]
+        own = self.prefixes.get(name)
+        bucket.open_ended = own is not None and any(slot.type.tight not in _CLOSED for form in own.texts for slot in form.slots)
+        self._buckets[name] = bucket
+        for prefix in [*bucket.inner, *(self._marked if not name else ())]:
+            self._build(prefix.name)
+        return bucket
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def match(
+        self,
+        logger: str | None,
+        level: str | None,  # noqa: ARG002  (part of what a record says; no wording needs it so far)
+        message: str,
+        offsets_partitions: int | None = None,
+    ) -> Match | None:
+        """What a record means, or None where the catalogue doesn't know it.
+
+        `logger` may be shortened or absent. `offsets_partitions` is the partition count of `__consumer_offsets`
+        where it is known; it decides between readings.
+        """
+        end = message.find("\n")
+        head = message if end < 0 else message[:end].rstrip()
+        if not head:
+            return None
+        if head[0] in "CP" and head.startswith(("Completed request:", "Processor ")):
+            return self._request(head)
+        segment = self.segment(logger) if logger else ""
+        try:
+            found = self._quick(head, segment, message)
+        except TooManyReadings:
+            return None
+        return self._thorough(head, segment, message, offsets_partitions) if found is None else found
+
+    def _quick(self, head: str, segment: str, message: str) -> Match | None:
+        """The reading of an ordinary line: one prefix fits, and the fixed words stand in one way only."""
+        bucket, at = self.plain, 0
+        columns: dict[str, Any] = {}
+        said: dict[str, Any] = {}
+        marked = self.marked(head)
+        if marked:
+            if len(marked) > 1:
+                return None
+            bucket, read, at = marked[0]
+            for name, value in read.items():
+                (columns if name in COLUMNS else said)[name] = value
+        while not marked and head.startswith("[", at):
+            openings = self.openings(bucket, head, at)
+            if len(openings) != 1:
+                if openings:
+                    return None
+                break
+            bucket, read, at = openings[0]
+            columns.update(read)
+        if bucket.open_ended and head.find("] ", at) >= 0:
+            return None
+        space = head.find(" ", at)
+        for pattern in bucket.by_word.get(head[at:] if space < 0 else head[at:space], ()):
+            template = pattern.template
+            if not head.endswith(template.tail):
+                continue
+            pieces = template.pieces(head, at)
+            if pieces is None:
+                if template.could(head, at):
+                    return None
+                continue
+            if not self.allows(pattern.message, segment):
+                continue
+            fields = {**pattern.constants, **said}
+            if fill(template.plan, pieces, columns, fields):
+                entry = pattern.message
+                if entry.block is not None:
+                    entry.block.add(message, columns, fields)
+                return Match(entry.id, entry.emits, entry.system, entry.witness, columns, fields)
+            return None
+        return None
+
+    def openings(self, bucket: Bucket, head: str, at: int) -> tuple[Opening, ...]:
+        """Prefixes that end at the first closing bracket, with their end; cached by their text."""
+        close = head.find("]", at)
+        if close < 0:
+            return ()
+        while head.startswith("[", close + 1):
+            close = head.find("]", close + 1)
+            if close < 0:
+                return ()
+        key = head[: close + 2]
+        found = self._cache.get(key)
+        if found is None:
+            stop = close + 3 if head.startswith(": ", close + 1) else close + 2
+            found = tuple(self._read_prefixes(bucket, head, at, stop))
+            if len(self._cache) >= MAX_PREFIXES_CACHED:
+                self._cache.clear()
+            self._cache[key] = found
+        return found
+
+    def _read_prefixes(self, bucket: Bucket, head: str, at: int, stop: int) -> Iterator[Opening]:
+        piece = head[at:stop]
+        found = {prefix.name: [values for template in prefix.texts for values in template.readings(piece, 0)] for prefix in bucket.inner}
+        for prefix in bucket.inner:
+            if found[prefix.name]:
+                found.pop(prefix.instead_of, None)
+        for name, readings in found.items():
+            for values in readings:
+                yield Opening(self._buckets[name], values, stop)
+
+    def marked(self, head: str) -> list[Opening]:
+        """Prefixes that are told by words in their middle, wherever they end. Raises TooManyReadings."""
+        found: list[Opening] = []
+        for prefix in self._marked:
+            if prefix.mark in head:
+                for values, at in prefix.openings(head):
+                    if len(found) >= MAX_OPENINGS:
+                        raise TooManyReadings
+                    found.append(Opening(self._buckets[prefix.name], values, at))
+        return found
+
+    def all_openings(self, bucket: Bucket, head: str, at: int) -> Iterator[Opening]:
+        """Prefixes of any length: an id in them may hold a closing bracket."""
+        yield Opening(bucket, {}, at)
+        if not at:
+            yield from self.marked(head)
+        begun = [prefix for prefix in bucket.inner if any(head.startswith(form.literals[0], at) for form in prefix.texts)]
+        if not begun:
+            return
+        open_ended = any(self._buckets[prefix.name].open_ended for prefix in begun)
+        for number, close in enumerate(_CLOSING.finditer(head, at)):
+            if number >= MAX_OPENINGS:
+                raise TooManyReadings
+            for opening in self._read_prefixes(bucket, head, at, close.end()):
+                for inner in self.all_openings(opening.bucket, head, opening.at):
+                    yield Opening(inner.bucket, {**opening.columns, **inner.columns}, inner.at)
+            if not open_ended:
+                return
+
+    def _thorough(self, head: str, segment: str, message: str, offsets_partitions: int | None) -> Match | None:
+        found: list[Reading] = []
+        try:
+            for opening in self.all_openings(self.plain, head, 0):
+                for pattern in opening.bucket.patterns(head, opening.at):
+                    if head.endswith(pattern.template.tail) and self.allows(pattern.message, segment):
+                        for values in pattern.template.readings(head, opening.at):
+                            found.append((pattern, {**opening.columns, **values}))
+        except TooManyReadings:
+            return ambiguous(found) if found else None
+        readings = choose(found, offsets_partitions)
+        if len(readings) == 1:
+            return self._result(*readings[0], message)
+        return ambiguous(readings) if readings else None
+
+    def allows(self, message: Message, segment: str) -> bool:
+        """Whether a record of this logger may be this message; a logger that no entry names says nothing."""
+        if segment in message.loggers:
+            return True
+        if message.needs_logger:
+            return False
+        return segment not in self._logger_names
+
+    def _result(self, pattern: Pattern, values: dict[str, Any], message: str) -> Match:
+        entry = pattern.message
+        columns: dict[str, Any] = {}
+        fields: dict[str, Any] = dict(pattern.constants)
+        for name, value in values.items():
+            if name in COLUMNS:
+                columns[name] = value
+            elif name[0] != "_":
+                fields[name] = value
+        if entry.block is not None:
+            entry.block.add(message, columns, fields)
+        return Match(entry.id, entry.emits, entry.system, entry.witness, columns, fields)
+
+    def _request(self, head: str) -> Match | None:
+        found = self._requests.read(head)
+        if found is None:
+            return None
+        message_id, values = found
+        columns = {name: values.pop(name) for name in COMMON_FIELDS if name in values}
+        message = self.messages[message_id]
+        return Match(message.id, message.emits, message.system, message.witness, columns, values)
+
+    def unread_request(self, message: str) -> bool:
+        """Whether a message is a request about groups that can't be read."""
+        return self._requests.unread(message)
+
+    # -- loggers -------------------------------------------------------------------------------------------
+
+    def segment(self, logger: str) -> str:
+        """The last part of a logger's name: what shortened names keep."""
+        segment = self._segments.get(logger)
+        if segment is None:
+            if len(self._segments) >= MAX_PREFIXES_CACHED:
+                self._segments.clear()
+            segment = self._segments[logger] = last_segment(logger)
+        return segment
+
+    def names_logger(self, logger: str) -> bool:
+        """Whether some entry of the catalogue is printed by this logger."""
+        return self.segment(logger) in self._logger_names
+
+    def is_coordinator_logger(self, logger: str | None) -> bool:
+        """Whether lines of this logger that nothing matches must be shown as unknown."""
+        return bool(logger) and self.segment(logger or "") in self._coordinator_loggers
+
+    @staticmethod
+    def mask(message: str) -> str:
+        """The message's first line with ids, numbers, UUIDs and quoted text as `<*>`: a template to count unknown lines by."""
+        text = message.split("\n", 1)[0][:2000]
+        for pattern, by in _MASKS:
+            text = pattern.sub(by, text)
+        return text
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    def wordings(self, message_id: str, version: str) -> list[Pattern]:
+        """The wordings of a message in a version."""
+        wanted = version_key(version)
+        return [
+            pattern
+            for pattern in self.patterns
+            if pattern.message.id == message_id and version_key(pattern.seen_in[0]) <= wanted <= version_key(pattern.seen_in[-1] + ".999")
+        ]
+
+    def render(self, message_id: str, version: str, fields: Mapping[str, Any]) -> str:
+        """The line that a version prints for a message: the wording that says most of `fields`.
+
+        Raises KeyError where the version has no wording of the message for which all fields are given.
+        """
+        given = frozenset(fields)
+        fitting = [each for each in self.wordings(message_id, version) if self.needs(each, given) <= given and self.fits(each, fields)]
+        if not fitting:
+            raise KeyError(f"{message_id} has no wording in {version} for these fields: {', '.join(sorted(fields))}")
+        return self.write(max(fitting, key=lambda each: len(self.needs(each, given))), fields)
+
+    def write(self, pattern: Pattern, fields: Mapping[str, Any]) -> str:
+        """The line of one wording."""
+        parts = [pattern.template.render(fields)]
+        parts.extend(template.render(fields) for template in self._before(pattern, frozenset(fields)))
+        return "".join(reversed(parts))
+
+    def _before(self, pattern: Pattern, given: frozenset[str]) -> Iterator[Template]:
+        """The prefixes of a pattern, innermost first, each in the form that says most of what is given."""
+        name = pattern.prefix
+        while name:
+            prefix = self.prefixes[name]
+            forms = [template for template in prefix.texts if template.needs() <= given] or list(prefix.texts)
+            yield max(forms, key=lambda template: len(template.needs()))
+            name = prefix.inside
+
+    def needs(self, pattern: Pattern, given: frozenset[str]) -> frozenset[str]:
+        """The fields without which a wording can't be written, its prefixes' included."""
+        return pattern.template.needs().union(*(template.needs() for template in self._before(pattern, given)))
+
+    @staticmethod
+    def fits(pattern: Pattern, fields: Mapping[str, Any]) -> bool:
+        """Whether a wording says what the fields do: its fixed values are theirs."""
+        return all(fields.get(name, value) == value for name, value in pattern.constants.items())
+
+
+def _block(entry: Mapping[str, Any]) -> Block | None:
+    if "block" in entry:
+        return Block(entry["block"], SETTING)
+    return Block(entry["lines"], HEADED) if "lines" in entry else None
+
+
+def last_segment(logger: str) -> str:
+    """`GroupMetadata` of `kafka.coordinator.group.GroupMetadata$`: what shortened logger names keep.
+
+    Kafka's special loggers (`kafka.request.logger`, `state.change.logger`) differ in the word before the last.
+    """
+    rest, _, last = logger.rstrip("$").rpartition(".")
+    return f"{rest.rpartition('.')[2]}.logger" if last == "logger" else last.rpartition("$")[2]
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """A version as numbers; `4.x` counts as the last of 4."""
+    return tuple(int(part) if part.isdecimal() else 999 for part in version.split("."))
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Catalogue:
+    """The catalogue that ships with the product."""
+    return Catalogue(load())

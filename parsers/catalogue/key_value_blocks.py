@@ -1,0 +1,61 @@
+"""Records of many lines: a header line, then a line per value.
+
+`name = value` in configuration blocks, `Name:   value` in what clients print of assignments. Only what the
+catalogue names is kept; all else, which may be secrets, is dropped unread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from parsers.catalogue.slots import NO, parse_int, parse_list
+from parsers.catalogue.templates import COLUMNS
+
+SETTING = re.compile(r"^[ \t]*([a-z][a-zA-Z0-9._-]*) = ([^\n]*)$", re.MULTILINE)
+HEADED = re.compile(r"^\t([A-Z][A-Za-z ()-]*:) +([^\n]*)$", re.MULTILINE)
+
+
+class Block:
+    """What is kept of one kind of block: name in the block -> field and type, and the form of a line."""
+
+    def __init__(self, settings: Mapping[str, str], line: re.Pattern[str]) -> None:
+        self._line = line
+        self._settings = {name: tuple(target.split(":")) for name, target in settings.items()}
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Names of the fields that are kept."""
+        return frozenset(target[0] for target in self._settings.values())
+
+    def read(self, message: str) -> dict[str, Any]:
+        """Fields of the settings that stand in the record."""
+        values: dict[str, Any] = {}
+        for name, text in self._line.findall(message):
+            target = self._settings.get(name)
+            if target is None:
+                continue
+            value = _value(text.strip(), target[1] if len(target) > 1 else "text")
+            if value is not NO:
+                values[target[0]] = value
+        return values
+
+    def add(self, message: str, columns: dict[str, Any], fields: dict[str, Any]) -> None:
+        """Put what stands in the record beside what its first line said."""
+        for name, value in self.read(message).items():
+            (columns if name in COLUMNS else fields)[name] = value
+
+
+def _value(text: str, kind: str) -> Any:
+    if text == "null":
+        return None
+    if kind == "int":
+        return parse_int(text)
+    if kind == "digits":
+        return text if text.isdecimal() else NO
+    if kind == "flag":
+        return {"true": True, "false": False}.get(text, NO)
+    if kind == "list":
+        return [item.removeprefix("class ") for item in parse_list(text)]
+    return text or None

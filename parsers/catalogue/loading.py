@@ -1,0 +1,91 @@
+"""Read the catalogue's files.
+
+YAML is for people and slow to read. `messages/compiled.json` holds what matching needs of it, with a
+fingerprint of the YAML that it was made from; when they differ the YAML is read. `python -m
+parsers.catalogue.loading` writes it anew, and a test holds it in step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import orjson
+
+COMPILED = "compiled.json"
+_FOLDER = resources.files("parsers") / "messages"
+_FOR_PEOPLE = frozenset({"samples", "summary", "source"})
+_PARTS = frozenset({"prefixes", "reasons", "bodies", "literals", "messages"})
+
+
+def yaml_files() -> Iterator[Traversable]:
+    """The catalogue's YAML files, by name."""
+    return iter(sorted((each for each in _FOLDER.iterdir() if each.name.endswith(".yaml")), key=lambda each: each.name))
+
+
+def fingerprint() -> str:
+    """Hash of all YAML files: the catalogue's version."""
+    digest = blake2b(digest_size=10)
+    for path in yaml_files():
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def read_yaml() -> dict[str, Any]:
+    """All files as one document, with samples."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    merged: dict[str, Any] = {"version": fingerprint(), "prefixes": [], "reasons": [], "bodies": [], "literals": [], "areas": []}
+    for path in yaml_files():
+        document = yaml.load(path.read_bytes(), Loader=loader)  # noqa: S506  (a safe loader, written in C where there is one)
+        for name in ("prefixes", "reasons", "bodies", "literals"):
+            merged[name].extend(document.get(name, ()))
+        if "messages" in document:
+            merged["areas"].append(document)
+    return merged
+
+
+def lean(node: Any) -> Any:
+    """Without what only people and tests read."""
+    if isinstance(node, dict):
+        return {name: lean(value) for name, value in node.items() if name not in _FOR_PEOPLE}
+    if isinstance(node, list):
+        return [lean(value) for value in node]
+    return node
+
+
+def deciding(document: Any) -> Any:
+    """What of a YAML document decides anything: of the catalogue's own, what matching needs, with its keys in order."""
+    if not isinstance(document, dict) or not document.keys() & _PARTS:
+        return document
+    return orjson.loads(orjson.dumps(lean(document), option=orjson.OPT_SORT_KEYS))
+
+
+def compiled() -> bytes:
+    """The compiled form of the YAML as it stands."""
+    return orjson.dumps(lean(read_yaml()), option=orjson.OPT_SORT_KEYS) + b"\n"
+
+
+def load() -> dict[str, Any]:
+    """The catalogue's content, from the compiled form where that is in step."""
+    path = _FOLDER / COMPILED
+    if path.is_file():
+        document: dict[str, Any] = orjson.loads(path.read_bytes())
+        if document["version"] == fingerprint():
+            return document
+    return lean(read_yaml())  # type: ignore[no-any-return]
+
+
+def main() -> None:
+    """Write the compiled form."""
+    from pathlib import Path
+
+    Path(str(_FOLDER / COMPILED)).write_bytes(compiled())
+
+
+if __name__ == "__main__":
+    main()

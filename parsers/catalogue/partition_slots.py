@@ -1,0 +1,270 @@
+"""Types of slots for what controllers and brokers print of partitions: nodes, registrations, changes, assignments.
+
+A registration says who holds a partition, who leads it, and who is in sync. Products and versions print it in five
+forms; all have the same fields here: `leader` ("-1": none), `leader_epoch`, `isr`, `replicas`, `partition_epoch` (in
+ZooKeeper mode the version of the partition's node), and `adding`, `removing` and `elr` where they are not empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from parsers.catalogue.slots import NO, SlotType, parse_int, unwrap
+
+_NODE = re.compile(r"-?\d{1,10}")
+_NODES = re.compile(r"(?:-?\d{1,10}(?:, ?-?\d{1,10})*)?")
+_NAMED = re.compile(r"(?:^|, ?)([A-Za-z]\w*)[=:]")
+_BROKER_STATE = re.compile(r"BrokerState\(brokerId=(\d{1,10}), brokerEpoch=-?\d{1,19}\)")
+_FETCHER = re.compile(
+    r"(?:^|, )([^ ,]+) -> InitialFetchState\((?:Some\([^()]*\)|None)?,?BrokerEndPoint[(\[]id=(\d{1,10})[^)\]]*[)\]],(\d{1,10}),"
+)
+_OLD_FETCHER = re.compile(r"\[([^ ,\[\]]+), initOffset \d{1,19} to broker BrokerEndPoint\((\d{1,10}),[^()]*\)\] ")
+_UNCLEAN = re.compile(r"unclean\.leader\.election\.enable(?:=| -> )(true|false)")
+_CHANGE = re.compile(r"(?:^|, )(\w+): ")
+_KEYED = re.compile(r"(?:^|, )([^ ,]+) -> [A-Z][A-Za-z]*\(([\d, -]*)\)")
+
+_NUMBERS = {"leaderepoch": "leader_epoch", "partitionepoch": "partition_epoch", "zkversion": "partition_epoch"}
+_LISTS = {"isr": "isr", "isrwithbrokerepoch": "isr", "replicas": "replicas"}
+_LISTS_IF_ANY = {"addingreplicas": "adding", "removingreplicas": "removing", "elr": "elr"}
+
+_LEADERSHIP = ("leader", "leader_epoch", "isr", "partition_epoch")
+_HELD = (*_LEADERSHIP, "replicas")
+_OPTIONAL = ("adding", "removing", "elr")
+_CHANGED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "partition_epoch", "replicas", "elr")
+
+
+def parse_nodes(text: str) -> Any:
+    """`1, 2`, `1,2`, `[1, 2]` or `List(1, 2)` as node ids."""
+    inside = unwrap(text)
+    if _NODES.fullmatch(inside) is None:
+        return NO
+    return [node.strip() for node in inside.split(",")] if inside else []
+
+
+def parse_registration(text: str) -> Any:
+    """`leader=1, isr=[1, 2], ...` or `Leader:1,ISR:1,2,...`: names and what stands after them up to the next name."""
+    pieces = _NAMED.split(_BROKER_STATE.sub(r"\1", text))
+    values: dict[str, Any] = {}
+    for name, value in zip((each.lower() for each in pieces[1::2]), pieces[2::2], strict=True):
+        if name == "leader":
+            values["leader"] = value if _NODE.fullmatch(value) else NO
+        elif name in _NUMBERS:
+            values[_NUMBERS[name]] = parse_int(value)
+        elif name in _LISTS:
+            values[_LISTS[name]] = parse_nodes(value)
+        elif name in _LISTS_IF_ANY and value != "[]":
+            values[_LISTS_IF_ANY[name]] = parse_nodes(value)
+    complete = "leader" in values and "isr" in values and all(value is not NO for value in values.values())
+    return values if complete else NO
+
+
+def _parse_change(text: str) -> Any:
+    """`isr: [2] -> [3], leader: -1 -> 3, leaderEpoch: 1 -> 2`: what a KRaft controller changes, before and after."""
+    pieces = _CHANGE.split(text)
+    values: dict[str, Any] = {}
+    for name, value in zip(pieces[1::2], pieces[2::2], strict=True):
+        before, arrow, after = value.partition(" -> ")
+        if not arrow:
+            return NO
+        if name == "leader":
+            values["leader_before"], values["leader"] = before, after
+        elif name == "isr":
+            values["isr_before"], values["isr"] = parse_nodes(before), parse_nodes(after)
+        elif name in {"replicas", "elr"}:
+            values[name] = parse_nodes(after)
+        elif name.lower() in _NUMBERS:
+            values[_NUMBERS[name.lower()]] = parse_int(after)
+    return values if values and all(value is not NO for value in values.values()) else NO
+
+
+def _parse_partition_assignment(text: str) -> Any:
+    """`HashMap(0 -> ArrayBuffer(1, 2), 1 -> ...)`: keys are partitions of a topic that stands elsewhere in the line."""
+    assignment: dict[str, list[str]] = {}
+    for partition, nodes in _KEYED.findall(text[text.find("(") + 1 :]):
+        if partition.isdecimal() and len(partition) < 10:
+            assignment[partition] = parse_nodes(nodes)
+    return {"partition_count": max(map(int, assignment)) + 1, "assignment": assignment} if assignment else {}
+
+
+def _parse_topic_assignment(text: str) -> Any:
+    """`Map(topic-2 -> ArrayBuffer(1), topic-0 -> ...)`: keys are partitions of one topic."""
+    assignment: dict[str, list[str]] = {}
+    names = set()
+    for key, nodes in _KEYED.findall(text[text.find("(") + 1 :]):
+        topic, dash, partition = key.rpartition("-")
+        if not dash or not topic or not partition.isdecimal() or len(partition) > 9:
+            return NO
+        names.add(topic)
+        assignment[partition] = parse_nodes(nodes)
+    if len(names) != 1:
+        return NO
+    return {"topic": names.pop(), "partition_count": max(map(int, assignment)) + 1, "assignment": assignment}
+
+
+def _parse_fetchers(text: str) -> Any:
+    """`HashMap(orders-0 -> InitialFetchState(..., BrokerEndPoint(id=2, ...),5,0), ...)`: partition, leader and leader epoch of each."""
+    return [[name, leader, int(epoch)] for name, leader, epoch in _FETCHER.findall(unwrap(text))]
+
+
+def _parse_old_fetchers(text: str) -> Any:
+    """`List([orders-0, initOffset 5 to broker BrokerEndPoint(2,...)] , ...)`: partition and leader; the epoch isn't printed."""
+    return [[name, leader, None] for name, leader in _OLD_FETCHER.findall(text)]
+
+
+def _parse_settings(text: str) -> Any:
+    """Settings of a topic, of which only this matters: whether it may have unclean leaders."""
+    found = _UNCLEAN.search(text)
+    return {} if found is None else {"unclean": found[1] == "true"}
+
+
+# -- writing -------------------------------------------------------------------------------------------------
+
+
+def _spaced(nodes: Sequence[str]) -> str:
+    return ", ".join(nodes)
+
+
+def _dense(nodes: Sequence[str]) -> str:
+    return ",".join(nodes)
+
+
+def _node_set(nodes: Sequence[str]) -> str:
+    return f"Set({_spaced(nodes)})" if len(nodes) < 5 else f"HashSet({_spaced(nodes)})"
+
+
+def _list(fields: Mapping[str, Any], name: str) -> str:
+    return f"[{_spaced(fields.get(name) or ())}]"
+
+
+def _registration(fields: Mapping[str, Any]) -> str:
+    return (
+        f"replicas={_list(fields, 'replicas')}, directories=[], isr={_list(fields, 'isr')}, "
+        f"removingReplicas={_list(fields, 'removing')}, addingReplicas={_list(fields, 'adding')}, elr={_list(fields, 'elr')}, "
+        f"lastKnownElr=[], leader={fields['leader']}, leaderRecoveryState=RECOVERED, leaderEpoch={fields['leader_epoch']}, "
+        f"partitionEpoch={fields['partition_epoch']}"
+    )
+
+
+def _told(fields: Mapping[str, Any]) -> str:
+    return (
+        f"topicName='', partitionIndex=0, controllerEpoch=-1, leader={fields['leader']}, leaderEpoch={fields['leader_epoch']}, "
+        f"isr={_list(fields, 'isr')}, partitionEpoch={fields['partition_epoch']}, replicas={_list(fields, 'replicas')}, "
+        f"addingReplicas={_list(fields, 'adding')}, removingReplicas={_list(fields, 'removing')}, isNew=false, leaderRecoveryState=0"
+    )
+
+
+def _zookeeper_told(fields: Mapping[str, Any]) -> str:
+    return (
+        f"controllerEpoch=1, leader={fields['leader']}, leaderEpoch={fields['leader_epoch']}, isr={_dense(fields['isr'])}, "
+        f"zkVersion={fields['partition_epoch']}, replicas={_dense(fields['replicas'])}, isNew=false"
+    )
+
+
+def _leader_and_isr(fields: Mapping[str, Any]) -> str:
+    return (
+        f"leader={fields['leader']}, leaderEpoch={fields['leader_epoch']}, isr=List({_spaced(fields['isr'])}), "
+        f"zkVersion={fields['partition_epoch']}"
+    )
+
+
+def _leader_isr(fields: Mapping[str, Any]) -> str:
+    return (
+        f"Leader:{fields['leader']},ISR:{_dense(fields['isr'])},LeaderEpoch:{fields['leader_epoch']},"
+        f"ZkVersion:{fields['partition_epoch']},ControllerEpoch:1"
+    )
+
+
+def _change(fields: Mapping[str, Any]) -> str:
+    parts = []
+    if "isr" in fields:
+        parts.append(f"isr: {_list(fields, 'isr_before')} -> {_list(fields, 'isr')}")
+    if "leader" in fields:
+        parts.append(f"leader: {fields['leader_before']} -> {fields['leader']}")
+    if "leader_epoch" in fields:
+        parts.append(f"leaderEpoch: {fields['leader_epoch'] - 1} -> {fields['leader_epoch']}")
+    if "elr" in fields:
+        parts.append(f"elr: [] -> {_list(fields, 'elr')}")
+    if "partition_epoch" in fields:
+        parts.append(f"partitionEpoch: {fields['partition_epoch'] - 1} -> {fields['partition_epoch']}")
+    return ", ".join(parts)
+
+
+def _partition_assignment(fields: Mapping[str, Any]) -> str:
+    return f"Map({', '.join(f'{number} -> ArrayBuffer({_spaced(nodes)})' for number, nodes in fields['assignment'].items())})"
+
+
+def _topic_assignment(fields: Mapping[str, Any]) -> str:
+    topic = fields["topic"]
+    return f"Map({', '.join(f'{topic}-{number} -> ArrayBuffer({_spaced(nodes)})' for number, nodes in fields['assignment'].items())})"
+
+
+def _fetchers(items: Sequence[Sequence[Any]]) -> str:
+    inside = (f"{name} -> InitialFetchState(BrokerEndPoint(id={leader}, host=10.0.0.1:9092),{epoch},0)" for name, leader, epoch in items)
+    return f"Map({', '.join(inside)})"
+
+
+def _old_fetchers(items: Sequence[Sequence[Any]]) -> str:
+    inside = (f"[{name}, initOffset 0 to broker BrokerEndPoint({leader},10.0.0.1,9092)] " for name, leader, _ in items)
+    return f"List({', '.join(inside)})"
+
+
+_SMALL_SET = 4
+"""Scala prints sets of up to so many elements as `Set(…)`, greater ones as `HashSet(…)`."""
+
+
+def _parse_names(text: str) -> Any:
+    """`Set(a-0, b-1)`: names of partitions, which hold no comma."""
+    inside = unwrap(text)
+    return NO if inside == text else inside.split(", ") if inside else []
+
+
+def _names(items: Sequence[str]) -> str:
+    return f"{'Set' if len(items) <= _SMALL_SET else 'HashSet'}({', '.join(items)})"
+
+
+def _parse_old_names(text: str) -> Any:
+    """`a-0,b-1`"""
+    return NO if " " in text or "(" in text else text.split(",") if text else []
+
+
+def _settings(fields: Mapping[str, Any]) -> str:
+    return f"{{unclean.leader.election.enable={str(fields['unclean']).lower()}}}" if "unclean" in fields else "{}"
+
+
+def slot_types() -> dict[str, SlotType]:
+    """Types by name, as the catalogue takes them in."""
+    registration = (*_HELD, *_OPTIONAL)
+    return {
+        "nodes": SlotType(r"[\d, -]*", parse_nodes, _spaced, spaced=True, filler=""),
+        "dense_nodes": SlotType(r"[\d,-]*", parse_nodes, _dense, filler=""),
+        "node_set": SlotType(r".*", parse_nodes, _node_set, spaced=True, filler="Set()"),
+        "registration": SlotType(r".*", parse_registration, _registration, spaced=True, several=registration, needs=_HELD),
+        "told": SlotType(r".*", parse_registration, _told, spaced=True, several=registration, needs=_HELD),
+        "zookeeper_told": SlotType(r".*", parse_registration, _zookeeper_told, spaced=True, several=_HELD, needs=_HELD),
+        "leader_and_isr": SlotType(r".*", parse_registration, _leader_and_isr, spaced=True, several=_LEADERSHIP, needs=_LEADERSHIP),
+        "leader_isr": SlotType(r".*", parse_registration, _leader_isr, spaced=True, several=_LEADERSHIP, needs=_LEADERSHIP),
+        "fetchers": SlotType(r".*", _parse_fetchers, _fetchers, spaced=True),
+        "old_fetchers": SlotType(r".*", _parse_old_fetchers, _old_fetchers, spaced=True),
+        "partition_names": SlotType(r".*", _parse_names, _names, spaced=True, filler="Set()"),
+        "old_partition_names": SlotType(r"[^ ]*", _parse_old_names, ",".join, filler=""),
+        "topic_settings": SlotType(r".*", _parse_settings, _settings, spaced=True, several=("unclean",)),
+        "change": SlotType(r".*", _parse_change, _change, spaced=True, several=_CHANGED),
+        "partition_assignment": SlotType(
+            r".*",
+            _parse_partition_assignment,
+            _partition_assignment,
+            spaced=True,
+            several=("partition_count", "assignment"),
+            needs=("assignment",),
+        ),
+        "topic_assignment": SlotType(
+            r".*",
+            _parse_topic_assignment,
+            _topic_assignment,
+            spaced=True,
+            several=("topic", "partition_count", "assignment"),
+            needs=("topic", "assignment"),
+        ),
+    }

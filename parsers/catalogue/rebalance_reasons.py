@@ -1,0 +1,85 @@
+"""The grammar inside `(reason: …)` of "Preparing to rebalance"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from parsers.catalogue.slots import NO, SlotType, ends_like_member_id
+from parsers.catalogue.templates import Template, TooManyReadings, compile_template
+
+
+class Alike(NamedTuple):
+    """Reasons of one wording: which of the texts they are, and what stands in its slots. Without a wording, `parse` has more to look at."""
+
+    id: str | None
+    template: Template | None
+    texts: list[int]
+    pieces: list[Sequence[str]]
+
+
+class Reasons:
+    """All reasons that coordinators name."""
+
+    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        self._by_word: dict[str, list[tuple[str, Template]]] = {}
+        self.templates: list[tuple[str, Template]] = []
+        self.wordings: dict[str, list[tuple[tuple[str, ...], Template]]] = {}
+        """Of each reason the wordings, with the first and the last version that have them."""
+        for entry in entries:
+            for pattern in entry["patterns"]:
+                template = compile_template(pattern["text"])
+                self.templates.append((entry["id"], template))
+                self.wordings.setdefault(entry["id"], []).append((tuple(pattern["seen_in"]), template))
+                self._by_word.setdefault(template.literals[0].split(" ")[0], []).append((entry["id"], template))
+        for known in self._by_word.values():
+            known.sort(key=lambda each: -each[1].fixed_length)
+
+    def slot_type(self) -> SlotType:
+        """The type of the slot that a reason stands in."""
+        names = frozenset({"reason", "reason_id"}).union(*(template.names() for _, template in self.templates))
+        return SlotType(
+            r".*", self.parse, lambda fields: str(fields["reason"]), spaced=True, several=tuple(sorted(names)), needs=("reason",)
+        )
+
+    def alike(self, texts: Sequence[str]) -> Iterator[Alike]:
+        """Reasons by their wording, each of the texts once."""
+        by_word: dict[str, list[int]] = {}
+        for at, text in enumerate(texts):
+            by_word.setdefault(text.split(" ", 1)[0], []).append(at)
+        for word, rows in by_word.items():
+            left = rows
+            for reason_id, template in self._by_word.get(word, ()):
+                fits = [at for at in left if template.mark in texts[at] and texts[at].endswith(template.tail)]
+                pieces = template.pieces_of([texts[at] for at in fits])
+                found = {at: piece for at, piece in zip(fits, pieces, strict=True) if piece is not None}
+                if found:
+                    yield Alike(reason_id, template, list(found), list(found.values()))
+                    left = [at for at in left if at not in found]
+            if left:
+                yield Alike(None, None, left, [()] * len(left))
+
+    def parse(self, text: str) -> dict[str, Any]:
+        """The reason's id and what it names. Where it can be read in several ways only what they share is given."""
+        known = self._by_word.get(text.split(" ", 1)[0], ())
+        for reason_id, template in known:
+            values = template.quick(text, 0)
+            if values is not None:
+                return {"reason": text, "reason_id": reason_id, **values}
+        found: list[dict[str, Any]] = []
+        try:
+            for reason_id, template in known:
+                found.extend({"reason_id": reason_id, **values} for values in template.readings(text, 0))
+        except TooManyReadings:
+            found = []
+        whole = [each for each in found if ends_like_member_id(each.get("reason_member_id") or "")] or found
+        whole = [each for each in whole if _says_its_id_again(each)] or whole
+        if not whole:
+            return {"reason": text, "reason_id": None}
+        return {"reason": text, **{name: value for name, value in whole[0].items() if all(other.get(name, NO) == value for other in whole)}}
+
+
+def _says_its_id_again(values: Mapping[str, Any]) -> bool:
+    """The member's own reason repeats the id that the coordinator names (KIP-394: "… the given member-id: X"): both are read right."""
+    member_id = values.get("reason_member_id")
+    return bool(member_id) and str(values.get("client_reason") or "").endswith(f" {member_id}")

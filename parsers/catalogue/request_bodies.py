@@ -1,0 +1,166 @@
+"""Bodies of group requests as text: structs (`{group_id=g,…}`) and generated classes (`JoinGroupRequestData(groupId='g', …)`).
+
+Both are read with the templates of `messages/kafka_request_bodies.yaml` into mappings that have the names of
+the JSON form. Nested lists keep what the models need: names of protocols and topics, member ids, error codes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from parsers.catalogue.slots import TYPES, SlotType, parse_list, unwrap
+from parsers.catalogue.templates import Template, TooManyReadings, compile_template
+
+_CLASS_PROTOCOL = re.compile(r"\(name='([^']*)', metadata=\[([-0-9, ]*)\]\)")
+_STRUCT_PROTOCOL = re.compile(r"\{(?:protocol_)?name=([^,{}]*),")
+_TOPIC = re.compile(r"\((?:name|topic)='([^']*)', |\{(?:name|topic)=([^,{}]*),partitions=")
+_CODE = re.compile(r"error_?[cC]ode=(-?\d{1,6})")
+_AFTER_CLASS_ID = ("', groupInstanceId=", "', assignment=", "', metadata=", "')")
+_AFTER_STRUCT_ID = (",group_instance_id=", ",member_metadata=", ",member_assignment=", ",metadata=", ",assignment=", "}")
+_IDENTITY_END = re.compile(r"(?:\)|\})(?:, ?|,)?\]?$")
+
+
+def decode_subscription(metadata: bytes) -> list[str] | None:
+    """Topics of a consumer's subscription (ConsumerProtocolSubscription: int16 version, array of strings, …); None if it is none."""
+    if len(metadata) < 6:
+        return None
+    count = int.from_bytes(metadata[2:6], "big", signed=True)
+    if not 0 <= count <= len(metadata):
+        return None
+    topics: list[str] = []
+    at = 6
+    for _ in range(count):
+        size = int.from_bytes(metadata[at : at + 2], "big", signed=True)
+        at += 2
+        if size < 0 or at + size > len(metadata):
+            return None
+        topics.append(metadata[at : at + size].decode("utf-8", "replace"))
+        at += size
+    return topics
+
+
+def decode_base64(text: Any) -> bytes:
+    """Bytes of a JSON body; none where it holds no base64."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        return b""
+
+
+def _bytes(numbers: str) -> bytes:
+    """Bytes that Java prints as signed numbers."""
+    try:
+        return bytes([int(number) & 0xFF for number in numbers.split(", ")])
+    except ValueError:
+        return b""
+
+
+def parse_protocols(text: str) -> list[dict[str, Any]]:
+    """Names of the protocols that a member offers, with their metadata where the text shows bytes."""
+    named = [{"name": name, "numbers": numbers} for name, numbers in _CLASS_PROTOCOL.findall(text)]
+    return named or [{"name": name} for name in _STRUCT_PROTOCOL.findall(text)]
+
+
+def _parse_member_ids(text: str) -> list[str]:
+    """Member ids of a nested list, in either form."""
+    ids: list[str] = []
+    for piece in text.split("memberId='")[1:]:
+        ids.append(piece[: _first(piece, _AFTER_CLASS_ID)])
+    for piece in text.split("{member_id=")[1:]:
+        ids.append(piece[: _first(piece, _AFTER_STRUCT_ID)])
+    return ids
+
+
+def _first(text: str, ends: tuple[str, ...]) -> int:
+    places = [place for place in map(text.find, ends) if place >= 0]
+    return min(places) if places else len(text)
+
+
+def _parse_identities(text: str) -> list[dict[str, str | None]]:
+    """Members that leave: id, instance id, reason."""
+    found: list[dict[str, str | None]] = []
+    for piece in text.split("MemberIdentity(memberId='")[1:]:
+        member, _, rest = piece.partition("', groupInstanceId=")
+        rest = _IDENTITY_END.sub("", rest)
+        instance, has_reason, reason = rest.partition(", reason=")
+        found.append({"memberId": member, "groupInstanceId": _quoted(instance), "reason": _quoted(reason) if has_reason else None})
+    for piece in text.split("{member_id=")[1:]:
+        member, _, rest = piece.partition(",group_instance_id=")
+        instance = _IDENTITY_END.sub("", rest)
+        found.append({"memberId": member, "groupInstanceId": None if instance == "null" else instance, "reason": None})
+    return found
+
+
+def _quoted(text: str) -> str | None:
+    return None if text == "null" or not text else text.removeprefix("'").removesuffix("'")
+
+
+def _parse_names_or_null(text: str) -> list[str] | None:
+    return None if text == "null" else parse_list(text)
+
+
+def _parse_quoted_list(text: str) -> list[str]:
+    inside = unwrap(text)
+    return inside.removeprefix("'").removesuffix("'").split("', '") if inside.startswith("'") else parse_list(text)
+
+
+_QUOTED_FREE = SlotType(r".*", TYPES["quoted"].parse, TYPES["quoted"].render, spaced=True)
+BODY_TYPES: dict[str, SlotType] = {
+    **TYPES,
+    "quoted_free": _QUOTED_FREE,
+    "protocols": SlotType(r".*", parse_protocols, str, spaced=True),
+    "member_ids": SlotType(r".*", _parse_member_ids, str, spaced=True),
+    "identities": SlotType(r".*", _parse_identities, str, spaced=True),
+    "topic_names": SlotType(r".*", lambda text: [{"name": first or second} for first, second in _TOPIC.findall(text)], str, spaced=True),
+    "codes": SlotType(r".*", lambda text: [int(code) for code in _CODE.findall(text)], str, spaced=True),
+    "names_or_null": SlotType(r".*", _parse_names_or_null, str, spaced=True),
+    "quoted_list": SlotType(r".*", _parse_quoted_list, str, spaced=True),
+}
+
+
+class Bodies:
+    """The text forms of requests and answers, by API and side."""
+
+    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        self._texts: dict[tuple[str, str], list[str]] = {}
+        for entry in entries:
+            for side in ("request", "response"):
+                self._texts[entry["api"], side] = entry[side]
+        self._templates: dict[tuple[str, str], list[Template]] = {}
+
+    def read(self, api: str, side: str, text: str) -> dict[str, Any] | None:
+        """The body as a mapping; None where no form fits, or where one does in more than one way.
+
+        Forms that print more come first: what they print would be part of an id for those that print less.
+        """
+        templates = self._templates.get((api, side))
+        if templates is None:
+            forms = (compile_template(form, BODY_TYPES) for form in self._texts.get((api, side), ()))
+            templates = sorted(forms, key=lambda template: -template.fixed_length)
+            self._templates[api, side] = templates
+        for template in templates:
+            values = template.quick(text, 0)
+            if values is not None:
+                return values
+        try:
+            for template in templates:
+                found = list(template.readings(text, 0))
+                if found:
+                    return found[0] if len(found) == 1 else None
+        except TooManyReadings:
+            return None
+        return None
+
+
+def subscribed_topics(protocols: Iterable[Mapping[str, Any]]) -> list[str] | None:
+    """Topics that a member subscribes to, from the metadata of the protocols that it offers; None where they don't show."""
+    for protocol in protocols:
+        raw = _bytes(protocol["numbers"]) if "numbers" in protocol else decode_base64(protocol.get("metadata"))
+        topics = decode_subscription(raw)
+        if topics is not None:
+            return topics
+    return None

@@ -1,0 +1,338 @@
+"""Message texts with slots: compile one, match a line against it, write a line from it.
+
+A text is fixed words with slots between them: `Stabilized group {group} generation {generation:int}`. A slot
+takes the text up to the next fixed words. Ids are arbitrary text and may hold the fixed words themselves, so
+one line can fit in several ways; `readings` gives all of them and leaves the choice to the caller.
+
+Cost: `quick` is one anchored regular expression whose slots can't trade characters: each is free of spaces and
+the fixed words between them hold one, except for at most one slot; a text with more such slots is found as
+below. `readings` finds the fixed words from the
+left and from the right; only where the two disagree are the ways between them enumerated, up to a limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from parsers.catalogue.slots import NO, TYPES, SlotType
+from parsers.schema import COMMON_FIELDS
+
+MAX_READINGS = 64
+"""Ways to read one line with one text before it counts as ambiguous without looking further."""
+
+MAX_STEPS = 2048
+"""Searches for fixed words that one enumeration may do; keeps hostile ids from costing more than linear time."""
+
+COLUMNS = frozenset(COMMON_FIELDS)
+_NEVER_EMPTY = frozenset({"text", "word"})
+_SLOT = re.compile(r"\{(\w+)(?::(\w+))?\}")
+
+
+Plan = tuple[tuple[int, str, Any, bool], ...]
+"""For each slot that is reported: its index, its name (none where it gives several fields), its parser, and whether it is a column."""
+
+
+class TooManyReadings(Exception):
+    """An id repeats the fixed words so often that reading on would only cost time."""
+
+
+class BadTemplate(ValueError):
+    """A catalogue text that can't be compiled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A named gap. A name that starts with an underscore is matched and not reported."""
+
+    name: str
+    kind: str
+    type: SlotType
+
+    @property
+    def kept(self) -> bool:
+        """Whether the gap's text is reported."""
+        return not self.name.startswith("_")
+
+
+@dataclass(slots=True)
+class Template:
+    """A compiled text: `literals[0] slots[0] literals[1] ... literals[-1]`."""
+
+    text: str
+    literals: tuple[str, ...]
+    slots: tuple[Slot, ...]
+    fixed_length: int
+    tail: str
+    mark: str
+    """The longest fixed words within: a line without them is another one, which is cheap to see."""
+    _tight: re.Pattern[str] | None = field(default=None, repr=False)
+    _tight_lines: re.Pattern[str] | None = field(default=None, repr=False)
+    _marks: tuple[str, ...] | None = ()
+    """Words around the slot that may hold spaces: in a line that has each once, the slot can't begin later or end earlier. None
+    where the words can't show that."""
+    spaced: int = -1
+    is_regular: bool = True
+    plan: Plan = ()
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def quick(self, text: str, start: int) -> dict[str, Any] | None:
+        """The reading of an ordinary line, of which there is only one; None where that can't be told quickly."""
+        pieces = self.pieces(text, start)
+        values: dict[str, Any] = {}
+        return values if pieces is not None and fill(self.plan, pieces, values, values) else None
+
+    def pieces(self, text: str, start: int) -> Sequence[str] | None:
+        """What stands in the slots of an ordinary line, not yet parsed; None where that can't be told quickly."""
+        if not self.is_regular:
+            return self._sole(text, start)
+        found = self.expression().match(text, start)
+        if found is None or (self.spaced >= 0 and not self._alone(text, found, self.spaced)):
+            return None
+        return found.groups()
+
+    def could(self, text: str, start: int) -> bool:
+        """Whether the fixed words stand in the line in their order, whatever is between them."""
+        head = self.literals[0]
+        if not text.startswith(head, start) or not text.endswith(self.tail):
+            return False
+        return self._leftmost(text, self.literals[1:-1], start + len(head), len(text) - len(self.tail)) is not None
+
+    def _sole(self, text: str, start: int) -> list[str] | None:
+        """Pieces of a line in which the fixed words stand in one way only."""
+        head, tail = self.literals[0], self.literals[-1]
+        begin, end = start + len(head), len(text) - len(tail)
+        if not text.startswith(head, start) or not text.endswith(tail) or begin > end:
+            return None
+        middles = self.literals[1:-1]
+        first = self._leftmost(text, middles, begin, end)
+        if first is None or self._rightmost(text, middles, begin, end) != first:
+            return None
+        pieces = [text[low:high] for low, high in self._spans(middles, first, begin, end)]
+        for slot, piece in zip(self.slots, pieces, strict=True):
+            if (not piece and slot.kind in _NEVER_EMPTY) or (slot.type.parse is not None and slot.type.parse(piece) is NO):
+                return None
+        return pieces
+
+    def _alone(self, text: str, found: re.Match[str], spaced: int) -> bool:
+        """Whether the slot that may hold spaces can't begin later or end earlier."""
+        begin, end = found.span(spaced + 1)
+        before, after = self.literals[spaced], self.literals[spaced + 1]
+        if spaced and text.find(before, begin - len(before) + 1) >= 0:
+            return False
+        return spaced == len(self.slots) - 1 or text.find(after, begin) == end
+
+    def pieces_of(self, texts: Sequence[str]) -> Sequence[Sequence[str] | None]:
+        """What `pieces` gives for each text from its start on, by one search where all are ordinary."""
+        joined = "\n".join(texts)
+        if len(texts) > 1 and self.is_regular and self._marks is not None and joined.count("\n") == len(texts) - 1:
+            found: list[Any] = self._lines_expression().findall(joined)
+            # A match begins where a line does and none overlaps another, so as many as there are lines are one in each.
+            if len(found) == len(texts) and all(joined.count(mark) == len(texts) for mark in self._marks):
+                return found if len(self.slots) > 1 else [(piece,) if self.slots else () for piece in found]
+        return [self.pieces(text, 0) for text in texts]
+
+    def expression(self) -> re.Pattern[str]:
+        """The regular expression of the text's common form."""
+        if self._tight is None:
+            self._tight = re.compile(self._form() + r"\Z")
+        return self._tight
+
+    def _lines_expression(self) -> re.Pattern[str]:
+        if self._tight_lines is None:
+            self._tight_lines = re.compile(f"^{self._form()}$", re.MULTILINE)
+        return self._tight_lines
+
+    def _form(self) -> str:
+        parts = [re.escape(self.literals[0])]
+        for slot, literal in zip(self.slots, self.literals[1:], strict=True):
+            parts.append(f"({slot.type.tight}){re.escape(literal)}")
+        return "".join(parts)
+
+    def readings(self, text: str, start: int) -> Iterator[dict[str, Any]]:
+        """All ways in which the line from `start` on fits, as values by slot name. Raises TooManyReadings."""
+        for spans in self._embeddings(text, start):
+            values = self._values(text, spans)
+            if values is not None:
+                yield values
+
+    def _values(self, text: str, spans: list[tuple[int, int]]) -> dict[str, Any] | None:
+        values: dict[str, Any] = {}
+        for slot, (begin, end) in zip(self.slots, spans, strict=True):
+            piece = text[begin:end]
+            if not piece and slot.kind in _NEVER_EMPTY:
+                return None
+            value: Any = piece if slot.type.parse is None else slot.type.parse(piece)
+            if value is NO:
+                return None
+            if slot.type.several:
+                values.update(value)
+            elif slot.kept:
+                values[slot.name] = value
+        return values
+
+    def _embeddings(self, text: str, start: int) -> Iterator[list[tuple[int, int]]]:
+        """Spans of the slots, for each way to place the fixed words."""
+        head, tail = self.literals[0], self.literals[-1]
+        if not self.slots:
+            if text.startswith(head, start) and len(text) == start + len(head):
+                yield []
+            return
+        begin, end = start + len(head), len(text) - len(tail)
+        if not text.startswith(head, start) or not text.endswith(tail) or begin > end:
+            return
+        middles = self.literals[1:-1]
+        first = self._leftmost(text, middles, begin, end)
+        if first is None:
+            return
+        last = self._rightmost(text, middles, begin, end)
+        if first == last:
+            yield self._spans(middles, first, begin, end)
+            return
+        yield from self._between(text, middles, first, last, begin, end)
+
+    @staticmethod
+    def _leftmost(text: str, middles: tuple[str, ...], begin: int, end: int) -> list[int] | None:
+        places: list[int] = []
+        for literal in middles:
+            place = text.find(literal, begin, end)
+            if place < 0:
+                return None
+            places.append(place)
+            begin = place + len(literal)
+        return places
+
+    @staticmethod
+    def _rightmost(text: str, middles: tuple[str, ...], begin: int, end: int) -> list[int]:
+        places: list[int] = []
+        for literal in reversed(middles):
+            end = text.rfind(literal, begin, end)
+            places.append(end)
+        return places[::-1]
+
+    @staticmethod
+    def _spans(middles: tuple[str, ...], places: list[int], begin: int, end: int) -> list[tuple[int, int]]:
+        spans: list[tuple[int, int]] = []
+        for literal, place in zip(middles, places, strict=True):
+            spans.append((begin, place))
+            begin = place + len(literal)
+        spans.append((begin, end))
+        return spans
+
+    def _between(
+        self, text: str, middles: tuple[str, ...], first: list[int], last: list[int], begin: int, end: int
+    ) -> Iterator[list[tuple[int, int]]]:
+        """Depth first over the places of the fixed words, each between its leftmost and its rightmost place."""
+        steps = found = 0
+        stack: list[tuple[int, list[int], int]] = [(0, [], begin)]
+        while stack:
+            depth, places, at = stack.pop()
+            if depth == len(middles):
+                found += 1
+                if found > MAX_READINGS:
+                    raise TooManyReadings
+                yield self._spans(middles, places, begin, end)
+                continue
+            literal = middles[depth]
+            slot = self.slots[depth]
+            place = text.find(literal, max(at, first[depth]), last[depth] + len(literal))
+            while place >= 0:
+                steps += 1
+                if steps > MAX_STEPS:
+                    raise TooManyReadings
+                if slot.type.parse is None or slot.type.parse(text[at:place]) is not NO:
+                    stack.append((depth + 1, [*places, place], place + len(literal)))
+                place = text.find(literal, place + 1, last[depth] + len(literal))
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    def render(self, fields: Mapping[str, Any]) -> str:
+        """The line that holds these values. Slots that are not reported print a filler where no value is given."""
+        parts = [self.literals[0]]
+        for slot, literal in zip(self.slots, self.literals[1:], strict=True):
+            if slot.type.several:
+                parts.append(slot.type.render(fields))
+            elif slot.kept or slot.name in fields:
+                parts.append(slot.type.render(fields[slot.name]))
+            else:
+                parts.append(slot.type.filler)
+            parts.append(literal)
+        return "".join(parts)
+
+    def names(self) -> frozenset[str]:
+        """Fields that a match gives."""
+        kept = {slot.name for slot in self.slots if slot.kept and not slot.type.several}
+        return frozenset(kept.union(*(slot.type.several for slot in self.slots)))
+
+    def needs(self) -> frozenset[str]:
+        """Fields without which the line can't be written."""
+        kept = {slot.name for slot in self.slots if slot.kept and not slot.type.several}
+        return frozenset(kept.union(*(slot.type.needs for slot in self.slots)))
+
+
+def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: frozenset[str] = COLUMNS) -> Template:
+    """Compile a text with slots. Raises BadTemplate."""
+    literals: list[str] = []
+    slots: list[Slot] = []
+    at = 0
+    for found in _SLOT.finditer(text):
+        literals.append(text[at : found.start()])
+        kind = found[2] or "text"
+        if kind not in types:
+            raise BadTemplate(f"unknown slot type {kind!r} in {text!r}")
+        slots.append(Slot(found[1], kind, types[kind]))
+        at = found.end()
+    literals.append(text[at:])
+    if any(not literal for literal in literals[1:-1]):
+        raise BadTemplate(f"two slots without words between them in {text!r}")
+    template = Template(
+        text, tuple(literals), tuple(slots), sum(map(len, literals)), literals[-1], max(literals[1:-1], key=len, default=literals[0])
+    )
+    spaced = [index for index, slot in enumerate(slots) if slot.type.spaced]
+    template.spaced = spaced[0] if spaced else -1
+    template.is_regular = len(spaced) <= 1 and all(" " in literal for literal in literals[1:-1])
+    template._marks = _marks(literals, template.spaced)
+    template.plan = tuple(
+        (index, "" if slot.type.several else slot.name, _quick_parser(slot.type), slot.name in columns)
+        for index, slot in enumerate(slots)
+        if slot.kept or slot.type.several
+    )
+    return template
+
+
+def _marks(literals: Sequence[str], spaced: int) -> tuple[str, ...] | None:
+    """The words before and after a slot, where none can overlap itself, which counting would not see."""
+    if spaced < 0:
+        return ()
+    around = (literals[spaced] if spaced else None, literals[spaced + 1] if spaced < len(literals) - 2 else None)
+    marks = tuple(words.strip() for words in around if words is not None)
+    overlap = any(mark.startswith(mark[-length:]) for mark in marks for length in range(1, len(mark)))
+    return None if overlap or not all(marks) else marks
+
+
+def _quick_parser(slot_type: SlotType) -> Any:
+    """What turns tightly matched text into a value; None where the text is the value."""
+    parse = slot_type.quick or slot_type.parse
+    return None if parse is str else parse
+
+
+def fill(plan: Plan, pieces: Sequence[str], columns: dict[str, Any], fields: dict[str, Any]) -> bool:
+    """Parse pieces into columns and fields; False where one of them is not of its type."""
+    for index, name, parse, is_column in plan:
+        if parse is None:
+            value: Any = pieces[index]
+        else:
+            value = parse(pieces[index])
+            if value is NO:
+                return False
+        if is_column:
+            columns[name] = value
+        elif name:
+            fields[name] = value
+        else:
+            for each in value:
+                (columns if each in COLUMNS else fields)[each] = value[each]
+    return True

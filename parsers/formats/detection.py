@@ -1,0 +1,151 @@
+"""How the content of a file is to be read: encoding, envelopes around the lines, layout of the records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from parsers.formats.envelopes import Peeled, Wrapper, candidates, wrapper_named
+from parsers.formats.layouts import AnyLayout, Vote, begins_record, layout_named, vote
+
+_SAMPLE_LINES = 50
+_SAMPLE_LINE_BYTES = 1 << 16
+_MAX_ENVELOPES = 3
+_SAMPLES = 4
+_DATED = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", re.ASCII)
+# Of the lines of a log without envelopes at least this part are headers; with less it is worth trying to find one.
+_ENOUGH = 0.5
+_DOCUMENT = re.compile(r"\n(?=\{)")
+# What a power cut or a copied sparse file leaves in a text.
+_HOLE = re.compile(rb"\x00{64,}")
+_TEXT_CONTROLS = frozenset(b"\t\n\r\x0b\x0c\x08\x1b\x00")
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """Form of a file, told by its first lines. Small, hashable and picklable: it travels to workers."""
+
+    layout_name: str
+    encoding: str = "utf-8"
+    bom_bytes: int = 0
+    wrappers: tuple[str, ...] = ()
+
+    @property
+    def layout(self) -> AnyLayout:
+        """The layout of record headers, by its name."""
+        return layout_named(self.layout_name)
+
+
+def tell_format(sample: bytes, *, complete: bool) -> FileFormat | str:
+    """The form of a file that begins with `sample`, or why it is none: `binary`, `no header`."""
+    encoding, bom_bytes = _encoding(sample)
+    body = sample[bom_bytes:].lstrip(b"\x00") if encoding == "utf-8" else sample[bom_bytes:]
+    if encoding == "utf-8" and _looks_binary(body):
+        return "binary"
+    for lines in _samples(body.decode(encoding, "replace"), complete=complete):
+        names, best = _unwrapped(lines)
+        if not best.sure and (joined := _joined(lines)) and (wrapped := vote(joined)).sure:
+            names, best = (), wrapped
+        if best.layout is None:
+            best = vote(_documents(lines))
+        if best.layout is not None:
+            return FileFormat(best.layout.name, encoding, bom_bytes, names)
+    return "no header"
+
+
+def _samples(text: str, *, complete: bool) -> Iterator[list[bytes]]:
+    """Lines that may tell the layout: the first ones, then those that follow where a date is first met behind these."""
+    lines = text.split("\n")
+    if not complete and len(lines) > 1:
+        lines.pop()
+    # Lines of settings and stack traces say nothing about the layout, and a file may begin with hundreds of them.
+    told = [line for line in lines if line.strip()]
+    begin = 0
+    for _ in range(_SAMPLES):
+        if begin == len(told):
+            return
+        first, rest = told[begin : begin + _SAMPLE_LINES], range(begin + _SAMPLE_LINES, len(told))
+        more = list(islice((number for number in rest if not told[number][:1].isspace()), _SAMPLE_LINES))
+        sample = first + [told[number] for number in more]
+        yield [line.rstrip("\r").encode("utf-8", "replace")[:_SAMPLE_LINE_BYTES] for line in sample]
+        behind = range(more[-1] + 1 if more else len(told), len(told))
+        begin = next((number for number in behind if _DATED.search(told[number])), len(told))
+
+
+def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vote]:
+    """The envelopes and the layout with which most headers can be seen; the fewer envelopes the better."""
+    best = vote(line.decode("utf-8", "replace") for line in lines)
+    names: tuple[str, ...] = ()
+    plain = best.layout is None or best.layout.name != "json"
+    if plain and (depth >= _MAX_ENVELOPES or (best.headers > _ENOUGH * len(lines) and best.sure)):
+        return names, best
+    for name in candidates(lines):
+        wrapper = wrapper_named(name)
+        inner = _peeled(wrapper, lines)
+        if inner == lines or depth >= _MAX_ENVELOPES:
+            continue
+        split = [part for line in inner for part in line.split(b"\n")]
+        deeper, found = _unwrapped(split, depth + 1)
+        # A JSON document is a record of its own unless the field holds a line with a header of its own.
+        if found.score > best.score or (not plain and 2 * found.headers > best.headers):
+            names, best = (name, *deeper), found
+    return names, best
+
+
+def _joined(lines: list[bytes]) -> list[str]:
+    """Lines that a terminal may have wrapped, each from one header to the next; none when no line follows a header."""
+    joined: list[str] = []
+    for line in lines:
+        text = line.decode("utf-8", "replace")
+        if begins_record(text):
+            joined.append(text)
+        elif joined:
+            joined[-1] += text
+    return joined if len(joined) < len(lines) else []
+
+
+def _peeled(wrapper: Wrapper, lines: list[bytes]) -> list[bytes]:
+    """Lines without an envelope; a line that goes on in the next envelope is joined with it."""
+    inner: list[bytes] = []
+    goes_on = False
+    for line in lines:
+        peeled = wrapper.peel(line) or Peeled(line)
+        if goes_on:
+            inner[-1] += peeled.line
+        else:
+            inner.append(peeled.line)
+        goes_on = peeled.partial
+    return inner
+
+
+def _documents(lines: list[bytes]) -> list[str]:
+    """JSON documents that are spread over lines, each beginning with a brace in the first column."""
+    text = b"\n".join(lines).decode("utf-8", "replace")
+    return [part.strip().rstrip(",") for part in _DOCUMENT.split(text) if part.startswith("{")]
+
+
+def _encoding(sample: bytes) -> tuple[str, int]:
+    for bom, encoding in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if sample.startswith(bom):
+            return encoding, len(bom)
+    head = sample[:512]
+    even, odd = head[0::2], head[1::2]
+    if len(head) >= 16:
+        # Mostly Latin text in UTF-16 has a zero in every second byte.
+        if odd.count(0) > 0.6 * len(odd) and even.count(0) < 0.1 * len(even):
+            return "utf-16-le", 0
+        if even.count(0) > 0.6 * len(even) and odd.count(0) < 0.1 * len(odd):
+            return "utf-16-be", 0
+    return "utf-8", 0
+
+
+def _looks_binary(body: bytes) -> bool:
+    head = _HOLE.sub(b"", body[: 1 << 16])[:8192]
+    odd = sum(count for byte, count in _histogram(head) if byte < 32 and byte not in _TEXT_CONTROLS)
+    return not head or (odd > 0.02 * len(head) or head.count(0) > 0.3 * len(head))
+
+
+def _histogram(data: bytes) -> list[tuple[int, int]]:
+    return [(byte, data.count(byte)) for byte in range(32)]

@@ -1,0 +1,296 @@
+"""Envelopes around log lines: taken off line by line, several may be nested.
+
+Most are data (`layouts/envelopes.yaml`): a regular expression with the line in a group. JSON documents and
+CSV tables of log platforms name the field or column that holds the line. Colours of terminals are an
+envelope too. A wrapper is named by a short text (`cri`, `json:log`, `csv:,:3`), so that a FileFormat travels.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from parsers.formats.layouts import field_of, json_document, load_yaml
+from parsers.formats.lines import Lines
+
+_ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
+
+
+class Peeled(NamedTuple):
+    """What was inside an envelope."""
+
+    line: bytes
+    stamp: bytes | None = None
+    partial: bool = False
+
+
+class Wrapper(Protocol):
+    """Takes one kind of envelope off a line; None when the line has none."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    def peel(self, line: bytes) -> Peeled | None:
+        """The line inside the envelope, with what the envelope says; None where there is no such envelope."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegexWrapper:
+    name: str
+    regex: re.Pattern[bytes]
+    partial_mark: bytes
+    samples: tuple[dict[str, Any], ...] = ()
+
+    def peel(self, line: bytes) -> Peeled | None:
+        found = self.regex.fullmatch(line)
+        if found is None:
+            return None
+        got = found.groupdict()
+        return Peeled(got["line"], got.get("stamp"), got.get("partial") == self.partial_mark)
+
+
+@dataclass(frozen=True, slots=True)
+class AnsiWrapper:
+    """Colours and other orders to a terminal."""
+
+    name: str = "ansi"
+
+    def peel(self, line: bytes) -> Peeled | None:
+        if b"\x1b" not in line:
+            return None
+        return Peeled(_ANSI.sub(b"", line))
+
+
+@dataclass(frozen=True, slots=True)
+class JsonWrapper:
+    """The line is a field of a JSON document. With `newline`, a value without a newline at its end goes on in the next."""
+
+    name: str
+    path: str
+    newline: bool
+
+    def peel(self, line: bytes) -> Peeled | None:
+        document = json_document(line)
+        value = field_of(document, self.path) if document is not None else None
+        if not isinstance(value, str):
+            return None
+        return Peeled(_encoded(value.rstrip("\r\n")), _json_stamp(document), self.newline and not value.endswith("\n"))
+
+
+@dataclass(frozen=True, slots=True)
+class CsvWrapper:
+    """The line is a column of a table. Quoted fields may go over several lines of the file."""
+
+    name: str
+    delimiter: str
+    column: int
+    stamp_column: int | None
+
+    def peel(self, line: bytes) -> Peeled | None:
+        try:
+            row = next(csv.reader(io.StringIO(line.decode("utf-8", "replace"), newline=""), delimiter=self.delimiter))
+        except (csv.Error, StopIteration):
+            return None
+        if self.column >= len(row):
+            return None
+        at = self.stamp_column
+        stamp = _encoded(row[at]) if at is not None and at < len(row) and row[at] else None
+        return Peeled(_encoded(row[self.column].rstrip("\r\n")), stamp)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _json_stamp(document: dict[str, Any] | None) -> bytes | None:
+    for path in envelope_fields("json", "stamp"):
+        value = field_of(document, path)
+        if isinstance(value, str):
+            return _encoded(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value).encode()
+    return None
+
+
+@lru_cache(maxsize=1)
+def _data() -> dict[str, Any]:
+    loaded: dict[str, Any] = load_yaml(files("parsers").joinpath("layouts", "envelopes.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+@lru_cache(maxsize=8)
+def envelope_fields(kind: str, part: str) -> tuple[str, ...]:
+    """Names of fields, each under each of the roots where there are any."""
+    names: list[str] = _data()[kind][part]
+    roots: list[str] = _data()[kind].get("roots", [""])
+    return tuple(f"{root}.{name}" if root else name for root in roots for name in names)
+
+
+@lru_cache(maxsize=1)
+def regex_wrappers() -> tuple[RegexWrapper, ...]:
+    """Envelopes that are told by a regular expression (`layouts/envelopes.yaml`)."""
+    return tuple(
+        RegexWrapper(
+            each["name"],
+            re.compile(each["regex"].encode("utf-8"), re.DOTALL),
+            each.get("partial_mark", "").encode() or b"\x00",
+            tuple(each["samples"]),
+        )
+        for each in _data()["envelopes"]
+    )
+
+
+@lru_cache(maxsize=64)
+def wrapper_named(name: str) -> Wrapper:
+    """The wrapper that a name stands for."""
+    kind, _, rest = name.partition(":")
+    if kind == "ansi":
+        return AnsiWrapper()
+    if kind == "json":
+        path, _, flag = rest.partition(":")
+        return JsonWrapper(name, path, flag == "newline")
+    if kind == "csv":
+        delimiter, column, stamp = rest.split(":")
+        return CsvWrapper(name, "\t" if delimiter == "tab" else delimiter, int(column), int(stamp) if stamp else None)
+    return next(each for each in regex_wrappers() if each.name == name)
+
+
+def candidates(lines: Sequence[bytes]) -> Iterable[str]:
+    """Wrappers that most of these lines could have."""
+    if any(b"\x1b" in line for line in lines):
+        yield "ansi"
+    document = next((found for line in lines if (found := json_document(line)) is not None), None)
+    if document is not None:
+        for path in envelope_fields("json", "line"):
+            if isinstance(field_of(document, path), str):
+                newline = all(str(field_of(each, path)).endswith("\n") for line in lines[:3] if (each := json_document(line)))
+                yield f"json:{path}:newline" if newline else f"json:{path}"
+    elif lines:
+        yield from _csv_candidates(lines[0])
+    enough = max(1, len(lines) // 3)
+    for wrapper in regex_wrappers():
+        if sum(wrapper.regex.fullmatch(line) is not None for line in lines) >= enough:
+            yield wrapper.name
+
+
+def _csv_candidates(header: bytes) -> Iterable[str]:
+    text = header.decode("utf-8", "replace").lstrip("\ufeff").strip()
+    for delimiter in (",", ";", "\t"):
+        names = [name.strip().strip('"').lower() for name in text.split(delimiter)]
+        if len(names) == 1 and (delimiter != "," or names[0] not in envelope_fields("csv", "line")):
+            continue
+        stamp = next((names.index(name) for name in envelope_fields("csv", "stamp") if name in names), "")
+        for name in envelope_fields("csv", "line"):
+            if name in names:
+                yield f"csv:{'tab' if delimiter == chr(9) else delimiter}:{names.index(name)}:{stamp}"
+
+
+class _Taker:
+    """Collects the inner lines of a chunk in step with their places in the file."""
+
+    def __init__(self, outer: Lines) -> None:
+        self._outer = outer
+        self._texts: list[bytes] = []
+        self._places: list[tuple[int, int]] = []  # first and last outer line
+        self._stamps: list[bytes | None] = []
+
+    def take(self, first: int, last: int, text: bytes, stamp: bytes | None, *, spread: bool) -> None:
+        """Add the text of one envelope; with `spread` its lines stand on lines of the file of their own."""
+        parts = text.split(b"\n")
+        for at, part in enumerate(parts):
+            if spread:
+                begin = min(first + at, last)
+                self._places.append((begin, last if at == len(parts) - 1 else begin))
+            else:
+                self._places.append((first, last))
+            self._texts.append(part.removesuffix(b"\r"))
+            self._stamps.append(stamp)
+
+    def lines(self, used: int) -> Lines:
+        outer = self._outer
+        lengths = np.array([len(text) + 1 for text in self._texts], dtype=np.int64)
+        stops = np.cumsum(lengths)
+        first = np.array([place[0] for place in self._places], dtype=np.int64)
+        last = np.array([place[1] for place in self._places], dtype=np.int64)
+        return Lines(
+            data=b"\n".join([*self._texts, b""]),
+            start=stops - lengths,
+            end=stops - 1,
+            offset=outer.offset[first],
+            stop=outer.stop[last],
+            number=outer.number[first],
+            next_number=outer.next_number if used == len(outer) else int(outer.number[used]),
+            open_end=outer.open_end and used == len(outer),
+            stamps=self._stamps,
+        )
+
+
+def unwrap(outer: Lines, names: Sequence[str], limit: int, *, final: bool) -> Lines:
+    """Take the envelopes off. An envelope longer than `limit` is left as it is: it may not be whole.
+
+    Without `final`, lines at the end that may go on in the next chunk are left out.
+    """
+    wrappers = [wrapper_named(name) for name in names]
+    taker = _Taker(outer)
+    rows = _Rows(outer, limit) if isinstance(wrappers[0], CsvWrapper) else None
+    used = line = 0
+    while line < len(outer):
+        last = rows.end(line) if rows is not None else line
+        if last is None:
+            if not final and int(outer.stop[-1] - outer.offset[line]) <= limit:
+                break
+            last = line
+        text = bytes(outer.data[outer.start[line] : outer.end[last]])
+        peeled = _peel(text, wrappers, limit)
+        pieces = [peeled.line]
+        stamp = peeled.stamp
+        while peeled.partial and last + 1 < len(outer) and sum(map(len, pieces)) <= limit:
+            last += 1
+            peeled = _peel(outer.text(last), wrappers, limit)
+            pieces.append(peeled.line)
+        if peeled.partial and not final and sum(map(len, pieces)) <= limit:
+            break
+        taker.take(line, last, b"".join(pieces), stamp, spread=rows is not None)
+        line = used = last + 1
+    return taker.lines(used)
+
+
+def _peel(text: bytes, wrappers: Sequence[Wrapper], limit: int) -> Peeled:
+    stamp: bytes | None = None
+    partial = False
+    for wrapper in wrappers:
+        if len(text) > limit and isinstance(wrapper, JsonWrapper | CsvWrapper):
+            break
+        peeled = wrapper.peel(text)
+        if peeled is None:
+            continue
+        text, stamp, partial = peeled.line, peeled.stamp or stamp, partial or peeled.partial
+    return Peeled(text, stamp, partial)
+
+
+class _Rows:
+    """Where the rows of a table end: quotes come in pairs in a row, so a row ends with the first line that evens them."""
+
+    def __init__(self, lines: Lines, limit: int) -> None:
+        self._lines, self._limit = lines, limit
+        counts = np.array([lines.text(line).count(b'"') for line in range(len(lines))], dtype=np.int64)
+        self._odd = np.cumsum(counts) % 2
+        self._where = (np.flatnonzero(self._odd == 0), np.flatnonzero(self._odd == 1))
+
+    def end(self, line: int) -> int | None:
+        before = int(self._odd[line - 1]) if line else 0
+        where = self._where[before]
+        at = int(np.searchsorted(where, line))
+        if at == len(where):
+            return None
+        last = int(where[at])
+        return last if self._lines.stop[last] - self._lines.offset[line] <= self._limit else line

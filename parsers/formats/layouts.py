@@ -1,0 +1,437 @@
+"""Record headers: how products write time, level, thread, logger and message of a log record.
+
+A layout is data (`layouts/*.yaml`): a pattern in log4j's notation with sample lines that a test holds it
+to. It compiles to a regular expression for what stands before the message, one for what stands after it,
+and, where the line begins with an ISO time, to a probe that numpy can test on all lines of a chunk at once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import orjson
+import yaml
+
+from parsers.formats.timestamps import DateFormat, date_format
+
+LEVELS = frozenset({"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"})
+_LEVEL_NAMES = {
+    **dict.fromkeys(("WARNING", "Warning", "4"), "WARN"),
+    **dict.fromkeys(("SEVERE", "Error", "3"), "ERROR"),
+    **dict.fromkeys(("CRITICAL", "Emergency", "Alert", "Critical", "0", "1", "2"), "FATAL"),
+    **dict.fromkeys(("CONFIG", "Notice", "Info", "5", "6"), "INFO"),
+    **dict.fromkeys(("FINE", "Debug", "7"), "DEBUG"),
+    **dict.fromkeys(("FINER", "FINEST"), "TRACE"),
+}
+_LEVEL = r"(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE|CRITICAL|CONFIG|FINE(?:R|ST)?)"
+# `%p{SYSLOG}`: levels of syslog(3), as librdkafka has them, by number or by name.
+_SYSLOG_LEVEL = r"(?:[0-7]|Emergency|Alert|Critical|Error|Warning|Notice|Info|Debug)"
+# `%`, an optional width, a conversion, an optional argument in braces.
+_CONVERSION = re.compile(
+    r"%(?P<width>-?\d*(?:\.-?\d+)?)(?P<name>level|logger|thread|message|msg|class|file|line|method|pid|date|mdc|[dpctmXCFLMrxn])"
+    r"(?:\{(?P<argument>[^}]*)\})?"
+)
+_NAMES = {
+    "level": "p",
+    "logger": "c",
+    "thread": "t",
+    "message": "m",
+    "msg": "m",
+    "class": "C",
+    "file": "F",
+    "line": "L",
+    "method": "M",
+    "date": "d",
+    "mdc": "X",
+}
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# A header must show itself within this many bytes of its line, however long the line is.
+HEADER_BYTES = 4096
+
+
+# What any header has: a level within the first few hundred characters.
+_SHAPED = re.compile(r"^.{0,300}?\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)", re.ASCII)
+# A header whose time is no time at all.
+BROKEN_STAMP = re.compile(r"\[[^\]\[]{6,40}\] +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", re.ASCII)
+
+
+# A header inside a line: two threads or a crash have torn it.
+TORN_HEADER = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}\]? +\[?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.ASCII)
+
+
+class Header(NamedTuple):
+    """What a layout reads from the text of a record. The message may have several lines."""
+
+    stamp: str | None
+    level: str | None
+    logger: str | None
+    thread: str | None
+    message: str
+    whole: bool  # false when the part after the message is missing: cut, wrapped, or not this layout
+    date: DateFormat | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One way to write records."""
+
+    name: str
+    product: str
+    pattern: str
+    head: re.Pattern[str]
+    tail: re.Pattern[str] | None
+    tail_mark: str
+    date: DateFormat | None
+    time_at: int | None  # place of an ISO time that stands at a fixed place of the line
+    fields: int
+    samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
+    threads: re.Pattern[str] | None = None  # what threads are called where nothing else tells a thread from a logger
+    loggers: re.Pattern[str] | None = None  # what loggers are called where any word could be one
+    begins: str = ""  # how a message must begin, where the rest of the header is too plain to tell the layout
+
+    def read(self, text: str, end: int | None = None) -> Header | None:
+        """Read one record whose first line ends at `end`; the message may go on over further lines."""
+        found = self.head.match(text, 0, HEADER_BYTES)
+        if found is None:
+            return None
+        got = found.groupdict()
+        start = found.end()
+        whole, logger, thread, stop = True, got.get("logger"), got.get("thread"), len(text)
+        if self.tail is not None:
+            closing = _closing(self.tail, self.tail_mark, text, start, len(text) if end is None else end)
+            whole = closing is not None
+            if closing is not None:
+                stop = closing.start()
+                after = closing.groupdict()
+                logger, thread = after.get("logger") or logger, after.get("thread") or thread
+        level = got.get("level")
+        if level is not None:
+            level = _LEVEL_NAMES.get(level, level)
+        return Header(got.get("stamp"), level, logger, thread and thread.strip(), text[start:stop], whole, self.date)
+
+
+def _closing(tail: re.Pattern[str], tail_mark: str, text: str, start: int, first_end: int) -> re.Match[str] | None:
+    """The part after the message: at the end of the first line, else of a later one (messages of several lines)."""
+    end = first_end
+    while True:
+        mark = text.rfind(tail_mark, start, end)
+        for _ in range(3):  # a thread name may hold the mark
+            if mark < 0:
+                break
+            found = tail.match(text, mark, end)
+            if found is not None and found.end() == end:
+                return found
+            mark = text.rfind(tail_mark, start, mark)
+        if end >= len(text):
+            return None
+        start = end + 1
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+
+
+def _literal(text: str) -> str:
+    return re.sub(r"(?:\\ )+", " +", re.escape(text))
+
+
+def _before_message(literal: str, rest: str) -> str:
+    """A thread's name. Right before the message it must not be mistaken for the message's own `[Consumer clientId=a]`."""
+    name = r"[^\]=\n]*" if literal == "] " and rest.startswith("] %m") else _up_to(literal)
+    return r"(?!\d{4}-\d\d-\d\d)" + name  # a time in brackets is no thread but the line of another envelope
+
+
+def _up_to(literal: str) -> str:
+    """Text of a field that ends where the literal after it begins."""
+    return rf"[^{re.escape(literal[0])}\n]*" if literal and literal[0] != " " else r"[^ \n]+"
+
+
+@dataclass(slots=True)
+class _Compiler:
+    """Turns a log4j pattern into the parts of a Layout."""
+
+    pattern: str
+    before: list[str] = field(default_factory=list)
+    after: list[str] | None = None
+    date: DateFormat | None = None
+    time_at: int | None = None
+    names: set[str] = field(default_factory=set)
+    _width: int | None = 0  # characters so far, while known
+
+    def run(self) -> None:
+        at = 0
+        for found in _CONVERSION.finditer(self.pattern):
+            self._text(self.pattern[at : found.start()])
+            self._conversion(found, self.pattern[found.end() :])
+            at = found.end()
+        self._text(self.pattern[at:])
+
+    def _add(self, regex: str) -> None:
+        (self.before if self.after is None else self.after).append(regex)
+
+    def _text(self, text: str) -> None:
+        if text:
+            self._add(_literal(text))
+            self._width = None if self._width is None or " " in text else self._width + len(text)
+
+    def _conversion(self, found: re.Match[str], rest: str) -> None:
+        name = _NAMES.get(found["name"], found["name"])
+        following = _CONVERSION.split(rest, maxsplit=1)[0] if rest else ""
+        if name == "m":
+            self.after = []
+            return
+        if name == "n":
+            return
+        if name == "d":
+            self.date = date_format(found["argument"] or "")
+            self.time_at = self._width if self.date.iso else None
+        regex = {
+            "d": f"(?P<stamp>{self.date.regex if self.date else ''})",
+            "p": f"(?P<level>{_SYSLOG_LEVEL})" if found["argument"] == "SYSLOG" else f" *(?P<level>{_LEVEL}) *",
+            "c": r"(?P<logger>[\w.$/]+)",
+            "t": f"(?P<thread>{_before_message(following, rest)})",
+            "C": r"(?P<logger>[\w.$/]+)" if "%c" not in self.pattern and "%logger" not in self.pattern else r"[\w.$/]+",
+            "L": r"[\d?]+",
+            "r": r"\d+",
+            "pid": r"\d+",
+        }.get(name, _up_to(following))
+        padded = f" *{regex} *" if found["width"] else regex
+        self._add(padded)
+        self.names.add(name)
+        self._width = None
+
+
+def compile_layout(
+    name: str,
+    pattern: str,
+    product: str = "",
+    samples: Sequence[dict[str, Any]] = (),
+    *,
+    threads: str = "",
+    loggers: str = "",
+    begins: str = "",
+) -> Layout:
+    """Compile a pattern such as `[%d] %p %m (%c)`. Raises ValueError when it holds no message."""
+    compiler = _Compiler(pattern)
+    compiler.run()
+    if compiler.after is None:
+        raise ValueError(f"layout {name}: the pattern has no %m")
+    tail = "".join(compiler.after)
+    mark = pattern[pattern.index("%m") + 2 :].split("%")[0] if tail else ""
+    mark = re.sub(r"^ message|^essage|^sg", "", mark)
+    return Layout(
+        name=name,
+        product=product,
+        pattern=pattern,
+        head=re.compile("".join(compiler.before) + (f"(?={begins})" if begins else ""), re.ASCII),
+        tail=re.compile(tail, re.ASCII) if tail else None,
+        tail_mark=mark,
+        date=compiler.date,
+        time_at=compiler.time_at,
+        fields=len(compiler.names) + 1,
+        samples=tuple(samples),
+        threads=re.compile(threads, re.ASCII) if threads else None,
+        loggers=re.compile(loggers, re.ASCII) if loggers else None,
+        begins=begins,
+    )
+
+
+@lru_cache(maxsize=1)
+def layouts() -> tuple[Layout, ...]:
+    """All layouts, the more common first."""
+    found: list[Layout] = []
+    for path in sorted(files("parsers").joinpath("layouts").iterdir(), key=lambda each: each.name):
+        if path.name.endswith(".yaml") and path.name.startswith("records_"):
+            data = load_yaml(path.read_text(encoding="utf-8"))
+            found += [
+                compile_layout(
+                    each["name"],
+                    each["pattern"],
+                    data["product"],
+                    each["samples"],
+                    **{option: each.get(option, "") for option in ("threads", "loggers", "begins")},
+                )
+                for each in data["layouts"]
+            ]
+    return tuple(found)
+
+
+def begins_record(line: str) -> bool:
+    """Whether a line begins with the header of any layout with a date, or with one whose time is broken."""
+    if _SHAPED.search(line) is None:
+        return _unshaped().match(line) is not None
+    dated = (each for each in layouts() if each.date is not None and each.date.dated)
+    return BROKEN_STAMP.match(line) is not None or any(each.head.match(line) for each in dated)
+
+
+@lru_cache(maxsize=1)
+def _unshaped() -> re.Pattern[str]:
+    """Headers that say their level by a number, and show themselves by how their messages begin."""
+    heads = (each.head.pattern for each in layouts() if each.begins and each.date is not None)
+    return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", head) for head in heads), re.ASCII)
+
+
+@lru_cache(maxsize=128)
+def layout_named(name: str) -> AnyLayout:
+    """The layout that a name stands for."""
+    return next((layout for layout in layouts() if layout.name == name), None) or json_layout()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLayout:
+    """Records as JSON documents, one a line or spread over several."""
+
+    name: str
+    names: dict[str, list[str]] = field(repr=False)
+    samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
+    product: str = "common"
+    pattern: str = "json"
+    head: re.Pattern[str] = re.compile(r"[\[,\s]*\{")
+    date: DateFormat | None = None
+    time_at: int | None = None
+    fields: int = 4
+
+    def read(self, text: str, end: int | None = None) -> Header | None:  # noqa: ARG002 - the document ends where it ends
+        document = json_document(text)
+        if document is None:
+            return None
+        found = {part: self._first(document, part) for part in self.names}
+        message, level = found["message"], found["level"]
+        if not isinstance(message, str) or not isinstance(level, str) or found["logger"] is None:
+            return None
+        stamp = _json_stamp(found["stamp"])
+        level = level.upper()
+        thread = found["thread"]
+        return Header(
+            stamp,
+            _LEVEL_NAMES.get(level, level),
+            str(found["logger"]),
+            thread if isinstance(thread, str) else None,
+            message,
+            whole=True,
+            date=date_format("UNIX_MILLIS" if stamp is not None and stamp.isdigit() else ""),
+        )
+
+    def _first(self, document: dict[str, Any], part: str) -> Any:
+        for name in self.names[part]:
+            value = field_of(document, name)
+            if value is not None:
+                return value
+        return None
+
+
+def _json_stamp(value: Any) -> str | None:
+    if isinstance(value, dict):
+        seconds, nanos = value.get("epochSecond"), value.get("nanoOfSecond", 0)
+        return str(seconds * 1000 + nanos // 1_000_000) if isinstance(seconds, int) and isinstance(nanos, int) else None
+    if isinstance(value, int):
+        return str(value if value > 10**11 else value * 1000)
+    if isinstance(value, float):
+        return str(int(value * 1000))
+    return value if isinstance(value, str) else None
+
+
+def json_document(text: str | bytes) -> dict[str, Any] | None:
+    """A JSON object that stands on a line, perhaps as an item of a list."""
+    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    raw = raw.strip().lstrip(b"[,").lstrip()
+    if not raw.startswith(b"{"):
+        return None
+    if not raw.endswith(b"}"):
+        raw = raw.rstrip(b",] \t\r\n")
+    try:
+        found = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        try:
+            found = json.loads(raw.decode("utf-8", "replace"), strict=False)
+        except (json.JSONDecodeError, RecursionError):
+            return None
+    return found if isinstance(found, dict) else None
+
+
+def field_of(document: Any, path: str) -> Any:
+    """A field by its name, or by a path with dots into nested objects."""
+    if not isinstance(document, dict):
+        return None
+    if path in document:
+        return document[path]
+    head, dot, rest = path.partition(".")
+    return field_of(document.get(head), rest) if dot else None
+
+
+AnyLayout = Layout | JsonLayout
+
+
+def load_yaml(text: str) -> Any:
+    """Data of a YAML text, by the fast loader where libyaml is there."""
+    return yaml.load(text, Loader=_LOADER)  # noqa: S506 - it is the safe loader
+
+
+@lru_cache(maxsize=1)
+def json_layout() -> JsonLayout:
+    """Records that are JSON documents, with the names that their parts have (`layouts/json_records.yaml`)."""
+    data = load_yaml(files("parsers").joinpath("layouts", "json_records.yaml").read_text(encoding="utf-8"))
+    return JsonLayout("json", {name: data[name] for name in data if name != "samples"}, tuple(data["samples"]))
+
+
+_UNDATED_SHARE = 0.2
+ANY_PRODUCT = "any"
+"""Product of layouts that name no logger: they fit whatever has a time and a level."""
+# What a header counts in a layout without loggers, against 1 for one that lacks its end: so a log of wrapped or cut
+# lines is told by the few that are whole, and a log without loggers not by a message that happens to end like one.
+_ANY_SCORE = 1.2
+_JAVA_NAME = re.compile(r"(?:[\w$]+\.)+[\w$/]+|[A-Z][\w$]*", re.ASCII)
+
+
+class Vote(NamedTuple):
+    """How well a layout fits the first lines of a file."""
+
+    layout: AnyLayout | None
+    headers: int
+    score: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether the layout reads all parts of most headers."""
+        return self.layout is not None and self.layout.product != ANY_PRODUCT and 2 * self.score > self.headers * self.layout.fields
+
+
+def vote(lines: Iterable[str]) -> Vote:
+    """The layout that explains most of these lines; ties go to the one listed first."""
+    kept = [line for line in lines if line]
+    best = Vote(None, 0, 0)
+    every: tuple[AnyLayout, ...] = (*layouts(), json_layout())
+    for layout in every:
+        best = _better(layout, kept, best) or best
+    return best
+
+
+def _better(layout: AnyLayout, lines: Sequence[str], best: Vote) -> Vote | None:
+    """How well a layout fits, if better than the best so far. Gives up where the lines that are left can't make it better."""
+    most = _ANY_SCORE if layout.product == ANY_PRODUCT else layout.fields
+    headers, score = 0, 0.0
+    for left, line in zip(range(len(lines), 0, -1), lines, strict=True):
+        if score + most * left <= best.score:
+            return None
+        header = layout.read(line)
+        if header is not None:
+            headers += 1
+            score += _worth(header, layout)
+    # A level at the start of a line is too little to make a log of a text.
+    few = layout.date is None and layout.name != "json" and headers < _UNDATED_SHARE * len(lines)
+    return None if few or score <= best.score else Vote(layout, headers, score)
+
+
+def _worth(header: Header, layout: AnyLayout) -> float:
+    if layout.product == ANY_PRODUCT:
+        return _ANY_SCORE
+    plausible = header.logger is None or _JAVA_NAME.fullmatch(header.logger) is not None
+    if isinstance(layout, Layout) and layout.threads is not None:
+        plausible = plausible and layout.threads.fullmatch(header.thread or "") is not None
+    elif isinstance(layout, Layout) and layout.loggers is not None:
+        plausible = layout.loggers.fullmatch(header.logger or "") is not None
+    return layout.fields if header.whole and plausible else 1

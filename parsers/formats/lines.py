@@ -1,0 +1,215 @@
+"""Lines of a chunk as numpy arrays, and which of them begin a record.
+
+All later steps work on these arrays, whether the lines stand in the file as they are, in another encoding,
+or in an envelope: `start` and `end` are places in `data`, `offset`, `stop` and `number` are places in the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from parsers.formats.layouts import HEADER_BYTES, AnyLayout, begins_record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Buffer = bytes | bytearray | memoryview
+
+_NEWLINE = 10
+_RETURN = 13
+# A hole of this many zero bytes stands for itself; a shorter one belongs to the record that it precedes or follows.
+ZERO_RUN_BYTES = 1 << 16
+
+
+@dataclass(slots=True)
+class Lines:
+    """Lines of a chunk: `data[start:end]` is the text, `[offset, stop)` the bytes in the file, newline included.
+
+    `zeros` has the zero bytes that stand before the text of some lines; `stamps` times that envelopes give;
+    `open_end` says that the last line has no newline yet.
+    """
+
+    data: Buffer
+    start: Ints
+    end: Ints
+    offset: Ints
+    stop: Ints
+    number: Ints
+    next_number: int
+    open_end: bool = False
+    zeros: dict[int, int] = field(default_factory=dict)
+    stamps: Sequence[bytes | None] | None = None
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def without_last(self) -> Lines:
+        """The same lines but for the last, which may not have ended yet."""
+        number = int(self.number[-1])
+        kept = {line: count for line, count in self.zeros.items() if line < len(self) - 1}
+        return Lines(self.data, self.start[:-1], self.end[:-1], self.offset[:-1], self.stop[:-1], self.number[:-1], number, zeros=kept)
+
+    def text(self, line: int) -> bytes:
+        """The bytes of one line."""
+        return bytes(self.data[self.start[line] : self.end[line]])
+
+
+def plain_lines(data: Buffer, offset: int, number: int, *, final: bool) -> Lines:
+    """Split at newlines. Without `final` a last line that has no newline yet is left out."""
+    values = np.frombuffer(data, dtype=np.uint8)
+    newlines = _newlines(values)
+    whole = len(newlines)
+    if final and len(values) and (not whole or newlines[-1] != len(values) - 1):
+        newlines = np.append(newlines, len(values))
+    count = len(newlines)
+    start = np.zeros(count, dtype=np.int64)
+    np.add(newlines[:-1], 1, out=start[1:])
+    offsets = start + offset
+    end = newlines
+    if count:
+        returns = (values[np.maximum(end - 1, 0)] == _RETURN) & (end > start)
+        if returns.any():
+            end = end - returns
+    stop = newlines + (offset + 1)
+    if count > whole:
+        stop[-1] -= 1
+    lines = Lines(data, start, end, offsets, stop, np.arange(number, number + count, dtype=np.int64), number + whole, count > whole)
+    _pass_zeros(lines, values)
+    return lines
+
+
+def _newlines(values: npt.NDArray[np.uint8]) -> Ints:
+    """Places of newlines: those of the words that hold one, as long as each of these holds one only."""
+    flags = values == _NEWLINE
+    whole = len(flags) // 8 * 8
+    words = flags[:whole].view("<u8")
+    hot = np.flatnonzero(words != 0)
+    ones = words[hot]
+    if (ones & (ones - np.uint64(1))).any():
+        return np.flatnonzero(flags)
+    # A power of 256, of which the logarithm is exact.
+    found = hot * 8 + (np.log2(ones).astype(np.int64) >> 3)
+    return np.concatenate((found, whole + np.flatnonzero(flags[whole:]))) if whole < len(flags) else found
+
+
+def _pass_zeros(lines: Lines, values: npt.NDArray[np.uint8]) -> None:
+    """Let lines begin after the zero bytes that a power cut or a copied sparse file left before them."""
+    if not len(lines):
+        return
+    for line in np.flatnonzero((values[np.minimum(lines.start, len(values) - 1)] == 0) & (lines.end > lines.start)).tolist():
+        start, end = int(lines.start[line]), int(lines.end[line])
+        texts = np.flatnonzero(values[start:end])
+        count = int(texts[0]) if len(texts) else end - start
+        lines.zeros[line] = count
+        lines.start[line] += count
+
+
+def utf16_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: bool) -> Lines:
+    """The same for UTF-16. The text becomes UTF-8; places in the file stay those of the file."""
+    even = len(data) // 2 * 2
+    units = np.frombuffer(data, dtype="<u2" if encoding == "utf-16-le" else ">u2", count=even // 2)
+    breaks = np.flatnonzero(units == _NEWLINE)
+    if not final:
+        even = int(breaks[-1] + 1) * 2 if len(breaks) else 0
+    lines = plain_lines(bytes(data[:even]).decode(encoding, "replace").encode("utf-8", "replace"), 0, number, final=final)
+    for line, count in lines.zeros.items():
+        lines.start[line] -= count
+    lines.zeros.clear()
+    stop = (breaks + 1) * 2 + offset
+    if len(lines) > len(breaks):
+        stop = np.append(stop, offset + even)
+    lines.stop = stop
+    lines.offset = np.concatenate(([offset], stop[:-1])).astype(np.int64) if len(stop) else stop
+    return lines
+
+
+def find_newline(data: memoryview, encoding: str) -> int:
+    """Place after the first newline, or -1."""
+    if encoding == "utf-8":
+        step = 1 << 16
+        for begin in range(0, len(data), step):
+            found = bytes(data[begin : begin + step]).find(b"\n")
+            if found >= 0:
+                return begin + found + 1
+        return -1
+    units = np.frombuffer(data, dtype="<u2" if encoding == "utf-16-le" else ">u2", count=len(data) // 2)
+    breaks = np.flatnonzero(units == _NEWLINE)
+    return int(breaks[0] + 1) * 2 if len(breaks) else -1
+
+
+def words_of(data: Buffer) -> npt.NDArray[np.uint64]:
+    """The eight bytes from each place of the data on, as one number."""
+    length = max(len(data) - 7, 0)
+    return np.ndarray(shape=(length,), dtype="<u8", buffer=data, strides=(1,)) if length else np.zeros(0, dtype="<u8")
+
+
+def _word(shape: str) -> tuple[np.uint64, np.uint64]:
+    """Mask and value of eight characters: `0` is a digit (or one of `:;<=>?`), `?` is anything."""
+    mask = bytes({"0": 0xF0, "?": 0}.get(each, 0xFF) for each in shape)
+    value = bytes({"0": 0x30, "?": 0}.get(each, ord(each)) for each in shape)
+    return np.uint64(int.from_bytes(mask, "little")), np.uint64(int.from_bytes(value, "little"))
+
+
+_ISO_SHAPE = "0000-00-00?00:00:00"
+_ISO_WORDS = tuple((at, *_word(_ISO_SHAPE[at : at + 8])) for at in (0, 8, 11))
+
+
+def cut_out(data: Buffer, places: Ints, width: int) -> npt.NDArray[np.void]:
+    """`width` bytes from each place on. Going through the data once is many times faster than once for each word."""
+    whole = np.ndarray(shape=(len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,))
+    cut: npt.NDArray[np.void] = whole[places]
+    return cut
+
+
+def word_in(cut: npt.NDArray[np.void], at: int) -> npt.NDArray[np.uint64]:
+    """The eight bytes that stand at a place of each piece, as one number."""
+    return np.ndarray(shape=(len(cut),), dtype="<u8", buffer=cut, offset=at, strides=(cut.itemsize,)).copy()
+
+
+def iso_at(data: Buffer, places: Ints, ends: Ints) -> Flags:
+    """Whether an ISO date and time stands at each place."""
+    width = len(_ISO_SHAPE)
+    flags: Flags = places + width <= ends
+    if len(data) < width or not len(places):
+        return np.zeros(len(places), dtype=bool)
+    cut = cut_out(data, places if flags.all() else np.where(flags, places, 0), width)
+    for at, mask, value in _ISO_WORDS:
+        flags &= (word_in(cut, at) & mask) == value
+    return flags
+
+
+def heads(lines: Lines, layout: AnyLayout) -> Flags:
+    """Which lines begin a record.
+
+    A line does when the file's own layout says so, or any other layout with a date: programs change their
+    layout and people paste logs together. Only the dated ones, since `WARN text` may be part of a message.
+    The answer for a line depends on that line alone, so the cut into chunks cannot change it.
+    """
+    if layout.time_at is None:
+        return np.fromiter((_begins(lines.text(line), layout) for line in range(len(lines))), dtype=bool, count=len(lines))
+    flags = iso_at(lines.data, lines.start + layout.time_at, lines.end)
+    values = np.frombuffer(lines.data, dtype=np.uint8)
+    for at, byte in enumerate(layout.pattern[: layout.time_at].encode()):
+        flags &= values[np.minimum(lines.start + at, len(values) - 1)] == byte
+    if not flags.all():
+        for line in np.flatnonzero(~flags & _may_begin(lines, values)).tolist():
+            flags[line] = _begins(lines.text(line), layout)
+    return flags
+
+
+def _may_begin(lines: Lines, values: npt.NDArray[np.uint8]) -> Flags:
+    """Lines that are not plainly the middle of a record: empty, or indented as stack traces and settings are."""
+    first = values[np.minimum(lines.start, len(values) - 1)]
+    flags: Flags = (lines.end > lines.start) & (first > 32)
+    return flags
+
+
+def _begins(line: bytes, layout: AnyLayout) -> bool:
+    text = line[:HEADER_BYTES].decode("utf-8", "replace")
+    return layout.head.match(text) is not None or begins_record(text)

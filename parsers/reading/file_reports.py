@@ -1,0 +1,139 @@
+"""What reading has taught of a file: the part of a `log_files` row that the parser knows.
+
+A file that is read in parts has a report for each; `merge_reports` makes one of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from parsers.records.context import Counts
+from parsers.sources.files import Skipped
+
+Row = dict[str, Any]
+_WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}
+_BYTES = ("bytes_parsed", "bytes_ignored", "bytes_rejected")
+_SUMMED = ("bytes_read", *_BYTES, "lines", "records", "recognised", "unknown", "rejected")
+_OF_PARTS = ("part_offset", "part_line", "checkpoints")
+_TALLIES = ("nodes", "witnesses", "systems")
+_STATUSES = ("rejected", "truncated", "empty", "skipped", "ok")  # the worst first
+
+
+@dataclass(slots=True)
+class FileReport:
+    """Facts of one file. `status`: ok, empty, rejected, truncated or skipped; `reason` says why it is not ok."""
+
+    path: str
+    file_id: str | None
+    size_bytes: int
+    bytes_read: int = 0
+    kind: str = "other"
+    layout: str | None = None
+    encoding: str | None = None
+    wrappers: tuple[str, ...] = ()
+    compression: str | None = None
+    system: str | None = None
+    node: str | None = None
+    versions: tuple[str, ...] = ()
+    cluster_ids: tuple[str, ...] = ()
+    time_zone: str | None = "UTC"
+    first_at: int | None = None
+    last_at: int | None = None
+    counts: Counts = field(default_factory=Counts)
+    status: str = "ok"
+    reason: str | None = None
+    nodes: Counter[str] = field(default_factory=Counter)
+    witnesses: Counter[str] = field(default_factory=Counter)
+    systems: Counter[str] = field(default_factory=Counter)
+    checkpoints: dict[int, str] = field(default_factory=dict)
+
+    def conclude(self) -> None:
+        """Say whose file it is, from what its events name."""
+        self.system = _most(self.systems)
+        self.node = _most(self.nodes)
+        self.kind = _kind(self.witnesses)
+
+
+def _most(counts: Mapping[str, int]) -> str | None:
+    """The name met most often, ties by the smaller name: other brokers are named in a broker's log too."""
+    return min(counts, key=lambda each: (-counts[each], each)) if counts else None
+
+
+def _kind(witnesses: Mapping[str, int]) -> str:
+    return _WITNESS_KINDS.get(_most(witnesses) or "", "other")
+
+
+def skipped_report(skip: Skipped) -> FileReport:
+    """The report of a file that is not read at all."""
+    status = "empty" if skip.reason == "empty" else "rejected" if skip.named else "skipped"
+    return FileReport(skip.name, None, skip.size_bytes, kind="not_a_log", time_zone=None, status=status, reason=skip.reason)
+
+
+def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
+    """A row of `FILE_REPORT_SCHEMA`; `begin` is where the part begins that the report is about, in `line`."""
+    counts = report.counts
+    return {
+        "system": report.system,
+        "path": report.path,
+        "file_id": report.file_id,
+        "size_bytes": report.size_bytes,
+        "bytes_read": report.bytes_read,
+        "bytes_parsed": counts.bytes_recognised + counts.bytes_unknown,
+        "bytes_ignored": counts.bytes_ignored,
+        "bytes_rejected": counts.bytes_rejected,
+        "kind": report.kind,
+        "layout": report.layout,
+        "node": report.node,
+        "version": ", ".join(report.versions) or None,
+        "time_zone": report.time_zone,
+        "first_at": report.first_at,
+        "last_at": report.last_at,
+        "lines": counts.lines,
+        "records": counts.records,
+        "recognised": counts.recognised,
+        "unknown": counts.unknown,
+        "rejected": counts.rejected,
+        "status": report.status,
+        "reason": report.reason,
+        "cluster_ids": list(report.cluster_ids),
+        "part_offset": begin,
+        "part_line": line,
+        "checkpoints": sorted(report.checkpoints.items()),
+        **{name: sorted(getattr(report, name).items()) for name in _TALLIES},
+    }
+
+
+def merge_reports(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """One row per file, by path, from rows of its parts; without the columns that only parts need."""
+    parts: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        parts.setdefault(row["path"], []).append(row)
+    return [whole_report(join_parts(parts[path])) for path in sorted(parts)]
+
+
+def whole_report(row: Mapping[str, Any]) -> Row:
+    """The row without the columns that only parts need."""
+    return {name: value for name, value in row.items() if name not in _TALLIES and name not in _OF_PARTS}
+
+
+def join_parts(rows: Iterable[Mapping[str, Any]]) -> Row:
+    """One part of the parts of a file that follow each other. What a file is called and how large it is, the last one says."""
+    parts = sorted(rows, key=lambda part: part["part_offset"])
+    tallies = {name: Counter[str]() for name in _TALLIES}
+    for part in parts:
+        for name, tally in tallies.items():
+            tally.update(dict(part[name] or ()))
+    row = dict(parts[0]) | {name: parts[-1][name] for name in ("path", "file_id", "size_bytes", "checkpoints")}
+    row |= {name: sum(part[name] for part in parts) for name in _SUMMED}
+    for name, choose in (("first_at", min), ("last_at", max)):
+        row[name] = choose((part[name] for part in parts if part[name] is not None), default=None)
+    row["version"] = ", ".join(dict.fromkeys(each for part in parts if part["version"] for each in part["version"].split(", "))) or None
+    row["cluster_ids"] = list(dict.fromkeys(each for part in parts for each in part["cluster_ids"] or ()))
+    worst = min(parts, key=lambda part: _STATUSES.index(part["status"]))
+    row["status"], row["reason"] = worst["status"], worst["reason"]
+    if len(parts) > 1:
+        row["node"], row["system"], row["kind"] = _most(tallies["nodes"]), _most(tallies["systems"]), _kind(tallies["witnesses"])
+    return row | {name: sorted(tally.items()) for name, tally in tallies.items()}

@@ -1,0 +1,301 @@
+"""Files to events in one process, without a JVM: discovery, then chunk after chunk in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from parsers.arrow_arrays import integers_of, known_of, numbers
+from parsers.formats.time_zones import Clock, Rules, check_zones
+from parsers.reading.file_reports import FileReport
+from parsers.records.chunks import ParsedChunk, parse_chunk
+from parsers.records.context import MAX_RECORD_BYTES, ChunkContext, OpenRecord
+from parsers.records.run_folding import FOLD_BLOCK_BYTES
+from parsers.redaction.pseudonyms import Redaction
+from parsers.redaction.records import redacted
+from parsers.redaction.secrets import masked
+from parsers.schema import EVENT_SCHEMA, TIME
+from parsers.sources.checkpoints import MarkedStream
+from parsers.sources.compression import Stream
+from parsers.sources.discovery import Discovery, discover
+from parsers.sources.files import COPY, UNREADABLE, Skipped, SourceFile, read_places
+
+if TYPE_CHECKING:
+    from parsers.catalogue.catalogue import Catalogue
+    from parsers.sources.inspection import Look
+
+__all__ = ["Discovery", "FileReader", "FileReport", "ReadOptions", "SourceFile", "find_files", "read_file", "read_places"]
+
+CHUNK_BYTES = FOLD_BLOCK_BYTES
+# Read beyond the chunk, so that the record at its end is mostly whole and no block is read twice.
+_LOOKAHEAD_BYTES = 1 << 16
+CHANGED = "it changed while it was read"
+"""Reason of a report on a file that is not what was found: its records are of no use."""
+_NEVER = -(1 << 62)
+_TELLING = frozenset({"KafkaVersion", "ClientStarted", "ClusterId"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read. Each rule is (glob or None for all files, value); the last glob that matches a file counts."""
+
+    log_tz: Sequence[tuple[str | None, str]] = ()
+    clusters: Sequence[tuple[str | None, str]] = ()
+    kafka_versions: Sequence[tuple[str | None, str]] = ()
+    max_record_bytes: int = MAX_RECORD_BYTES
+    chunk_bytes: int = CHUNK_BYTES
+    fold_runs: bool = False
+    rotated: bool = False
+    redaction: Redaction | None = None
+
+    def zone_of(self, relative: str) -> tuple[str, bool]:
+        """Zone of a file, and whether an option named this very file."""
+        rule = Rules(self.log_tz).of(relative)
+        return (rule.value, rule.named) if rule else ("UTC", False)
+
+    def cluster_of(self, relative: str) -> str | None:
+        """The cluster that the rules give a file; None if they are silent."""
+        rule = Rules(self.clusters).of(relative)
+        return rule.value if rule else None
+
+    def version_of(self, relative: str) -> str | None:
+        """Kafka's version that the rules give a file; None if they are silent."""
+        rule = Rules(self.kafka_versions).of(relative)
+        return rule.value if rule else None
+
+
+def find_files(paths: Sequence[str], options: ReadOptions | None = None, before: Mapping[str, Look] | None = None) -> Discovery:
+    """Look at all paths: what can be read, what is skipped and why, which paths do not exist. Files that are as an earlier look found
+    them are not opened; `before` has these by name, as `Discovery.looks` gave them."""
+    options = options or ReadOptions()
+    check_zones(options.log_tz)
+    known = before or {}
+    if options.redaction is None:
+        return discover(paths, rotated=options.rotated, before=known.get)
+    path = options.redaction.path
+    found = discover(paths, rotated=options.rotated, before=lambda name: known.get(path(name)))
+    found.files = [replace(source, name=path(source.name)) for source in found.files]
+    found.skipped = [_hidden(skip, options.redaction) for skip in found.skipped]
+    # What stands in archives has its names there.
+    found.looks = {path(name): None if look is None or look.has_names else look for name, look in found.looks.items()}
+    return found
+
+
+def _hidden(skip: Skipped, redaction: Redaction) -> Skipped:
+    name = redaction.path(skip.name)
+    if skip.copy_of is None:
+        return replace(skip, name=name, reason=_reason(skip.reason, redaction))
+    original = redaction.path(skip.copy_of)
+    return replace(skip, name=name, copy_of=original, reason=f"{COPY} {original}")
+
+
+def _reason(reason: str, redaction: Redaction | None) -> str:
+    """Why a file is not read, without names of what is in it. The words that we say ourselves, and look for, are plain ones."""
+    return reason if redaction is None else redaction.text(reason, {}, strict=True)
+
+
+def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:
+    """Globs of options that name no file, which is worth a warning."""
+    names = [each.relative for each in discovery.files]
+    unmatched = []
+    for rules in (options.log_tz, options.clusters, options.kafka_versions):
+        held = Rules(rules)
+        for name in names:
+            held.of(name)
+        unmatched += held.unmatched()
+    return unmatched
+
+
+def read_file(source: SourceFile, options: ReadOptions | None = None, catalogue: Catalogue | None = None) -> FileReader:
+    """An iterator over the chunks of a file; its `report` is complete when the iterator is at its end."""
+    return FileReader(source, options or ReadOptions(), catalogue)
+
+
+class FileReader:
+    """Reads one file from start to end, or the records that begin in a range of a plain file.
+
+    `line` is the number of the line that holds the byte before `start`.
+    """
+
+    def __init__(
+        self,
+        source: SourceFile,
+        options: ReadOptions,
+        catalogue: Catalogue | None = None,
+        *,
+        start: int | None = None,
+        line: int = 1,
+        stop: int | None = None,
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._catalogue = catalogue
+        self._range = (start, stop)
+        zone, named = options.zone_of(source.relative)
+        told = source.format
+        # A range begins one byte early: that byte says whether a line begins where the range does.
+        begin = told.bom_bytes if not start else start - 1
+        self._context = ChunkContext(
+            file=source.name,
+            file_id=source.file_id,
+            format=told,
+            clock=Clock(zone),
+            forced_zone=named,
+            byte_offset=begin,
+            line=line,
+            max_record_bytes=options.max_record_bytes,
+            fold_runs=options.fold_runs,
+            stop_offset=stop,
+            open_record=OpenRecord(b"", line, begin, begins=False, mid_line=True, discard=True) if start else None,
+        )
+        self.report = FileReport(
+            path=source.name,
+            file_id=source.file_id,
+            size_bytes=source.size_bytes,
+            layout=told.layout_name,
+            encoding=told.encoding,
+            wrappers=told.wrappers,
+            compression=source.compression,
+            time_zone=zone,
+        )
+        if not start:
+            self.report.counts.bytes_ignored += told.bom_bytes
+        self._newest: int | None = None
+        self._versions: dict[str, None] = {}
+        self._cluster_ids: dict[str, None] = {}
+
+    def __iter__(self) -> Iterator[ParsedChunk]:
+        report = self.report
+        try:
+            stream, passing = self._open()
+        except OSError as problem:
+            self._stopped("rejected", f"{UNREADABLE}: {problem.strerror or problem}")
+            return
+        try:
+            if not self._source.is_as_found(stream) or not stream.skip(self._context.byte_offset):
+                self._stopped("truncated", CHANGED)
+                return
+            yield from self._chunks(stream)
+            start, stop = self._range
+            report.bytes_read = (stream.position if stop is None else min(stop, stream.position)) - (start or 0)
+            report.checkpoints = passing.checkpoints() if passing is not None else {}
+            if passing is not None and passing.tells and passing.identity != self._source.file_id:
+                self._stopped("truncated", CHANGED)
+            elif stream.problem:
+                self._stopped("truncated", f"{stream.problem} after byte {stream.position}")
+            elif self._has_changed(stream):
+                self._stopped("truncated", CHANGED)
+        except OSError as problem:
+            self._stopped("rejected", f"{UNREADABLE}: {problem.strerror or problem}")
+        finally:
+            stream.close()
+            self._conclude()
+
+    def _open(self) -> tuple[Stream, MarkedStream | None]:
+        """The content, and what is known of it as it passes where it can only be read forward."""
+        stream = self._source.open()
+        if self._source.plain:
+            return stream, None
+        passing = MarkedStream(stream, self._source.zeros)
+        return passing, passing
+
+    def _has_changed(self, stream: Stream) -> bool:
+        """Whether a plain file was emptied meanwhile."""
+        source, stop = self._source, self._range[1]
+        if not source.plain:
+            return False
+        return stream.position < (source.size_bytes if stop is None else min(stop, source.size_bytes)) or not source.is_as_found(stream)
+
+    def _chunks(self, stream: Stream) -> Iterator[ParsedChunk]:
+        context, rest = self._context, b""
+        size = self._options.chunk_bytes
+        # Used again for each chunk, since new memory costs more than the reading: what a chunk gives are copies.
+        buffer = memoryview(b"")
+        while True:
+            # Chunks end a little after a multiple of their size, so that blocks of runs are whole in them.
+            upto = (context.byte_offset // size + 1) * size + _LOOKAHEAD_BYTES
+            want = upto - context.byte_offset - len(rest)
+            if want <= 0:
+                want = size
+            if len(buffer) < len(rest) + want:
+                buffer = memoryview(bytearray(len(rest) + want))
+            buffer[: len(rest)] = rest
+            got = _fill(stream, buffer[len(rest) : len(rest) + want])
+            final = got < want
+            parsed = parse_chunk(buffer[: len(rest) + got], replace(context, final=final), self._catalogue)
+            self._note(parsed)
+            parsed.events, parsed.unknown, parsed.rejected = map(masked, (parsed.events, parsed.unknown, parsed.rejected))
+            self._redact(parsed)
+            yield parsed
+            if final or parsed.done:
+                return
+            context, rest = parsed.context, parsed.rest
+
+    def _note(self, parsed: ParsedChunk) -> None:
+        self.report.counts.add(parsed.counts)
+        events = parsed.events
+        if not events.num_rows:
+            return
+        parsed.events = self._ordered(events)
+        report = self.report
+        for name, counter in (("node", report.nodes), ("witness", report.witnesses), ("system", report.systems), ("event", Counter[str]())):
+            for pair in events.column(name).value_counts().to_pylist():
+                if pair["values"] is not None:
+                    counter[pair["values"]] += pair["counts"]
+                if pair["values"] in _TELLING:
+                    self._note_versions(events)
+
+    def _redact(self, parsed: ParsedChunk) -> None:
+        redaction = self._options.redaction
+        if redaction is not None:
+            parsed.events = redacted(redaction, "events", parsed.events)
+            parsed.unknown = redacted(redaction, "unknown", parsed.unknown)
+            parsed.rejected = redacted(redaction, "rejected", parsed.rejected)
+
+    def _note_versions(self, events: pa.RecordBatch) -> None:
+        """Keep what events say of the version and the cluster of their file."""
+        for event, fields in zip(events.column("event").to_pylist(), events.column("fields").to_pylist(), strict=True):
+            if event in _TELLING:
+                value = orjson.loads(fields).get("cluster_id" if event == "ClusterId" else "version")
+                if value is not None:
+                    (self._cluster_ids if event == "ClusterId" else self._versions)[str(value)] = None
+
+    def _ordered(self, events: pa.RecordBatch) -> pa.RecordBatch:
+        """The events with `order_at`: the running maximum of `at`, over those without a time as well."""
+        at = events.column("at")
+        values = np.where(known_of(at), integers_of(at), _NEVER)
+        known = values[values != _NEVER]
+        if len(known):
+            first, last = int(known.min()), int(known.max())
+            report = self.report
+            report.first_at = first if report.first_at is None else min(first, report.first_at)
+            report.last_at = last if report.last_at is None else max(last, report.last_at)
+        running = np.maximum.accumulate(np.concatenate(([_NEVER if self._newest is None else self._newest], values)))[1:]
+        self._newest = None if running[-1] == _NEVER else int(running[-1])
+        order = numbers(running, TIME, None if running[0] != _NEVER else running != _NEVER)
+        return events.set_column(EVENT_SCHEMA.get_field_index("order_at"), EVENT_SCHEMA.field("order_at"), order)
+
+    def _stopped(self, status: str, reason: str) -> None:
+        self.report.status, self.report.reason = status, _reason(reason, self._options.redaction)
+
+    def _conclude(self) -> None:
+        report = self.report
+        report.versions, report.cluster_ids = tuple(self._versions), tuple(self._cluster_ids)
+        report.conclude()
+
+
+def _fill(stream: Stream, target: memoryview) -> int:
+    """Read until the target is full or the stream at its end."""
+    got = 0
+    while got < len(target):
+        count = stream.readinto(target[got:])
+        if not count:
+            break
+        got += count
+    return got

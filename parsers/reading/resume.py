@@ -1,0 +1,106 @@
+"""Where the reading of a growing file may stop, and go on later as if it had not.
+
+Runs of heartbeats end at multiples of a block, and a plain file with dates in its headers can be read from any place on.
+So what lies before the last multiple of a block is settled once a record begins behind it; a later reading begins
+there. Whether a file still begins with what was read, `parsers.sources.checkpoints` tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+
+from parsers.formats.layouts import TORN_HEADER
+from parsers.records.context import MAX_RECORD_BYTES
+from parsers.records.run_folding import FOLD_BLOCK_BYTES
+from parsers.sources.files import SourceFile
+from parsers.sources.filesystems import open_file, read_at
+
+_READ = 1 << 18
+"""Bytes at once, which a processor's cache holds: files are counted at several times the speed of `bytes.count`."""
+
+_NEWLINE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where to go on. `line` is the number of the line that holds the byte before `offset`."""
+
+    offset: int
+    line: int
+
+
+def is_resumable(source: SourceFile) -> bool:
+    """Whether the records of a file can be told from any place on: plain UTF-8 without envelopes, in a layout with dates."""
+    told = source.format
+    dated = told.layout_name == "json" or (told.layout.date is not None and told.layout.date.dated)
+    return source.plain and not told.wrappers and told.encoding == "utf-8" and dated
+
+
+def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD_BLOCK_BYTES) -> Start | None:
+    """The last multiple of a block behind `start` where no line is torn, with its line; None where there is none, or where lines can't be
+    counted."""
+    begin = start or Start(0, 1)
+    if not is_resumable(source):
+        return None
+    try:
+        with open_file(source.path) as file:
+            ends = range(source.size_bytes // block_bytes * block_bytes, begin.offset, -block_bytes)
+            end = next((end for end in ends if not _is_torn(file, end)), None)
+    except OSError:
+        return None
+    lines = None if end is None else ends_of_lines(source.path, begin.offset, end)
+    return None if end is None or lines is None else Start(end, begin.line + lines)
+
+
+def is_whole_at(source: SourceFile, end: int) -> bool:
+    """Whether no line of a plain file is torn at `end`, so that its records can be told from there on."""
+    try:
+        with open_file(source.path) as file:
+            return not _is_torn(file, end)
+    except OSError:
+        return False
+
+
+def _is_torn(file: BinaryIO, end: int) -> bool:
+    """Whether a second record begins at or behind `end` in a line that began before: such a line is read as a whole."""
+    data = read_at(file, MAX_RECORD_BYTES + 1, end - 1)
+    return not data.startswith(b"\n") and TORN_HEADER.search(data[1:].partition(b"\n")[0].decode("utf-8", "replace")) is not None
+
+
+def ends_of_lines(path: str, begin: int, end: int) -> int | None:
+    """How many lines the byte before `end` is behind the one before `begin`; None where zero bytes lie between, or the file can't be read
+    any more, which its reader will say."""
+    try:
+        with open_file(path) as file:
+            return _ends(file, max(0, begin - 1), end - 1)
+    except OSError:
+        return None
+
+
+def _ends(file: BinaryIO, begin: int, end: int) -> int | None:
+    count = 0
+    while begin < end:
+        block = read_at(file, min(_READ, end - begin), begin)
+        if not block or b"\x00" in block:
+            return None
+        count += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == _NEWLINE))
+        begin += len(block)
+    return count
+
+
+def content_end(source: SourceFile, length: int) -> int:
+    """Where the last byte of a plain file is that is not zero: what is behind it up to `length` may still be filled in."""
+    try:
+        with open_file(source.path) as file:
+            while length:
+                begin = max(0, length - _READ)
+                kept = read_at(file, length - begin, begin).rstrip(b"\x00")
+                if kept:
+                    return begin + len(kept)
+                length = begin
+    except OSError:  # its reader will say
+        pass
+    return length

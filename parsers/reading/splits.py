@@ -1,0 +1,102 @@
+"""How the work of reading many files is shared out: small files together, large plain files in ranges.
+
+Only files whose records can be told from any place on are cut: plain UTF-8 without envelopes and zero bytes, in a
+layout with dates. Ranges begin at multiples of a block, so that runs of heartbeats are folded as in one piece.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from parsers.reading.resume import Start, ends_of_lines, is_resumable
+from parsers.records.run_folding import FOLD_BLOCK_BYTES
+from parsers.sources.files import SourceFile
+
+Source = tuple[SourceFile, Start | None]
+Lines = Mapping[str, Sequence[int] | None]
+"""By a file's name the ends of lines between each two of its edges, or None where it can't be cut."""
+
+# A compressed log is so much larger when it is read.
+_PACKED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A file, or the records that begin in `[start, stop)` of it. `line` is the number of the line that holds the byte before."""
+
+    source: SourceFile
+    start: int = 0
+    stop: int | None = None
+    line: int = 1
+
+    @property
+    def weight(self) -> int:
+        """How much there is to read, in bytes."""
+        if self.source.compression:
+            return self.source.size_bytes * _PACKED
+        return (self.source.size_bytes if self.stop is None else self.stop) - self.start
+
+
+def share_out(sources: Sequence[Source], shares: int, share_bytes: int, lines: Lines | None = None) -> list[list[Range]]:
+    """Ranges of all files, each from its start on, in at least `shares` parts (if there is enough to read) of `share_bytes` at most, as
+    files allow. `lines` has by name what `edges` need of files that were counted through before."""
+    lots = _lots(sources, share_bytes, lines or {})
+    weights = [sum(part.weight for part in lot) for lot in lots]
+    count = max(1, min(len(lots), max(shares, -(-sum(weights) // share_bytes))))
+    parts: list[list[Range]] = [[] for _ in range(count)]
+    heap = [(0, number) for number in range(count)]
+    # The largest first, each to whoever has the least to do.
+    for lot_weight, lot in sorted(zip(weights, lots, strict=True), key=lambda each: (-each[0], each[1][0].source.name, each[1][0].start)):
+        weight, number = heapq.heappop(heap)
+        parts[number] += lot
+        heapq.heappush(heap, (weight + lot_weight, number))
+    return [part for part in parts if part]
+
+
+def _lots(sources: Sequence[Source], share_bytes: int, lines: Lines) -> list[list[Range]]:
+    """Ranges that one reader reads best: files of a compressed tar together, in their order there, all else by itself."""
+    bundles: dict[str, list[Range]] = {}
+    alone = []
+    for source, start in sources:
+        if source.archive and source.archive.startswith("tar+"):
+            bundles.setdefault(source.path, []).append(Range(source))
+        else:
+            found = _ranges(source, start, share_bytes, lines[source.name]) if source.name in lines else cut(source, share_bytes, start)
+            alone += [[part] for part in found]
+    return [*alone, *bundles.values()]
+
+
+def cut(source: SourceFile, share_bytes: int, start: Start | None = None) -> list[Range]:
+    """The file from its start on, in ranges of about `share_bytes`, or as a whole."""
+    places = edges(source, share_bytes, start)
+    return _ranges(source, start, share_bytes, _ends_between(source.path, places) if len(places) > 1 else [])
+
+
+def edges(source: SourceFile, share_bytes: int, start: Start | None = None) -> list[int]:
+    """Where ranges of a file begin: the first at its start, and no other in a file that is not cut."""
+    step = max(FOLD_BLOCK_BYTES, share_bytes // FOLD_BLOCK_BYTES * FOLD_BLOCK_BYTES)
+    begin = start.offset if start is not None else 0
+    return [begin, *(range(begin // step * step + step, source.size_bytes, step) if is_resumable(source) else ())]
+
+
+def _ranges(source: SourceFile, start: Start | None, share_bytes: int, ends: Sequence[int] | None) -> list[Range]:
+    """`ends` are the ends of lines between each two edges, None where the file can't be cut."""
+    begin = start or Start(0, 1)
+    if not ends:
+        return [Range(source, begin.offset, None, begin.line)]
+    places = edges(source, share_bytes, start)
+    lines = accumulate(ends, initial=begin.line)
+    return [Range(source, place, stop, line) for place, stop, line in zip(places, [*places[1:], None], lines, strict=True)]
+
+
+def _ends_between(path: str, places: Sequence[int]) -> list[int] | None:
+    found: list[int] = []
+    for begin, end in pairwise(places):
+        count = ends_of_lines(path, begin, end)
+        if count is None:
+            return None
+        found.append(count)
+    return found

@@ -1,0 +1,281 @@
+"""A chunk of a log file to events: a pure function, the same in one process and on Spark.
+
+What it does, in order: find the newlines; tell which lines begin a record; pass over the records that no
+entry of the catalogue can know, by bytes; read header and message of the rest. A record is a line that
+begins one and all lines after it that don't. The last record of a chunk may go on in the next chunk, so it
+is left over (`rest`) unless the chunk is the last.
+
+Every byte of the input is counted once: as recognised, unknown, ignored or rejected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from parsers.formats.envelopes import unwrap
+from parsers.formats.layouts import HEADER_BYTES
+from parsers.formats.lines import ZERO_RUN_BYTES, Buffer, Flags, Ints, Lines, find_newline, heads, plain_lines, utf16_lines
+from parsers.records.context import ChunkContext, Counts, OpenRecord, Place
+from parsers.records.record_spans import Prefilter, Units, read_orphan, read_units
+from parsers.records.run_folding import FOLD_BLOCK_BYTES
+from parsers.records.scalar_reader import RecordReader
+
+if TYPE_CHECKING:
+    from parsers.catalogue.catalogue import Catalogue
+
+ZEROS = "zero bytes"
+
+
+
+
+
+
+
+
+@dataclass(slots=True)
+class ParsedChunk:
+    """What a chunk gave. `rest` goes before the next chunk, to be read with `context`."""
+
+    events: pa.RecordBatch
+    unknown: pa.RecordBatch
+    rejected: pa.RecordBatch
+    counts: Counts
+    rest: bytes
+    context: ChunkContext
+    done: bool = False  # a header at or after `stop_offset` was met
+
+
+@lru_cache(maxsize=4)
+def _prefilter(catalogue: Catalogue) -> Prefilter:
+    return Prefilter(catalogue)
+
+
+def parse_chunk(data: Buffer, context: ChunkContext, catalogue: Catalogue | None = None) -> ParsedChunk:
+    """Read one chunk. `data` begins with the `rest` of the chunk before and is read with the context that came with it."""
+    if catalogue is None:
+        from parsers.catalogue.catalogue import catalogue as load
+
+        catalogue = load()
+    return _Chunk(memoryview(data), context, catalogue).parse()
+
+
+@dataclass(slots=True)
+class _Chunk:
+    data: memoryview
+    context: ChunkContext
+    catalogue: Catalogue
+    counts: Counts = field(default_factory=Counts)
+    records: RecordReader = field(init=False)
+    holes: list[tuple[int, Place]] = field(default_factory=list)  # zero bytes before a line
+
+    def parse(self) -> ParsedChunk:
+        self.records = RecordReader(self.context, self.catalogue, self.counts)
+        before = self.context
+        parsed = self._parse()
+        # What was passed over is what lies between the places up to which all is accounted for, less what was looked into.
+        begin, end = _settled(before), _settled(parsed.context)
+        if before.open_record is not None and before.open_record.discard:
+            begin = self._kept_from or end
+        self.counts.lines += end[1] - begin[1]
+        self.counts.bytes_ignored += end[0] - begin[0] - self.counts.bytes_read
+        return parsed
+
+    _kept_from: tuple[int, int] | None = None  # where the first record of a range begins
+
+    def _parse(self) -> ParsedChunk:
+        if self.context.zeros is not None and not self._pass_zeros(self.context.zeros):
+            return self._result(len(self.data), self.context.line, None)
+        context = self.context
+        opened = context.open_record
+        skipped, number = 0, context.line
+        if opened is not None and opened.mid_line:
+            skipped = find_newline(self.data, context.format.encoding)
+            if skipped < 0 and not context.final:
+                width = 1 if context.format.encoding == "utf-8" else 2
+                return self._result(len(self.data) // width * width, number, opened)
+            number += 1
+            skipped = skipped if skipped >= 0 else len(self.data)
+        lines, hole = self._lines(skipped, number)
+        begins = heads(lines, context.format.layout)
+        orphans = self._end_at_zeros(lines, begins)
+        first = np.flatnonzero(begins)
+        lead = int(first[0]) if len(first) else len(lines)
+        if opened is None and lead:
+            first = np.concatenate(([0], first))
+            orphans.add(0)
+        elif opened is not None and (len(first) or hole or context.final):
+            self._close(opened, lines, lead, hole)
+            opened = None
+        return self._units(lines, first, orphans, opened, hole, skipped)
+
+    def _pass_zeros(self, hole: Place) -> bool:
+        """Go on in a hole of zero bytes; false when the chunk is nothing else."""
+        texts = np.flatnonzero(np.frombuffer(self.data, dtype=np.uint8))
+        count = int(texts[0]) if len(texts) else len(self.data)
+        hole = Place(hole.line, hole.offset, hole.length + count)
+        if count == len(self.data) and not self.context.final:
+            self.context = replace(self.context, zeros=hole)
+            return False
+        self.records.reject_stray(hole, ZEROS, "")
+        self.data = self.data[count:]
+        line = self.context.line + (not len(self.data))  # the hole was the rest of the last line
+        self.context = replace(self.context, zeros=None, byte_offset=self.context.byte_offset + count, line=line)
+        return True
+
+    def _end_at_zeros(self, lines: Lines, begins: Flags) -> set[int]:
+        """Holes before a header, and long ones, are nobody's bytes. Gives the lines that now begin something without a header."""
+        orphans: set[int] = set()
+        for line, count in lines.zeros.items():
+            if not begins[line] and count < ZERO_RUN_BYTES:
+                lines.start[line] -= count
+                continue
+            self.holes.append((line, Place(int(lines.number[line]), int(lines.offset[line]), count)))
+            lines.offset[line] += count
+            if not begins[line]:
+                begins[line] = True
+                orphans.add(line)
+        return orphans
+
+    def _lines(self, skipped: int, number: int) -> tuple[Lines, Place | None]:
+        """All whole lines, and an unfinished last one when it is long enough to tell whether it begins a record.
+
+        A hole of zero bytes at the end of the chunk is given apart: where it ends is still to be seen.
+        """
+        context = self.context
+        told = context.format
+        data = self.data[skipped:]
+        offset = context.byte_offset + skipped
+        enough = context.max_record_bytes if told.wrappers else HEADER_BYTES
+        lines = self._split(data, offset, number, final=context.final)
+        if len(data) - (int(lines.stop[-1]) - offset if len(lines) else 0) >= enough:
+            lines = self._split(data, offset, number, final=True)
+        hole = None
+        waits = lines.open_end and not context.final and not told.wrappers
+        if waits and lines.zeros.get(len(lines) - 1) and lines.start[-1] == lines.end[-1]:
+            if lines.zeros[len(lines) - 1] >= ZERO_RUN_BYTES:
+                hole = Place(int(lines.number[-1]), int(lines.offset[-1]), int(lines.stop[-1] - lines.offset[-1]))
+            lines = lines.without_last()
+        if told.wrappers and len(lines):
+            lines = unwrap(lines, told.wrappers, context.max_record_bytes, final=context.final)
+        return lines, hole
+
+    def _split(self, data: memoryview, offset: int, number: int, *, final: bool) -> Lines:
+        encoding = self.context.format.encoding
+        if encoding == "utf-8":
+            return plain_lines(data, offset, number, final=final)
+        return utf16_lines(data, offset, number, encoding, final=final)
+
+    def _units(
+        self, lines: Lines, first: Ints, orphans: set[int], opened: OpenRecord | None, hole: Place | None, skipped: int
+    ) -> ParsedChunk:
+        """Read the records that are whole; say what is left over."""
+        context = self.context
+        count = len(first)
+        offsets = lines.offset[first]
+        if context.stop_offset is not None and count and int(offsets[-1]) >= context.stop_offset:
+            kept = int(np.searchsorted(offsets, context.stop_offset))
+            self._read(lines, first, kept, orphans)
+            self._reject_holes(int(first[kept]))
+            return self._result(int(offsets[kept]) - context.byte_offset, int(lines.number[first[kept]]), None, done=True)
+        if context.final or hole is not None:
+            self._read(lines, first, count, orphans)
+            self._reject_holes(len(lines))
+            return self._result(len(self.data), lines.next_number + lines.open_end, None, done=context.final, hole=hole)
+        used = int(lines.stop[-1]) - context.byte_offset if len(lines) else skipped
+        if not count:
+            # Nothing but more lines of a record that is open, or not one whole line.
+            if opened is None:
+                return self._result(0, context.line, None)
+            return self._result(used, lines.next_number, replace(opened, mid_line=lines.open_end))
+        last = int(offsets[-1])
+        if int(lines.end[-1] - lines.start[first[-1]]) > context.max_record_bytes:
+            opened = self._opened(lines, int(first[-1]), orphans)
+            self._read(lines, first, count - 1, orphans)
+            self._reject_holes(int(first[-1]))
+            return self._result(used, lines.next_number, opened)
+        # Runs end at multiples of a block, so a block is read as a whole. Records in one envelope stay together.
+        keep = last // FOLD_BLOCK_BYTES * FOLD_BLOCK_BYTES if context.fold_runs else last
+        count = int(np.searchsorted(offsets, keep))
+        self._read(lines, first, count, orphans)
+        self._reject_holes(int(first[count]))
+        return self._result(int(offsets[count]) - context.byte_offset, int(lines.number[first[count]]), None)
+
+    def _reject_holes(self, upto: int) -> None:
+        for line, place in self.holes:
+            if line <= upto:
+                self.records.reject_stray(place, ZEROS, "")
+
+    def _opened(self, lines: Lines, line: int, orphans: set[int]) -> OpenRecord:
+        begin = int(lines.start[line])
+        return OpenRecord(
+            head=bytes(lines.data[begin : begin + self.context.max_record_bytes]),
+            line=int(lines.number[line]),
+            offset=int(lines.offset[line]),
+            begins=line not in orphans,
+            mid_line=lines.open_end,
+            stamp=lines.stamps[line] if lines.stamps else None,
+        )
+
+    def _close(self, opened: OpenRecord, lines: Lines, lead: int, hole: Place | None) -> None:
+        """Read a record longer than the limit, now that its end is known."""
+        if opened.discard:
+            if lead < len(lines):
+                self._kept_from = (int(lines.offset[lead]), int(lines.number[lead]))
+            return
+        end = hole.offset if hole is not None else self.context.byte_offset + len(self.data)
+        if lead < len(lines):
+            end = int(lines.offset[lead]) - lines.zeros.get(lead, 0)
+        place = Place(opened.line, opened.offset, end - opened.offset, cut=True)
+        self.counts.records += opened.begins
+        if opened.begins:
+            self.records.read(opened.head, place, opened.stamp)
+        else:
+            read_orphan(opened.head, place, self.records, self._prefilter)
+        self.records.break_runs()
+
+    def _read(self, lines: Lines, first: Ints, count: int, orphans: set[int]) -> None:
+        """Read records number 0 to `count`, each of which ends where the next one begins."""
+        if count:
+            after = np.append(first[1:], len(lines))[:count]
+            self.counts.records += count - sum(1 for line in orphans if line < after[-1])
+            read_units(Units(lines, first[:count], after, orphans), self.records, self._prefilter)
+
+    @property
+    def _prefilter(self) -> Prefilter:
+        return _prefilter(self.catalogue)
+
+    def _result(self, used: int, line: int, opened: OpenRecord | None, *, done: bool = False, hole: Place | None = None) -> ParsedChunk:
+        context, records = self.context, self.records
+        runs = list(records.folder.runs()) if records.folder is not None else []
+        return ParsedChunk(
+            events=records.events.batch(context.file, context.file_id, runs),
+            unknown=records.unknown.batch(context.file, context.file_id),
+            rejected=records.rejected.batch(context.file, context.file_id),
+            counts=self.counts,
+            rest=bytes(self.data[used:]),
+            context=replace(
+                context,
+                byte_offset=context.byte_offset + used,
+                line=line,
+                open_record=opened,
+                zeros=hole or context.zeros,
+                days=records.days,
+                clock_time=records.clock_time,
+            ),
+            done=done,
+        )
+
+
+def _settled(context: ChunkContext) -> tuple[int, int]:
+    """Byte offset and line up to which everything is accounted for."""
+    open_record = context.open_record
+    if open_record is not None and not open_record.discard:
+        return open_record.offset, open_record.line
+    if context.zeros is not None:
+        return context.zeros.offset, context.zeros.line
+    return context.byte_offset, context.line

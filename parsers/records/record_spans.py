@@ -1,0 +1,272 @@
+"""The records of a chunk: which may be known to the catalogue, and reading those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import ahocorasick_rs
+import numpy as np
+import pyarrow as pa
+
+from parsers.arrow_arrays import flags, numbers, optional_numbers, repeated, strings
+from parsers.arrow_arrays import picked as picked_names
+from parsers.formats.layouts import HEADER_BYTES
+from parsers.formats.lines import Buffer, Flags, Ints, Lines
+from parsers.records.context import Place
+from parsers.records.scalar_reader import MAX_FOLDS, RecordReader
+from parsers.records.vector_headers import Beginnings, Candidates, Heads, candidates, doubtful, tails
+from parsers.records.vector_messages import Found, QuickReader
+from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from parsers.catalogue.catalogue import Catalogue
+
+NO_HEADER = "no header"
+_FAST_LAYOUT = "kafka"
+
+
+class Prefilter:
+    """Literals of the catalogue, looked for in bytes before anything is decoded."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.beginnings = Beginnings(catalogue)
+        self._words = ahocorasick_rs.BytesAhoCorasick(
+            catalogue.literals, implementation=ahocorasick_rs.Implementation.DFA, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
+        )
+
+    def places(self, data: Buffer) -> Ints:
+        """Where literals stand, ascending."""
+        found = self._words.find_matches_as_indexes(data)
+        return np.fromiter((start for _, start, _ in found), dtype=np.int64, count=len(found))
+
+    def hit(self, data: Buffer) -> bool:
+        """Whether any of the literals is there."""
+        return bool(self._words.find_matches_as_indexes(data))
+
+
+@dataclass(slots=True)
+class Units:
+    """Records as ranges of lines: the number of the first line of each, and of the line after its last."""
+
+    lines: Lines
+    first: Ints
+    after: Ints
+    orphans: set[int]  # first lines of ranges that have no header
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def starts(self) -> Ints:
+        """Where the text of each record begins."""
+        return self.lines.start[self.first]
+
+    @property
+    def ends(self) -> Ints:
+        """Where the text of each record ends."""
+        return self.lines.end[self.after - 1]
+
+    def place(self, unit: int, limit: int) -> Place:
+        """Where a record stands in its file; it is `cut` where it is longer than `limit`."""
+        lines, line, last = self.lines, int(self.first[unit]), int(self.after[unit]) - 1
+        offset, stop = int(lines.offset[line]), int(lines.stop[last])
+        shared = max(int(lines.stop[line - 1]) - offset, 0) if line else 0  # two records in one envelope
+        return Place(int(lines.number[line]), offset, stop - offset, cut=int(lines.end[last] - lines.start[line]) > limit, shared=shared)
+
+
+def read_units(units: Units, records: RecordReader, prefilter: Prefilter) -> None:
+    """Read all records that the catalogue may know."""
+    limit = records.context.max_record_bytes
+    starts, ends = units.starts, units.ends
+    long = ends - starts > limit
+    if records.context.format.layout_name == _FAST_LAYOUT:
+        taken, left = _read_fast(units, starts, ends, long, records, prefilter)
+    else:
+        taken, left = [], _searched(units, starts, ends, records, prefilter) | long
+    left |= _folded(units, left, prefilter)
+    ahead = 0
+    data = units.lines.data
+    stamps = units.lines.stamps
+    for unit in np.flatnonzero(left).tolist():
+        while ahead < len(taken) and taken[ahead][0] < unit:
+            records.end_runs_of(taken[ahead][1])
+            ahead += 1
+        place = units.place(unit, limit)
+        start, line = int(starts[unit]), int(units.first[unit])
+        raw = bytes(data[start : min(int(ends[unit]), start + limit)])
+        if line in units.orphans:
+            read_orphan(raw, place, records, prefilter)
+        else:
+            records.read(raw, place, stamps[line] if stamps else None)
+        if place.cut:
+            records.break_runs()
+
+
+def read_orphan(raw: bytes, place: Place, records: RecordReader, prefilter: Prefilter) -> None:
+    """Lines without a header: the rest of a record whose start is in another file, or no record at all."""
+    if prefilter.hit(raw):
+        records.reject_stray(place, NO_HEADER, records.decode(raw))
+
+
+def _searched(units: Units, starts: Ints, ends: Ints, records: RecordReader, prefilter: Prefilter) -> Flags:
+    """Records that hold a literal of the catalogue."""
+    data = memoryview(units.lines.data)[int(starts[0]) : int(ends[-1])]
+    if records.context.format.layout_name == "json" and bytes(data).find(b"\\u00") >= 0:
+        return np.ones(len(starts), dtype=bool)  # a literal may be hidden in escapes
+    found = np.zeros(len(starts), dtype=bool)
+    found[np.searchsorted(starts, prefilter.places(data) + int(starts[0]), side="right") - 1] = True
+    return found
+
+
+def _folded(units: Units, left: Flags, prefilter: Prefilter) -> Flags:
+    """Records whose first lines hold a literal once they are joined: a terminal may have wrapped them in the middle of one."""
+    lines = units.lines
+    found = np.zeros(len(units), dtype=bool)
+    several = np.flatnonzero(~left & (units.after - units.first > 1))
+    if len(several):
+        values = np.frombuffer(lines.data, dtype=np.uint8)
+        end, second = lines.end[units.first[several]], lines.start[units.first[several] + 1]
+        # Not after a closing bracket, with which lines of Kafka end, nor before a tab, with which traces and settings begin.
+        open_end = (values[np.maximum(end - 1, 0)] != ord(")")) & (values[np.minimum(second, len(values) - 1)] != ord("\t"))
+        for unit in several[open_end].tolist():
+            line = int(units.first[unit])
+            last = min(int(units.after[unit]), line + MAX_FOLDS)
+            pieces = [lines.text(each)[:HEADER_BYTES] for each in range(line, last)]
+            found[unit] = any(prefilter.hit(glue.join(pieces)) for glue in (b"", b" "))
+    return found
+
+
+def _read_fast(
+    units: Units, starts: Ints, ends: Ints, long: Flags, records: RecordReader, prefilter: Prefilter
+) -> tuple[list[tuple[int, str | None]], Flags]:
+    """Read the ordinary records of Kafka's own layout as columns.
+
+    Gives the records taken, each with its group, and flags of those that are left.
+    """
+    lines = units.lines
+    data = memoryview(lines.data)
+    codes = tails().of(data, starts, lines.end[units.first])
+    named, watched = _named(records.catalogue)
+    wanted = watched[codes]
+    # Of loggers whose unknown lines nobody needs, only what begins like a message of the catalogue can be one.
+    other = np.flatnonzero(~wanted)
+    other = other[doubtful(data, starts[other], prefilter.beginnings)]
+    known = named[codes[other]]
+    wanted[other[known]] = True
+    other = other[~known]
+    wanted[other] = _hits(data, starts[other], ends[other], prefilter)
+    left = wanted | long
+    ordinary = wanted & ~long & (units.after - units.first == 1)
+    for line in units.orphans:
+        ordinary[np.searchsorted(units.first, line)] = False
+    chosen = np.flatnonzero(ordinary)
+    found = candidates(lines, chosen, starts[chosen], ends[chosen], codes[chosen], records.context.clock) if len(chosen) else None
+    taken: list[tuple[int, str | None]] = []
+    if found is not None and len(found.messages):
+        read, groups = _read_messages(units, found, records)
+        left[read] = False
+        # Only runs under way need to know which records stood between.
+        taken = [] if records.folder is None else list(zip(read.tolist(), groups.to_pylist(), strict=True))
+    unsure = np.flatnonzero(left & named[codes] & ~long)
+    left[unsure] = _hits(data, starts[unsure], ends[unsure], prefilter)
+    return taken, left
+
+
+def _columns(found: Sequence[Found], order: Ints) -> dict[str, pa.Array]:
+    """Columns that come from messages, in this order. What one wording gives is the same for all its records, or a list."""
+    counts = [each.count for each in found]
+    codes = np.repeat(np.arange(len(found)), counts)[order]
+    made: dict[str, pa.Array] = {}
+    for name, values in (
+        ("system", [each.message.system for each in found]),
+        ("message", [each.message.id for each in found]),
+        ("event", [each.message.emits for each in found]),
+        ("witness", [each.message.witness for each in found]),
+    ):
+        made[name] = picked_names(values, codes)
+    for name in COMMON_FIELDS:
+        kind = EVENT_SCHEMA.field(name).type
+        parts = [each.common.get(name) for each in found]
+        made[name] = _ordered([part or () for part in parts], counts, order, kind)
+    made["fields"] = strings([text for each in found for text in each.json()]).take(numbers(order))
+    return made
+
+
+def _ordered(parts: Sequence[Sequence[Any]], counts: Sequence[int], order: Ints, kind: pa.DataType) -> pa.Array:
+    """One column of what wordings give, each a value for all of its records or for none."""
+    items = [item for part in parts for item in part]
+    if not items:
+        return pa.nulls(len(order), kind)
+    made = strings(items) if kind == pa.string() else optional_numbers(items, kind)
+    if len(items) == len(order):
+        return made.take(numbers(order))
+    given = np.repeat([bool(part) for part in parts], counts)
+    places = np.cumsum(given) - 1
+    return made.take(numbers(places[order], known=given[order]))
+
+
+def _named(catalogue: Catalogue) -> tuple[Flags, Flags]:
+    """Of the loggers met so far, by their codes: those that the catalogue names, and those whose unknown lines are counted."""
+    loggers = [each.logger for each in tails().known]
+    named = np.array([catalogue.names_logger(each) for each in loggers], dtype=bool)
+    return named, np.array([catalogue.is_coordinator_logger(each) for each in loggers], dtype=bool)
+
+
+def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:
+    """Whether each record holds a literal: one search over all of them."""
+    found = np.zeros(len(starts), dtype=bool)
+    if len(starts):
+        edges = np.empty(2 * len(starts), dtype=np.int64)
+        edges[0::2], edges[1::2] = starts, ends
+        pieces = pa.Array.from_buffers(pa.large_binary(), len(edges) - 1, [None, pa.py_buffer(edges), pa.py_buffer(data)])
+        joined = pieces.take(numbers(np.arange(0, len(edges) - 1, 2)))
+        begins = np.frombuffer(joined.buffers()[1], dtype=np.int64)[: len(starts) + 1]
+        places = prefilter.places(memoryview(joined.buffers()[2]).cast("B"))
+        found[np.searchsorted(begins, places, side="right") - 1] = True
+    return found
+
+
+def _read_messages(units: Units, found: Candidates, records: RecordReader) -> tuple[Ints, pa.Array]:
+    """Read messages that have a quick form into a batch. Gives their records, and the group of each."""
+    catalogue = records.catalogue
+    known = tails().known
+    loggers = {code: known[code].logger for code in np.unique(found.tail).tolist()}
+    segments = np.array([catalogue.segment(loggers[code]) if code in loggers else "" for code in range(len(known))], dtype=object)
+    reader = QuickReader(catalogue)
+    reader.read(found.messages, segments[found.tail].tolist())
+    meant = [each for each in reader.found() if each.rows]
+    if not meant:
+        return np.zeros(0, dtype=np.int64), strings([])
+    rows = np.concatenate([np.array(each.rows, dtype=np.int64) for each in meant])
+    order = np.argsort(rows)
+    picked = rows[order]
+    unit = found.unit[picked]
+    lines, context = units.lines, records.context
+    line = units.first[unit]
+    offset, stop = lines.offset[line], lines.stop[units.after[unit] - 1]
+    count = len(rows)
+    values = _columns(meant, order)
+    values |= {
+        "file": repeated(context.file, count),
+        "file_id": repeated(context.file_id, count),
+        "line": numbers(lines.number[line]),
+        "byte_offset": numbers(offset),
+        "byte_length": numbers(stop - offset),
+        "at": numbers(found.at[picked], TIME),
+        "order_at": pa.nulls(count, TIME),
+        "ambiguous_time": flags(found.odd[picked]),
+        "level": picked_names(Heads.levels(), found.level[picked]),
+        "logger": picked_names([loggers.get(code) for code in range(len(known))], found.tail[picked]),
+        "thread": pa.nulls(count, pa.string()),
+        "text": found.text if count == len(found.text) else found.text.take(numbers(picked)),
+        "cut": flags(np.zeros(count, dtype=bool)),
+    }
+    shared = np.maximum(np.where(line > 0, lines.stop[line - 1], 0) - offset, 0)
+    records.add_batch(
+        pa.RecordBatch.from_arrays([values[each.name] for each in EVENT_SCHEMA], schema=EVENT_SCHEMA), int((stop - offset - shared).sum())
+    )
+    return unit, values["group"]

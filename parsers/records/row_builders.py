@@ -1,0 +1,159 @@
+"""Columns under construction: rows of one chunk as lists, then as Arrow batches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from parsers.arrow_arrays import flags, optional_numbers, repeated, strings
+from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, REJECTED_SCHEMA, UNKNOWN_SCHEMA
+
+REJECTED_TEXT_CHARACTERS = 500
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|\n")
+
+
+def escaped(text: str) -> str:
+    """The first characters of a text, with what a terminal would obey made visible."""
+    return _CONTROL.sub(_visible, text[:REJECTED_TEXT_CHARACTERS])
+
+
+def _visible(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def canonical_json(fields: dict[str, Any]) -> str:
+    """JSON text of fields with sorted keys, so that equal fields are equal texts."""
+    return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS).decode() if fields else "{}"
+
+
+@dataclass(slots=True)
+class EventRows:
+    """Recognised records. The lists run in step."""
+
+    line: list[int] = field(default_factory=list)
+    offset: list[int] = field(default_factory=list)
+    length: list[int] = field(default_factory=list)
+    at: list[int | None] = field(default_factory=list)
+    odd_time: list[bool] = field(default_factory=list)
+    level: list[str | None] = field(default_factory=list)
+    logger: list[str | None] = field(default_factory=list)
+    thread: list[str | None] = field(default_factory=list)
+    match: list[Any] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+    cut: list[bool] = field(default_factory=list)
+    ready: list[pa.RecordBatch] = field(default_factory=list)  # rows that came as columns
+
+    def batch(self, file: str, file_id: str, runs: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
+        """All rows in the order of the file, but for `order_at`, which only a reader of the whole file knows."""
+        parts = [*self.ready, self._batch(file, file_id, runs)] if self.line or not self.ready else self.ready
+        if len(parts) == 1:
+            return parts[0]
+        return pa.concat_batches(parts).sort_by("byte_offset")
+
+    def _batch(self, file: str, file_id: str, runs: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
+        count = len(self.line)
+        matches = self.match
+        fields = [canonical_json(match.fields) for match in matches]
+        for row, times, last_at in runs:
+            fields[row] = canonical_json({**matches[row].fields, "count": times, "last_at_us": last_at})
+        columns = [match.columns for match in matches]
+        common = {name: [each.get(name) for each in columns] for name in COMMON_FIELDS}
+        values: dict[str, Any] = {
+            "file": repeated(file, count),
+            "file_id": repeated(file_id, count),
+            "line": self.line,
+            "byte_offset": self.offset,
+            "byte_length": self.length,
+            "at": self.at,
+            "order_at": pa.nulls(count, EVENT_SCHEMA.field("order_at").type),
+            "ambiguous_time": self.odd_time,
+            "system": [match.system for match in matches],
+            "message": [match.message_id for match in matches],
+            "event": [match.event for match in matches],
+            "witness": [match.witness for match in matches],
+            "level": self.level,
+            "logger": self.logger,
+            "thread": self.thread,
+            **common,
+            "fields": fields,
+            "text": self.text,
+            "cut": self.cut,
+        }
+        return _batch(EVENT_SCHEMA, values)
+
+
+@dataclass(slots=True)
+class UnknownRows:
+    """Records of a coordinator, controller or client that the catalogue does not know."""
+
+    line: list[int] = field(default_factory=list)
+    offset: list[int] = field(default_factory=list)
+    at: list[int | None] = field(default_factory=list)
+    template: list[str] = field(default_factory=list)
+    logger: list[str | None] = field(default_factory=list)
+    level: list[str | None] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+
+    def batch(self, file: str, file_id: str) -> pa.RecordBatch:
+        values = {
+            "file": repeated(file, len(self.line)),
+            "file_id": repeated(file_id, len(self.line)),
+            "line": self.line,
+            "byte_offset": self.offset,
+            "at": self.at,
+            "template": self.template,
+            "logger": self.logger,
+            "level": self.level,
+            "text": self.text,
+        }
+        return _batch(UNKNOWN_SCHEMA, values)
+
+
+@dataclass(slots=True)
+class RejectedRows:
+    """Records that could not be read, with the reason."""
+
+    line: list[int] = field(default_factory=list)
+    offset: list[int] = field(default_factory=list)
+    length: list[int] = field(default_factory=list)
+    reason: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+
+    def add(self, line: int, offset: int, length: int, reason: str, text: str) -> None:
+        """Note a record, its text as it may be shown."""
+        self.line.append(line)
+        self.offset.append(offset)
+        self.length.append(length)
+        self.reason.append(reason)
+        self.text.append(escaped(text))
+
+    def batch(self, file: str, file_id: str) -> pa.RecordBatch:
+        values = {
+            "file": repeated(file, len(self.line)),
+            "file_id": repeated(file_id, len(self.line)),
+            "line": self.line,
+            "byte_offset": self.offset,
+            "byte_length": self.length,
+            "reason": self.reason,
+            "text": self.text,
+        }
+        made = _batch(REJECTED_SCHEMA, values)
+        return made.sort_by("byte_offset") if self.line else made
+
+
+def _array(values: Any, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
+    if kind == pa.bool_():
+        return flags(values)
+    return strings(values) if kind == pa.string() else optional_numbers(values, kind)
+
+
+def _batch(schema: pa.Schema, values: dict[str, Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([_array(values[each.name], each.type) for each in schema], schema=schema)

@@ -1,0 +1,293 @@
+"""One record: its header, its message, and what the catalogue makes of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, TORN_HEADER, AnyLayout, Header, layouts
+from parsers.formats.timestamps import DAY_US, read_iso
+from parsers.records.context import Place
+from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows
+from parsers.records.run_folding import Folder
+
+if TYPE_CHECKING:
+    from parsers.catalogue.catalogue import Catalogue, Match
+    from parsers.records.context import ChunkContext, Counts
+
+# A stack trace after the message: not part of it.
+_STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.$]+(?:Exception|Error)\b)")
+
+
+# The date that a record begins with.
+_DAY = re.compile(r"\[?(\d{4}-\d\d-\d\d)[ T]")
+MAX_FOLDS = 12
+BAD_TIME = "bad timestamp"
+TORN = "torn line"
+CUT = "cut line"
+UNREAD_REQUEST = "request not understood"
+
+
+
+
+@dataclass(slots=True)
+class RecordReader:
+    """Reads the records of one chunk and keeps what came of them."""
+
+    context: ChunkContext
+    catalogue: Catalogue
+    counts: Counts
+    events: EventRows = field(default_factory=EventRows)
+    unknown: UnknownRows = field(default_factory=UnknownRows)
+    rejected: RejectedRows = field(default_factory=RejectedRows)
+    folder: Folder | None = field(init=False)
+    layout: AnyLayout = field(init=False)
+
+    days: int = field(init=False)
+    clock_time: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = Folder() if self.context.fold_runs else None
+        self.layout = self.context.format.layout
+        self.days, self.clock_time = self.context.days, self.context.clock_time
+
+    def decode(self, raw: bytes) -> str:
+        """Text of a record; bytes that are no UTF-8 are counted and replaced."""
+        try:
+            return str(raw, "utf-8")
+        except UnicodeDecodeError:
+            self.counts.invalid_utf8 += 1
+            return str(raw, "utf-8", "replace")
+
+    def read(self, raw: bytes, place: Place, stamp: bytes | None = None) -> None:
+        """Read a record whose bytes look as if the catalogue may know it. `stamp` is the time of its envelope."""
+        text = self.decode(whole_characters(raw) if place.cut else raw.rstrip(b"\r\n"))
+        if "\r" in text:
+            text = text.replace("\r\n", "\n")
+        self.read_text(text, place, stamp)
+
+    def read_text(self, text: str, place: Place, stamp: bytes | None = None) -> None:
+        """Read one record: its header, its time, and the event that its message tells."""
+        torn = self._torn_at(text)
+        if torn:
+            self._read_torn(text, torn, place, stamp)
+            return
+        header, found = self._understand(text)
+        if header is None:
+            self.reject(place, BAD_TIME if BROKEN_STAMP.match(text) else "header not understood", text)
+            return
+        at, odd = self._time(header, stamp)
+        if header.stamp is not None and at is None:
+            self.reject(place, BAD_TIME, text)
+        elif found is not None:
+            self.recognise(place, header.level, header.logger, header.thread, text, at, odd, found, cut=not header.whole)
+        else:
+            self._unmatched(place, header, text, at)
+
+    def _understand(self, text: str) -> tuple[Header | None, Any]:
+        """Header and meaning, in the file's layout, else in another one, else as a line that a terminal has wrapped or cut."""
+        first_end = text.find("\n")
+        first_end = len(text) if first_end < 0 else first_end
+        header = self.layout.read(text, first_end)
+        found = self._match(header)
+        if header is not None and (not header.whole or "\n" in header.message) and _may_be_wrapped(text, first_end):
+            joined, meant = self._unfolded(text, header)
+            if meant is not None:
+                return joined, meant
+        if found is not None and header is not None:
+            return header, found
+        if header is None or not header.whole or self.layout.product == ANY_PRODUCT:
+            header, found = self._in_another_layout(text, first_end, header)
+        if found is None and header is not None and first_end < len(text):
+            header, found = self._unfolded(text, header)
+        if found is None and header is not None and not header.whole:
+            header, found = self._without_logger(text, header)
+        return header, found
+
+    def _match(self, header: Header | None) -> Match | None:
+        if header is None:
+            return None
+        message = header.message
+        if "\n" not in message:
+            return self.catalogue.match(header.logger, header.level, message)
+        stack = _STACK.search(message)
+        found = self.catalogue.match(header.logger, header.level, message[: stack.start()] if stack else message)
+        return found or self.catalogue.match(header.logger, header.level, message[: message.index("\n")].rstrip())
+
+    def _in_another_layout(self, text: str, first_end: int, header: Header | None) -> tuple[Header | None, Match | None]:
+        for layout in layouts():
+            if layout is self.layout or layout.date is None:
+                continue
+            other = layout.read(text, first_end)
+            if other is None or not other.whole:
+                continue
+            found = self._match(other)
+            if found is not None:
+                return other, found
+            header = header or other
+        return header, None
+
+    def _unfolded(self, text: str, header: Header) -> tuple[Header, Match | None]:
+        """Join lines that a terminal has wrapped: the catalogue knows the whole and did not know the first line."""
+        pieces = text.split("\n", MAX_FOLDS)
+        for glue in ("", " "):
+            for count in range(2, len(pieces) + 1):
+                joined = self.layout.read(glue.join(pieces[:count]))
+                if joined is not None and joined.whole and (found := self._match(joined)) is not None:
+                    return joined, found
+        return header, None
+
+    def _without_logger(self, text: str, header: Header) -> tuple[Header, Match | None]:
+        """A line cut inside its logger still holds the whole message."""
+        line = text[: text.find("\n")] if "\n" in text else text
+        bare = self.layout.read(line[: line.rfind(" (")]) if " (" in line else None
+        found = self._match(bare)
+        return (bare, found) if bare is not None and found is not None else (header, None)
+
+    def _torn_at(self, text: str) -> int:
+        """Where a second record begins inside a line, or 0: two threads or a crash have torn the line."""
+        day = _DAY.match(text)
+        if day is None or text.find(day[1], day.end()) < 0:
+            return 0
+        found = TORN_HEADER.search(text, day.end())
+        return found.start() if found is not None and "\n" not in text[: found.start()] else 0
+
+    def _read_torn(self, text: str, torn: int, place: Place, stamp: bytes | None) -> None:
+        """Read both halves as records of their own; what has no whole message is rejected rather than given to the wrong group."""
+        self.counts.records += 1
+        before = len(text[:torn].encode("utf-8", "replace"))
+        halves = (
+            (text[:torn], Place(place.line, place.offset, before, place.cut, min(place.shared, before))),
+            (text[torn:], Place(place.line, place.offset + before, place.length - before, place.cut)),
+        )
+        for part, where in halves:
+            header, found = self._understand(part)
+            if header is None or (found is None and not header.whole):
+                self.reject(where, TORN, part)
+            else:
+                self.read_text(part, where, stamp)
+
+    def _time(self, header: Header, envelope: bytes | None) -> tuple[int | None, bool]:
+        """UTC microseconds, and whether the local time is a doubtful one."""
+        date = header.date
+        if envelope is not None and (header.stamp is None or date is None or not date.dated):
+            local, offset = read_iso(envelope.decode("ascii", "replace").replace(" UTC", "Z"))
+        elif header.stamp is None or date is None:
+            return None, False
+        else:
+            local, offset = date.read(header.stamp)
+            if local is not None and not date.dated:
+                local = self._on_a_day(local)
+        if local is None:
+            return None, False
+        if offset is not None and (not self.context.forced_zone or (date is not None and date.absolute)):
+            return local - offset, False
+        return self.context.clock.utc(local)
+
+    def _on_a_day(self, local: int) -> int:
+        """Count days where stamps have none, from 1970-01-01 on: durations come out right, also over midnight."""
+        if self.clock_time is not None and local < self.clock_time - DAY_US // 2:
+            self.days += 1
+        self.clock_time = local
+        return local + self.days * DAY_US
+
+    def _unmatched(self, place: Place, header: Header, text: str, at: int | None) -> None:
+        if place.cut:
+            self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
+        elif header.logger is not None and self.catalogue.is_coordinator_logger(header.logger):
+            self.note_unknown(place, header.level, header.logger, header.message, text, at)
+        elif not header.whole and "\n" not in text:
+            self.reject(place, CUT, text)
+        elif self.catalogue.unread_request(header.message):
+            self.reject(place, UNREAD_REQUEST, text)
+
+    def recognise(
+        self,
+        place: Place,
+        level: str | None,
+        logger: str | None,
+        thread: str | None,
+        text: str,
+        at: int | None,
+        odd: bool,
+        found: Match,
+        *,
+        cut: bool,
+    ) -> None:
+        """Keep an event, unless it goes into a run that is under way."""
+        self.counts.recognised += 1
+        self.counts.bytes_recognised += place.length - place.shared
+        rows = self.events
+        if self.folder is not None and self.folder.swallow(len(rows.line), at, place.offset, found.event, found.columns, found.fields):
+            return
+        rows.line.append(place.line)
+        rows.offset.append(place.offset)
+        rows.length.append(place.length)
+        rows.at.append(at)
+        rows.odd_time.append(odd)
+        rows.level.append(level)
+        rows.logger.append(logger)
+        rows.thread.append(thread)
+        rows.match.append(found)
+        rows.text.append(text)
+        rows.cut.append(cut or place.cut)
+
+    def add_batch(self, batch: pa.RecordBatch, length: int) -> None:
+        """Take events that were read as columns; `length` is the bytes of their records."""
+        self.counts.recognised += batch.num_rows
+        self.counts.bytes_recognised += length
+        self.events.ready.append(batch)
+
+    def end_runs_of(self, group: str | None) -> None:
+        """End the runs of one group, as something else happened in it."""
+        if self.folder is not None:
+            self.folder.end_group(group)
+
+    def break_runs(self) -> None:
+        """A record longer than the limit ends all runs, since where it stands decides how the file is cut."""
+        if self.folder is not None:
+            self.folder.end_all()
+
+    def note_unknown(self, place: Place, level: str | None, logger: str | None, message: str, text: str, at: int | None) -> None:
+        """Keep a record that no entry of the catalogue knows, with its message as a template."""
+        self.counts.unknown += 1
+        self.counts.bytes_unknown += place.length - place.shared
+        rows = self.unknown
+        rows.line.append(place.line)
+        rows.offset.append(place.offset)
+        rows.at.append(at)
+        rows.template.append(self.catalogue.mask(message))
+        rows.logger.append(logger)
+        rows.level.append(level)
+        rows.text.append(text)
+
+    def reject_stray(self, place: Place, reason: str, text: str) -> None:
+        """As `reject`, of bytes that begin no record: they count as one for themselves."""
+        self.counts.records += 1
+        self.reject(place, reason, text)
+
+    def reject(self, place: Place, reason: str, text: str) -> None:
+        """Keep a record that can't be read, with the reason."""
+        self.counts.rejected += 1
+        self.counts.bytes_rejected += place.length - place.shared
+        self.rejected.add(place.line, place.offset, place.length, reason, text)
+
+
+def _may_be_wrapped(text: str, first_end: int) -> bool:
+    """Whether a second line may be the rest of the first: those of settings and stack traces begin with a tab."""
+    return first_end + 1 < len(text) and text[first_end + 1] != "\t"
+
+
+def whole_characters(raw: bytes) -> bytes:
+    """Without the first bytes of a character at the end, where a limit has cut it."""
+    for back in range(1, min(4, len(raw)) + 1):
+        byte = raw[-back]
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return raw if length <= back else raw[:-back]
+        if byte < 0x80:
+            break
+    return raw.rstrip(b"\r\n")

@@ -1,0 +1,255 @@
+"""Names inside texts: behind keys that say what they are, in lists of partitions, and addresses by their form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from parsers.redaction.common_words import IPV4, IPV6, Words
+
+Own = dict[str, str]
+"""Names that a record's fields give, and what stands for them; those of kinds that stay are there too, for themselves."""
+
+Place = tuple[int, int, str]
+"""From where to where a name stands in a text, and what stands for it."""
+
+Told = Callable[[str, Own], str]
+
+
+class Pseudonyms(Protocol):
+    """Replacement of names by their kind. Each call adds the name and what stands for it to the given names."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of names that are replaced."""
+
+    @property
+    def words(self) -> Words:
+        """Words that name nothing."""
+
+    def group(self, name: str, own: Own, /) -> str:
+        """What stands for a group."""
+
+    def topic(self, name: str, own: Own, /) -> str:
+        """What stands for a topic."""
+
+    def topic_partition(self, name: str, own: Own, /) -> str:
+        """What stands for a partition, whose number stays."""
+
+    def client(self, name: str, own: Own, /) -> str:
+        """What stands for a client id."""
+
+    def member(self, name: str, own: Own, /) -> str:
+        """What stands for a member id."""
+
+    def address(self, name: str, /) -> str:
+        """What stands for a host or an address, in all its forms."""
+
+
+_VALUE = r"""["']?\s*[=:]\s*\\?["']?([^\s"'\\,;()\[\]{}]+)"""
+_GROUP = re.compile(r"\b(?:group[._]?[iI]d|groupName|consumerGroup|group|Group)" + _VALUE)
+_CLIENT = re.compile(r"\b(?:client[._]?[iI]d|clientID|group\.instance\.id|groupInstanceId|group_instance_id|instanceId)" + _VALUE)
+_MEMBER = re.compile(r"\b(?:member[._]?[iI]d|leader|leaderId|leader_id)" + _VALUE)
+_TOPIC = re.compile(r"\b(?:topic|topicName|Topic)" + _VALUE)
+_HOST = re.compile(
+    r"\b(?:brokerName|host(?:\.?name|Name)?|client[._]?host|clientHost|address|remote|addr)"
+    r"""["']?\s*[=:]\s*\\?["']?/*([^\s"'\\,;()\[\]{}/:]+)"""
+)
+_HOSTS = re.compile(r"\b(?:bootstrap\.servers|zookeeper\.connect|(?:advertised\.)?listeners|controller\.quorum\.\w+)\s*=\s*([^\n]*)")
+_USER = re.compile(r"\bUser:([^\s,;)\]\"'/]+)|\b(?:user(?:name|\.name)?|principal\.name)" + _VALUE)
+_KERBEROS = re.compile(r"\bUser:([^\s,;)\]\"'/@=]+)/([^\s,;)\]\"'/@]+)(?:@([^\s,;)\]\"'/@]+))?")
+_DISTINGUISHED = re.compile(r"\bUser:([A-Za-z]{1,20}=[^\"';()\[\]{}\n]{1,500})")
+_ATTRIBUTE = re.compile(r"(?:^|,\s?)[A-Za-z0-9.]{1,40}=(?:[^,\s]*(?: [^,\s=]+){0,8}(?=,\s?[A-Za-z0-9.]{1,40}=)|[^,\s]*)")
+_QUOTED = re.compile(r"""(?:"name"|\bname)\s*[:=]\s*"?([^\s"',;()\[\]{}]+)""")
+_PARTITIONS = re.compile(r"[\[{(]([^\[\]{}()]*)(?=[\]}),:= ])")
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])")
+_BETWEEN = re.compile(r"[\s,;:=\[\]{}()\"']+")
+_ASSIGNED = re.compile(r"(?:^\{|\), )([^{}]{1,300}?)=Assignment\(")
+_OWNER_MAX = 300
+_TOPICS = re.compile(r"\b[tT]opics?(?:\(s\):?)?\s{0,4}[=:]?\s{0,4}\[([^\[\]{}=]*)\]")
+_CHANGED = re.compile(r"\bhas changed from \[([^\[\]{}=]*)(?:\](?: at the beginning of the rebalance)? to \[([^\[\]{}=]*))?")
+_METADATA = re.compile(r"[{,]\s{0,4}([^\s={},()\[\]]+)=(?:\d+(?=[,}])|\[)")
+_TOPIC_METADATA = re.compile(r"[{,]\s{0,4}([^\s={},()\[\]]+)=TopicMetadata\(")
+_KEY = re.compile(r"\bkey=([^\s@=,;()\[\]{}]+)@([^\s@,;()\[\]{}]+)")
+_TOLD_PARTITIONS = re.compile(
+    r"\b[pP]artitions?(?:\(s\))?(?:\s{0,4}[=:]\s{0,4}|\s{1,4})(\[[^\[\]{}()]*(?=\])|[^\s,;:=()\[\]{}\"']+-\d{1,6}(?![\w-]))"
+)
+_LISTED = re.compile(r"([^\s,\"']+)")
+_GROUP_LISTS = re.compile(r"""\b(?:group_?[iI]ds|groupsNames|groups)["']?\s*[=:]\s*\[([^\[\]{}=:]*)\]""")
+_COORDINATOR_KEYS = re.compile(r"""\bcoordinatorKeys["']?\s*[=:]\s*\[([^\[\]{}=:]*)\]""")
+_COORDINATOR_KEY = re.compile(
+    r"""\bkey["']?\s*[=:]\s*["']([^\s"',;()\[\]{}]+)["'],\s*["']?(?:keyType["']?\s*[=:]\s*0|nodeId)\b"""
+    r"""|\bcoordinator(?:_k|K)ey["']?\s*[=:]\s*["']?([^\s"',;()\[\]{}]+)"""
+)
+_TRANSACTIONAL = re.compile(r"""\b(?:keyType|coordinator(?:_t|T)ype)["']?\s*[=:]\s*["']?(?:1|TRANSACTION)\b""")
+_LETTERS = re.compile(r"\[((?:., ){2,}.)\]")
+_SPELT = re.compile(r"[^\s,]+-\d+(?:, ?[^\s,]+-\d+)*")
+_NUMBER = re.compile(r"-?\d+")
+_PARTITION = re.compile(r"(.+)-\d{1,6}", re.DOTALL)
+_IP_HOST = re.compile(r"(?<![A-Za-z0-9])ip(?:-\d{1,3}){4}(?!\d)(?:\.[A-Za-z][\w-]*)*")
+_WITH_PORT = re.compile(r"(?<![\w.:@-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=:\d{2,5}\b)")
+_WITH_ADDRESS = re.compile(r"(?<![\w.-])([A-Za-z][\w-]*(?:\.[\w-]+)*)(?=/(?:\d{1,3}(?:\.\d{1,3}){3}|<unresolved>))")
+_AT_END_POINT = re.compile(r"EndPoint\((?:-?\d+,\s?)?([^\s,()=]+),\s?\d+|\bUnknownHostException:\s{1,4}([^\s:,;()\[\]{}]+)")
+_SOURCE = re.compile(r"[A-Z]\w*\.(?:java|scala|kt|cs)|\w+\.(?:py|pyx|go|c|js)")
+_LOCAL = "localhost"
+_IN_A_LIST = re.compile(r"(?:\w+://)?([^\s,:/@\[\]]+)")
+
+
+class _Found:
+    """What a text tells of names: `names` are looked for in all of it, `places` are where words stand that are names there only."""
+
+    def __init__(self, redaction: Pseudonyms, own: Own) -> None:
+        self.redaction = redaction
+        self.own = own
+        self.names: Own = {}
+        self.places: list[Place] = []
+
+    def add(self, told: Told, match: re.Match[str], group: int = 1) -> None:
+        """A name that stands in a match."""
+        name = match[group]
+        if _NUMBER.fullmatch(name):
+            return
+        if self.redaction.words.bare(name):
+            by = told(name, {})
+            if by != name:
+                self.places.append((*match.span(group), by))
+        elif self.stays(name):
+            told(name, self.names)
+
+    def stays(self, name: str) -> bool:
+        """Whether the record does not hide a name: one that it has as a name of another kind may have to be hidden nevertheless."""
+        return self.own.get(name, name) == name
+
+    def host(self, name: str, found: Own) -> str:
+        found[name] = self.redaction.address(name)
+        return found[name]
+
+
+def told_names(redaction: Pseudonyms, text: str, own: Own) -> tuple[Own, list[Place]]:
+    """Names that a text itself shows to be such, beside those in `own`, and what stands for them; single words by their places."""
+    found = _Found(redaction, own)
+    for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member), (_GROUP, redaction.group), (_TOPIC, redaction.topic)):
+        for match in pattern.finditer(text):
+            found.add(told, match)
+    for match in _ASSIGNED.finditer(text):
+        redaction.member(match[1], found.names)
+    for match in _UUID.finditer(text):
+        owner = _BETWEEN.split(text[max(0, match.start() - _OWNER_MAX) : match.start()])[-1]
+        if owner and (redaction.words.bare(owner) or found.stays(owner)):
+            redaction.member(owner + match[0], found.names)
+    _groups(found, text)
+    _topics(found, text)
+    _letters(found, text)
+    if "hosts" in redaction.kinds:
+        _addresses(found, text)
+    if "users" in redaction.kinds:
+        _users(found, text)
+    return {name: by for name, by in found.names.items() if found.stays(name)}, found.places
+
+
+def _groups(found: _Found, text: str) -> None:
+    """Groups in the bodies of requests. A coordinator is also looked for by the id of a producer of transactions."""
+    of_groups = _TRANSACTIONAL.search(text) is None
+    for pattern in (_GROUP_LISTS, _COORDINATOR_KEYS) if of_groups else (_GROUP_LISTS,):
+        for listed in pattern.finditer(text):
+            for match in _LISTED.finditer(text, *listed.span(1)):
+                found.add(found.redaction.group, match)
+    for match in _COORDINATOR_KEY.finditer(text) if of_groups else ():
+        found.add(found.redaction.group, match, 1 if match[1] else 2)
+
+
+def _letters(found: _Found, text: str) -> None:
+    for match in _LETTERS.finditer(text):
+        told = spelt(found.redaction, match[1][::3])
+        if told is not None:
+            found.places.append((*match.span(1), ", ".join(told)))
+
+
+def spelt(redaction: Pseudonyms, letters: Sequence[Any]) -> str | None:
+    """Partitions without their topics, if that is what letters spell: some clients print a list of them one by one."""
+    if not all(isinstance(letter, str) and len(letter) == 1 for letter in letters):
+        return None
+    text = "".join(letters)
+    if _SPELT.fullmatch(text) is None:
+        return None
+    return _LISTED.sub(lambda named: redaction.topic_partition(named[0], {}), text)
+
+
+def clients_in(redaction: Pseudonyms, text: str, own: Own) -> frozenset[str]:
+    """Names behind keys of clients and members, which are noted: some end as partitions do (`groupInstanceId=in-2`)."""
+    names = set()
+    for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member)):
+        for match in pattern.finditer(text):
+            if not _NUMBER.fullmatch(match[1]):
+                told(match[1], own)
+                names.add(match[1])
+    return frozenset(names)
+
+
+def _topics(found: _Found, text: str) -> None:
+    redaction = found.redaction
+    if "requestApiKey" in text or "partitions" in text or "TopicMetadata" in text:
+        for match in _QUOTED.finditer(text):
+            if "TopicMetadata" in text or not redaction.words.common(match[1]):
+                found.add(redaction.topic, match)
+    for sign, pattern in (("metadata has changed", _METADATA), ("=TopicMetadata(", _TOPIC_METADATA)):
+        for match in pattern.finditer(text) if sign in text else ():
+            found.add(redaction.topic, match)
+    for match in _KEY.finditer(text):
+        found.add(redaction.topic, match)
+        found.add(redaction.group, match, 2)
+    spans = [listed.span(1) for listed in _TOPICS.finditer(text)]
+    spans += [listed.span(group) for listed in _CHANGED.finditer(text) for group in (1, 2) if listed[group] is not None]
+    for span in spans:
+        for match in _LISTED.finditer(text, *span):
+            found.add(redaction.topic, match)
+    for pattern, told in ((_PARTITIONS, False), (_TOLD_PARTITIONS, True)):
+        for listed in pattern.finditer(text):
+            for part in _BETWEEN.split(listed[1]):
+                named = _PARTITION.fullmatch(part)
+                if named is not None and (told or not redaction.words.common(named[1])) and not named[1].isdigit():
+                    redaction.topic_partition(part, found.names)
+
+
+def _users(found: _Found, text: str) -> None:
+    for match in _USER.finditer(text):
+        group = 1 if match[1] else 2
+        if match[group] not in {"ANONYMOUS", "*", "null"}:
+            found.add(found.host, match, group)
+    for match in _KERBEROS.finditer(text):
+        for group in (2, 3):
+            if match[group]:
+                found.add(found.host, match, group)
+    for match in _DISTINGUISHED.finditer(text):
+        end = match.start(1)
+        for each in _ATTRIBUTE.finditer(match[1]):
+            if each.start() != end - match.start(1):
+                break
+            end += len(each[0])
+        if text.endswith(('"', "principal:"), 0, match.start()):  # nothing follows it: the last value may hold spaces
+            end = match.end(1)
+        found.places.append((match.start(1), end, found.host(text[match.start(1) : end], {})))
+
+
+def _addresses(found: _Found, text: str) -> None:
+    redaction = found.redaction
+    for pattern in (IPV4, IPV6, _IP_HOST):
+        for match in pattern.finditer(text):
+            if match[0] != "::":
+                found.names[match[0]] = redaction.address(match[0])
+    for match in _HOST.finditer(text):
+        found.add(found.host, match)
+    for match in _AT_END_POINT.finditer(text):
+        found.add(found.host, match, 1 if match[1] else 2)
+    for pattern in (_WITH_PORT, _WITH_ADDRESS):
+        for match in pattern.finditer(text):
+            # A single word before a port may be anything (`line:12`), unless a scheme or an address stands beside it.
+            told = pattern is _WITH_ADDRESS or text.endswith("//", 0, match.start())
+            if match[1] != _LOCAL and not _SOURCE.fullmatch(match[1]) and (told or not redaction.words.bare(match[1])):
+                found.add(found.host, match)
+    for listed in _HOSTS.finditer(text):
+        for match in _IN_A_LIST.finditer(text, *listed.span(1)):
+            port = text.startswith(":", match.end()) and text[match.end() + 1 : match.end() + 2].isdigit()
+            if match[1] != _LOCAL and (port or not redaction.words.bare(match[1])):
+                found.add(found.host, match)

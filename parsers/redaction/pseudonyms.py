@@ -1,0 +1,335 @@
+"""Keyed pseudonyms for names in logs: the same name gives the same pseudonym in every run with the same key.
+
+A pseudonym does not say of which kind a name is, since one name may be a group's and a topic's at once, and a client's
+id is part of its member id: what was equal stays equal. It keeps no order and no length. Verdicts rest on both in places
+(which partition a group hashes to, in which order clients share queues), so the names can be sealed: encrypted under the
+key, for whoever has it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from base64 import b32encode, urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from parsers.redaction.common_words import INTERNAL, IPV4, IPV6, Words, shortest
+from parsers.redaction.name_detection import Own, Place, told_names
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+KINDS = ("hosts", "client_ids", "groups", "topics", "users")
+"""What can be redacted."""
+
+KEY_BYTES_MIN = 16
+PREFIX = "name-"
+PSEUDONYM = re.compile(PREFIX + "[a-z2-7]{12}")
+_HELD_MAX = 200_000
+_BLOCK_BYTES = 32
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_RANDOM = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]{21}[AQgw]|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_OWN_CLIENT = re.compile(r"(?P<before>(?:consumer|connector-consumer|streams)-)(?P<group>.+)(?P<after>-\d+)", re.DOTALL)
+_OF_STREAMS = re.compile(
+    r"(?P<before>)(?P<group>.+?)(?P<after>-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"(?:-(?:StreamThread|GlobalStreamThread|CleanupThread|StateUpdater|admin).*))",
+    re.DOTALL,
+)
+_BARE_HOST = re.compile(
+    rf"(?P<before>/?\[?)(?P<host>[^\s:/,;()\[\]]+|(?<=\[)[0-9A-Fa-f:.]+(?:%[\w.]+)?(?=\])|{IPV6.pattern})(?P<after>\]?(?::\d+)?)"
+)
+_INNER_TOPIC = re.compile(
+    r"__(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata|remote_log_metadata)$|RMQ_SYS_|SCHEDULE_TOPIC|TBW102$|OFFSET_MOVED_EVENT$|SELF_TEST_TOPIC$|BenchmarkTest$"
+)
+_OF_A_GROUP = re.compile(r"(%(?:RETRY|DLQ)%)(.*)", re.DOTALL)
+_FEW = 50
+_WORD = re.compile(r"[\w.%-]+")
+_TAIL = re.compile(r"-(?:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
+_NO_NAMES = frozenset({"", "-1", "None", "null", "*", "-", "unknown", "ANONYMOUS", "Optional", "Optional.empty"})
+
+Piece = tuple[str, bool]
+"""A part of a text, and whether it was put in."""
+
+
+class BadKeyError(ValueError):
+    """A key that can't be used, or kinds that aren't known."""
+
+
+class Redaction:
+    """Which kinds of names are replaced, and the key by which."""
+
+    def __init__(self, kinds: Iterable[str], key: bytes) -> None:
+        self.kinds = frozenset(kinds)
+        unknown = sorted(self.kinds - set(KINDS))
+        if unknown or not self.kinds:
+            raise BadKeyError(f"{', '.join(unknown) or 'nothing'} can't be redacted; known are {', '.join(KINDS)}")
+        if len(key) < KEY_BYTES_MIN:
+            raise BadKeyError(f"a key has at least {KEY_BYTES_MIN} bytes, this one {len(key)}")
+        self._root = key
+        self._names = self._derived("names")
+        self._held: dict[str, str] = {}
+        self._sealed: dict[tuple[str, ...], str] = {}
+        self.clear: dict[str, str] = {}
+        """Names by their pseudonyms, as far as this process has met them. Never stored."""
+        self._words: Words | None = None
+
+    def __repr__(self) -> str:
+        return f"Redaction({', '.join(sorted(self.kinds))})"
+
+    def __reduce__(self) -> tuple[type[Redaction], tuple[tuple[str, ...], bytes]]:
+        return Redaction, (tuple(sorted(self.kinds)), self._root)
+
+    def _derived(self, use: str) -> bytes:
+        return hmac.digest(self._root, b"groupscope " + use.encode(), "sha256")
+
+    @property
+    def everything(self) -> bool:
+        """All kinds are chosen: then no word stays that is not an ordinary one."""
+        return len(self.kinds) == len(KINDS)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What tells this redaction from another without giving the key away."""
+        return {"kinds": sorted(self.kinds), "key": self._derived("check")[:8].hex()}
+
+    @property
+    def words(self) -> Words:
+        """What stays of texts that nobody understands."""
+        if self._words is None:
+            self._words = Words(self.pseudonym)
+        return self._words
+
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def name(self, name: str) -> str:
+        """The pseudonym of a name, which is kept in mind."""
+        found = self.pseudonym(name)
+        self.clear[found] = name
+        return found
+
+    def pseudonym(self, name: str) -> str:
+        """What stands for a name or a word."""
+        found = self._held.get(name)
+        if found is None:
+            if len(self._held) >= _HELD_MAX:
+                self._held.clear()
+            digest = hmac.digest(self._names, name.encode("utf-8", "surrogatepass"), "sha256")
+            found = self._held[name] = PREFIX + b32encode(digest)[:12].decode().lower()
+        return found
+
+    def _chosen(self, kind: str, name: str) -> str:
+        return self.name(name) if kind in self.kinds else name
+
+    def group(self, name: str, own: Own) -> str:
+        """A group's id."""
+        if name in _NO_NAMES:
+            return name
+        return _noted(own, name, self._chosen("groups", name))
+
+    def topic(self, name: str, own: Own) -> str:
+        """A topic; those of the product itself stay, and RocketMQ's retry topics are named by their groups."""
+        if name in _NO_NAMES or _INNER_TOPIC.match(name):
+            return name
+        of_group = _OF_A_GROUP.fullmatch(name)
+        if of_group is not None:
+            return _noted(own, name, of_group[1] + (self.name(of_group[2]) if self.kinds & {"groups", "topics"} else of_group[2]))
+        if name.startswith(INTERNAL):  # which models tell from others by this
+            return _noted(own, name, INTERNAL + self._chosen("topics", name.removeprefix(INTERNAL)))
+        return _noted(own, name, self._chosen("topics", name))
+
+    def topic_partition(self, name: str, own: Own) -> str:
+        """`TOPIC-PARTITION`, or a topic alone."""
+        topic, dash, number = name.rpartition("-")
+        if not dash or not number.isdigit():
+            return self.topic(name, own)
+        told = f"{self.topic(topic, own)}-{number}"
+        if Words.bare(topic):
+            own[name] = told
+        return told
+
+    def client(self, name: str, own: Own) -> str:
+        """A client id or the id of a static member. Where these stay, the group or address in ids made by libraries does not."""
+        if name in _NO_NAMES:
+            return name
+        if "client_ids" in self.kinds:
+            return _noted(own, name, self.name(name))
+        made = _OWN_CLIENT.fullmatch(name) or _OF_STREAMS.fullmatch(name)
+        told = f"{made['before']}{self._chosen('groups', made['group'])}{made['after']}" if made is not None else name
+        if "hosts" in self.kinds:
+            for pattern in (IPV4, IPV6) if ":" in told else (IPV4,):
+                told = pattern.sub(lambda found: self.address(found[0]), told)
+        return _noted(own, name, told)
+
+    def member(self, name: str, own: Own) -> str:
+        """A member id: its owner's id and a random part, or nothing but the latter."""
+        if name in _NO_NAMES or _RANDOM.fullmatch(name):
+            if name not in _NO_NAMES:
+                _noted(own, name, name)
+            return name
+        tail = _UUID.search(name)
+        if tail is None:
+            return self.client(name, own)
+        owner = name[: tail.start()]
+        told = self.client(owner, own) + tail[0]
+        if Words.bare(owner):
+            own[name] = told
+        return told
+
+    def host(self, name: str, own: Own) -> str:
+        """A host or an address, with a port or without; a broker's number is none."""
+        found = _BARE_HOST.fullmatch(name)
+        if name in _NO_NAMES or name.isdigit() or "hosts" not in self.kinds:
+            if found is not None and not found["host"].isdigit() and name not in _NO_NAMES:
+                _noted(own, found["host"], found["host"])
+            return name
+        if found is None:
+            return IPV4.sub(lambda address: own.setdefault(address[0], self.name(address[0])), self.text(name, own))
+        own[found["host"]] = self.address(found["host"])
+        return found["before"] + own[found["host"]] + found["after"]
+
+    def address(self, name: str) -> str:
+        """The pseudonym of a host or an address, whose forms have the same one."""
+        return self.name(shortest(name))
+
+    # -- texts ---------------------------------------------------------------------------------------------
+
+    def text(self, text: str, own: Own, *, strict: bool | None = None) -> str:
+        """A text without the names that its record gives, those behind keys that tell what they are, and addresses.
+
+        Where all kinds are chosen, no word stays that is not ordinary; `strict` leaves plain ones only, False all others.
+        """
+        told, places = told_names(self, text, own)
+        # Single words and numbers stand in texts of their own accord: they are names only where something says so.
+        found = {name: by for name, by in own.items() if not Words.bare(name)} | told
+        pieces = _cut(text, places)
+        if len(found) > _FEW:
+            pieces = [piece for each in pieces for piece in _known_words(each, found)]
+            found = {name: by for name, by in found.items() if not _WORD.fullmatch(name)}
+            if "hosts" in self.kinds:
+                pieces = [piece for each in pieces for piece in self._addressed(each)]
+        for name in sorted(found, key=len, reverse=True):
+            if name and name in text:
+                pieces = [piece for each in pieces for piece in _replaced(each, name, found[name])]
+        deny = self.everything if strict is None else strict
+        return "".join(piece if done or not deny else self.words.kept(piece, strict=bool(strict)) for piece, done in pieces)
+
+    def _addressed(self, piece: Piece) -> Iterable[Piece]:
+        """A piece cut at its addresses, which may stand in the middle of a word."""
+        text, done = piece
+        begun = 0
+        for found in () if done else IPV4.finditer(text):
+            yield text[begun : found.start()], False
+            yield self.name(found[0]), True
+            begun = found.end()
+        yield text[begun:], done
+
+    def path(self, path: str) -> str:
+        """A path, whose folders and files may be called after anything: only ordinary words stay."""
+        return "/".join(self.words.kept_whole(part) for part in path.split("/"))
+
+    # -- sealed names --------------------------------------------------------------------------------------
+
+    def seal(self, names: Sequence[str]) -> str:
+        """Names, encrypted by AES-SIV (RFC 5297), which needs no nonce: equal ones alike, for a reader who has the key."""
+        key = tuple(names)
+        found = self._sealed.get(key)
+        if found is None:
+            if len(self._sealed) >= _HELD_MAX:
+                self._sealed.clear()
+            plain = json.dumps(key).encode()
+            plain += b" " * (-len(plain) % _BLOCK_BYTES)  # lest the length tell the name
+            found = self._sealed[key] = urlsafe_b64encode(self._cipher.encrypt(plain, None)).decode()
+        return found
+
+    @property
+    def secret(self) -> str:
+        """The key as text, for workers of a cluster."""
+        return self._root.hex()
+
+    def open_sealed(self, sealed: str) -> list[str]:
+        """The names again. Raises BadKeyError where they were sealed under another key."""
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            names: list[str] = json.loads(self._cipher.decrypt(urlsafe_b64decode(sealed), None))
+        except InvalidTag:
+            raise BadKeyError("names were sealed under another key") from None
+        return names
+
+    @cached_property
+    def _cipher(self) -> AESSIV:
+        from cryptography.hazmat.primitives.ciphers.aead import AESSIV  # only where names are redacted
+
+        return AESSIV(hmac.digest(self._root, b"groupscope seal", "sha512"))
+
+
+def _noted(own: Own, name: str, by: str) -> str:
+    """What stands for a name, which is noted; a name of two kinds, of which one is hidden, is hidden in texts."""
+    if by != name or name not in own:
+        own[name] = by
+    return by
+
+
+def _cut(text: str, places: Iterable[Place]) -> list[Piece]:
+    """A text cut at places that are known to be names, with what stands for them."""
+    pieces, begun = [], 0
+    for start, end, by in sorted(places):
+        if start >= begun:
+            pieces += [(text[begun:start], False), (by, True)]
+            begun = end
+    return [*pieces, (text[begun:], False)]
+
+
+def _known_words(piece: Piece, names: Own) -> list[Piece]:
+    """A text cut at its words, for records that list many names: a word may end in the number of a partition, or a random id."""
+    text, done = piece
+    pieces: list[Piece] = []
+    begun = 0
+    for found in () if done else _WORD.finditer(text):
+        tail = _TAIL.search(found[0])
+        for name, rest in ((found[0], ""), (found[0][: tail.start()], tail[0]) if tail is not None else (found[0], "")):
+            if name in names:
+                pieces += [(text[begun : found.start()], False), (names[name] + rest, True)]
+                begun = found.end()
+                break
+    return [*pieces, (text[begun:], done)]
+
+
+def _replaced(piece: Piece, name: str, by: str) -> Iterable[Piece]:
+    """A piece cut where a name stands by itself; what was put in is not looked at again."""
+    text, done = piece
+    at = -1 if done else text.find(name)
+    if at < 0:
+        yield piece
+        return
+    begun, alone = 0, _address_stands_alone if IPV4.fullmatch(name) else _stands_alone
+    while at >= 0:
+        end = at + len(name)
+        if alone(text, at, end):
+            if at > begun:
+                yield text[begun:at], False
+            yield by, True
+            begun = end
+            at = text.find(name, end)
+        else:
+            at = text.find(name, at + 1)
+    if begun < len(text):
+        yield text[begun:], False
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return not (_is_word(before) and _is_word(text[start])) and not (_is_word(after) and _is_word(text[end - 1]))
+
+
+def _address_stands_alone(text: str, start: int, end: int) -> bool:
+    """Letters may touch an address (`10.0.3.17_9092`), more numbers would make it something else."""
+    found = IPV4.match(text, start, end + 2)
+    return found is not None and found.end() == end
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -1,0 +1,171 @@
+"""Records without the names that are to be redacted: columns, fields and texts of one batch in step.
+
+A record is redacted by itself, so that it comes out the same however files are cut and in whatever order they are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from parsers.records.row_builders import canonical_json
+from parsers.redaction.name_detection import Own, clients_in, spelt
+from parsers.redaction.pseudonyms import PSEUDONYM, Redaction
+
+SEALED = "sealed"
+"""The field of an event that holds, encrypted, the names that verdicts rest on."""
+
+Told = Callable[[str, Own], str]
+
+_CLIENTS = ("client_id", "instance_id", "reason_instance_id", "holder", "listed")
+_MEMBERS = (
+    *("member_id", "request_member_id", "reason_member_id", "old_member_id", "leader_id", "new_leader"),
+    *("members", "assigned_members", "reason_members"),
+)
+_TOPICS = ("fetchers", "partitions", "assigned", "revoked", "topics", "metadata", "detail")
+_OF_TOPICS = "topics"
+"""Of these fields the one whose entries are topics and no partitions: a topic's name may end as those of its partitions do."""
+_HOSTS = ("client_host", "remote", "address", "coordinator", "broker")
+_FREE = frozenset({"reason", "client_reason", "reason_error", "why", "error", "detail", "metadata", "assignments"})
+"""Fields in which clients and operators say what they like; whatever verdicts compare in them is plain words."""
+_FOLDER = "folder"
+_PARTS = re.compile(r"[\s,;:=\[\]{}()]+")
+_PARTITION = re.compile(r".+-\d{1,6}")
+_COLUMNS = ("group", "topic", "client_id", "instance_id", "member_id")
+_LOGGER = "logger"
+_TEXTS = ("thread", "text")
+
+
+def _makers(redaction: Redaction) -> dict[str, Told]:
+    """What makes the pseudonyms of a field that holds names and nothing else, or a list of them."""
+    return {
+        **dict.fromkeys(("group", "groups"), redaction.group),
+        **dict.fromkeys(("topic", "pattern", "regex"), redaction.topic),
+        **dict.fromkeys(_CLIENTS, redaction.client),
+        **dict.fromkeys(_MEMBERS, redaction.member),
+        **dict.fromkeys(_HOSTS, redaction.host),
+    }
+
+
+def redacted(redaction: Redaction, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of events, unknown or rejected records without names of the chosen kinds; `file` is redacted where it is found."""
+    if not batch.num_rows:
+        return batch
+    if kind == "events":
+        cleaned = _events(redaction, batch)
+    else:
+        columns = {name: batch[name].to_pylist() for name in ("template", "text") if name in batch.schema.names}
+        cleaned = {name: [_unknown(redaction, text) for text in texts] for name, texts in columns.items()}
+    if redaction.everything and _LOGGER in batch.schema.names:
+        cleaned[_LOGGER] = [_unknown(redaction, logger) for logger in batch[_LOGGER].to_pylist()]
+    return _with(batch, cleaned)
+
+
+def _unknown(redaction: Redaction, text: str | None) -> str | None:
+    """What nobody understands may name anything anywhere."""
+    return None if text is None else redaction.text(text, {}, strict=True)
+
+
+def _events(redaction: Redaction, batch: pa.RecordBatch) -> dict[str, list[Any]]:
+    makers = _makers(redaction)
+    names = (*_COLUMNS, *_TEXTS, "fields", "system")
+    rows = zip(*(batch[name].to_pylist() for name in names), strict=True)
+    done: dict[str, list[Any]] = {name: [] for name in names[:-1]}
+    for row in rows:
+        values = dict(zip(names, row, strict=True))
+        for name, value in _record(redaction, makers, values):
+            done[name].append(value)
+    return done
+
+
+def _record(redaction: Redaction, makers: Mapping[str, Told], values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    own: Own = {}
+    for name in _COLUMNS:
+        value = values[name]
+        yield name, value if value is None else makers[name](value, own)
+    fields: dict[str, Any] = orjson.loads(values["fields"]) if values["fields"] else {}
+    # Fields that are names first: they say what the others mention.
+    told = {name: _named(makers[name], value, own) for name, value in fields.items() if name in makers}
+    free = _FREE if redaction.everything else frozenset[str]()
+    for name in (name for name in fields if name in _TOPICS):
+        read = redaction.topic if name == _OF_TOPICS else redaction.topic_partition
+        told[name] = _listed(read, redaction, fields[name], own, strict=name in free)
+    told |= {name: _mentions(redaction, value, own, strict=name in free) for name, value in fields.items() if name not in told}
+    if redaction.everything and isinstance(told.get(_FOLDER), str):
+        told[_FOLDER] = redaction.path(fields[_FOLDER])
+    sealed = _sealed(redaction, own, values)
+    if sealed:
+        told[SEALED] = redaction.seal(sealed)
+    yield "fields", canonical_json(told)
+    for name in _TEXTS:
+        text = values[name]
+        yield name, text if text is None else redaction.text(text, own)
+
+
+def _named(told: Told, value: Any, own: Own) -> Any:
+    if isinstance(value, str):
+        return told(value, own)
+    if isinstance(value, list):
+        return [_named(told, each, own) for each in value]
+    return value
+
+
+def _listed(read: Told, redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
+    """Topics or their partitions, as `read` takes them, in a list or a text; beside them other things may stand."""
+    if isinstance(value, list):
+        letters = spelt(redaction, value)
+        if letters is not None:
+            return list(letters)
+        return [_listed(read, redaction, each, own, strict=strict) if isinstance(each, list) else _one(read, each, own) for each in value]
+    if isinstance(value, dict):
+        return {_one(read, name, own): _mentions(redaction, each, own, strict=strict) for name, each in value.items()}
+    if isinstance(value, str):
+        others = clients_in(redaction, value, own)
+        for part in _PARTS.split(value):
+            if _PARTITION.fullmatch(part) and part not in others:
+                read(part, own)
+    return _mentions(redaction, value, own, strict=strict)
+
+
+def _one(read: Told, value: Any, own: Own) -> Any:
+    return read(value, own) if isinstance(value, str) and not value.isdigit() else value
+
+
+def _mentions(redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
+    """Any other field: what it mentions of names is replaced, and in free text what may be one; models compare the rest of its words."""
+    if isinstance(value, str):
+        return redaction.text(value, own, strict=strict)
+    if isinstance(value, list):
+        return [_mentions(redaction, each, own, strict=strict) for each in value]
+    if isinstance(value, dict):
+        return {
+            _mentions(redaction, name, own, strict=strict): _mentions(redaction, each, own, strict=strict) for name, each in value.items()
+        }
+    return value
+
+
+def _sealed(redaction: Redaction, own: Own, values: Mapping[str, Any]) -> list[str]:
+    """Names that verdicts rest on: Kafka hashes a group to a partition, clients of RocketMQ share queues in the order of names."""
+    if values["system"] == "rocketmq":
+        return sorted({redaction.clear.get(by, by) for by in own.values() if PSEUDONYM.fullmatch(by)})
+    group = values["group"]
+    return [group] if group and PSEUDONYM.fullmatch(own.get(group, "")) else []
+
+
+def opened(redaction: Redaction, batch: pa.RecordBatch) -> dict[str, str]:
+    """Names by their pseudonyms, from what is sealed in a batch of events."""
+    found: dict[str, str] = {}
+    for sealed in {orjson.loads(each)[SEALED] for each in set(batch["fields"].to_pylist()) if each and f'"{SEALED}":' in each}:
+        found.update((redaction.name(name), name) for name in redaction.open_sealed(sealed))
+    return found
+
+
+def _with(batch: pa.RecordBatch, columns: Mapping[str, list[Any]]) -> pa.RecordBatch:
+    for name, values in columns.items():
+        place = batch.schema.get_field_index(name)
+        batch = batch.set_column(place, batch.schema.field(place), pa.array(values, batch.schema.field(place).type))
+    return batch

@@ -1,0 +1,147 @@
+"""Masks credentials in what is kept of records, before anything is stored: brokers hide theirs, but programs around them don't.
+
+Every pattern is RE2's (`pyarrow.compute`), so that its time is linear whatever a log holds. What is masked are values
+behind names of credentials, passwords in URLs, and forms that are credentials by themselves.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
+from parsers.records.row_builders import canonical_json
+
+MASK = "[masked]"
+_KEPT = ("", "null", "[hidden]", MASK)
+_NAME = (
+    r"(?:pass(?:word|wd|phrase)|\bpwd|secret(?:[._-]?(?:access[._-]?)?key)?|(?:access|private|account)[._-]?key"
+    r"|[._-]pass|(?:auth|access|refresh|bearer|session|security)[._-]?token|basic[._-]auth[._-]user[._-]info)"
+)
+_IS = r"""[ \t]*(?:[=:]|->)[ \t]*"""
+_BEHIND = r"""(?i)(""" + _NAME + r"""["']?""" + _IS + ")"
+_BEHIND_DOTTED = r"""(?i)(\.""" + _NAME + _IS + ")"
+"""Names of settings, as in properties and -D: their values end with the word, whatever marks they hold."""
+
+# Kafka's own `[hidden]` and `null` are kept: a value does not begin with a bracket, and goes on otherwise where it begins with `n`.
+_MARKS = r"""\s"'\\,;&"""
+_FIRST = rf"(?:[^{_MARKS}\[n]|n[^{_MARKS}u]|nu[^{_MARKS}l]|nul[^{_MARKS}l]|null[^{_MARKS})}}\]]|\\[^\s\"'])"
+_NEXT = rf"(?:[^{_MARKS}]|\\[^\s\"']|'\w)"
+_ONLY_N = r"n(?:ul?)?"
+# Where a value is over: before the next name, or before a mark that ends a word. Marks within a word belong to the value.
+_OVER = r"""([,;&]+\s*[\w.-]+["']?\s*[=:]|[,;&]*(?:[\s"'\\]|$))"""
+_BARE = (_BEHIND + rf"(?:{_FIRST}{_NEXT}*(?:[,;&]+{_NEXT}+)*?|{_ONLY_N}){_OVER}", r"\1" + MASK + r"\2")
+_IN_QUOTES = r"""(?:[^"\\\n]|\\.)*"""
+# Within JSON, quotes are escaped, and what is escaped within these is escaped twice.
+_IN_ESCAPED = r"""(?:[^"\\\n]|\\[^"\\]|\\\\(?:\\.|[^"\\]))*"""
+# Kafka's request log calls the kind of a request `apiKey`, a name in capitals or a small number: a key has digits and is longer. So have
+# tokens of whatever kind.
+_API_KEY = r"""(?i)((?:api[._-]?key|token)["']?\s*(?:[=:]|->)\s*\\?["']?)[a-z_-]*[0-9][0-9a-z._~+/=-]{7,}"""
+PATTERNS: tuple[tuple[str, str], ...] = (
+    (_BEHIND + '"' + _IN_QUOTES + '"', r'\1"' + MASK + '"'),
+    (_BEHIND + r"""'(?:[^'\\\n]|\\.)*'""", r"\1'" + MASK + "'"),
+    (_BEHIND + r'\\"' + _IN_ESCAPED + r'(\\"|)', r"\1\\" + '"' + MASK + r"\2"),
+    (_BEHIND + r"""["'][^"',;&}\])\n][^"'\n]*$""", r"\1" + MASK),  # cut before the quote that ends it
+    (_BEHIND_DOTTED + rf"(?:{_FIRST}[^\s\"]*|{_ONLY_N}){_OVER}", r"\1" + MASK + r"\2"),
+    _BARE,
+    _BARE,  # once more, since the name of the next value is passed over with the first one
+    # In brackets, as lists of headers and of answers give them.
+    (_BEHIND + r"\[(?:[^\s\[\]hm]|h[^i]|hi[^d]|m[^a]|ma[^s])[^\s\]]*", r"\1[" + MASK),
+    (r"(?i)(<[\w.:-]*" + _NAME + r">)[^\s<\[][^\s<]*", r"\1" + MASK),
+    (r"""(?i)(--[\w.-]*""" + _NAME + r"""[ \t]+["']?)[^\s"'\[-][^\s"']*""", r"\1" + MASK),
+    (_API_KEY, r"\1" + MASK),
+    (
+        r"(?i)(authorization[\"']?\s*(?:[=:]|->)\s*[\"'\[]*(?:basic|bearer|digest|negotiate|apikey|token)\s+)[^\s\"'\\,;\]]+",
+        r"\1" + MASK,
+    ),
+    (r"(?i)([?&]sig=|[ ,;?&({]sk=)[^\s\"'\\,;&)}\[][^\s\"'\\,;&)}]*", r"\1" + MASK),
+    # To the last @ of the word, but for what follows a port.
+    (r"(://[^/\s:@\"]*:)(?:[0-9]+@|[0-9]*[^\s\"/@,0-9][^\s\"]*@)", r"\1" + MASK + "@"),
+    # Users and their passwords, as login modules of brokers and of ZooKeeper take them; the module's name is the sign.
+    (r"(\buser_[\w.@-]+\s*=\s*\")" + _IN_QUOTES + '"', r"\1" + MASK + '"'),
+    (r'(\buser_[\w.@-]+\s*=\s*\\")' + _IN_ESCAPED + r'(\\"|)', r"\1" + MASK + r"\2"),
+    (r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b", MASK),
+    (r"\bgh[pousr]_[0-9A-Za-z]{30,}", MASK),
+    (r"\bxox[abprs]-[0-9A-Za-z-]{10,}", MASK),
+    (r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}", MASK),
+    (r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:[^-]|\n)*", r"\1" + MASK),
+)
+_SIGNS = (
+    *("passw", "passp", "passphrase", "secret", "authorization", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "xox", "eyj"),
+    *(f"{word}{mark}key" for word in ("access", "private", "api", "account") for mark in (".", "-", "_", "")),
+    *(f"{word}{mark}token" for word in ("auth", "access", "refresh", "bearer", "session", "security") for mark in (".", "-", "_", "")),
+    *(f"{word}{mark}" for word in ("token", ".pass", "_pass", "-pass") for mark in ("=", ":", '"', "'", " ", "\t", "\\", "->", ">")),
+    *(f"{mark}sig=" for mark in "?&"),
+    *(f"{mark}sk=" for mark in " ,;?&({"),
+    *("loginmodule", "://", "-----begin", "pwd", "user.info", "user_info", "user-info"),
+)
+"""Some of these stands, in small letters, in whatever a pattern matches."""
+
+_TEXTS, _FIELDS = ("text", "template"), "fields"
+
+
+def masked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with credentials masked in the columns that hold what a log says."""
+    for name, mask_column in (*((name, _masked) for name in _TEXTS), (_FIELDS, _fields_masked)):
+        place = batch.schema.get_field_index(name)
+        if place >= 0 and batch.num_rows and _suspicious(batch.column(place)):
+            batch = batch.set_column(place, batch.schema.field(place), mask_column(batch.column(place)))
+    return batch
+
+
+@lru_cache(1)
+def _signs() -> BytesAhoCorasick:
+    # Searched for leftmost first, a few words are found many bytes at a time.
+    return BytesAhoCorasick([sign.encode() for sign in _SIGNS], matchkind=MatchKind.LeftmostFirst)
+
+
+def _suspicious(column: pa.Array) -> bool:
+    """Whether the patterns, which take much longer, may find anything in these texts."""
+    data = column.buffers()[2]
+    return data is not None and bool(_signs().find_matches_as_indexes(data.to_pybytes().lower()))
+
+
+def mask(text: str) -> str:
+    """One text with credentials masked."""
+    told: str = _masked(pa.array([text], pa.string()))[0].as_py()
+    return told
+
+
+def _masked(column: pa.Array) -> pa.Array:
+    for pattern, replacement in PATTERNS:
+        column = pc.replace_substring_regex(column, pattern, replacement)
+    return column
+
+
+def _fields_masked(column: pa.Array) -> pa.Array:
+    """As `_masked`, for JSON objects, which stay such: their texts are masked one by one."""
+    values = column.to_pylist()
+    told = {
+        value: canonical_json(_within(orjson.loads(value)))
+        for value in set(values)
+        if value and _signs().find_matches_as_indexes(value.lower().encode())
+    }
+    return pa.array([told.get(value, value) for value in values], column.type)
+
+
+def _within(value: Any) -> Any:
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, list):
+        return [_within(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            name: MASK if isinstance(each, str) and _is_credential(name) and each not in _KEPT else _within(each)
+            for name, each in value.items()
+        }
+    return value
+
+
+@lru_cache(1_000)
+def _is_credential(name: str) -> bool:
+    """Whether what a name stands before is a credential."""
+    return mask(f"{name}=x") != f"{name}=x"

@@ -1,0 +1,313 @@
+"""Bytes of a file as they are after decompression, read forward in blocks of bounded size.
+
+What kind of compression a file has is told by its first bytes. A compressed file that ends early or is
+damaged gives all that can be read, then `problem` says what is wrong and `position` where.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import zlib
+from collections.abc import Callable
+from typing import BinaryIO, Protocol, cast
+
+from parsers.sources.filesystems import open_file
+
+MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    # RFC 8878, 3.1.2: frames that hold no content, which pzstd begins each block with and seekable files end with.
+    *((bytes((number,)) + b"\x2a\x4d\x18", "zstd") for number in range(0x50, 0x60)),
+    (b"PK\x03\x04", "zip"),
+)
+READ_ERROR = "read error"
+"""How a `problem` begins that lies with the store, or with the archive around a file: the same file may be read at another time."""
+_READ = 1 << 16
+# A few bytes of zstd can stand for 128 KiB, so little is handed over at a time.
+_READ_ZSTD = 1 << 12
+_GIVE = 1 << 20
+
+
+def compression_of(head: bytes) -> str | None:
+    """`gzip`, `bzip2`, `xz`, `zstd`, or an archive (`zip`, `tar`), by content."""
+    for magic, name in MAGIC:
+        if head.startswith(magic):
+            return name
+    if head[257:262] == b"ustar":
+        return "tar"
+    return None
+
+
+class Stream(Protocol):
+    """A forward reader. `position` counts bytes given so far."""
+
+    position: int
+    problem: str | None
+
+    def readinto(self, target: memoryview) -> int:
+        """Fill as much of `target` as there is, and say how many bytes that was; 0 at the end."""
+
+    def skip(self, count: int) -> bool: ...
+    def close(self) -> None:
+        """Let go of what the stream reads from."""
+
+
+class _Decoder(Protocol):
+    """What zlib, bz2, lzma and zstd have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def give(self, data: bytes) -> bytes: ...
+    def wants_input(self) -> bool: ...
+
+
+class PlainStream:
+    """A file as it is, up to byte `end`, as if it ended there."""
+
+    def __init__(self, file: io.RawIOBase | BinaryIO, end: int | None = None) -> None:
+        self._file = file
+        # One read at a time: where a later one fails, what the earlier ones gave would be lost.
+        self._fill: Callable[[memoryview], int | None] = getattr(file, "readinto1", None) or file.readinto  # type: ignore[union-attr]
+        self._end = end
+        self.position = 0
+        self.problem: str | None = None
+
+    def readinto(self, target: memoryview) -> int:
+        if self._end is not None:
+            target = target[: max(0, self._end - self.position)]
+        try:
+            got = self._fill(target)
+        except OSError as problem:
+            self.problem = f"{READ_ERROR} at byte {self.position}: {problem.strerror or problem}"
+            return 0
+        self.position += got or 0
+        return got or 0
+
+    def skip(self, count: int) -> bool:
+        """Pass over bytes; false when there are fewer."""
+        if not self._file.seekable():
+            return read_over(self, count)
+        end = self._file.seek(0, io.SEEK_END)
+        if self._end is not None:
+            end = min(end, self._end)
+        wanted = self.position + count
+        self.position = self._file.seek(min(wanted, end))
+        return end >= wanted
+
+    def head(self, size: int, begin: int = 0) -> bytes:
+        """The first bytes from `begin` on of a file in which any place can be read, as they are by now. Raises OSError."""
+        self._file.seek(begin)
+        try:
+            return self._file.read(size if self._end is None else max(0, min(size, self._end - begin))) or b""
+        finally:
+            self._file.seek(self.position)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._object = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._object.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._object.unused_data
+
+    def give(self, data: bytes) -> bytes:
+        return self._object.decompress(self._object.unconsumed_tail + data, _GIVE)
+
+    def wants_input(self) -> bool:
+        return not self._object.unconsumed_tail
+
+
+class _Blockwise:
+    """bz2 and lzma, which share an interface."""
+
+    def __init__(self, make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+        self._object = make()
+
+    @property
+    def eof(self) -> bool:
+        return self._object.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._object.unused_data
+
+    def give(self, data: bytes) -> bytes:
+        return self._object.decompress(data, _GIVE)
+
+    def wants_input(self) -> bool:
+        return self._object.needs_input
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        import zstandard  # heavy to load, and zstd logs are rare
+
+        self._object = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+        self.eof = False
+        self.unused_data = b""
+
+    def give(self, data: bytes) -> bytes:
+        given = self._object.decompress(data)
+        self.eof, self.unused_data = self._object.eof, self._object.unused_data
+        return given
+
+    def wants_input(self) -> bool:
+        return True
+
+
+_DECODERS: dict[str, Callable[[], _Decoder]] = {
+    "gzip": _Gzip,
+    "bzip2": lambda: _Blockwise(bz2.BZ2Decompressor),
+    "xz": lambda: _Blockwise(lambda: lzma.LZMADecompressor(memlimit=1 << 28)),
+    "zstd": _Zstd,
+}
+
+
+class CompressedStream:
+    """A compressed file of one or more members, up to byte `end` of it, as if it ended there."""
+
+    def __init__(self, file: BinaryIO, compression: str, end: int | None = None) -> None:
+        self._file = file
+        self._left = end
+        self._make = _DECODERS[compression]
+        self._read_size = _READ_ZSTD if compression == "zstd" else _READ
+        self._compression = compression
+        self._decoder: _Decoder | None = self._make()
+        self._members = 0
+        self._started = False
+        self._ahead = b""
+        self._given = memoryview(b"")
+        self.position = 0
+        self.problem: str | None = None
+
+    def readinto(self, target: memoryview) -> int:
+        total = 0
+        while total < len(target):
+            if not self._given and not self._refill():
+                break
+            part = self._given[: len(target) - total]
+            target[total : total + len(part)] = part
+            self._given = self._given[len(part) :]
+            total += len(part)
+        self.position += total
+        return total
+
+    def skip(self, count: int) -> bool:
+        """Pass over bytes; false when there are fewer."""
+        return read_over(self, count)
+
+    def _refill(self) -> bool:
+        """Decompress some more; false at the end."""
+        while self._decoder is not None:
+            if self._decoder.eof:
+                self._next_member(self._decoder.unused_data)
+                continue
+            data = b""
+            if self._decoder.wants_input():
+                data = self._ahead or self._read()
+                self._ahead = b""
+                if not data:
+                    self._end_of_input()
+                    return False
+                self._started = True
+            try:
+                given = self._decoder.give(data)
+            except Exception as problem:  # each library raises its own kind for damaged data
+                self._stop(f"damaged {self._compression} data: {problem}")
+                return False
+            if given:
+                self._given = memoryview(given)
+                return True
+        return False
+
+    def _read(self) -> bytes:
+        try:
+            block = self._file.read(self._read_size if self._left is None else min(self._read_size, self._left))
+        except OSError as problem:
+            self._stop(f"{READ_ERROR}: {problem.strerror or problem}")
+            return b""
+        if self._left is not None:
+            self._left -= len(block)
+        return block
+
+    def _next_member(self, rest: bytes) -> None:
+        self._members += 1
+        self._ahead = rest or self._read()
+        stripped = self._ahead.lstrip(b"\x00")
+        if not stripped:
+            # Zeros after a member are padding of tapes and block devices.
+            while self._ahead and not stripped:
+                self._ahead = self._read()
+                stripped = self._ahead.lstrip(b"\x00")
+            if not stripped:
+                self._decoder = None
+                return
+        if len(stripped) < 8:
+            stripped += self._read()
+        if compression_of(stripped) != self._compression:
+            self._stop(f"other data after the {self._compression} stream")
+            return
+        self._ahead = stripped
+        self._started = False
+        self._decoder = self._make()
+
+    def _end_of_input(self) -> None:
+        if self.problem is None and (self._started or not self._members):
+            self.problem = f"{self._compression} stream ends early"
+        self._decoder = None
+
+    def _stop(self, problem: str) -> None:
+        self.problem = problem
+        self._decoder = None
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def open_stream(path: str, compression: str | None, end: int | None = None) -> Stream:
+    """Open a file for reading forward, up to byte `end` of it. Raises OSError when it cannot be opened."""
+    return stream_of(open_file(path, buffering=-1 if compression else 0), compression, end)
+
+
+def stream_of(file: io.RawIOBase | BinaryIO, compression: str | None, end: int | None = None) -> Stream:
+    """An open file as a stream, which closes it."""
+    return PlainStream(file, end) if compression is None else CompressedStream(cast("BinaryIO", file), compression, end)
+
+
+def read_up_to(stream: Stream, size: int) -> bytes:
+    """As many bytes as there are, up to `size`."""
+    target = bytearray(size)
+    view = memoryview(target)
+    got = 0
+    while got < size:
+        count = stream.readinto(view[got:])
+        if not count:
+            break
+        got += count
+    view.release()
+    return bytes(target[:got])
+
+
+def read_over(stream: Stream, count: int) -> bool:
+    """Pass over bytes by reading them; false when there are fewer."""
+    scratch = memoryview(bytearray(min(count, _GIVE)))
+    while count > 0:
+        got = stream.readinto(scratch[:count])
+        if not got:
+            return False
+        count -= got
+    return True

@@ -1,0 +1,64 @@
+"""Clients' lines that name no group, and what other lines tell of where those clients were (`models.kafka.observations.unattributed`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from models.events import Witness
+from models.kafka.observations.unattributed import STRAY_EVENTS, Sighting
+from parsers.arrow_arrays import alike, integers_of, numbers, strings
+from parsers.schema import TIME
+from pipelines.schema.row_conversion import micros
+
+_KEYS = ["file", "witness", "group", "client_id", "client_number", "member_id"]
+CLIENT_NUMBER = r'"client_number":(\d+)'
+REASON_MEMBER = r'"reason_member_id":"([^"\\]*)"'
+"""Fields of an event, as they stand in its canonical JSON."""
+MEMBER_OWNER = r"^([\s\S]*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+"""The client in an id that a coordinator gave (`roster.owner_of`). Each start of a client gives a new id, and only
+clients' own lines need it: of others the client is enough, so that what is seen grows with clients and not with time."""
+
+_STRAY_NAMES = strings(sorted(STRAY_EVENTS))
+
+
+def strays_in(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of a batch of events that are about a group and name none."""
+    return batch.filter(pc.and_(pc.is_null(batch["group"]), pc.is_in(batch["event"], value_set=_STRAY_NAMES)))
+
+
+def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Sighting]:
+    """Who was seen in which group: one row for all lines of a batch that tell the same."""
+    for batch in batches:
+        told = pc.and_(pc.is_valid(batch["group"]), pc.and_(pc.is_valid(batch["event"]), pc.is_valid(batch["order_at"])))
+        kept = batch.filter(told)
+        columns = {name: kept[name] for name in ("file", "witness", "group", "client_id", "order_at")}
+        columns["client_number"] = _extracted(kept["fields"], CLIENT_NUMBER)
+        member = pc.coalesce(kept["member_id"], _extracted(kept["fields"], REASON_MEMBER))
+        own = pc.fill_null(pc.equal(columns["witness"], Witness.CLIENT.value), False)
+        columns["client_id"] = pc.if_else(own, columns["client_id"], pc.coalesce(columns["client_id"], _extracted(member, MEMBER_OWNER)))
+        columns["member_id"] = pc.if_else(own, member, None)
+        firsts, group = alike([columns[name] for name in _KEYS])
+        times = integers_of(columns["order_at"])
+        first, last = times[firsts], times[firsts]
+        np.minimum.at(first, group, times)
+        np.maximum.at(last, group, times)
+        seen = {name: columns[name].take(numbers(firsts)) for name in _KEYS}
+        yield from sightings_of(pa.table({**seen, "first_at": numbers(first, TIME), "last_at": numbers(last, TIME)}))
+
+
+def _extracted(column: pa.Array, pattern: str) -> pa.Array:
+    return pc.struct_field(pc.extract_regex(column, pattern.replace("(", "(?P<found>", 1)), [0])
+
+
+def sightings_of(seen: pa.Table) -> Iterator[Sighting]:
+    """Rows with the columns of `Sighting`, its times as timestamps, where someone can be told by them."""
+    names = [seen[name].to_pylist() for name in _KEYS]
+    for file, witness, group, client, number, member, first, last in zip(
+        *names, micros(seen["first_at"]), micros(seen["last_at"]), strict=True
+    ):
+        if client or member or witness == "client":
+            yield Sighting(file, witness, group, client, int(number) if number else None, member or None, first or 0, last or 0)

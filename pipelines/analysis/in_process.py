@@ -1,0 +1,279 @@
+"""The in-process run: the same functions as on Spark, without a JVM.
+
+One pass over the files parses them and keeps their events; then each group is replayed by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from models.clear_names import learn
+from models.events import Event
+from models.ids import make_id
+from models.incidents.incidents import Limits
+from models.kafka.cluster.facts import CLUSTER_EVENTS
+from models.kafka.observations.unattributed import Sighting
+from models.kafka.outages.affected_groups import Readers
+from models.kafka.outages.broker_loss import Layout
+from models.kafka.partitions.event_fields import PARTITION_EVENTS
+from parsers.arrow_arrays import strings
+from parsers.reading.file_reports import merge_reports, report_row
+from parsers.reading.reader import ReadOptions, find_files, read_file, unmatched_globs
+from parsers.redaction.pseudonyms import Redaction
+from parsers.sources.files import SourceFile
+from pipelines.analysis.client_sightings import sightings_in, strays_in
+from pipelines.analysis.cluster_naming import ClusterNames
+from pipelines.analysis.log_files import log_file_row, refused_row
+from pipelines.analysis.rocketmq_spill import RocketStore
+from pipelines.analysis.spill import BatchStore, EventStore, RowStore
+from pipelines.analysis.stages import (
+    HISTORY_TABLES,
+    LAYOUT_TABLES,
+    OUTAGE_TABLES,
+    ROCKET_TABLES,
+    cluster_facts,
+    cluster_outages,
+    group_histories,
+    logs_end_of,
+    name_files,
+    rocket_ends_of,
+    rocket_histories,
+)
+from pipelines.gc_tuning import rarely_collected
+from pipelines.schema.row_conversion import events_of, micros
+
+REJECTED_HELD_MAX = 10_000
+"""Rejected records listed one by one; beyond it they are only counted."""
+
+UNKNOWN_TEMPLATES_MAX = 10_000
+"""Masked templates told apart; log content decides how many there are."""
+
+Progress = Callable[[str, int, int], None]
+"""Told (path, bytes read, bytes in all) while files are read."""
+
+
+@dataclass(slots=True)
+class AnalyzeOptions:
+    """What shapes an analysis beside the files. `assume` holds settings by name, as `--assume` gives them."""
+
+    read: ReadOptions = field(default_factory=ReadOptions)
+    assume: Mapping[str, int] = field(default_factory=dict)
+    groups: Sequence[str] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(slots=True)
+class Analysis:
+    """The answer: attributes are the keys of the JSON contract, and what a report needs beside them."""
+
+    log_files: list[dict[str, Any]] = field(default_factory=list)
+    totals: dict[str, int] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    rebalances: RowStore = field(default_factory=lambda: RowStore("rebalances"))
+    rebalance_members: RowStore = field(default_factory=lambda: RowStore("rebalance_members"))
+    timeline: RowStore = field(default_factory=lambda: RowStore("group_transitions"))
+    members: RowStore = field(default_factory=lambda: RowStore("member_sessions"))
+    client_states: RowStore = field(default_factory=lambda: RowStore("client_states"))
+    incidents: list[Any] = field(default_factory=list)
+    outages: RowStore = field(default_factory=lambda: RowStore("partition_outages"))
+    under_replicated_spans: RowStore = field(default_factory=lambda: RowStore("under_replicated_spans"))
+    leader_moves: RowStore = field(default_factory=lambda: RowStore("leader_moves"))
+    broker_outages: RowStore = field(default_factory=lambda: RowStore("broker_outages"))
+    layouts: list[Layout] = field(default_factory=list)
+    coordinator_moves: RowStore = field(default_factory=lambda: RowStore("coordinator_moves"))
+    offsets_at_risk: RowStore = field(default_factory=lambda: RowStore("offset_expirations"))
+    allocation_changes: RowStore = field(default_factory=lambda: RowStore("allocation_changes"))
+    ownership: RowStore = field(default_factory=lambda: RowStore("queue_ownership"))
+    conditions: RowStore = field(default_factory=lambda: RowStore("conditions"))
+    divergences: RowStore = field(default_factory=lambda: RowStore("divergences"))
+    redaction: Redaction | None = None
+    unknown: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What was read, as JSON has it."""
+        return {"log_files": self.log_files, "totals": self.totals}
+
+
+_ATTRIBUTES = {
+    "group_transitions": "timeline",
+    "member_sessions": "members",
+    "offset_expirations": "offsets_at_risk",
+    "partition_outages": "outages",
+    "queue_ownership": "ownership",
+}
+"""Attributes of `Analysis` that are not named as their table: the JSON contract has its own words."""
+
+
+def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progress: Progress | None = None) -> Analysis:
+    """Analyse log files: read, replay, judge.
+
+    Nothing in the files raises: what can't be read is listed in `rejected`, `skipped` or `missing`.
+    """
+    options = options or AnalyzeOptions()
+    analysis = Analysis(redaction=options.read.redaction)
+    with rarely_collected(), EventStore() as store, EventStore() as partitions, RocketStore() as rocket:
+        reading = _Reading(options, store, partitions, rocket, analysis)
+        reading.read(paths, progress)
+        if options.read.redaction is not None:
+            learn(options.read.redaction.clear)
+        _replay(reading, options, analysis)
+    analysis.incidents.sort(key=lambda incident: _SEVERITY_ORDER[incident.severity])
+    return analysis
+
+
+_SEVERITY_ORDER = {"critical": 0, "warning": 1, "info": 2}
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One pass over the files: events to the store, cluster-wide events and what files are like to memory."""
+
+    options: AnalyzeOptions
+    store: EventStore
+    partitions: EventStore
+    rocket: RocketStore
+    analysis: Analysis
+    names: ClusterNames = field(default_factory=ClusterNames)
+    cluster_events: list[Event] = field(default_factory=list)
+    strays: list[Event] = field(default_factory=list)
+    sightings: list[Sighting] = field(default_factory=list)
+    unknown: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    unknown_files: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def read(self, paths: Sequence[str], progress: Progress | None) -> None:
+        options = self.options.read
+        found = find_files(paths, options)
+        self.analysis.missing = list(found.missing)
+        self.analysis.warnings += [f"no file matches {glob}" for glob in unmatched_globs(found, options)]
+        total = sum(source.size_bytes for source in found.files)
+        done = 0
+        for source in found.files:
+            self._read_one(source, done, total, progress)
+            done += source.size_bytes
+        self.analysis.log_files += map(refused_row, found.skipped)
+        self._finish()
+
+    def _read_one(self, source: SourceFile, done: int, total: int, progress: Progress | None) -> None:
+        reader = read_file(source, replace(self.options.read, fold_runs=True))
+        for chunk in reader:
+            self._events(chunk.events)
+            self._unknown(chunk.unknown)
+            self._rejected(chunk.rejected)
+            if progress is not None:
+                progress(source.name, done + chunk.counts.bytes, total)
+        [report] = merge_reports([report_row(reader.report)])
+        self.analysis.log_files.append(log_file_row(report, source, self.options.read))
+
+    def _events(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        ours = pc.equal(batch["system"], _ROCKETMQ)
+        if pc.any(ours).as_py():
+            self.rocket.add(batch.filter(ours))
+            batch = batch.filter(pc.invert(ours))
+        wanted = pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES)
+        self.cluster_events.extend(events_of(batch.filter(wanted)))
+        self.partitions.add(batch.filter(pc.is_in(batch["event"], value_set=_PARTITION_EVENT_NAMES)))
+        self.strays.extend(events_of(strays_in(batch)))
+        grouped = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
+        if self.options.groups:
+            self.sightings.extend(sightings_in([batch]))  # also of groups that were not asked for
+            grouped = pc.and_(grouped, pc.is_in(batch["group"], value_set=strings(list(self.options.groups))))
+        self.store.add(batch.filter(grouped))
+
+    def _unknown(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        times = micros(batch["at"])
+        for row, at in zip(batch.to_pylist(), times, strict=True):
+            key = (row["logger"] or "", row["template"])
+            known = self.unknown.get(key)
+            if known is None:
+                if len(self.unknown) >= UNKNOWN_TEMPLATES_MAX:
+                    self.dropped["unknown"] += 1
+                    continue
+                self.unknown_files[key] = Counter()
+                self.unknown[key] = {
+                    "template": row["template"], "logger": row["logger"], "level": row["level"], "version": None, "count": 1,
+                    "first_at": at, "last_at": at, "sample": row["text"], "file": row["file"], "line": row["line"],
+                    "byte_offset": row["byte_offset"],
+                }  # fmt: skip
+            else:
+                known["count"] += 1
+                known["first_at"] = at if known["first_at"] is None else min(known["first_at"], at or known["first_at"])
+                known["last_at"] = at if known["last_at"] is None else max(known["last_at"], at or known["last_at"])
+            self.unknown_files[key][row["file"]] += 1
+
+    def _rejected(self, batch: pa.RecordBatch) -> None:
+        room = REJECTED_HELD_MAX - len(self.analysis.rejected)
+        self.dropped["rejected"] += max(0, batch.num_rows - room)
+        if batch.num_rows and room > 0:
+            self.analysis.rejected.extend(batch.slice(0, room).to_pylist())
+
+    def _finish(self) -> None:
+        """Name clusters, then write down what rests on their names."""
+        self.names = name_files(self.analysis.log_files)
+        for row in self.unknown.values():
+            row["cluster"] = self.names.of(row["file"])
+            row["unknown_message_id"] = make_id("unknown", row["cluster"], row["logger"], row["version"], row["template"])
+        self.analysis.unknown = sorted(self.unknown.values(), key=lambda row: (-row["count"], row["template"]))
+        for row in self.analysis.rejected:
+            row["cluster"] = self.names.of(row["file"])
+            row["rejected_record_id"] = make_id("rejected", row["cluster"], row["file"], row["byte_offset"])
+        self.analysis.totals = totals_of(self.analysis.log_files)
+        for kind, count in sorted(self.dropped.items()):
+            if count:
+                self.analysis.warnings.append(f"{count} more {kind} records are counted and not listed one by one")
+
+
+# A scalar of Arrow's own: one of Python would bring pandas in.
+_ROCKETMQ = strings(["rocketmq"])[0]
+_CLUSTER_EVENT_NAMES = strings(sorted(CLUSTER_EVENTS))
+_PARTITION_EVENT_NAMES = strings(sorted(PARTITION_EVENTS))
+
+
+def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Sums over all files, as `inputs.totals` shows them."""
+    rows = list(log_files)
+    names = ("bytes_read", "lines", "records", "recognised", "unknown", "rejected")
+    return {"files": len(rows), **{name: sum(row.get(name) or 0 for row in rows) for name in names}}
+
+
+def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> None:
+    nodes = {row["path"]: row["node"] for row in analysis.log_files if row["node"]}
+    cluster_of = reading.names.of
+
+    def sightings() -> Iterable[Sighting]:
+        return reading.sightings if options.groups else sightings_in(reading.store.batches())
+
+    ends = logs_end_of(analysis.log_files)
+    facts = cluster_facts(reading.cluster_events, cluster_of, ends, options.assume, reading.strays, sightings)
+    readers: dict[str, Readers] = {}
+    for group, batches in reading.store.groups():
+        for history in group_histories(group, batches, nodes, cluster_of, facts, options.limits, readers):
+            for table in HISTORY_TABLES:
+                getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
+    for told in rocket_histories(reading.rocket, cluster_of, rocket_ends_of(analysis.log_files), options.limits):
+        for table in ROCKET_TABLES:
+            getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(told, table))
+
+    with BatchStore() as partitions:
+        for _, batches in reading.partitions.groups():
+            for batch in batches:
+                partitions.add(batch)
+        for outages in cluster_outages(partitions.batches, nodes, cluster_of, facts, readers, options.limits):
+            if outages.layout is not None:
+                analysis.layouts.append(outages.layout)
+            for table in OUTAGE_TABLES:
+                if table not in LAYOUT_TABLES:
+                    getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))

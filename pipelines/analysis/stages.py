@@ -1,0 +1,219 @@
+"""The stages of replay as both runners call them: cluster facts from events, histories from batches.
+
+The in-process run and the Spark job share these, so that they cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from models.events import Event, Witness
+from models.incidents.incidents import Limits
+from models.kafka.cluster.facts import ClusterFacts, learn
+from models.kafka.groups.stage import GroupStage
+from models.kafka.observations.unattributed import Sighting, Sightings
+from models.kafka.outages.affected_groups import READER_EVENTS, Readers
+from models.kafka.outages.stage import Outages, OutageStage
+from models.kafka.partitions.broker_clocks import CLOCK_EVENTS, clocks_of
+from models.kafka.verdicts.history import GroupHistory
+from models.rocketmq.event_partitions import ROCKET_EVENTS
+from models.rocketmq.history import RocketHistory, history_of
+from parsers.arrow_arrays import strings
+from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
+from pipelines.analysis.rocketmq_spill import RocketStore
+from pipelines.schema.row_conversion import events_of
+
+HISTORY_TABLES = (
+    "rebalances",
+    "rebalance_members",
+    "group_transitions",
+    "member_sessions",
+    "client_states",
+    "coordinator_moves",
+    "offset_expirations",
+    "divergences",
+    "incidents",
+)
+"""Tables that the group stage fills; attributes of `GroupHistory` have the same names."""
+
+LAYOUT_TABLES = ("partition_placements", "brokers")
+"""How a cluster stood when its logs ended; an analysis holds it as `Layout`."""
+
+OUTAGE_TABLES = (
+    "partition_outages",
+    "under_replicated_spans",
+    "leader_moves",
+    "broker_outages",
+    "incidents",
+    "divergences",
+    *LAYOUT_TABLES,
+)
+"""Tables that the partition stage fills; attributes of `Outages` have the same names."""
+
+CLOCK_EVENT_NAMES = strings(sorted(CLOCK_EVENTS))
+
+READER_TABLES = ("partition_outages", "broker_outages")
+"""Those of them without whose rows nothing rests on who reads what: groups are named by outages, and by incidents made of these."""
+
+ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions", "incidents")
+"""Tables that RocketMQ's stage fills; attributes of `RocketHistory` have the same names."""
+
+
+def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:
+    """Name the clusters of files that are analysed together, and write the names into their rows."""
+    files = list(rows)
+    names = name_clusters(ClusterHint(row["path"], row["cluster_named"], tuple(row["cluster_ids"] or ())) for row in files)
+    for row in files:
+        row["cluster"] = names.of(row["path"])
+    return names
+
+
+def logs_end_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Last time (microseconds) that brokers' files reach, by cluster: what is open then is open."""
+    ends: dict[str, int] = {}
+    for row in log_files:
+        last = row["last_at"]
+        if row["kind"] != "client" and last is not None:
+            ends[row["cluster"]] = max(ends.get(row["cluster"], last), last)
+    return ends
+
+
+def cluster_facts(
+    events: Iterable[Event],
+    cluster_of: Callable[[str], str],
+    logs_end: Mapping[str, int],
+    assume: Mapping[str, int],
+    strays: Sequence[Event] = (),
+    sightings: Callable[[], Iterable[Sighting]] = tuple,
+) -> dict[str, ClusterFacts]:
+    """The cluster stage for every cluster among the events (those of `models.kafka.cluster.facts.CLUSTER_EVENTS`).
+
+    `cluster_of` names the cluster of a file by its path. `assume` overrides what was learned, by field name. `strays` are
+    clients' lines that name no group; only where there are some, `sightings` are asked for.
+    """
+    by_cluster: dict[str, list[Event]] = {cluster: [] for cluster in logs_end}
+    for event in events:
+        by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
+    facts = {cluster: learn(group, cluster) for cluster, group in by_cluster.items()}
+    for cluster, learned in facts.items():
+        learned.logs_end = logs_end.get(cluster)
+        for name, value in assume.items():
+            setattr(learned, name, value)
+    for cluster, homes in _brought_home(strays, sightings, cluster_of).items():
+        facts.setdefault(cluster, ClusterFacts(cluster, logs_end=logs_end.get(cluster))).strays = homes
+    return facts
+
+
+def _brought_home(
+    strays: Sequence[Event], sightings: Callable[[], Iterable[Sighting]], cluster_of: Callable[[str], str]
+) -> dict[str, dict[str, list[Event]]]:
+    """Clients' lines that name no group, by the cluster and the group that they are about."""
+    seen: dict[str, Sightings] = {}
+    for each in sightings() if strays else ():
+        seen.setdefault(cluster_of(each.file), Sightings()).note(each)
+    by_cluster: dict[str, list[Event]] = {}
+    for event in strays:
+        by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
+    return {cluster: seen[cluster].brought_home(events) for cluster, events in by_cluster.items() if cluster in seen}
+
+
+def group_histories(
+    group: str,
+    batches: Iterator[pa.RecordBatch],
+    node_of: Mapping[str, str],
+    cluster_of: Callable[[str], str],
+    facts: Mapping[str, ClusterFacts],
+    limits: Limits,
+    readers: dict[str, Readers] | None = None,
+) -> Iterator[GroupHistory]:
+    """Replay one group name, once for each cluster that has it: rows as they become final. Batches hold its events in order.
+
+    `readers` collects, by cluster, what the groups read.
+    """
+
+    def noted(cluster: str, history: GroupHistory) -> GroupHistory:
+        if readers is not None:
+            readers.setdefault(cluster, Readers()).note_rebalances(history.rebalances)
+        return history
+
+    stages: dict[str, GroupStage] = {}
+    for batch in batches:
+        for event in events_of(batch, node_of):
+            if event.name in ROCKET_EVENTS:
+                continue
+            cluster = cluster_of(event.place.file)
+            if readers is not None:
+                note_reader(readers, cluster, event)
+            stage = stages.get(cluster)
+            if stage is None:
+                stage = stages[cluster] = GroupStage(cluster, group, facts.get(cluster) or ClusterFacts(cluster), limits)
+            stage.feed(event)
+        for cluster, stage in stages.items():
+            yield from (noted(cluster, history) for history in stage.let_out())
+    for cluster in sorted(stages):
+        yield noted(cluster, stages[cluster].finish())
+
+
+def note_reader(readers: dict[str, Readers], cluster: str, event: Event) -> None:
+    """Note what an event of a group says of the partitions that the group needs."""
+    if event.group is None:
+        return
+    if event.name in READER_EVENTS:
+        readers.setdefault(cluster, Readers()).note(event.group, event.fields, event.order_us)
+    if event.partition is not None and event.witness is Witness.COORDINATOR:
+        readers.setdefault(cluster, Readers()).note_home(event.group, event.partition, event.order_us)
+
+
+def cluster_outages(
+    batches: Callable[[], Iterable[pa.RecordBatch]],
+    node_of: Mapping[str, str],
+    cluster_of: Callable[[str], str],
+    facts: Mapping[str, ClusterFacts],
+    readers: Mapping[str, Readers],
+    limits: Limits,
+) -> Iterator[Outages]:
+    """The outage stage for every cluster among the events of PARTITION_EVENTS: rows as they become final, one cluster after the other.
+
+    `batches` gives them in order of time, file and place, as often as it is asked: clocks are compared first. What comes
+    last of a cluster says how it stood in the end.
+    """
+    files = {file for batch in batches() for file in batch["file"].unique().to_pylist()}
+    for cluster in sorted({cluster_of(file) for file in files}):
+        own = strings(sorted(file for file in files if cluster_of(file) == cluster))
+        events = partial(events_in, partial(_of_files, batches, own), node_of)
+        skews = clocks_of(events(CLOCK_EVENT_NAMES), node_of).skews()
+        stage = OutageStage(cluster, facts.get(cluster) or ClusterFacts(cluster), node_of, readers.get(cluster) or Readers(), limits, skews)
+        for event in stage.in_order(events()):
+            stage.feed(event)
+            yield from stage.let_out()
+        yield stage.finish()
+
+
+def _of_files(batches: Callable[[], Iterable[pa.RecordBatch]], files: pa.Array) -> Iterator[pa.RecordBatch]:
+    return (batch.filter(pc.is_in(batch["file"], value_set=files)) for batch in batches())
+
+
+def events_in(
+    batches: Callable[[], Iterable[pa.RecordBatch]], node_of: Mapping[str, str], names: pa.Array | None = None
+) -> Iterator[Event]:
+    """Events as the models see them; those of some names only, where these are given."""
+    for batch in batches():
+        yield from events_of(batch if names is None else batch.filter(pc.is_in(batch["event"], value_set=names)), node_of)
+
+
+def rocket_ends_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Last time (microseconds) that files of RocketMQ reach, by cluster: what is open then is open."""
+    return logs_end_of(row for row in log_files if row["system"] == "rocketmq")
+
+
+def rocket_histories(
+    store: RocketStore, cluster_of: Callable[[str], str], logs_end: Mapping[str, int], limits: Limits
+) -> Iterator[RocketHistory]:
+    """RocketMQ's stage for every cluster among its events: the rows of one topic after the other."""
+    for cluster, parts in store.clusters(cluster_of):
+        yield from history_of(cluster, parts, logs_end.get(cluster, 0), limits)

@@ -1,0 +1,183 @@
+"""A line of a log by its file and number: `FILE:LINE`, in the logs that were read or in the tables of a warehouse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dashboards.view.row_access import column
+from pipelines.cli.answers.selection import those
+from pipelines.cli.answers.source import Source
+from pipelines.cli.arguments.question import Asked
+from pipelines.errors import UsageError
+from pipelines.warehouse.reader import text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from models.events import Event
+    from models.incidents.line_placement import Placed
+
+_LINE = re.compile(r"(?P<file>.+):(?P<line>\d{1,15})", re.DOTALL)
+
+TEXT_MAX = 300
+"""Characters shown of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A line, the recognised record that holds it, and the rebalance that it belongs to.
+
+    `known` is False where no entry of the catalogue knows the line; `event` is then the record before it.
+    """
+
+    file: str
+    line: int
+    known: bool
+    event: Event | None
+    placed: Placed
+
+
+def line_named(name: str, source: Source) -> tuple[str, int] | None:
+    """File and line that a name means; None where it means something else. Times hold colons too, so a file must fit."""
+    found = _LINE.fullmatch(name)
+    if found is None:
+        return None
+    paths = sorted({row["path"] for row in source.rows.inputs["log_files"]})
+    wanted = found["file"].removeprefix("./")
+    fitting = [path for path in paths if path == wanted] or [path for path in paths if path.endswith(f"/{wanted}")]
+    if len(fitting) > 1:
+        raise UsageError(f"{wanted!r} may be any of {', '.join(fitting[:5])}; give more of its path")
+    if fitting:
+        line = int(found["line"])
+        held = max((row["lines"] or 0 for row in source.rows.inputs["log_files"] if row["path"] == fitting[0]), default=0)
+        if held and not 1 <= line <= held:
+            raise UsageError(f"{fitting[0]} has no line {line}; it has lines 1 to {held}")
+        return fitting[0], line
+    if "@" not in found["file"] and "/" in found["file"] + name.rpartition(":")[0]:
+        some = ", ".join(paths[:5]) + (" and others" if len(paths) > 5 else "")
+        raise UsageError(f"no file {wanted!r} was read; there {'are' if len(paths) > 1 else 'is'} {some or 'none'}")
+    return None
+
+
+def find_line(file: str, line: int, source: Source, asked: Asked) -> Found:
+    """The record at this line, and the rebalance of its cluster that it belongs to."""
+    from models.incidents.line_placement import Placed, place
+
+    before, covers = _from_warehouse(source, file, line) if not asked.paths else _from_file(asked, source, file, line)
+    if before is None:
+        return Found(file, line, False, None, Placed("apart", None, "no line before it is one that groupscope knows"))
+    clusters = {row["path"]: row["cluster"] for row in source.rows.inputs["log_files"]}
+    rows = _beside(source.rows.rebalances, clusters.get(file), before.group)
+    if covers:
+        return Found(file, line, True, before, place(before, rows))
+    # What it says can't be told; what was going on can.
+    around = place(replace(before, name="", generation=None, member_id=None, client_id=None, instance_id=None), rows)
+    return Found(file, line, False, before, Placed("apart", around.row if before.group else None, "what it says is not known"))
+
+
+def _beside(rebalances: Iterable[Any], cluster: str | None, group: str | None) -> list[Any]:
+    """Rebalances that a line may belong to: of its cluster, and of its group if it names one."""
+    meant = {"cluster": cluster, "group": group}
+    named = {name: value for name, value in meant.items() if value is not None}
+    condition = " and ".join(f'"{name}" = {text(value)}' for name, value in named.items())
+    return list(those(rebalances, condition, lambda row: all(column(row, name) == value for name, value in named.items())))
+
+
+def _from_file(asked: Asked, source: Source, file: str, line: int) -> tuple[Event | None, bool]:
+    from parsers.reading.reader import find_files, read_file
+    from pipelines.cli.arguments.rules import Given, read_options
+
+    options = read_options(
+        source.settings,
+        Given(asked.log_zones, asked.clusters, asked.kafka_versions, redact=asked.redact, redact_key=asked.redact_key),
+        fold_runs=False,
+    )
+    found = find_files(list(asked.paths or ()), options)
+    batches = (chunk.events for each in found.files if each.name == file for chunk in read_file(each, options))
+    return last_before(batches, line)
+
+
+def last_before(batches: Iterable[pa.RecordBatch], line: int) -> tuple[Event | None, bool]:
+    """The last recognised record that begins at or before a line, and whether it holds the line. Batches are in order."""
+    import pyarrow.compute as pc
+
+    last: pa.RecordBatch | None = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        fitting = pc.sum(pc.less_equal(batch["line"], line)).as_py() or 0
+        if fitting:
+            last = batch.slice(fitting - 1, 1)
+        if fitting < batch.num_rows:
+            break
+    return _event(last, line)
+
+
+def _event(batch: pa.RecordBatch | None, line: int) -> tuple[Event | None, bool]:
+    from pipelines.schema.row_conversion import events_of
+
+    if batch is None:
+        return None, False
+    [row] = batch.select(["line", "text", "message", "event"]).to_pylist()
+    columns = {name: batch[name] for name in batch.schema.names}
+    if row["event"] is None:  # known, and of no concern to a model
+        import pyarrow as pa
+
+        columns["event"] = pa.array([""], pa.string())
+    import pyarrow as pa
+
+    [event] = events_of(pa.RecordBatch.from_pydict(columns))
+    return event, row["line"] <= line <= row["line"] + (row["text"] or "").rstrip("\n").count("\n")
+
+
+def _from_warehouse(source: Source, file: str, line: int) -> tuple[Event | None, bool]:
+    found = source.rows.record_at(file, line)
+    return _event(found, line)
+
+
+def sentences(found: Found) -> Sequence[str]:
+    """What is to be said of the line itself."""
+    from models.incidents.line_placement import meaning_of
+
+    event = found.event
+    if event is None or not found.known:
+        return [f"{found.file}:{found.line} is no line that groupscope knows; {found.placed.why}."]
+    told = meaning_of(event) or "It changes nothing in the model."
+    whose = event.client_id or event.member_id or (f"broker {event.node}" if event.node is not None else None)
+    head = f"{found.file}:{found.line}" + (f", of {whose}" if whose else "") + (f" in group {event.group}" if event.group else "")
+    return [f"{head}: {told}", _part(found.placed)]
+
+
+_PARTS = {
+    "cause": "It is a cause of this rebalance: {why}.",
+    "effect": "It is an effect of this rebalance: {why}.",
+    "behind": "It may stand behind this rebalance: {why}.",
+    "apart": "It belongs to no rebalance: {why}.",
+}
+
+
+def _part(placed: Placed) -> str:
+    return _PARTS[placed.part].format(why=placed.why)
+
+
+def ready(found: Found) -> dict[str, Any]:
+    """The line as `groupscope schema explain` describes it."""
+    from pipelines.schema.tables import instant_text
+
+    event = found.event if found.known else None
+    return {
+        "file": found.file,
+        "line": found.line,
+        "at": instant_text(event.at_us) if event else None,
+        "message": event.message if event else None,
+        "event": (event.name or None) if event else None,
+        "group": event.group if event else None,
+        "client_id": event.client_id if event else None,
+        "member_id": event.member_id if event else None,
+        "text": event.text if event else None,
+        "part": found.placed.part if found.known else "unknown",
+        "why": found.placed.why,
+    }

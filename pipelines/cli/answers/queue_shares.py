@@ -1,0 +1,88 @@
+"""How a RocketMQ topic was shared at a time, from the rows of an analysis: what `groupscope allocate` starts from for a history."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.view.row_access import column
+from pipelines.errors import UsageError
+
+RETRY = "%RETRY%"
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """One topic of a group: how many queues each broker has, who was there, and by which strategy they shared."""
+
+    group: str
+    topic: str
+    reads: dict[str, int]
+    clients: list[str]
+    strategy: str
+    unnamed: int = 0  # clients that others counted and that held nothing, so that no row names them
+
+
+def shared_at(rows: Any, group: str | None, topic: str | None, at: int | None) -> Shared:
+    """How the topic was shared at `at` (microseconds; None is the end of the logs).
+
+    Raises UsageError where the rows hold several groups or topics and none was chosen, or none at all.
+    """
+    there = [row for row in rows.ownership if _covers(row, at)]
+    if not there:
+        raise UsageError("no RocketMQ queue had an owner then; it takes rocketmq_client.log of the consumers to see one")
+    name = _only(there, "group", group, "--group")
+    there = [row for row in there if column(row, "group") == name]
+    chosen = _only([row for row in there if topic or not column(row, "topic").startswith(RETRY)], "topic", topic, "--topic")
+    mine = [row for row in there if column(row, "topic") == chosen]
+    changes = [
+        row for row in rows.allocation_changes if column(row, "group") == name and (at is None or (column(row, "changed_at") or 0) <= at)
+    ]
+    changes = sorted((row for row in changes if column(row, "topic") == chosen), key=lambda row: column(row, "changed_at") or 0)
+    strategies = Counter(column(row, "strategy") for row in changes if column(row, "strategy"))
+    clients = sorted({who for row in there for who in column(row, "owners") or ()} | _idle(rows.conditions, name, at))
+    counted = column(changes[-1], "clients") if changes else None
+    return Shared(
+        name,
+        chosen,
+        _reads(column(row, "queue") for row in mine),
+        clients,
+        strategies.most_common(1)[0][0] if strategies else "AVG",
+        max((counted or 0) - len(clients), 0),
+    )
+
+
+def _covers(row: Any, at: int | None) -> bool:
+    begun, over = column(row, "started_at"), column(row, "ended_at")
+    return over is None if at is None else (begun is None or begun <= at) and (over is None or over > at)
+
+
+def _only(rows: Sequence[Any], name: str, chosen: str | None, option: str) -> str:
+    """The value that was chosen, or the only one."""
+    there = sorted({column(row, name) for row in rows})
+    if chosen is not None and chosen not in there:
+        raise UsageError(f"{option} {chosen!r}: there are {', '.join(there[:8])}")
+    if chosen is None and len(there) != 1:
+        raise UsageError(f"say which {name} with {option}: there are {', '.join(there[:8])}")
+    return chosen if chosen is not None else there[0]
+
+
+def _idle(conditions: Iterable[Any], group: str, at: int | None) -> set[str]:
+    """Clients without a queue, where they are more than the queues."""
+    return {
+        who
+        for row in conditions
+        if (column(row, "kind"), column(row, "group")) == ("more_consumers_than_queues", group) and _covers(row, at)
+        for who in column(row, "members")
+    }
+
+
+def _reads(queues: Iterable[str]) -> dict[str, int]:
+    """How many queues each broker has, from their names."""
+    reads: dict[str, int] = {}
+    for queue in queues:
+        broker, _, number = queue.rpartition(":")
+        reads[broker] = max(reads.get(broker, 0), int(number) + 1)
+    return reads

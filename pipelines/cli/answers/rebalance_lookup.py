@@ -1,0 +1,96 @@
+"""Which rebalance is meant: an id prefix, GROUP/GENERATION or GROUP@TIME."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dashboards.view.row_access import column
+from dashboards.wording.units import Clock, counted, duration
+from pipelines.cli.answers.selection import groups_of, last_record_at, no_such_group, those
+from pipelines.cli.arguments.times import moment
+from pipelines.errors import UsageError
+from pipelines.warehouse.reader import text
+
+CANDIDATES_SHOWN = 8
+ID_PREFIX_MIN = 4
+FAR_SECONDS = 3600.0
+"""A rebalance further than this from the time that was named is not meant."""
+
+
+def find_rebalance(rows: Any, name: str, clock: Clock) -> Any:
+    """The one row of `rebalances` that is meant; an error names what there is instead."""
+    rebalances = rows.rebalances
+    if len(name) >= ID_PREFIX_MIN and (by_id := list(_with_id(rebalances, name))):
+        return _only(by_id, name, clock)
+    group, slash, generation = name.rpartition("/")
+    if slash and group and generation.isdigit():
+        return _by_generation(rebalances, group, int(generation), clock)
+    group, at_sign, when = name.rpartition("@")
+    if at_sign and group:
+        micros = moment(when, clock.zone_name, name).micros(last_record_at(rows))
+        return _by_time(_of_group(rebalances, group), group, micros, clock)
+    raise UsageError(_unknown_name(rebalances, name))
+
+
+def _with_id(rebalances: Iterable[Any], beginning: str) -> Iterable[Any]:
+    return those(rebalances, f"starts_with(rebalance_id, {text(beginning)})", lambda row: column(row, "rebalance_id").startswith(beginning))
+
+
+def _by_generation(rebalances: Iterable[Any], group: str, generation: int, clock: Clock) -> Any:
+    """The rebalance that made this generation; where none did, the one that left it."""
+    found = _of_group(rebalances, group)
+    made = [row for row in found if column(row, "generation_after") == generation]
+    left = [row for row in found if column(row, "generation_before") == generation]
+    if made or left:
+        return _only(made or left, f"{group}/{generation}", clock)
+    known = sorted({after for row in found if (after := column(row, "generation_after")) is not None})
+    span = f"generations {known[0]} to {known[-1]}" if known else "no generation"
+    raise UsageError(f"no rebalance of {group!r} made generation {generation}; the logs have {span}")
+
+
+def _by_time(found: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
+    """The rebalance that was going on then, else the nearest."""
+
+    def distance(row: Any) -> int:
+        start = column(row, "started_at") or column(row, "ended_at") or 0
+        end = column(row, "ended_at") or start
+        return max(start - when, when - end, 0)
+
+    nearest = min(found, key=lambda row: (distance(row), -(column(row, "started_at") or 0)))
+    if distance(nearest) > FAR_SECONDS * 1_000_000:
+        near = clock.full(column(nearest, "started_at"))
+        far = duration(distance(nearest) / 1_000_000)
+        raise UsageError(f"no rebalance of {group!r} at {clock.full(when)}; the nearest is {far} away, at {near}")
+    return nearest
+
+
+def _of_group(rebalances: Iterable[Any], group: str) -> list[Any]:
+    found = list(those(rebalances, f'"group" = {text(group)}', lambda row: column(row, "group") == group))
+    if not found:
+        raise no_such_group(group, groups_of(rebalances))
+    return found
+
+
+def _only(found: Sequence[Any], name: str, clock: Clock) -> Any:
+    if len(found) == 1:
+        return found[0]
+    some = "\n".join(_line(row, clock) for row in found[:CANDIDATES_SHOWN])
+    raise UsageError(f"{name!r} may mean {counted(len(found), 'rebalance')}; name one by its id:\n{some}")
+
+
+def _line(row: Any, clock: Clock) -> str:
+    cluster, group = column(row, "cluster"), column(row, "group")
+    return f"  {column(row, 'rebalance_id')}  {cluster}  {group}  {clock.full(column(row, 'started_at'))}"
+
+
+def _unknown_name(rebalances: Iterable[Any], name: str) -> str:
+    groups = sorted(groups_of(rebalances))
+    if name in groups:
+        return f"{name!r} is a group; name one of its rebalances: {name}/GENERATION or {name}@TIME"
+    near = difflib.get_close_matches(name, groups, n=1, cutoff=0.5)
+    hint = f"; the nearest group is {near[0]!r}" if near else ""
+    return (
+        f"{name!r} names no rebalance{hint}; give an id (or its first {ID_PREFIX_MIN} characters or more), GROUP/GENERATION or GROUP@TIME"
+    )

@@ -1,0 +1,201 @@
+"""Part of an answer: some groups, some stretch of time, one cluster. Rows are passed over, never copied, and those of tables never made."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.view.row_access import column
+from pipelines.cli.arguments.times import Moment
+from pipelines.errors import UsageError
+from pipelines.schema.tables import CONTRACT
+from pipelines.warehouse.reader import Stored, any_of, text
+
+# First and last time of a row: columns from which each is taken, the first that is known.
+TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "rebalances": (("started_at", "joined_at", "ended_at"), ("ended_at",)),
+    "timeline": (("changed_at",), ("changed_at",)),
+    "members": (("first_seen_at",), ("last_seen_at",)),
+    "client_states": (("started_at",), ("ended_at",)),
+    "incidents": (("started_at",), ("ended_at",)),
+    "outages": (("offline_at",), ("online_at",)),
+    "under_replicated_spans": (("started_at",), ("ended_at",)),
+    "leader_moves": (("moved_at",), ("moved_at",)),
+    "broker_outages": (("down_at",), ("up_at",)),
+    "coordinator_moves": (("left_at", "loaded_at"), ("loaded_at", "left_at")),
+    "allocation_changes": (("changed_at",), ("changed_at",)),
+    "ownership": (("started_at",), ("ended_at",)),
+    "conditions": (("started_at",), ("ended_at",)),
+    "divergences": (("at",), ("at",)),
+    "unknown": (("first_at",), ("last_at",)),
+}
+_OF_FILES = ("unknown", "rejected")
+
+
+@dataclass(slots=True)
+class Filtered:
+    """Rows that pass; can be gone through more than once."""
+
+    rows: Iterable[Any]
+    passes: Callable[[Any], bool]
+
+    def __iter__(self) -> Iterator[Any]:
+        return filter(self.passes, self.rows)
+
+
+class Selected:
+    """An analysis of which only some rows are seen; attributes are the keys of the JSON contract.
+
+    What files hold beside events is about all of them, unless one cluster is asked for: then it is about its files, as far as
+    they reach into the stretch of time.
+    """
+
+    def __init__(self, analysis: Any, groups: Iterable[str], since: int | None, until: int | None, cluster: str | None = None) -> None:
+        wanted = frozenset(groups)
+        self.inputs = analysis.inputs
+        if cluster is not None:
+            self.inputs = {**analysis.inputs, "log_files": files_within(analysis.inputs["log_files"], cluster, since, until)}
+        for key in CONTRACT:
+            rows: Iterable[Any] = getattr(analysis, key)
+            if cluster is not None:
+                rows = _of_cluster(rows, cluster)
+            if key == "rejected" and cluster is not None:
+                rows = _of_paths(rows, {column(row, "path") for row in self.inputs["log_files"]})
+            elif (wanted or since is not None or until is not None) and (key not in _OF_FILES or cluster is not None):
+                if isinstance(rows, Stored):
+                    rows = rows.about(wanted, *TIMES.get(key, ((), ())), since, until)
+                else:
+                    rows = Filtered(rows, _test(key, wanted, since, until))
+            setattr(self, key, rows)
+        # Told apart by the rebalances that they belong to, which are selected; of tables no more is read than may be needed.
+        members = getattr(analysis, "rebalance_members", ())
+        if isinstance(members, Stored):
+            members = members.about(wanted, (), (), None, None)
+        self.rebalance_members = members if cluster is None else _of_cluster(members, cluster)
+
+
+def files_within(files: Iterable[Any], cluster: str, since: int | None, until: int | None) -> list[dict[str, Any]]:
+    """The files of a cluster that reach into a stretch of time, with the part of their own time that does; and those without a time."""
+    found = []
+    for row in files:
+        first, last = row["first_at"], row["last_at"]
+        if (row["cluster"] or "") != cluster:
+            continue
+        if first is not None and last is not None:
+            if (since is not None and last < since) or (until is not None and first > until):
+                continue
+            first, last = first if since is None else max(first, since), last if until is None else min(last, until)
+        found.append({**row, "first_at": first, "last_at": last})
+    return found
+
+
+def _of_cluster(rows: Iterable[Any], cluster: str) -> Iterable[Any]:
+    return those(rows, f"cluster = {text(cluster)}", lambda row: column(row, "cluster") == cluster)
+
+
+def _of_paths(rows: Iterable[Any], paths: set[str]) -> Iterable[Any]:
+    return those(rows, any_of("file", sorted(paths)), lambda row: column(row, "file") in paths)
+
+
+def those(rows: Iterable[Any], condition: str, passes: Callable[[Any], bool]) -> Iterable[Any]:
+    """Rows that pass, which tables find by a condition in SQL that says the same."""
+    return rows.where(condition) if isinstance(rows, Stored) else Filtered(rows, passes)
+
+
+def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, until: Moment | None) -> Any:
+    """The part that was asked for. A group that the logs don't have is an error that names the nearest."""
+    if not groups and since is None and until is None:
+        return analysis
+    names = list(groups or ())
+    if names:
+        _check_groups(analysis, names)
+    last_at = last_record_at(analysis)
+    start = since.micros(last_at) if since else None
+    end = until.micros(last_at) if until else None
+    if start is not None and end is not None and start > end:
+        raise UsageError("--since lies behind --until, so nothing can be shown")
+    return Selected(analysis, names, start, end)
+
+
+def last_record_at(analysis: Any) -> int | None:
+    """The last time that a recognised file holds."""
+    times = [column(row, "last_at") for row in analysis.inputs["log_files"] if column(row, "recognised")]
+    times.append(latest(analysis.incidents, ("ended_at", "started_at")))
+    return max((time for time in times if time is not None), default=None)
+
+
+def known_groups(analysis: Any) -> set[str]:
+    """The groups that an analysis, or a warehouse, tells of."""
+    keys = ("rebalances", "timeline", "members", "offsets_at_risk", "allocation_changes")
+    return {group for key in keys for group in groups_of(getattr(analysis, key))}
+
+
+def groups_of(rows: Iterable[Any]) -> set[str]:
+    """The groups that rows name."""
+    return values_of(rows, "group")
+
+
+def values_of(rows: Iterable[Any], name: str) -> set[str]:
+    """The texts that rows have in a column."""
+    found = rows.query(f'select distinct "{name}" from chosen') if isinstance(rows, Stored) else rows  # noqa: S608 - a declared name
+    return {value for row in found if (value := column(row, name))}
+
+
+def latest(rows: Iterable[Any], times: Sequence[str]) -> int | None:
+    """The greatest time of rows: of each, the first of these columns that is known."""
+    if isinstance(rows, Stored):
+        rows, times = rows.query(f"select max(coalesce({', '.join(times)})) as latest from chosen"), ["latest"]  # noqa: S608 - declared names
+    return max((time for row in rows if (time := _known(row, times)) is not None), default=None)
+
+
+def no_such_group(name: str, known: Iterable[str]) -> UsageError:
+    """The error for a group that is not there, with what may have been meant."""
+    return UsageError(f"no group {name!r} here; {nearest_of(name, known, 'no group at all')}")
+
+
+def nearest_of(name: str, known: Iterable[str], nothing: str = "none") -> str:
+    """What may have been meant by a name, else what there is."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    some = ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"there {'are' if len(names) > 1 else 'is'} {some or nothing}"
+
+
+def _check_groups(analysis: Any, wanted: Iterable[str]) -> None:
+    known = known_groups(analysis)
+    for name in wanted:
+        if name not in known:
+            raise no_such_group(name, known)
+
+
+def _test(key: str, groups: frozenset[str], since: int | None, until: int | None) -> Callable[[Any], bool]:
+    starts, ends = TIMES.get(key, ((), ()))
+
+    def passes(row: Any) -> bool:
+        if groups and not _of_groups(key, row, groups):
+            return False
+        if not starts or (since is None and until is None):
+            return True
+        start, end = _known(row, starts), _known(row, ends)
+        if start is None and end is None:
+            return False
+        # A row that is still open reaches to the end of the logs.
+        begins_in_time = until is None or (start if start is not None else end or 0) <= until
+        return begins_in_time and (since is None or end is None or end >= since)
+
+    return passes
+
+
+def _of_groups(key: str, row: Any, groups: frozenset[str]) -> bool:
+    if key in ("incidents", "outages"):
+        return not groups.isdisjoint(column(row, "groups") or ())
+    group = column(row, "group")
+    return group is None or group in groups
+
+
+def _known(row: Any, names: Iterable[str]) -> int | None:
+    return next((value for name in names if (value := column(row, name)) is not None), None)

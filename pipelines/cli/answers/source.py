@@ -1,0 +1,138 @@
+"""Where an answer comes from: log files read here and now, or the tables of a warehouse."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from conf.settings import Settings, load_settings
+from dashboards.wording.units import Clock
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.arguments.question import Asked
+from pipelines.errors import NothingReadable, UsageError
+from pipelines.storage.uris import is_uri, nothing_at
+
+if TYPE_CHECKING:
+    from parsers.redaction.pseudonyms import Redaction
+
+
+@dataclass(slots=True)
+class Source:
+    """Rows to show, the clock to show them by, and the exit codes that reading them calls for."""
+
+    rows: Any
+    clock: Clock
+    settings: Settings
+    codes: list[int]
+    skipped: list[dict[str, Any]]
+    whole: Any = None
+    redaction: Redaction | None = None
+
+    @property
+    def layouts(self) -> Sequence[Any]:
+        """How clusters stood when their logs ended."""
+        return getattr(self.whole, "layouts", ())
+
+
+def open_source(asked: Asked) -> Source:
+    """Read what was asked for, and choose from it what was asked for."""
+    from pipelines.cli.answers.selection import select
+    from pipelines.cli.arguments.rules import shown_as
+    from pipelines.cli.arguments.times import moment, window
+
+    settings = load_settings(asked.settings_file)
+    clock = clock_of(asked.zone, settings)
+    since = moment(asked.since, clock.zone_name, "--since") if asked.since else None
+    until = moment(asked.until, clock.zone_name, "--until") if asked.until else None
+    if asked.around:
+        if since or until:
+            raise UsageError("--around says from when and until when: give it without --since and --until")
+        since, until = window(asked.around, clock.zone_name)
+    warehouse = asked.warehouse or (settings.warehouse.uri if not asked.paths else "")
+    if asked.redact and not asked.paths:
+        raise UsageError("--redact is for logs that are read: the tables of a warehouse hold names as groupscope run has put them there")
+    if asked.paths and asked.warehouse:
+        raise UsageError("give either PATH... or --warehouse, not both")
+    if asked.paths:
+        analysis, found = _analysis(asked, settings)
+    elif warehouse:
+        from pipelines.warehouse.reader import Warehouse
+
+        analysis, found = Warehouse(warehouse), []
+    else:
+        raise UsageError("nothing to read: give log files or folders, or --warehouse with the tables of groupscope run")
+    redaction = getattr(analysis, "redaction", None)
+    rows = select(analysis, shown_as(asked.groups or (), redaction), since, until)
+    return Source(rows, clock, settings, found, getattr(analysis, "skipped", []), analysis, redaction)
+
+
+def clock_of(zone: str | None, settings: Settings) -> Clock:
+    """The zone in which times are shown."""
+    if zone is None:
+        return Clock(settings.display.time_zone)
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        near = difflib.get_close_matches(zone, available_timezones(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else "; an example is Europe/Berlin"
+        raise UsageError(f"--tz: {zone!r} is not a time zone{hint}") from error
+    return Clock(zone)
+
+
+def check_paths(paths: Sequence[str], *, by_spark: bool = False) -> None:
+    """Paths that are not there end the command before any work is done; so do URIs that only Spark may open, unless it is started."""
+    for path in paths:
+        if is_uri(path) and not by_spark:
+            from parsers.sources.filesystems import has_driver
+
+            if not has_driver(path):
+                raise NothingReadable(f"{path}: no driver is here for such URIs; groupscope run reads them, through Spark")
+        if path != "-" and not is_uri(path) and not os.path.lexists(path) and not glob.has_magic(path):
+            near = difflib.get_close_matches(os.path.basename(path), _siblings(path), n=1)
+            hint = f"; did you mean {os.path.join(os.path.dirname(path), near[0])}?" if near else ""
+            raise NothingReadable(f"{path}: no such file or folder{hint}")
+
+
+def _siblings(path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(os.path.dirname(path) or "."))
+    except OSError:
+        return []
+
+
+def _analysis(asked: Asked, settings: Settings) -> tuple[Any, list[int]]:
+    from pipelines.analysis.in_process import analyze
+    from pipelines.cli.arguments.rules import Given, analyze_options
+
+    talk, paths = asked.talk, list(asked.paths or ())
+    check_paths(paths)
+    options = analyze_options(
+        settings, Given(asked.log_zones, asked.clusters, asked.kafka_versions, asked.assumptions, asked.redact, asked.redact_key)
+    )
+    with talk.progress("reading") as progress:
+        analysis = analyze(paths, options, progress)
+    if analysis.missing:
+        raise NothingReadable(nothing_at(analysis.missing[0]))
+    for text in analysis.warnings:
+        talk.warn(text)
+    shown = options.read.redaction
+    return analysis, input_codes(analysis, paths if shown is None else list(map(shown.path, paths)))
+
+
+def input_codes(analysis: Any, paths: Sequence[str]) -> list[int]:
+    """3 where nothing could be read; 4 where part of what is a log, or was named, could not."""
+    files = analysis.inputs["log_files"]
+    if not any(row["kind"] != "not_a_log" and row["status"] in ("ok", "empty", "truncated") for row in files):
+        reasons = [f"{row['path']}: {row['reason'] or row['status']}" for row in files]
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        raise NothingReadable(f"no log could be read; {reasons[0]}{more}" if reasons else f"no log file in {', '.join(paths)}")
+    named = set(paths)
+    broken = any(row["status"] in ("rejected", "truncated") for row in files)
+    refused = any(row["path"] in named and row["kind"] == "not_a_log" for row in files)
+    return [codes.SOME_REJECTED] if broken or refused or analysis.rejected else []

@@ -1,0 +1,173 @@
+"""Rebalances ranked and summed. Of tables this is done in SQL: there may be millions, and each takes a tenth of a millisecond as an object.
+
+SQL says here what `dashboards.answer.build` and `dashboards.answer.totals` say of rows; a test holds both to the same answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from conf.causes import SYSTEMS, cause, causes
+from dashboards.answer import build
+from dashboards.answer.totals import HOSTLESS, Deeds, Doer, Sums, Tally, ranked
+from dashboards.view import answer as data
+from dashboards.view.row_access import NAMELESS
+from models.downtime import PROTOCOLS_WITHOUT_STOP
+from pipelines.warehouse.reader import Stored, any_of, text
+
+_GOES_ON = (
+    f"outcome = 'empty' or protocol in ({', '.join(map(text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "
+    "or strpos(coalesce(assignor, ''), 'cooperative') > 0"
+)
+_LASTED = f"case when {_GOES_ON} then 0.0 else coalesce(duration_seconds, at_least_seconds, 0.0) end"
+STOPPED = f"coalesce(pause_seconds, greatest(0.0, {_LASTED} - coalesce(initial_delay_seconds, 0.0)))"
+"""How long a group stood still, as `dashboards.view.answer.Rebalance.stopped_seconds`."""
+
+_NAME = f"coalesce(nullif(client_id, ''), nullif(instance_id, ''), nullif(member_id, ''), {text(NAMELESS)})"
+_HOST = "nullif(regexp_replace(host, '^/', ''), '')"
+_NAMED_BY = {
+    "client": _NAME,
+    "member": f"coalesce(nullif(member_id, ''), {_NAME})",
+    "instance": f"coalesce(nullif(instance_id, ''), {_NAME})",
+    "host": f"coalesce({_HOST}, {text(HOSTLESS)})",
+}
+"""As `dashboards.answer.totals.RANKED_BY`."""
+
+_LONGEST = """
+select rebalance_id, {stopped} as stopped, {expected} as expected from chosen
+order by stopped desc, expected, rebalance_id desc limit {limit}
+"""
+_SUMS = """
+select count(*) as count, coalesce(sum(1 - {expected}), 0) as unexpected, count(*) filter (where confidence >= {sure}) as sure,
+    coalesce(sum({stopped}), 0.0) as stopped_seconds,
+    min(least(coalesce(started_at, ended_at), coalesce(ended_at, started_at))) as first_at,
+    max(greatest(coalesce(started_at, ended_at), coalesce(ended_at, started_at))) as last_at
+from chosen
+"""
+_WORST = """
+select incident_id, case severity {rank} else {others} end as rank, coalesce(stopped_seconds, 0.0) as stopped, started_at
+from chosen order by rank, stopped desc, started_at asc nulls last, incident_id limit {limit}
+"""
+_STRETCHES = """
+select cluster, "group", to_state, changed_at, generation, member_count, inferred from chosen
+where changed_at is not null and (cluster < {cluster} or (cluster = {cluster} and "group" <= {group})) order by changed_at, transition_id
+"""
+_PERSON = """
+select cluster, system, "group", rebalance_id, cause, started_at, {stopped} as stopped, {is_offender} as caused, {is_blocker} as blocked,
+    unnest({column}) as person
+from chosen
+"""
+_NAMED = """
+select *, {name} as name, {host} as named_host from (
+    select *, person['client_id'] as client_id, person['instance_id'] as instance_id, person['member_id'] as member_id,
+        person['host'] as host
+    from ({offenders} union all {blockers})
+)
+"""
+_ONCE = """
+select cluster, system, "group", name, rebalance_id, max(cause) as cause, max(started_at) as started_at, max(stopped) as stopped,
+    max(caused) as caused, max(blocked) as blocked
+from ({named}) group by cluster, system, "group", name, rebalance_id
+"""
+_DEEDS = """
+select cluster, system, "group", name, cause, sum(caused) as caused, sum(blocked) as blocked, sum(stopped) as stopped,
+    min(started_at) as first_at, max(started_at) as last_at
+from ({once}) group by cluster, system, "group", name, cause
+"""
+_HOSTS = """
+select distinct cluster, system, "group", name, named_host from ({named}) where named_host is not null
+"""
+
+
+def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Rebalance], int]:
+    """The rebalances that their groups stood still for longest, by time, and how many there are; all of them without a limit."""
+    if limit is None or not isinstance(rebalances, Stored):
+        tally = build.tally_of(rebalances, limit, {})
+        return tally.kept, tally.sums.count
+    worst = rebalances.query(_LONGEST.format(stopped=STOPPED, expected=_expected(), limit=limit))
+    if not worst:
+        return [], 0
+    shown, _ = longest(rebalances.where(any_of("rebalance_id", [row["rebalance_id"] for row in worst])), None)
+    return shown, rebalances.query("select count(*) as count from chosen")[0]["count"]
+
+
+def offenders(rebalances: Iterable[Any], ranked_by: str = "client") -> list[data.Offender]:
+    """Members ranked by the time that groups stood still through them."""
+    if not isinstance(rebalances, Stored):
+        return build.tally_of(rebalances, 0, {}, ranked_by).offenders()
+    return ranked(_deeds(rebalances, ranked_by))
+
+
+def _deeds(rebalances: Stored, ranked_by: str = "client") -> defaultdict[Doer, Deeds]:
+    persons = {
+        "offenders": _PERSON.format(stopped=STOPPED, is_offender=1, is_blocker=0, column="offenders"),
+        "blockers": _PERSON.format(stopped=STOPPED, is_offender=0, is_blocker=1, column="blockers"),
+    }
+    named = _NAMED.format(name=_NAMED_BY[ranked_by], host=_HOST, **persons)
+    deeds: defaultdict[Doer, Deeds] = defaultdict(Deeds)
+    for row in rebalances.query(_DEEDS.format(once=_ONCE.format(named=named))):
+        deeds[_doer(row)].add_all(
+            row["cause"],
+            cause(row["system"], row["cause"]).family,
+            caused=row["caused"],
+            blocked=row["blocked"],
+            stopped_seconds=row["stopped"],
+            times=[time for time in (row["first_at"], row["last_at"]) if time is not None],
+        )
+    for row in rebalances.query(_HOSTS.format(named=named)):
+        deeds[_doer(row)].hosts.add(row["named_host"])
+    return deeds
+
+
+def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[str, Sequence[str]]) -> Tally:
+    """Sums over rebalances. Of tables only those become objects that are shown, in doubt, or of these incidents."""
+    if kept_max is None or not isinstance(rebalances, Stored):
+        return build.tally_of(rebalances, kept_max, incidents)
+    tally = Tally(kept_max, incidents)
+    for row in rebalances.query(_SUMS.format(stopped=STOPPED, expected=_expected(), sure=data.SURE)):
+        groups = {(each["cluster"], each["group"]) for each in rebalances.query('select distinct cluster, "group" from chosen')}
+        tally.sums = Sums(groups=groups, **row)
+    tally.deeds = _deeds(rebalances)
+    judged = any_of("rebalance_id", [each for members in incidents.values() for each in members])
+    for row in rebalances.where(f"confidence < {data.SURE} or {judged}"):
+        tally.judge(build.rebalance(row))
+    for item in longest(rebalances, kept_max)[0]:
+        tally.keep(item)
+    return tally
+
+
+def worst_incidents(incidents: Iterable[Any], limit: int | None) -> tuple[Sequence[Any], Counter[str]]:
+    """The worst incidents, worst first, and how many there are of each severity."""
+    if limit is None or not isinstance(incidents, Stored):
+        return build.worst_incidents(incidents, limit)
+    rank = " ".join(f"when {text(severity)} then {place}" for place, severity in enumerate(data.SEVERITIES))
+    worst = incidents.query(_WORST.format(rank=rank, others=len(data.SEVERITIES), limit=limit))
+    counts = incidents.query("select severity, count(*) as count from chosen group by severity")
+    rows, _ = build.worst_incidents(incidents.where(any_of("incident_id", [row["incident_id"] for row in worst])), None)
+    return rows, Counter({row["severity"]: row["count"] for row in counts})
+
+
+def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.Lane], int]:
+    """The lanes of the first groups by their names, and how many groups have one; all of them without a limit."""
+    if limit is None or not isinstance(timeline, Stored):
+        found = build.lanes(timeline)
+        return found[:limit], len(found)
+    groups = timeline.query('select distinct cluster, "group" from chosen where changed_at is not null order by cluster, "group"')
+    if not groups:
+        return [], 0
+    cluster, group = (text(groups[:limit][-1][name]) for name in ("cluster", "group"))
+    return build.lanes(timeline.query(_STRETCHES.format(cluster=cluster, group=group))), len(groups)
+
+
+def _doer(row: dict[str, Any]) -> Doer:
+    return row["cluster"], row["system"], row["group"], row["name"]
+
+
+def _expected() -> str:
+    """1 for what healthy groups do too, else 0."""
+    usual = {system: [entry.id for entry in causes().values() if entry.system == system and entry.expected] for system in SYSTEMS}
+    words = {system: ", ".join(map(text, names)) for system, names in usual.items()}
+    met = (f"system = {text(system)} and (cause in ({each}) or root_cause in ({each}))" for system, each in words.items() if each)
+    return f"case when {' or '.join(met) or 'false'} then 1 else 0 end"

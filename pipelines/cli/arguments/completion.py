@@ -1,0 +1,53 @@
+"""What the shell offers at the tab key: names out of the warehouse, besides Typer's own words.
+
+Nothing here may fail or talk: a shell shows whatever a completion prints. Names with characters that a shell obeys
+are left out, since each of the four shells would want them quoted in another way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import typer
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.,:@%+/-]+")
+_MAX = 200
+
+
+def groups(context: typer.Context, incomplete: str) -> list[str]:
+    """Groups of the warehouse."""
+    return _offer(_column(context, 'select distinct "group" as name from chosen order by name'), incomplete)
+
+
+def clusters(context: typer.Context, incomplete: str) -> list[str]:
+    """Clusters of the warehouse."""
+    return _offer(_column(context, "select distinct cluster as name from chosen order by name"), incomplete)
+
+
+def rebalances(context: typer.Context, incomplete: str) -> list[str]:
+    """Rebalances as GROUP/GENERATION, the newest first."""
+    query = (
+        "select \"group\" || '/' || cast(coalesce(generation_after, generation_before) as string) as name from chosen "
+        "order by started_at desc"
+    )
+    return _offer(_column(context, query), incomplete)
+
+
+def _offer(names: Iterable[str], incomplete: str) -> list[str]:
+    chosen = (name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name))
+    return list(dict.fromkeys(chosen))[:_MAX]
+
+
+def _column(context: typer.Context, query: str) -> list[str]:
+    """Names that a query over rebalances (`chosen`) gives, of the warehouse that the command line so far, or the settings, name."""
+    try:
+        from conf.settings import load_settings
+        from pipelines.warehouse.reader import Warehouse
+
+        given: dict[str, Any] = context.params
+        uri = given.get("warehouse") or load_settings(given.get("settings")).warehouse.uri
+        return [row["name"] for row in Warehouse(uri).rebalances.query(query) if row["name"]] if uri else []
+    except Exception:
+        return []

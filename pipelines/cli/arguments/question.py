@@ -1,0 +1,98 @@
+"""What every question to groupscope has in common: what to read, which part of it to show, and how to talk.
+
+A command that asks has a parameter `asked: Asked`, and `form: Form` if its answer comes in several forms; `question`
+puts the options that fill them in their place, so that they are the same words everywhere.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pipelines.cli.arguments import options as o
+from pipelines.cli.output.console import Talk
+
+
+@dataclass(slots=True)
+class Asked:
+    """What a command was asked for, beside its own options."""
+
+    paths: Sequence[str] | None = None
+    warehouse: str | None = None
+    log_zones: Sequence[str] | None = None
+    clusters: Sequence[str] | None = None
+    kafka_versions: Sequence[str] | None = None
+    assumptions: Sequence[str] | None = None
+    groups: Sequence[str] | None = None
+    since: str | None = None
+    until: str | None = None
+    around: str | None = None
+    zone: str | None = None
+    settings_file: Path | None = None
+    redact: str | None = None
+    redact_key: Path | None = None
+    quiet: bool = False
+    verbose: bool = False
+
+    @property
+    def talk(self) -> Talk:
+        """Words to standard error, as much as was asked for."""
+        return Talk(quiet=self.quiet, verbose=self.verbose)
+
+
+def _asked(
+    paths: o.MaybePaths = None,
+    warehouse: o.WarehouseUri = None,
+    log_tz: o.LogZones = None,
+    cluster: o.Clusters = None,
+    kafka_version: o.KafkaVersions = None,
+    assume: o.Assumptions = None,
+    group: o.Groups = None,
+    since: o.Since = None,
+    until: o.Until = None,
+    around: o.Around = None,
+    tz: o.Zone = None,
+    redact: o.Redact = None,
+    redact_key: o.RedactKey = None,
+    settings: o.SettingsFile = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> Asked:
+    return Asked(
+        paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, around, tz, settings, redact, redact_key,
+        quiet, verbose,
+    )  # fmt: skip
+
+
+_SHARED: dict[str, Callable[..., Any]] = {"asked": _asked, "form": o.form}
+"""What makes the value of a shared parameter from the options in its place."""
+
+
+def question(command: Callable[..., int]) -> Callable[..., int]:
+    """The command as Typer reads it: with the options of `asked` and `form` in place of these parameters."""
+    makers = {name: make for name, make in _SHARED.items() if name in inspect.signature(command).parameters}
+    options = {name: _parameters(make) for name, make in makers.items()}
+    parameters: list[inspect.Parameter] = []
+    for parameter in _parameters(command):
+        parameters += options.get(parameter.name, [parameter])
+
+    @functools.wraps(command)
+    def ask(**given: Any) -> int:
+        made = {name: make(**{each.name: given.pop(each.name) for each in options[name]}) for name, make in makers.items()}
+        return command(**made, **given)
+
+    # Some that must be given now follow some that need not be, as only keywords may.
+    ask.__signature__ = inspect.Signature([each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters])  # type: ignore[attr-defined]
+    ask.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": int}
+    del ask.__wrapped__
+    return ask
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Parameters with their types, which modules hold as texts."""
+    types = get_type_hints(function, include_extras=True)
+    return [each.replace(annotation=types[each.name]) for each in inspect.signature(function).parameters.values()]

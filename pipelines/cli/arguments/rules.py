@@ -1,0 +1,143 @@
+"""Options of the form `[GLOB=]VALUE` and `NAME=VALUE`, as their use cases want them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.errors import UsageError
+
+if TYPE_CHECKING:
+    from conf.settings import Settings
+    from parsers.reading.reader import ReadOptions
+    from parsers.redaction.pseudonyms import Redaction
+    from pipelines.analysis.in_process import AnalyzeOptions
+
+KEY_VARIABLE = "GROUPSCOPE_REDACT_KEY"
+"""Holds the key of pseudonyms, if no file does."""
+
+ASSUMABLE = {
+    "session_timeout_ms": ("session_timeout_ms", 1),
+    "rebalance_timeout_ms": ("rebalance_timeout_ms", 1),
+    "max_poll_interval_ms": ("rebalance_timeout_ms", 1),
+    "initial_rebalance_delay_ms": ("initial_delay_ms", 1),
+    "offsets_retention_minutes": ("offsets_retention_seconds", 60),
+    "offsets_partitions": ("offsets_partitions", 1),
+}
+"""What --assume may set: setting -> fact of the cluster, and its unit. A Java consumer's rebalance timeout is its poll interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Options of the command line about reading, as they were typed."""
+
+    log_zones: Sequence[str] | None = None
+    clusters: Sequence[str] | None = None
+    kafka_versions: Sequence[str] | None = None
+    assumptions: Sequence[str] | None = None
+    redact: str | None = None
+    redact_key: Path | None = None
+
+
+def rule(text: str, option: str) -> tuple[str | None, str]:
+    """`VALUE` for all files, or `GLOB=VALUE`. The value holds no equals sign; a glob may."""
+    glob, equals, value = text.rpartition("=")
+    if not value or (equals and not glob):
+        raise UsageError(f"{option} {text!r}: expected VALUE or GLOB=VALUE")
+    return (glob if equals else None, value)
+
+
+def assumption(text: str) -> tuple[str, int]:
+    """A setting of `--assume` and its value."""
+    name, _, value = text.partition("=")
+    if name not in ASSUMABLE:
+        near = difflib.get_close_matches(name, ASSUMABLE, n=1)
+        raise UsageError(
+            f"--assume {text!r}: {name!r} can't be assumed; "
+            + (f"did you mean {near[0]}?" if near else f"known are {', '.join(ASSUMABLE)}")
+        )
+    if not value.isdecimal():
+        raise UsageError(f"--assume {text!r}: expected a whole number behind the equals sign")
+    fact, unit = ASSUMABLE[name]
+    return fact, int(value) * unit
+
+
+def analyze_options(settings: Settings, given: Given) -> AnalyzeOptions:
+    """Options of the in-process run."""
+    import dataclasses
+
+    from models.incidents.incidents import Limits
+    from pipelines.analysis.in_process import AnalyzeOptions
+
+    assume = dict(map(assumption, (*settings.input.assume, *(given.assumptions or ()))))
+    return AnalyzeOptions(
+        read=read_options(settings, given, fold_runs=True), assume=assume, limits=Limits(**dataclasses.asdict(settings.incidents))
+    )
+
+
+def read_options(settings: Settings, given: Given, *, fold_runs: bool) -> ReadOptions:
+    """How to read: what the settings say, then what the command line says, which so counts last."""
+    from parsers.reading.reader import ReadOptions
+
+    read = ReadOptions(
+        log_tz=_rules(settings.input.log_time_zones, given.log_zones, "--log-tz"),
+        clusters=_rules(settings.input.clusters, given.clusters, "--cluster"),
+        kafka_versions=_rules(settings.input.kafka_versions, given.kafka_versions, "--kafka-version"),
+        max_record_bytes=settings.input.max_record_bytes,
+        fold_runs=fold_runs,
+        redaction=redaction_of(settings, given),
+    )
+    for _, zone in read.log_tz:
+        check_zone(zone, "--log-tz")
+    return read
+
+
+def redaction_of(settings: Settings, given: Given) -> Redaction | None:
+    """The redaction that was asked for. Its key is never an argument, which other users of the machine can see."""
+    kinds = [kind.strip() for kind in given.redact.split(",")] if given.redact is not None else list(settings.privacy.redact)
+    if not kinds:
+        return None
+    from parsers.redaction.pseudonyms import BadKeyError, Redaction
+
+    path = given.redact_key or (Path(settings.privacy.key_file) if settings.privacy.key_file else None)
+    try:
+        key = path.read_bytes().strip() if path is not None else os.environ.get(KEY_VARIABLE, "").encode().strip()
+    except OSError as error:
+        raise UsageError(f"{path}: the key of --redact can't be read: {error.strerror or error}") from error
+    if not key:
+        raise UsageError(f"--redact needs a key: put one into {KEY_VARIABLE}, or name a file with --redact-key")
+    try:
+        return Redaction(kinds, key)
+    except BadKeyError as error:
+        raise UsageError(f"--redact: {error}") from error
+
+
+def shown_as(groups: Iterable[str], redaction: Redaction | None) -> list[str]:
+    """Groups as answers name them: somebody who redacts them still asks for them by name, or by pseudonym."""
+    if redaction is None:
+        return list(groups)
+    from parsers.redaction.pseudonyms import PSEUDONYM
+
+    return [group if PSEUDONYM.fullmatch(group) else redaction.group(group, {}) for group in groups]
+
+
+def check_zone(zone: str, option: str) -> None:
+    """Refuse a time zone that is none, with the name that may have been meant."""
+
+    from parsers.formats.time_zones import UnknownZoneError, zone_named
+
+    try:
+        zone_named(zone)
+    except UnknownZoneError as error:
+        from zoneinfo import available_timezones
+
+        near = difflib.get_close_matches(zone, available_timezones(), n=1)
+        raise UsageError(f"{option}: {error}" + (f"; did you mean {near[0]}?" if near else "")) from error
+
+
+def _rules(first: Iterable[str], then: Iterable[str] | None, option: str) -> list[tuple[str | None, str]]:
+    return [rule(text, option) for text in (*first, *(then or ()))]

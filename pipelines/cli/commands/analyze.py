@@ -1,0 +1,81 @@
+"""`groupscope analyze`: logs in, answer out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.answers.source import open_source
+from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.commands.report import title_of, write_report
+from pipelines.cli.output.console import screen
+
+if TYPE_CHECKING:
+    from pipelines.cli.answers.source import Source
+
+Severity = Literal["warning", "critical"]
+
+
+@question
+def analyze(
+    asked: Asked,
+    form: o.Form,
+    limit: o.Limit = 30,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Also write the answer as one HTML page.", rich_help_panel=o.HOW),
+    ] = None,
+    fail_on: Annotated[
+        Severity | None,
+        typer.Option("--fail-on", help="End with exit code 1 if an incident is at least this bad.", rich_help_panel=o.HOW),
+    ] = None,
+) -> int:
+    """Say which groups rebalanced, when, for how long, why, and through whom; worst first."""
+    source = open_source(asked)
+    if report is not None:
+        write_report(source, report, title=title_of(asked, source), talk=asked.talk)
+    if form == "people":
+        _show(source, limit=limit, verbose=asked.verbose)
+    else:
+        _write(source, form)
+    return codes.decisive([*source.codes, *_findings(source, fail_on)])
+
+
+def _write(source: Source, form: o.Form) -> None:
+    """The answer for programs; CSV, which holds one table, is that of the rebalances."""
+    from pipelines.cli.commands.rebalances import columns_of
+    from pipelines.cli.output import json_csv as answers
+
+    if form == "json":
+        answers.write_contract(source.rows)
+    elif form == "jsonl":
+        answers.write_contract_lines(source.rows)
+    else:
+        answers.write_csv(columns_of("rebalances"), answers.ready("rebalances", source.rows.rebalances))
+
+
+def _show(source: Source, *, limit: int, verbose: bool) -> None:
+    from dashboards.answer.build import build_answer
+    from pipelines.cli.answers import sql_ranking as ranked
+    from pipelines.cli.output import screens
+
+    answer = build_answer(
+        source.rows,
+        kept_max=limit or None,
+        incidents_max=None if verbose else screens.INCIDENTS_SHOWN,
+        with_lanes=False,
+        worst=ranked.worst_incidents,
+        tallied=ranked.tallied,
+    )
+    screens.analysis(screen(), answer, source.clock, limit=limit, verbose=verbose, skipped=source.skipped)
+
+
+def _findings(source: Source, fail_on: Severity | None) -> list[int]:
+    from dashboards.view.row_access import column
+
+    bad = {"warning": ("warning", "critical"), "critical": ("critical",)}.get(fail_on or "", ())
+    return [codes.FINDINGS] if bad and any(column(row, "severity") in bad for row in source.rows.incidents) else []

@@ -1,0 +1,259 @@
+"""`groupscope compare`: two periods or two clusters, by group and cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.arguments import completion
+from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.output.console import screen
+from pipelines.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dashboards.answer.comparison import Comparison, Mover, Side
+    from dashboards.view.answer import Rebalance
+
+At = Annotated[
+    str | None,
+    typer.Option("--at", metavar="TIME", help="Compare what was before this time with what was after it.", rich_help_panel=o.SHOW),
+]
+Before = Annotated[
+    str | None, typer.Option("--before", metavar="FROM..TO", help="The first of two periods; goes with --after.", rich_help_panel=o.SHOW)
+]
+After = Annotated[str | None, typer.Option("--after", metavar="FROM..TO", help="The second of two periods.", rich_help_panel=o.SHOW)]
+Between = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--clusters",
+        metavar="A B",
+        help="Compare two clusters instead of periods.",
+        rich_help_panel=o.SHOW,
+        autocompletion=completion.clusters,
+    ),
+]
+LONG = ("system", "group", "cause", "expected", "count_before", "count_after", "stopped_seconds_before", "stopped_seconds_after")
+"""Columns of CSV and of the list `changes`."""
+
+
+@question
+def compare(
+    asked: Asked,
+    form: o.Form,
+    at: At = None,
+    before: Before = None,
+    after: After = None,
+    clusters: Between = None,
+    limit: o.Limit = 50,
+) -> int:
+    """Compare two periods or two clusters: more or less of what, whose trouble is new, whose is gone."""
+    from pipelines.cli.output import json_csv as answers
+
+    if sum((at is not None, before is not None or after is not None, clusters is not None)) != 1 or (before is None) != (after is None):
+        raise UsageError("say what to compare: --at TIME, --before FROM..TO with --after FROM..TO, or --clusters A B")
+    source = open_source(asked)
+    found = _of_clusters(source, clusters) if clusters else _of_periods(source, at, before, after)
+    if form == "people":
+        _show(screen(), found, source, limit)
+    elif form == "json":
+        answers.write_object(ready(found))
+    elif form == "jsonl":
+        answers.write_lines(_changes(found))
+    else:
+        answers.write_csv(LONG, _changes(found))
+    return codes.decisive(source.codes)
+
+
+def _of_periods(source: Source, at: str | None, before: str | None, after: str | None) -> Comparison:
+    from dashboards.answer.comparison import Side
+    from dashboards.answer.comparison import compare as compared
+    from pipelines.cli.answers.selection import those
+
+    first, last = _reach(source.rows)
+    if at is not None:
+        (middle,) = _moments([at], source, "--at", last)
+        periods = [(first, middle), (middle, last)]
+    else:
+        periods = [_period(text or "", source, option, last) for text, option in ((before, "--before"), (after, "--after"))]
+    sides = (Side("before", *periods[0]), Side("after", *periods[1]))
+
+    def side_of(item: Rebalance) -> Iterable[int]:
+        when = item.started_at if item.started_at is not None else item.ended_at
+        return [] if when is None else [number for number, side in enumerate(sides) if _within(when, side, last_too=number == 1)]
+
+    meant = " or ".join(f"({_within_in_sql(side)})" for side in sides)
+    return compared(those(source.rows.rebalances, meant, lambda _: True), sides, side_of)
+
+
+def _within_in_sql(side: Side) -> str:
+    """At least what is within a side."""
+    from pipelines.warehouse.reader import instant
+
+    bounds = ((">=", side.started_at), ("<=", side.ended_at))
+    met = [f"coalesce(started_at, ended_at) {sign} {instant(at)}" for sign, at in bounds if at is not None]
+    return " and ".join(met) or "true"
+
+
+def _within(when: int, side: Side, *, last_too: bool) -> bool:
+    """From the start on, up to the end; the end itself belongs to the second side only."""
+    started = side.started_at is None or side.started_at <= when
+    return started and (side.ended_at is None or when < side.ended_at or (last_too and when == side.ended_at))
+
+
+def _of_clusters(source: Source, names: tuple[str, str]) -> Comparison:
+    from dashboards.answer.comparison import Side
+    from dashboards.answer.comparison import compare as compared
+    from pipelines.cli.answers.selection import nearest_of, those, values_of
+    from pipelines.warehouse.reader import any_of
+
+    known = {cluster for rows in (source.rows.inputs["log_files"], source.rows.rebalances) for cluster in values_of(rows, "cluster")}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no cluster {name!r} here; {nearest_of(name, known)}")
+    if names[0] == names[1]:
+        raise UsageError("--clusters names the same cluster twice")
+    sides = (Side(names[0], *_reach(source.rows, names[0])), Side(names[1], *_reach(source.rows, names[1])))
+    rows = those(source.rows.rebalances, any_of("cluster", names), lambda _: True)
+    return compared(rows, sides, lambda item: [names.index(item.cluster)] if item.cluster in names else [])
+
+
+def _reach(rows: Any, cluster: str | None = None) -> tuple[int | None, int | None]:
+    """First and last time of the logs (of a cluster) that hold something recognised."""
+    files = [row for row in rows.inputs["log_files"] if _column(row, "recognised") and cluster in (None, _column(row, "cluster"))]
+    firsts, lasts = ([time for row in files if (time := _column(row, name)) is not None] for name in ("first_at", "last_at"))
+    return min(firsts, default=None), max(lasts, default=None)
+
+
+def _period(text: str, source: Source, option: str, last: int | None) -> tuple[int, int]:
+    start, dots, end = text.partition("..")
+    if not (start and dots and end):
+        raise UsageError(f"{option} {text!r}: expected FROM..TO, such as 09:00..10:00")
+    first, second = _moments([start, end], source, option, last)
+    if first > second:
+        raise UsageError(f"{option} {text!r} ends before it begins")
+    return first, second
+
+
+def _moments(texts: Iterable[str], source: Source, option: str, last: int | None) -> list[int]:
+    from pipelines.cli.arguments.times import moment
+
+    return [moment(text, source.clock.zone_name, option).micros(last) for text in texts]
+
+
+def _column(row: Any, name: str) -> Any:
+    from dashboards.view.row_access import column
+
+    return column(row, name)
+
+
+def ready(found: Comparison) -> dict[str, Any]:
+    """A comparison as `groupscope schema compare` describes it."""
+    from pipelines.schema.tables import instant_text
+
+    sides = [
+        {
+            "name": side.name,
+            "started_at": instant_text(side.started_at),
+            "ended_at": instant_text(side.ended_at),
+            "rebalances": found.rebalances[number],
+            "rebalances_per_hour": side.per_hour(found.rebalances[number]),
+            "stopped_seconds": found.stopped_seconds[number],
+        }
+        for number, side in enumerate(found.sides)
+    ]
+    offenders = {"new_offenders": found.new, "gone_offenders": found.gone}
+    return {
+        "sides": sides,
+        "changes": list(_changes(found)),
+        **{key: [_member(one) for one in members] for key, members in offenders.items()},
+    }
+
+
+def _changes(found: Comparison) -> Iterable[dict[str, Any]]:
+    for one in found.changes:
+        values = (one.system, one.group, one.cause, one.expected, *one.counts, *one.stopped_seconds)
+        yield dict(zip(LONG, values, strict=True))
+
+
+def _member(one: Mover) -> dict[str, Any]:
+    return {
+        "system": one.system,
+        "group": one.group,
+        "name": one.name,
+        "rebalances_caused": one.caused,
+        "rebalances_held_up": one.blocked,
+        "stopped_seconds": one.stopped_seconds,
+        "causes": dict(one.causes),
+    }
+
+
+def _show(console: Console, found: Comparison, source: Source, limit: int) -> None:
+    from dashboards.wording.units import counted, duration
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.grid import Column, grid
+
+    names = [side.name for side in found.sides]
+    for number, side in enumerate(found.sides):
+        when = source.clock.span(side.started_at, side.ended_at)
+        per_hour = "" if found.alike else _rate(side.per_hour(found.rebalances[number]))
+        many = counted(found.rebalances[number], "rebalance")
+        text = f"{when}, {duration(side.seconds)}: {many}{per_hour}, {duration(found.stopped_seconds[number])} stopped"
+        screens.labelled(console, f"{side.name:<{max(map(len, names))}}  ", "bold", text)
+    if not found.changes:
+        screens.say(console, "No rebalance on either side.")
+        return
+    if not found.alike:
+        screens.say(console, "The two do not last equally long: hold numbers per hour against each other.", style="dim")
+    console.print()
+    shown = found.changes[: limit or None]
+    columns = [
+        Column("group", [one.group for one in shown], least=14),
+        Column("cause", [one.cause.replace("_", " ") for one in shown], least=15),
+        Column(names[0], [f"{one.counts[0]:,}" for one in shown], right=True),
+        Column(names[1], [f"{one.counts[1]:,}" for one in shown], right=True),
+        Column("change", [f"{one.counts[1] - one.counts[0]:+,}" if one.counts[0] != one.counts[1] else "=" for one in shown], right=True),
+        Column("stopped " + names[0], [duration(one.stopped_seconds[0]) for one in shown], rank=1, right=True),
+        Column("stopped " + names[1], [duration(one.stopped_seconds[1]) for one in shown], rank=1, right=True),
+    ]
+    console.print(grid(columns, console.width, indent=1))
+    if len(found.changes) > len(shown):
+        screens.say(console, f"{len(shown):,} of {len(found.changes):,} lines, what changed most; --limit 0 shows all", style="dim")
+    _members(console, f"Trouble only {_in(found, 1)}", found.new, limit)
+    _members(console, f"Trouble only {_in(found, 0)}", found.gone, limit)
+
+
+def _in(found: Comparison, number: int) -> str:
+    name = found.sides[number].name
+    return name if name in ("before", "after") else f"in {name}"
+
+
+def _rate(per_hour: float | None) -> str:
+    return f" ({per_hour:,.1f} an hour)" if per_hour is not None else ""
+
+
+def _members(console: Console, title: str, members: Iterable[Mover], limit: int) -> None:
+    from dashboards.wording.units import duration
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.grid import Column, grid
+
+    listed = list(members)[: limit or None]
+    if not listed:
+        return
+    screens.heading(console, title)
+    by = [", ".join(f"{name.replace('_', ' ')} {screens.TIMES}{count}" for name, count in one.causes) for one in listed]
+    columns = [
+        Column("member", [one.name for one in listed], least=21),
+        Column("group", [one.group for one in listed], least=14),
+        Column("caused", [str(one.caused) for one in listed], right=True),
+        Column("held up", [str(one.blocked) for one in listed], right=True),
+        Column("stood still", [duration(one.stopped_seconds) for one in listed], right=True),
+        Column("by", by, rank=1, least=16),
+    ]
+    console.print(grid(columns, console.width, indent=1))

@@ -1,0 +1,94 @@
+"""`groupscope events`: every recognised record, one JSON object a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.arguments import options as o
+from pipelines.cli.json_schema.fields import FIRST, LEFT_OUT
+from pipelines.cli.output.console import Talk
+from pipelines.errors import NothingReadable
+from pipelines.storage.uris import nothing_at
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+
+def events(
+    paths: o.Paths,
+    log_tz: o.LogZones = None,
+    cluster: o.Clusters = None,
+    kafka_version: o.KafkaVersions = None,
+    group: o.Groups = None,
+    jsonl: o.AsJsonLines = True,  # noqa: ARG001 - said for the reader of a script; there is no other form
+    redact: o.Redact = None,
+    redact_key: o.RedactKey = None,
+    settings: o.SettingsFile = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> int:
+    """Print every recognised record with its place, as it is read. Nothing is folded, nothing is held."""
+    from conf.settings import load_settings
+    from parsers.reading.reader import find_files, read_file, unmatched_globs
+    from pipelines.cli.answers.source import check_paths
+    from pipelines.cli.arguments.rules import Given, read_options, shown_as
+    from pipelines.cli.output.json_csv import Stream
+
+    talk = Talk(quiet=quiet, verbose=verbose)
+    check_paths(paths)
+    options = read_options(
+        load_settings(settings), Given(log_tz, cluster, kafka_version, redact=redact, redact_key=redact_key), fold_runs=False
+    )
+    found = find_files(paths, options)
+    if found.missing:
+        raise NothingReadable(nothing_at(found.missing[0]))
+    if not found.files:
+        reason = f"; {found.skipped[0].name}: {found.skipped[0].reason}" if found.skipped else ""
+        raise NothingReadable(f"no log could be read{reason}")
+    for text in unmatched_globs(found, options):
+        talk.warn(f"{text!r} fits no file")
+    wanted = frozenset(shown_as(group or (), options.redaction))
+    stream = Stream()
+    broken = any(skip.named for skip in found.skipped)
+    total, done = sum(source.size_bytes for source in found.files), 0
+    with talk.progress("reading") as progress:
+        for source in found.files:
+            reader = read_file(source, options)
+            for chunk in reader:
+                for line in event_lines(chunk.events, wanted):
+                    stream.write(line)
+                if progress is not None:
+                    done += chunk.counts.bytes
+                    progress(source.name, done, total)
+            broken = broken or reader.report.status in ("rejected", "truncated") or reader.report.counts.rejected > 0
+    stream.flush()
+    return codes.decisive([codes.SOME_REJECTED] if broken else [])
+
+
+def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset()) -> Any:
+    """The events of a batch as lines of JSON. `fields` is JSON already and is taken as it is."""
+    import orjson
+
+    from pipelines.cli.output.json_csv import dumps
+    from pipelines.schema.row_conversion import micros
+
+    names = [*FIRST, *(name for name in batch.schema.names if name not in FIRST and name not in LEFT_OUT)]
+    columns = [[rfc3339(at) for at in micros(batch["at"])] if name == "at" else batch[name].to_pylist() for name in names]
+    fields = names.index("fields")
+    place = names.index("group")
+    for row in zip(*columns, strict=True):
+        if groups and row[place] not in groups:
+            continue
+        values = dict(zip(names, row, strict=True))
+        values["fields"] = orjson.Fragment(row[fields] or "{}")
+        yield dumps(values) + b"\n"
+
+
+def rfc3339(at: int | None) -> str | None:
+    """A time as RFC 3339 has it."""
+
+    from pipelines.schema.tables import instant_text
+
+    return instant_text(at)

@@ -1,0 +1,83 @@
+"""`groupscope explain`: one rebalance told as a story, or the one that a line belongs to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.arguments import completion
+from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.output.console import screen
+
+if TYPE_CHECKING:
+    from pipelines.cli.answers.log_lines import Found
+
+
+@question
+def explain(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="REBALANCE",
+            help="First characters of its id, GROUP/GENERATION, GROUP@TIME, or any FILE:LINE.",
+            show_default=False,
+            autocompletion=completion.rebalances,
+        ),
+    ],
+    asked: Asked,
+    as_json: o.AsJson = False,
+) -> int:
+    """Tell one rebalance as a story: what set it off, who made the others wait, how it ended, and the lines that say so.
+
+    Of a line, FILE:LINE, it is told which rebalance it belongs to, and whether it is a cause of it or an effect.
+    """
+    from pipelines.cli.answers.log_lines import find_line, line_named
+    from pipelines.cli.answers.rebalance_lookup import find_rebalance
+
+    source = open_source(asked)
+    place = line_named(name, source)
+    found = find_line(*place, source, asked) if place is not None else None
+    row = found.placed.row if found is not None else find_rebalance(source.rows, name, source.clock)
+    if as_json:
+        _write(row, found, source)
+    else:
+        _tell(row, found, source, verbose=asked.verbose)
+    return codes.decisive(source.codes)
+
+
+def _write(row: Any, found: Found | None, source: Source) -> None:
+    from dashboards.answer.build import rebalance
+    from dashboards.wording.story import story
+    from pipelines.cli.answers import log_lines as lines
+    from pipelines.cli.output.json_csv import ready, write_object
+
+    told = list(ready("rebalances", [row])) if row is not None else [None]
+    write_object(
+        {
+            "line": lines.ready(found) if found is not None else None,
+            "rebalance": told[0],
+            "story": story(rebalance(row), source.clock) if row is not None else [],
+        }
+    )
+
+
+def _tell(row: Any, found: Found | None, source: Source, *, verbose: bool) -> None:
+    from dashboards.answer.build import rebalance
+    from dashboards.wording.escaping import first_line, shortened
+    from pipelines.cli.answers import log_lines as lines
+    from pipelines.cli.output import screens
+
+    console = screen()
+    if found is not None:
+        if found.known and found.event is not None:
+            screens.say(console, shortened(first_line(found.event.text), lines.TEXT_MAX), style="dim", wide=True)
+        for sentence in lines.sentences(found):
+            screens.say(console, sentence)
+        if row is not None:
+            screens.heading(console, "The rebalance" if found.known else "What was going on")
+    if row is not None:
+        screens.told(console, rebalance(row), source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)

@@ -1,0 +1,172 @@
+"""`groupscope outages`: partitions without a leader, or short of replicas, over time; and what if a broker stops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.commands import rebalances as tables
+from pipelines.cli.commands.outages_shortages import show_spans
+from pipelines.cli.output.console import Output, screen
+from pipelines.errors import CannotWrite, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from models.kafka.outages.broker_loss import Exposed, Layout
+
+SPANS = "under_replicated_spans"
+UnderReplicated = Annotated[
+    bool,
+    typer.Option(
+        "--under-replicated",
+        help="List the times in which a partition had fewer in-sync replicas than replicas instead.",
+        rich_help_panel=o.SHOW,
+    ),
+]
+IfDown = Annotated[
+    str | None,
+    typer.Option(
+        "--if-down",
+        metavar="BROKER",
+        help="List the partitions that would have no leader if this broker stopped, by what the logs showed last.",
+        rich_help_panel=o.SHOW,
+    ),
+]
+MoveTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--reassignment",
+        metavar="FILE",
+        help="With --if-down: write the JSON for kafka-reassign-partitions there.",
+        rich_help_panel=o.HOW,
+    ),
+]
+
+
+@question
+def outages(
+    asked: Asked,
+    form: o.Form,
+    under_replicated: UnderReplicated = False,
+    if_down: IfDown = None,
+    reassignment: MoveTo = None,
+    limit: o.Limit = 50,
+) -> int:
+    """List the times in which a partition had no leader."""
+    if reassignment is not None and if_down is None:
+        raise UsageError("--reassignment goes with --if-down BROKER")
+    if if_down is not None and (form not in ("json", "people") or under_replicated):
+        raise UsageError("--if-down is an answer of its own: give --json rather than --jsonl or --csv, and no --under-replicated")
+    source = open_source(asked)
+    if if_down is not None:
+        return _if_down(source, if_down, reassignment, limit=limit, as_json=form == "json")
+    if under_replicated:
+        return tables.listing(source, SPANS, SPANS, show_spans, limit=limit, form=form)
+    return tables.list_outages(source, limit=limit, form=form)
+
+
+def _if_down(source: Source, broker: str, target: Path | None, *, limit: int, as_json: bool) -> int:
+    from models.kafka.outages.broker_loss import exposed_by
+
+    layouts: list[Layout] = [each for each in source.layouts if broker in (*each.running, *each.gone)]
+    if not layouts:
+        known = sorted({node for each in source.layouts for node in (*each.running, *each.gone)}, key=lambda node: (len(node), node))
+        raise UsageError(f"no broker {broker!r} in these logs; there are {', '.join(known) or 'none that hold a partition'}")
+    found = [(layout, exposed_by(layout, broker)) for layout in layouts]
+    move = _moves(found)
+    if target is not None:
+        _write(target, move)
+    if as_json:
+        _write_json(broker, found, move)
+    else:
+        _show(screen(), broker, found, move, target, limit)
+    return codes.decisive(source.codes)
+
+
+def _moves(found: list[tuple[Layout, list[Exposed]]]) -> dict[str, Any]:
+    from models.kafka.outages.broker_loss import reassignment
+
+    if len(found) > 1:
+        names = ", ".join(sorted(layout.cluster for layout, _ in found))
+        raise UsageError(f"several clusters have such a broker ({names}); give the files of one of them")
+    return reassignment(found[0][1])
+
+
+def _write(target: Path, move: dict[str, Any]) -> None:
+    import json
+
+    try:
+        target.write_text(json.dumps(move, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CannotWrite(f"{target}: {error.strerror or error}") from error
+
+
+def _write_json(broker: str, found: list[tuple[Layout, list[Exposed]]], move: dict[str, Any]) -> None:
+    import json
+
+    from pipelines.versions import SCHEMA_VERSION
+
+    rows = [
+        {
+            "cluster": layout.cluster,
+            "topic": each.placement.topic,
+            "partition": each.placement.partition,
+            "why": each.why,
+            "leader": each.placement.leader,
+            "replicas": list(each.placement.replicas),
+            "replicas_known": each.placement.sure,
+            "isr": None if each.placement.isr is None else list(each.placement.isr),
+            "move_to": list(each.target),
+        }
+        for layout, exposed in found
+        for each in exposed
+    ]
+    answer = {"schema_version": SCHEMA_VERSION, "if_down": broker, "partitions": rows, "reassignment": move}
+    Output().write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")
+
+
+_WHY = {"single_replica": "it has no other replica", "last_in_sync": "no other replica is in sync"}
+
+
+def _show(
+    console: Console, broker: str, found: list[tuple[Layout, list[Exposed]]], move: dict[str, Any], target: Path | None, limit: int
+) -> None:
+    import json
+
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.grid import Column, grid
+
+    layout, exposed = found[0]
+    if not exposed:
+        screens.say(
+            console, f"If broker {broker} stops, each of the {len(layout.placements):,} partitions seen in the logs keeps a leader."
+        )
+        return
+    screens.say(console, f"If broker {broker} stops, {len(exposed):,} of {len(layout.placements):,} partitions have no leader:")
+    shown = exposed[: limit or None]
+    columns = [
+        Column("partition", [f"{each.placement.topic}-{each.placement.partition}" for each in shown], least=20),
+        Column("why", [_WHY[each.why] for each in shown], least=14),
+        Column("replicas", [",".join(each.placement.replicas) + ("" if each.placement.sure else " at least") for each in shown]),
+        Column("in sync", ["?" if each.placement.isr is None else ",".join(each.placement.isr) for each in shown]),
+        Column("move to", [",".join(each.target) or "no other broker is known" for each in shown]),
+    ]
+    console.print(grid(columns, console.width, indent=1))
+    if len(exposed) > len(shown):
+        screens.say(console, f"{len(shown):,} of {len(exposed):,} partitions; --limit 0 shows all", style="dim")
+    if not move["partitions"]:
+        return
+    name = str(target) if target is not None else "move.json"
+    screens.say(
+        console, f"Move them first: kafka-reassign-partitions --bootstrap-server HOST:PORT --reassignment-json-file {name} --execute"
+    )
+    if target is None:
+        screens.say(console, f"with this in {name} (--reassignment FILE writes it):")
+        console.print(json.dumps(move), soft_wrap=True, highlight=False, markup=False)

@@ -1,0 +1,209 @@
+"""`groupscope rebalances|offenders|timeline`: one table of an answer, from logs or from a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.output.console import screen
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dashboards.view.answer import Lane
+
+
+@question
+def rebalances(
+    asked: Asked,
+    form: o.Form,
+    limit: o.Limit = 50,
+) -> int:
+    """List rebalances: when, why, through whom, for how long."""
+    source = open_source(asked)
+    return _answer(source, "rebalances", _rows("rebalances"), _rebalances, limit=limit, form=form)
+
+
+RankedBy = Annotated[
+    Literal["client", "member", "instance", "host"],
+    typer.Option("--by", help="What members are told apart by.", rich_help_panel=o.SHOW),
+]
+
+
+@question
+def offenders(
+    asked: Asked,
+    form: o.Form,
+    by: RankedBy = "client",
+    limit: o.Limit = 50,
+) -> int:
+    """Rank the members that set rebalances off or made others wait, by the time that groups stood still."""
+    source = open_source(asked)
+    return _answer(source, "offenders", partial(offender_rows, ranked_by=by), partial(_offenders, ranked_by=by), limit=limit, form=form)
+
+
+@question
+def timeline(
+    asked: Asked,
+    form: o.Form,
+    limit: o.Limit = 40,
+) -> int:
+    """Show the states of groups over time."""
+    source = open_source(asked)
+    return _answer(source, "timeline", _rows("group_transitions", "timeline"), _timeline, limit=limit, form=form)
+
+
+def list_outages(source: Source, *, limit: int, form: o.Form) -> int:
+    """The times in which a partition had no leader, in the form that was asked for."""
+    return _answer(source, "outages", _rows("partition_outages", "outages"), _outages, limit=limit, form=form)
+
+
+def listing(source: Source, key: str, table: str, show: Show, *, limit: int, form: o.Form) -> int:
+    """The rows of one table, which stand in the contract under `key`, in the form that was asked for."""
+    return _answer(source, key, _rows(table, key), show, limit=limit, form=form)
+
+
+Ready = Callable[[Any], Iterable[dict[str, Any]]]
+Show = Callable[["Console", Source, int], None]
+
+
+def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, form: o.Form) -> int:
+    """The table in the form that was asked for. Forms for programs hold all rows, whatever the limit."""
+    from pipelines.cli.output import json_csv as answers
+
+    if form == "json":
+        answers.write_list(key, ready(source.rows))
+    elif form == "jsonl":
+        answers.write_lines(ready(source.rows))
+    elif form == "csv":
+        answers.write_csv(columns_of(key), ready(source.rows))
+    else:
+        show(screen(), source, limit)
+    return codes.decisive(source.codes)
+
+
+def columns_of(key: str) -> list[str]:
+    """The columns of a listing, in their order."""
+    from pipelines.cli.json_schema.schema import OFFENDER
+    from pipelines.schema.tables import CONTRACT, TABLES
+
+    if key == "offenders":
+        return list(OFFENDER["properties"])
+    return [name for name in TABLES[CONTRACT[key]].column_names if name != "run_id"]
+
+
+def _rows(table: str, key: str | None = None) -> Ready:
+    def rows(source_rows: Any) -> Iterable[dict[str, Any]]:
+        from pipelines.cli.output.json_csv import ready
+
+        return ready(table, getattr(source_rows, key or table))
+
+    return rows
+
+
+def offender_rows(rows: Any, ranked_by: str = "client") -> Iterable[dict[str, Any]]:
+    """Offenders as `groupscope schema offenders` describes them."""
+    from pipelines.cli.answers.sql_ranking import offenders
+    from pipelines.schema.tables import instant_text
+
+    for item in offenders(rows.rebalances, ranked_by):
+        yield {
+            "cluster": item.cluster,
+            "system": item.system,
+            "group": item.group,
+            "name": item.name,
+            "hosts": list(item.hosts),
+            "rebalances_caused": item.caused,
+            "rebalances_held_up": item.blocked,
+            "stopped_seconds": item.stopped_seconds,
+            "causes": dict(item.causes),
+            "first_at": instant_text(item.first_at),
+            "last_at": instant_text(item.last_at),
+        }
+
+
+def _rebalances(console: Console, source: Source, limit: int) -> None:
+    from pipelines.cli.answers.sql_ranking import longest
+    from pipelines.cli.output import screens
+
+    shown, count = longest(source.rows.rebalances, limit or None)
+    if not shown:
+        screens.say(console, "No rebalance found.")
+        return
+    screens.rebalances(console, shown, source.clock)
+    _rest(console, count, len(shown), "rebalances", "the longest are shown")
+
+
+def _offenders(console: Console, source: Source, limit: int, ranked_by: str) -> None:
+    from pipelines.cli.answers import sql_ranking as ranked
+    from pipelines.cli.output import screens
+
+    found = ranked.offenders(source.rows.rebalances, ranked_by)
+    if not found:
+        screens.say(console, "No member is known to have set off or held up a rebalance.")
+        return
+    screens.offenders(console, found[: limit or None], source.clock)
+    _rest(console, len(found), limit or len(found), "members", "the worst are shown")
+
+
+def _timeline(console: Console, source: Source, limit: int) -> None:
+    from dashboards.answer.build import client_lanes
+    from pipelines.cli.answers.sql_ranking import first_lanes
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.group_lanes import lanes
+
+    shown, count = first_lanes(source.rows.timeline, limit or None)
+    clients = client_lanes(source.rows.client_states)
+    if not shown and not clients:
+        screens.say(console, "No state of a group is known.")
+        return
+    lanes(console, list(_with_clients(shown, clients, limit)), source.clock)
+    _rest(console, count, limit or count, "groups", "--group shows one of them")
+
+
+def _with_clients(groups: Sequence[Lane], clients: Sequence[Lane], limit: int) -> Iterator[Lane]:
+    """Each group and then its clients, as far as the limit leaves room for these; groups come first."""
+    room = len(clients) if not limit else max(0, limit - len(groups))
+    for group in groups:
+        yield group
+        own = [lane for lane in clients if (lane.cluster, lane.group) == (group.cluster, group.group)][:room]
+        room -= len(own)
+        yield from own
+    # Groups of the newer protocols have no states of this kind, their clients do.
+    told = {(group.cluster, group.group) for group in groups}
+    yield from [lane for lane in clients if (lane.cluster, lane.group) not in told][:room]
+
+
+def _outages(console: Console, source: Source, limit: int) -> None:
+    from dashboards.answer.build import outages
+    from dashboards.view.row_access import column
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.outage_lanes import outage_lanes
+
+    found = outages(source.rows.outages)
+    if not found:
+        screens.say(
+            console, "No partition without leader found. It takes controller.log, or the server.log of KRaft controllers, to see one."
+        )
+        return
+    shown = found[: limit or None]
+    screens.outages(console, shown, source.clock)
+    _rest(console, len(found), len(shown), "outages", "by time")
+    console.print()
+    outage_lanes(console, shown, source.clock)
+    for file in sorted({settled for row in source.rows.outages if (settled := column(row, "settled_by"))}):
+        screens.say(console, f"Some of this is inferred; {file} would settle it.", style="dim")
+
+
+def _rest(console: Console, count: int, shown: int, what: str, which: str) -> None:
+    from pipelines.cli.output import screens
+
+    if count > shown:
+        screens.say(console, f"{shown:,} of {count:,} {what}, {which}; --limit 0 shows all", style="dim")

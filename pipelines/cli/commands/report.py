@@ -1,0 +1,127 @@
+"""`groupscope report`: the answer as one HTML page that needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.answers.source import open_source
+from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.output.console import Talk
+
+if TYPE_CHECKING:
+    from dashboards.view.charts import BrokerLoss, Outlook, WhatIf
+    from models.kafka.outages.broker_loss import Layout
+    from models.whatif.outlook import Outlook as GroupOutlook
+    from pipelines.cli.answers.source import Source
+
+
+@question
+def report(
+    asked: Asked,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the page.", rich_help_panel=o.HOW)] = Path(
+        "groupscope.html"
+    ),
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="Heading of the page; by default what was read.", rich_help_panel=o.HOW)
+    ] = None,
+) -> int:
+    """Write the answer as one self-contained HTML page, with charts, tables and evidence, to read and to send."""
+    source = open_source(asked)
+    write_report(source, out, title=title or title_of(asked, source), talk=asked.talk)
+    return codes.decisive(source.codes)
+
+
+def write_report(source: Source, path: Path, *, title: str, talk: Talk) -> None:
+    """Write the page beside its place and move it there, so that nobody opens half a page."""
+    from importlib.metadata import version
+
+    from dashboards.answer.build import build_answer
+    from dashboards.page.page import report
+    from pipelines.cli.output.atomic_write import write_text
+
+    drawn = source.settings.report.drawn_rebalances_max
+    answer = replace(
+        build_answer(source.rows, for_page=True),
+        what_ifs=what_ifs(source.rows.rebalances, source.rows.rebalance_members),
+        broker_losses=broker_losses(source.layouts),
+    )
+    page = report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
+    write_text(path, page)
+    talk.note(f"report written: {path}")
+
+
+def title_of(asked: Asked, source: Source) -> str:
+    """What was analysed, without folders that say nothing to others."""
+    paths = list(asked.paths or ()) or [asked.warehouse or source.settings.warehouse.uri]
+    names = [Path(path).name or Path(path).resolve().name or path for path in paths]
+    if source.redaction is not None:
+        names = [source.redaction.path(name) for name in names]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+# What people turn first when groups stand still: title, options of `whatif`, and the same as its configuration.
+TURNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    (
+        "Static membership, sessions of 45 s",
+        "--static-membership --session-timeout 45s",
+        {"static_membership": True, "session_timeout_ms": 45_000},
+    ),
+    ("Sessions of 45 s", "--session-timeout 45s", {"session_timeout_ms": 45_000}),
+    ("Poll interval of 10 min", "--max-poll-interval 10m", {"max_poll_interval_ms": 600_000}),
+    ("Cooperative assignor", "--cooperative", {"cooperative": True}),
+    ("Consumer protocol (KIP-848)", "--consumer-protocol", {"consumer_protocol": True}),
+)
+
+
+def what_ifs(rebalances: Iterable[Any], members: Iterable[Any]) -> list[WhatIf]:
+    """The same history under each configuration of `TURNED`; nothing where there is no group of Kafka's."""
+    from dashboards.view.charts import WhatIf
+    from models.whatif.outlook import outlooks
+    from models.whatif.rules import Configuration
+
+    rows, parts = [row for row in rebalances if row.system == "kafka"], list(members)
+    if not rows:
+        return []
+    found = []
+    for title, asked, settings in TURNED:
+        groups = outlooks(rows, parts, Configuration(**settings))
+        assumes = dict.fromkeys(rule.assumes for group in groups for rule in group.rules())
+        found.append(WhatIf(title, asked, tuple(assumes), tuple(map(_outlook, groups))))
+    return found
+
+
+def _outlook(group: GroupOutlook) -> Outlook:
+    from dashboards.view.charts import Outlook
+
+    return Outlook(
+        cluster=group.cluster,
+        group=group.group,
+        count=len(group.changes),
+        avoided=group.count("avoided"),
+        perhaps=group.count("perhaps_avoided"),
+        added=group.added,
+        stopped_seconds=group.stopped_seconds,
+        saved_seconds=group.saved_seconds,
+        saved_member_seconds=group.saved_member_seconds,
+    )
+
+
+def broker_losses(layouts: Iterable[Layout]) -> list[BrokerLoss]:
+    """What each running broker alone keeps a leader for. Of a single broker everything would be gone, which needs no table."""
+    from dashboards.view.charts import BrokerLoss
+    from models.kafka.outages.broker_loss import exposed_by
+
+    found = []
+    for layout in layouts:
+        for node in layout.running if len(layout.running) > 1 else ():
+            exposed = tuple((f"{each.placement.topic}-{each.placement.partition}", each.why) for each in exposed_by(layout, node))
+            if exposed:
+                found.append(BrokerLoss(layout.cluster, node, exposed, len(layout.placements)))
+    return sorted(found, key=lambda one: (-len(one.exposed), one.cluster, len(one.node), one.node))

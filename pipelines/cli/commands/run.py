@@ -1,0 +1,284 @@
+"""`groupscope run`: the scheduled job by hand."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from models.durations import UNITS_US, span_us
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.arguments import options as o
+from pipelines.cli.output.console import ReaderGone, Talk, screen
+from pipelines.cli.output.json_log import LogEvents
+from pipelines.errors import JobError, UsageError
+
+if TYPE_CHECKING:
+    from pipelines.cli.after_run import Followers
+    from pipelines.jobs.operations.alerts import AlertOptions, Send
+    from pipelines.jobs.run import RunOptions, RunOutcome
+
+DAYS_MAX = 36_500
+"""A hundred years: Kafka's logs do not reach beyond, and times do not go back without end."""
+
+Inputs = Annotated[
+    list[str],
+    typer.Option("--input", metavar="PATH", help="Log files, folders or globs. Repeatable.", rich_help_panel=o.READ),
+]
+Place = Annotated[
+    str | None,
+    typer.Option("--warehouse", metavar="URI", help="Folder or URI of the Delta tables; default: as set.", rich_help_panel=o.READ),
+]
+Catalog = Annotated[
+    str | None,
+    typer.Option(
+        "--catalog",
+        metavar="NAME",
+        help="Also name the tables in this schema (SCHEMA or CATALOG.SCHEMA), as in SCHEMA.gold_rebalances; default: as set.",
+        rich_help_panel=o.READ,
+    ),
+]
+SparkConf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark, passed on unchanged. Repeatable.", rich_help_panel=o.HOW),
+]
+
+
+Every = Annotated[
+    str | None,
+    typer.Option("--every", metavar="SPAN", help="Run again and again, so often (30s, 5m, 1h), until told to stop.", rich_help_panel=o.HOW),
+]
+Once = Annotated[bool, typer.Option("--once", help="Run once; so it is without --every.", rich_help_panel=o.HOW)]
+Rebuild = Annotated[
+    bool,
+    typer.Option("--rebuild", help="Read everything again and replay it, as after a change of version or options.", rich_help_panel=o.HOW),
+]
+Metrics = Annotated[
+    Path | None,
+    typer.Option("--metrics", metavar="FILE", help="Write metrics in Prometheus' text form after each run.", rich_help_panel=o.HOW),
+]
+Reports = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="DIR", help="Keep a page per incident and an index in this folder.", rich_help_panel=o.HOW),
+]
+DataDocs = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-docs", metavar="DIR", help="Write what the quality gates found, as pages of Great Expectations.", rich_help_panel=o.HOW
+    ),
+]
+Alert = Annotated[
+    str | None,
+    typer.Option("--alert", metavar="URL", help="Tell of each new incident once: a web hook, or a URL of Apprise.", rich_help_panel=o.HOW),
+]
+AlertAt = Annotated[
+    Literal["info", "warning", "critical"],
+    typer.Option("--alert-at", help="Tell of incidents from this severity on.", rich_help_panel=o.HOW),
+]
+KeepDays = Annotated[
+    int | None,
+    typer.Option(
+        "--keep-days",
+        metavar="N",
+        min=1,
+        max=DAYS_MAX,
+        help="Forget files that are gone, and what came of them, once their last record is so old; default: as set.",
+        rich_help_panel=o.HOW,
+    ),
+]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Log to standard error, one JSON object a line.", rich_help_panel=o.HOW)]
+
+
+def run(
+    inputs: Inputs,
+    warehouse: Place = None,
+    catalog: Catalog = None,
+    log_tz: o.LogZones = None,
+    cluster: o.Clusters = None,
+    kafka_version: o.KafkaVersions = None,
+    assume: o.Assumptions = None,
+    conf: SparkConf = None,
+    rebuild: Rebuild = False,
+    every: Every = None,
+    once: Once = False,
+    metrics: Metrics = None,
+    report: Reports = None,
+    data_docs: DataDocs = None,
+    alert: Alert = None,
+    alert_at: AlertAt = "critical",
+    keep_days: KeepDays = None,
+    log_json: LogJson = False,
+    as_json: o.AsJson = False,
+    redact: o.Redact = None,
+    redact_key: o.RedactKey = None,
+    settings: o.SettingsFile = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> int:
+    """Read logs into the Delta tables of a warehouse, on Spark. A second run over the same input changes no row."""
+    from conf.settings import load_settings
+    from pipelines.cli.after_run import Followers
+    from pipelines.cli.arguments.rules import Given, analyze_options
+    from pipelines.jobs.run import RunOptions
+
+    if every and (once or rebuild):
+        raise UsageError(f"--every and --{'once' if once else 'rebuild'} can't be had at once")
+    seconds = span_seconds(every) if every else None
+    loaded = load_settings(settings)
+    place = warehouse or loaded.warehouse.uri
+    if not place:
+        raise UsageError("--warehouse is missing: name the folder or URI below which the tables are to be")
+    given = analyze_options(loaded, Given(log_tz, cluster, kafka_version, assume, redact, redact_key))
+    talk = Talk(quiet=quiet, verbose=verbose)
+    LogEvents.redaction = given.read.redaction
+    options = RunOptions(
+        inputs,
+        place,
+        read=given.read,
+        assume=given.assume,
+        limits=given.limits,
+        spark=dict(map(pair, conf or ())),
+        rebuild=rebuild,
+        thresholds=asdict(loaded.quality),
+        data_docs=data_docs,
+        keep=timedelta(days=min(keep_days or loaded.warehouse.keep_days, DAYS_MAX)) or None,
+        catalog=catalog or loaded.warehouse.catalog,
+        again=seconds is not None,
+    )
+    told, send = _alerts(alert, alert_at)
+    followers = Followers(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction)
+    show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
+    return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
+
+
+def _alerts(url: str | None, severity: str) -> tuple[AlertOptions, Send] | tuple[None, None]:
+    if url is None:
+        return None, None
+    from pipelines.jobs.operations.alerts import AlertOptions, sender
+
+    return AlertOptions(url, severity), sender(url)
+
+
+@dataclass(frozen=True, slots=True)
+class _Show:
+    """How the outcome of a run is shown on standard output."""
+
+    as_json: bool
+    quiet: bool
+    talk: Talk
+    place: str
+
+    def outcome(self, outcome: RunOutcome) -> None:
+        for text in outcome.warnings:
+            self.talk.warn(text)
+        if self.as_json:
+            from pipelines.cli.output.json_csv import write_object
+
+            write_object(summary(outcome))
+        elif not self.quiet:
+            _show(outcome, self.place)
+
+
+def _once(options: RunOptions, followers: Followers, show: _Show) -> int:
+    from pipelines.cli.after_run import code_of
+    from pipelines.cli.answers.source import check_paths
+    from pipelines.jobs.run import run as run_job
+
+    try:
+        check_paths(options.inputs, by_spark=True)  # a folder that is not mounted now may be, for the next run
+        outcome = run_job(options)
+    except BaseException as error:
+        followers.failed(error, code_of(error))
+        raise
+    followers.succeeded(outcome)
+    show.outcome(outcome)
+    return outcome.exit_code
+
+
+def _again_and_again(seconds: float, options: RunOptions, followers: Followers, show: _Show) -> int:
+    """A run that fails is told of and tried again; wrong use ends the command, and so does Spark where it can't be started again."""
+    from pipelines.cli.after_run import code_of
+    from pipelines.jobs.schedule import repeat, until_told
+    from pipelines.spark.session import let_go_of_dead
+
+    ended = [codes.GOOD]
+
+    def once() -> None:
+        try:
+            ended[0] = _once(options, followers, show)
+        except (UsageError, ReaderGone):
+            raise
+        except Exception as error:
+            ended[0] = code_of(error)
+            followers.goes_on_after(error)
+            if not isinstance(error, JobError):
+                let_go_of_dead()
+
+    over = threading.Event()
+    with until_told(over):
+        repeat(seconds, once, over)
+    return ended[0]
+
+
+_UNITS = ("s", "m", "h", "d")
+_LONGEST_US = 365 * UNITS_US["d"]
+"""A thread can't wait for any length of time that can be written down."""
+
+
+def span_seconds(text: str) -> float:
+    """Seconds of a span such as 30s, 5m or 1h."""
+    found = span_us(text, _UNITS, whole=True)
+    if not found or found > _LONGEST_US:
+        raise UsageError(f"--every {text!r}: expected a span such as 30s, 5m or 1h")
+    return found / UNITS_US["s"]
+
+
+def summary(outcome: RunOutcome) -> dict[str, object]:
+    """What a run did, for scripts."""
+    changes = {table: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted} for table, c in sorted(outcome.changes.items())}
+    return {
+        "run_id": outcome.run_id,
+        "exit_code": outcome.exit_code,
+        "spared": outcome.spared,
+        "changes": changes,
+        "table_versions": dict(sorted(outcome.table_versions.items())),
+        "counts": dict(sorted(outcome.counts.items())),
+        "timings": dict(outcome.timings),
+    }
+
+
+def pair(text: str) -> tuple[str, str]:
+    """A setting of Spark as `--conf` has it."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f"--conf {text!r}: expected KEY=VALUE")
+    return key, value
+
+
+def _show(outcome: RunOutcome, place: str) -> None:
+    from dashboards.wording.units import counted, duration
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.grid import Column, grid
+
+    console = screen()
+    if outcome.spared:
+        screens.say(console, f"{place} is up to date: nothing is new in {counted(len(outcome.files), 'file')}.")
+        return
+    changed = {table: change for table, change in outcome.changes.items() if change}
+    screens.say(console, f"run {outcome.run_id} published {place} in {duration(sum(outcome.timings.values()))}.")
+    if not changed:
+        screens.say(console, "Nothing has changed since the last run.")
+        return
+    tables = sorted(changed)
+    columns = [
+        Column("table", tables, least=12),
+        Column("new", [f"{changed[table].inserted:,}" for table in tables], right=True),
+        Column("changed", [f"{changed[table].updated:,}" for table in tables], right=True),
+        Column("gone", [f"{changed[table].deleted:,}" for table in tables], right=True),
+    ]
+    screens.say(console, f"{counted(len(tables), 'table')} changed:")
+    console.print(grid(columns, console.width, indent=1))

@@ -1,0 +1,236 @@
+"""`groupscope sql`: one SELECT over the tables of an answer, through DuckDB.
+
+The query sees rows in memory and nothing else: no file, no network, no extension, no setting.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dashboards.wording.escaping import shortened, visible
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.output.console import Talk, screen
+from pipelines.cli.output.grid import GAP, Column, grid
+from pipelines.cli.output.json_csv import cell
+from pipelines.errors import UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+    import pyarrow.dataset as pads
+
+Query = Annotated[str, typer.Argument(metavar="SELECT", help="The query; the command schema lists columns.", show_default=False)]
+
+WAREHOUSE_ONLY = ("events", "learned_facts", "quality_results")
+"""Tables that an analysis of log files does not hold."""
+
+
+@question
+def sql(
+    query: Query,
+    asked: Asked,
+    form: o.Form,
+    limit: o.Limit = 100,
+) -> int:
+    """Answer a SELECT over rebalances, incidents and the other tables. It can only read them."""
+    from pipelines.cli.output import json_csv as answers
+
+    source = open_source(asked)
+    found = ask(query, source)
+    names = found.schema.names
+    if form == "people":
+        _show(found, source, limit)
+    elif form == "csv":
+        answers.write_csv(names, _rows(found))
+    elif form == "jsonl":
+        answers.write_lines(_rows(found))
+    else:
+        answers.write_list("rows", _rows(found))
+    return codes.decisive(source.codes)
+
+
+def table_names() -> list[str]:
+    """The tables that can be asked."""
+    from pipelines.schema.tables import CONTRACT
+
+    return sorted({"log_files", "rebalance_members", *CONTRACT.values(), *WAREHOUSE_ONLY})
+
+
+class _NoPandas:
+    """Arrow and DuckDB import pandas, a third of a second, to ask whether they were given one of its frames; both do without."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("no answer needs pandas", name=name)
+
+
+def ask(query: str, source: Source) -> pa.Table:
+    """The answer of one query. Tables that it does not name stand there without rows."""
+    if Talk.alone and _NoPandas not in sys.meta_path:
+        sys.meta_path.insert(0, _NoPandas)
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    try:
+        _check(connection, query)
+        words = {word.lower() for word in re.findall(r"\w+", query)}
+        for name in table_names():
+            connection.register(name, _table(source, name) if name in words else _empty(name))
+        for setting in (
+            "python_enable_replacements=false",
+            "enable_external_access=false",
+            "autoload_known_extensions=false",
+            "autoinstall_known_extensions=false",
+            f"TimeZone='{source.clock.zone_name}'",
+            "lock_configuration=true",
+        ):
+            connection.execute(f"SET {setting}")
+        found = connection.execute(query).to_arrow_table()
+    except duckdb.Error as error:
+        raise UsageError(_told(error)) from error
+    finally:
+        connection.close()
+    twice = sorted({name for name in found.schema.names if found.schema.names.count(name) > 1})
+    if twice:
+        raise UsageError(f"the query has more than one column {twice[0]!r}; name them apart with AS")
+    return found
+
+
+def _check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    import duckdb
+
+    statements = connection.extract_statements(query)
+    if len(statements) != 1 or statements[0].type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
+        raise UsageError("only one SELECT can be answered (or DESCRIBE, SUMMARIZE, SHOW TABLES, EXPLAIN)")
+
+
+def _told(error: duckdb.Error) -> str:
+    """DuckDB's message in one line, with its hint and without its picture of the query."""
+    text = str(error).partition("\n\nLINE ")[0].partition("\nLINE ")[0]
+    return "; ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _table(source: Source, name: str) -> pa.Table | pads.Dataset:
+    """All rows of a table, in its declared types; DuckDB takes from a dataset only what the query asks for."""
+    import pyarrow as pa
+
+    from pipelines.schema.row_conversion import row_values
+    from pipelines.schema.tables import CONTRACT
+    from pipelines.warehouse.reader import Warehouse
+
+    if isinstance(source.rows, Warehouse):
+        return source.rows.dataset(name)
+    if name in WAREHOUSE_ONLY and isinstance(source.whole, Warehouse):
+        raise UsageError(f"{name} can't be narrowed down by options: leave out --group, --cluster, --since and --until, and use WHERE")
+    if name in WAREHOUSE_ONLY:
+        raise UsageError(f"{name} is kept in a warehouse only; groupscope run makes one")
+    keys = {table: key for key, table in CONTRACT.items()}
+    rows = source.rows.inputs["log_files"] if name == "log_files" else getattr(source.rows, keys.get(name, name))
+    plain = [row_values(row) if dataclasses.is_dataclass(row) else _plain(row) for row in rows]
+    return pa.Table.from_pylist(plain, schema=_empty(name).schema)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    from pipelines.schema.row_conversion import row_values
+
+    def plain(value: Any) -> Any:
+        return row_values(value) if dataclasses.is_dataclass(value) else value
+
+    return {name: [plain(item) for item in value] if isinstance(value, list) else plain(value) for name, value in row.items()}
+
+
+def _empty(name: str) -> pa.Table:
+    from pipelines.schema.tables import without_run
+
+    return without_run(name).empty_table()
+
+
+def _rows(found: pa.Table) -> Iterator[dict[str, Any]]:
+    """Rows as JSON has them."""
+    kinds = [field.type for field in found.schema]
+    for batch in found.to_batches():
+        for row in batch.to_pylist():
+            yield {name: ready(value, kind) for (name, value), kind in zip(row.items(), kinds, strict=True)}
+
+
+def ready(value: Any, kind: pa.DataType) -> Any:
+    """A value of DuckDB as JSON has it. Times are UTC."""
+    import pyarrow as pa
+
+    from pipelines.schema.tables import instant_text
+
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, datetime):
+        return instant_text(value) if kind.tz else value.isoformat(timespec="microseconds")
+    if isinstance(value, Decimal | float):
+        if not math.isfinite(value):
+            return None
+        return int(value) if isinstance(value, Decimal) and value == value.to_integral_value() else float(value)
+    if pa.types.is_map(kind):
+        return {str(ready(key, kind.key_type)): ready(item, kind.item_type) for key, item in value}
+    if pa.types.is_struct(kind):
+        return {field.name: ready(value[field.name], field.type) for field in kind}
+    if isinstance(value, list):
+        return [ready(item, kind.value_type) for item in value]
+    if pa.types.is_interval(kind):
+        spans = ((value.months, "months"), (value.days, "days"), (value.nanoseconds / 1e9, "s"))
+        return " ".join(f"{span:g} {unit}" for span, unit in spans if span) or "0 s"
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+TEXT_MAX = 200
+"""Characters of a cell that people are shown."""
+
+
+def _show(found: pa.Table, source: Source, limit: int) -> None:
+    from pipelines.cli.output import screens
+
+    console = screen()
+    rows = found.slice(0, limit or found.num_rows)
+    if not found.num_rows:
+        screens.say(console, "No row.")
+        return
+    columns = [_column(field.name, rows[field.name].to_pylist(), field.type, source) for field in rows.schema]
+    if sum((column.least or max(map(len, (column.title, *column.values)))) + GAP for column in columns) - GAP <= console.width:
+        console.print(grid(columns, console.width))
+    else:
+        for position in range(rows.num_rows):
+            said = [(column.title, column.values[position]) for column in columns]
+            console.print(
+                grid(
+                    [Column("", [name for name, _ in said]), Column("", [text for _, text in said], least=20)], console.width, heading=False
+                )
+            )
+            console.print()
+    if found.num_rows > rows.num_rows:
+        screens.say(console, f"{rows.num_rows:,} of {found.num_rows:,} rows; --limit 0 shows all", style="dim")
+
+
+def _column(name: str, values: list[Any], kind: pa.DataType, source: Source) -> Column:
+    number = all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values if value is not None)
+    texts = [shortened(visible(_text(value, kind, source)), TEXT_MAX) for value in values]
+    widest = max(map(len, (visible(name), *texts)))
+    return Column(visible(name), texts, least=None if number or isinstance(values[0], datetime) else min(16, widest), right=number)
+
+
+def _text(value: Any, kind: pa.DataType, source: Source) -> str:
+    if isinstance(value, datetime):
+        return source.clock.local(value)
+    value = ready(value, kind)
+    if isinstance(value, float):
+        return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.1f}"
+    return value if isinstance(value, str) else cell(value)

@@ -1,0 +1,229 @@
+"""`groupscope whatif`: the same history under another configuration, by the rules of `models.whatif.outlook`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.output.console import screen
+from pipelines.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from models.whatif.outlook import Change, Outlook
+    from models.whatif.rules import Configuration, Rule
+
+SessionTimeout = Annotated[
+    str | None, typer.Option("--session-timeout", metavar="SPAN", help="session.timeout.ms, such as 45s.", rich_help_panel=o.SHOW)
+]
+MaxPoll = Annotated[
+    str | None, typer.Option("--max-poll-interval", metavar="SPAN", help="max.poll.interval.ms, such as 10m.", rich_help_panel=o.SHOW)
+]
+InitialDelay = Annotated[
+    str | None,
+    typer.Option("--initial-delay", metavar="SPAN", help="group.initial.rebalance.delay.ms, such as 3s or 0s.", rich_help_panel=o.SHOW),
+]
+Static = Annotated[
+    bool, typer.Option("--static-membership", help="Each instance has a group.instance.id (KIP-345).", rich_help_panel=o.SHOW)
+]
+Cooperative = Annotated[bool, typer.Option("--cooperative", help="A cooperative assignor (KIP-429).", rich_help_panel=o.SHOW)]
+ConsumerProtocol = Annotated[bool, typer.Option("--consumer-protocol", help="group.protocol=consumer (KIP-848).", rich_help_panel=o.SHOW)]
+COLUMNS = (
+    "cluster", "group", "rebalance_id", "started_at", "cause", "effect", "rule", "stopped_seconds", "saved_seconds",
+    "saved_member_seconds", "added", "initial_delay_seconds", "confidence",
+)  # fmt: skip
+"""Of CSV, of JSON lines, and of the list `rebalances` of a group."""
+
+
+@question
+def whatif(
+    asked: Asked,
+    form: o.Form,
+    session_timeout: SessionTimeout = None,
+    max_poll_interval: MaxPoll = None,
+    initial_delay: InitialDelay = None,
+    static_membership: Static = False,
+    cooperative: Cooperative = False,
+    consumer_protocol: ConsumerProtocol = False,
+    limit: o.Limit = 20,
+) -> int:
+    """Say which rebalances there would not have been under another configuration, and what time that saves."""
+    from models.whatif.outlook import outlooks
+    from models.whatif.rules import Configuration
+    from pipelines.cli.output import json_csv as answers
+
+    configuration = Configuration(
+        session_timeout_ms=_milliseconds(session_timeout, "--session-timeout"),
+        max_poll_interval_ms=_milliseconds(max_poll_interval, "--max-poll-interval"),
+        initial_delay_ms=_milliseconds(initial_delay, "--initial-delay"),
+        static_membership=static_membership,
+        cooperative=cooperative,
+        consumer_protocol=consumer_protocol,
+    )
+    if configuration == Configuration():
+        raise UsageError("say what would be set otherwise: --static-membership, --session-timeout 45s, ... (see --help)")
+    source = open_source(asked)
+    found = outlooks(source.rows.rebalances, source.rows.rebalance_members, configuration)
+    if form == "people":
+        _show(screen(), found, source, limit, verbose=asked.verbose)
+    elif form == "json":
+        answers.write_object(ready(found, configuration))
+    elif form == "jsonl":
+        answers.write_lines(_changes(found))
+    else:
+        answers.write_csv(COLUMNS, _changes(found))
+    return codes.decisive(source.codes)
+
+
+def _milliseconds(text: str | None, option: str) -> int | None:
+    from pipelines.cli.arguments.times import stretch
+
+    if text is None:
+        return None
+    found = stretch(text)
+    if found is None:
+        raise UsageError(f"{option} {text!r} is no stretch of time; examples are 500ms, 45s and 5m")
+    return round(found.total_seconds() * 1000)
+
+
+def ready(found: Iterable[Outlook], configuration: Configuration) -> dict[str, Any]:
+    """The answer as `groupscope schema whatif` describes it."""
+    import dataclasses
+
+    outlooks = list(found)
+    return {
+        "configuration": dataclasses.asdict(configuration),
+        "groups": [_group(outlook) for outlook in outlooks],
+        "rules": [dataclasses.asdict(rule) for rule in _rules(outlooks)],
+    }
+
+
+def _rules(found: Iterable[Outlook]) -> list[Rule]:
+    from models.whatif.rules import RULES
+
+    used = {rule.id for outlook in found for rule in outlook.rules()}
+    return [rule for rule in RULES if rule.id in used]
+
+
+def _group(outlook: Outlook) -> dict[str, Any]:
+    return {
+        "cluster": outlook.cluster,
+        "group": outlook.group,
+        "count": len(outlook.changes),
+        "avoided": outlook.count("avoided"),
+        "perhaps_avoided": outlook.count("perhaps_avoided"),
+        "added": outlook.added,
+        "stopped_seconds": outlook.stopped_seconds,
+        "saved_seconds": outlook.saved_seconds,
+        "member_seconds_stopped": outlook.member_seconds_stopped,
+        "saved_member_seconds": outlook.saved_member_seconds,
+        "rebalances": [_change(outlook, change) for change in outlook.changes],
+    }
+
+
+def _changes(found: Iterable[Outlook]) -> Iterator[dict[str, Any]]:
+    for outlook in found:
+        yield from (_change(outlook, change) for change in outlook.changes)
+
+
+def _change(outlook: Outlook, change: Change) -> dict[str, Any]:
+    from pipelines.schema.tables import instant_text
+
+    return {
+        "cluster": outlook.cluster,
+        "group": outlook.group,
+        "rebalance_id": change.row.rebalance_id,
+        "started_at": instant_text(change.row.started_at),
+        "cause": change.row.cause,
+        "effect": change.effect,
+        "rule": change.rule,
+        "stopped_seconds": round(change.stopped_seconds, 6),
+        "saved_seconds": change.saved_seconds,
+        "saved_member_seconds": change.saved_member_seconds,
+        "added": change.added,
+        "initial_delay_seconds": change.waits_seconds,
+        "confidence": change.row.confidence,
+    }
+
+
+EFFECTS = {
+    "avoided": "would not have been",
+    "perhaps_avoided": "might not have been",
+    "shorter": "shorter",
+    "longer": "longer",
+    "later": "one session timeout later",
+    "same": "the same",
+}
+
+
+def _show(console: Console, found: list[Outlook], source: Source, limit: int, *, verbose: bool) -> None:
+    from dashboards.wording.units import counted, duration
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.grid import Column, grid
+
+    ranked = sorted(found, key=lambda one: (-one.saved_seconds, -one.count("avoided"), one.cluster, one.group))
+    if not ranked:
+        screens.say(console, "No rebalance found.")
+        return
+    screens.say(console, _headline(ranked), style="bold")
+    shown = ranked[: limit or None]
+    many = len({one.cluster for one in ranked}) > 1
+    columns = [
+        Column("cluster", [one.cluster if many else "" for one in shown], rank=2, least=12),
+        Column("group", [one.group for one in shown], least=16),
+        Column("rebalances", [f"{len(one.changes):,}" for one in shown], right=True),
+        Column("avoided", [f"{one.count('avoided'):,}" for one in shown], right=True),
+        Column("perhaps", [f"{one.count('perhaps_avoided') or ''}" for one in shown], right=True, rank=1),
+        Column("more", [f"{one.added or ''}" for one in shown], right=True),
+        Column("stopped", [duration(one.stopped_seconds) for one in shown], right=True),
+        Column("saved", [duration(one.saved_seconds) for one in shown], right=True),
+    ]
+    console.print(grid(columns, console.width, indent=1))
+    if len(ranked) > len(shown):
+        screens.say(console, f"{len(shown):,} of {counted(len(ranked), 'group')}; --limit 0 shows all", style="dim")
+    if verbose:
+        _show_changes(console, shown, source)
+    rules = _rules(found)
+    if rules:
+        screens.heading(console, "By which rules, and what is taken for granted")
+    for rule in rules:
+        screens.say(console, f"- {rule.says} {rule.assumes} ({rule.source}; since {rule.since})", indent=1, hang=2)
+
+
+def _headline(found: list[Outlook]) -> str:
+    from dashboards.wording.units import counted, duration
+
+    count, avoided = sum(len(one.changes) for one in found), sum(one.count("avoided") for one in found)
+    saved, stopped = sum(one.saved_seconds for one in found), sum(one.stopped_seconds for one in found)
+    added = sum(one.added for one in found)
+    text = f"{avoided:,} of {counted(count, 'rebalance')} would not have been"
+    text += f", and there would have been {added:,} more" if added else ""
+    if saved < 0:
+        return f"{text}; groups would have stood still for {duration(-saved)} more than the {duration(stopped)} that they did."
+    return f"{text}; groups would have stood still for {duration(max(0.0, stopped - saved))} instead of {duration(stopped)}."
+
+
+def _show_changes(console: Console, found: list[Outlook], source: Source) -> None:
+    from dashboards.wording.units import duration
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.grid import Column, grid
+
+    changed = [(one, change) for one in found for change in one.changes if change.effect != "same"]
+    if not changed:
+        return
+    screens.heading(console, f"What would have been another ({source.clock.zone_name})")
+    columns = [
+        Column("start", [source.clock.stamp(change.row.started_at) for _, change in changed]),
+        Column("group", [one.group for one, _ in changed], least=14),
+        Column("cause", [change.row.cause.replace("_", " ") for _, change in changed], least=14),
+        Column("then", [EFFECTS[change.effect] for _, change in changed], least=12),
+        Column("saved", [duration(change.saved_seconds) for _, change in changed], right=True),
+    ]
+    console.print(grid(columns, console.width, indent=1))

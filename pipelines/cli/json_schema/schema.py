@@ -1,0 +1,274 @@
+"""`groupscope schema`: what the JSON of each command looks like."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
+from pipelines.cli.json_schema.verdicts import LINE_TOLD, WHAT_IF
+from pipelines.errors import UsageError
+
+COMMANDS = (
+    "analyze",
+    "explain",
+    "rebalances",
+    "offenders",
+    "timeline",
+    "outages",
+    "outages/under-replicated",
+    "outages/if-down",
+    "ownership",
+    "events",
+    "compare",
+    "sql",
+    "allocate",
+    "whatif",
+    "run",
+    "maintain",
+    "doctor",
+)
+
+
+def _named(incomplete: str) -> list[str]:
+    return [command for command in COMMANDS if command.startswith(incomplete)]
+
+
+def schema(
+    command: Annotated[
+        str, typer.Argument(metavar="[COMMAND]", help=f"Whose JSON: {', '.join(COMMANDS)}.", autocompletion=_named)
+    ] = "analyze",
+) -> int:
+    """Print the JSON Schema (draft 2020-12) of a command's JSON."""
+    import json
+
+    from pipelines.cli.output.console import Output
+
+    Output().write(json.dumps(command_schema(command), indent=2, ensure_ascii=False) + "\n")
+    return 0
+
+
+def command_schema(command: str) -> dict[str, Any]:
+    """The schema of one command. Those of --jsonl describe one line."""
+    from pipelines.schema.tables import contract_schema
+
+    contract = copy.deepcopy(contract_schema())
+    if command == "analyze":
+        return contract
+    if command == "offenders":
+        return _listing(contract, "offenders", OFFENDER)
+    if command in ("rebalances", "timeline", "outages", "ownership"):
+        return _listing(contract, command, contract["properties"][command]["items"])
+    if command == "outages/under-replicated":
+        return _listing(contract, "under_replicated_spans", contract["properties"]["under_replicated_spans"]["items"])
+    version = {"schema_version": contract["properties"]["schema_version"]}
+    if command == "explain":
+        told = {
+            **version,
+            "line": {"description": "The line that was asked about, if one was.", "anyOf": [LINE_TOLD, {"type": "null"}]},
+            "rebalance": {"anyOf": [{"$ref": "#/$defs/rebalances"}, {"type": "null"}]},
+            "story": _TEXTS,
+        }
+        return _object(contract, "groupscope explain --json", told)
+    if command == "events":
+        return _events()
+    if command == "sql":
+        return _listing(contract, "rows", {"description": "Columns of the query, by name.", "type": "object"}, command)
+    if command in _objects():
+        return _object(contract, f"groupscope {command.replace('/', ' --')} --json", {**version, **_objects()[command]})
+    near = difflib.get_close_matches(command, COMMANDS, n=1)
+    raise UsageError(f"no schema {command!r}; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"))
+
+
+def _objects() -> dict[str, dict[str, Any]]:
+    """What answers hold that list no rows of a table."""
+    return {
+        "outages/if-down": IF_DOWN,
+        "compare": COMPARISON,
+        "allocate": ALLOCATION,
+        "whatif": WHAT_IF,
+        "run": RUN,
+        "maintain": MAINTENANCE,
+        "doctor": FINDINGS,
+    }
+
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+_COUNT = {"type": "integer", "minimum": 0}
+_INSTANT = {"type": ["string", "null"], "format": "date-time"}
+
+OFFENDER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "cluster": _TEXT,
+        "system": {"enum": ["kafka", "rocketmq"]},
+        "group": _TEXT,
+        "name": {"description": "What it is ranked by (--by); client id, else instance id, else member id.", **_TEXT},
+        "hosts": _TEXTS,
+        "rebalances_caused": _COUNT,
+        "rebalances_held_up": {"description": "Rebalances in which others waited for it.", **_COUNT},
+        "stopped_seconds": {"description": "Time that the group stood still in these rebalances.", "type": "number", "minimum": 0},
+        "causes": {"type": "object", "additionalProperties": _COUNT},
+        "first_at": _INSTANT,
+        "last_at": _INSTANT,
+    },
+    "required": [
+        "cluster",
+        "system",
+        "group",
+        "name",
+        "hosts",
+        "rebalances_caused",
+        "rebalances_held_up",
+        "stopped_seconds",
+        "causes",
+        "first_at",
+        "last_at",
+    ],
+    "additionalProperties": False,
+}
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+_SECONDS = {"type": "number", "minimum": 0}
+_MEMBER = _closed(
+    {
+        name: OFFENDER["properties"][name]
+        for name in ("system", "group", "name", "rebalances_caused", "rebalances_held_up", "stopped_seconds", "causes")
+    }
+)
+COMPARISON: dict[str, Any] = {
+    "sides": {
+        "description": "What is compared: `before` and `after`, or the names of two clusters.",
+        "type": "array",
+        "minItems": 2,
+        "maxItems": 2,
+        "items": _closed(
+            {
+                "name": _TEXT,
+                "started_at": _INSTANT,
+                "ended_at": _INSTANT,
+                "rebalances": _COUNT,
+                "rebalances_per_hour": {"type": ["number", "null"], "minimum": 0},
+                "stopped_seconds": _SECONDS,
+            }
+        ),
+    },
+    "changes": {
+        "description": "Rebalances by group and cause; what changed most comes first. `before` is the first side.",
+        "type": "array",
+        "items": _closed(
+            {
+                "system": OFFENDER["properties"]["system"],
+                "group": _TEXT,
+                "cause": _TEXT,
+                "expected": {"type": "boolean"},
+                "count_before": _COUNT,
+                "count_after": _COUNT,
+                "stopped_seconds_before": _SECONDS,
+                "stopped_seconds_after": _SECONDS,
+            }
+        ),
+    },
+    "new_offenders": {"description": "Members that made trouble on the second side only.", "type": "array", "items": _MEMBER},
+    "gone_offenders": {"description": "Members that made trouble on the first side only.", "type": "array", "items": _MEMBER},
+}
+
+
+ALLOCATION: dict[str, Any] = {
+    "strategy": {"description": "As clients print it.", **_TEXT},
+    "shares": {"type": "array", "items": _closed({"client_id": _TEXT, "queues": {"description": "As broker:id.", **_TEXTS}})},
+    "unowned": {"description": "Queues that no client would read.", **_TEXTS},
+    "contested": {"description": "Queues that several clients would read.", **_TEXTS},
+    "moves": {
+        "description": "Queues that change hands with the clients or queues that come or go.",
+        "type": "array",
+        "items": _closed({"queue": _TEXT, "before": _TEXTS, "after": _TEXTS}),
+    },
+}
+
+
+_NODES = {"type": "array", "items": _TEXT}
+_REPLICAS = {"type": "array", "items": {"type": "integer"}}
+IF_DOWN: dict[str, Any] = {
+    "if_down": {"description": "Broker that is asked for.", **_TEXT},
+    "partitions": {
+        "description": "Partitions that would have no leader.",
+        "type": "array",
+        "items": _closed(
+            {
+                "cluster": _TEXT,
+                "topic": _TEXT,
+                "partition": _COUNT,
+                "why": {"enum": ["single_replica", "last_in_sync"]},
+                "leader": {"type": ["string", "null"]},
+                "replicas": _NODES,
+                "replicas_known": {"description": "A line of the logs names all replicas.", "type": "boolean"},
+                "isr": {"type": ["array", "null"], "items": _TEXT},
+                "move_to": {"description": "Where to move it first; empty where no other broker is known.", **_NODES},
+            }
+        ),
+    },
+    "reassignment": {
+        "description": "What kafka-reassign-partitions --reassignment-json-file reads.",
+        **_closed(
+            {
+                "version": {"const": 1},
+                "partitions": {
+                    "type": "array",
+                    "items": _closed({"topic": _TEXT, "partition": _COUNT, "replicas": _REPLICAS, "log_dirs": _TEXTS}),
+                },
+            }
+        ),
+    },
+}
+
+
+def _listing(contract: dict[str, Any], key: str, item: dict[str, Any], command: str | None = None) -> dict[str, Any]:
+    listed = {"schema_version": contract["properties"]["schema_version"], key: {"type": "array", "items": item}}
+    return _object(contract, f"groupscope {command or key} --json", listed)
+
+
+def _object(contract: dict[str, Any], title: str, properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "$schema": contract["$schema"],
+        "title": title,
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+        "$defs": contract["$defs"],
+    }
+
+
+def _events() -> dict[str, Any]:
+    """One line of `events --jsonl`: the columns of silver.events, `fields` as an object."""
+    import pyarrow as pa
+
+    from pipelines.cli.json_schema.fields import FIRST, LEFT_OUT
+    from pipelines.schema.tables import TABLES
+
+    kinds = {pa.int64(): "integer", pa.int32(): "integer", pa.bool_(): "boolean"}
+    properties: dict[str, Any] = {}
+    for column in TABLES["events"].columns:
+        if column.name not in (*LEFT_OUT, "cluster", "run_id"):
+            kind = kinds.get(column.type, "string")
+            properties[column.name] = {"description": column.description, "type": kind if column.required else [kind, "null"]}
+    properties["at"] = {"description": TABLES["events"].column("at").description, **_INSTANT}
+    properties["fields"] = {"description": "The message's other fields.", "type": "object"}
+    ordered = {name: properties[name] for name in (*FIRST, *(name for name in properties if name not in FIRST))}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "groupscope events --jsonl, one line",
+        "type": "object",
+        "properties": ordered,
+        "required": list(ordered),
+        "additionalProperties": False,
+    }

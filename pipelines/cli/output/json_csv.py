@@ -1,0 +1,171 @@
+"""Answers as JSON: streamed, so that no answer is held as text. Times are UTC."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pipelines.cli.output.console import Output
+
+_CHUNK_BYTES = 1 << 16
+
+
+def dumps(value: object) -> bytes:
+    """Compact JSON. Half of a surrogate pair, which no JSON text may hold, is written as an escape."""
+    import orjson
+
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        import json
+
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+
+
+class Stream:
+    """Gathers small writes for standard output."""
+
+    def __init__(self) -> None:
+        self._out = Output()
+        self._held = bytearray()
+
+    def write(self, data: bytes) -> None:
+        self._held += data
+        if len(self._held) >= _CHUNK_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        self._out.write_bytes(bytes(self._held))
+        self._held.clear()
+        self._out.flush()
+
+
+def write_contract(rows: Any) -> None:
+    """The object of `analyze --json`, item by item."""
+    from pipelines.schema.tables import CONTRACT
+    from pipelines.versions import SCHEMA_VERSION
+
+    stream = Stream()
+    stream.write(b'{"schema_version":' + dumps(SCHEMA_VERSION) + b',\n"inputs":')
+    stream.write(dumps(inputs_ready(rows.inputs)))
+    for key, table in CONTRACT.items():
+        _write_list(stream, key, ready(table, getattr(rows, key)))
+    stream.write(b"}\n")
+    stream.flush()
+
+
+def write_list(key: str, items: Iterable[Mapping[str, Any]]) -> None:
+    """An object with one list: what the commands about one table print."""
+    from pipelines.versions import SCHEMA_VERSION
+
+    stream = Stream()
+    stream.write(b'{"schema_version":' + dumps(SCHEMA_VERSION))
+    _write_list(stream, key, items)
+    stream.write(b"}\n")
+    stream.flush()
+
+
+def write_lines(items: Iterable[Mapping[str, Any]]) -> None:
+    """One object a line."""
+    stream = Stream()
+    for item in items:
+        stream.write(dumps(item) + b"\n")
+    stream.flush()
+
+
+def write_contract_lines(rows: Any) -> None:
+    """The rows of `analyze`, one a line: `key` is the list of the contract that a row stands in."""
+    from pipelines.schema.tables import CONTRACT
+
+    def lines() -> Iterable[dict[str, Any]]:
+        yield from ({"key": "log_files", "row": row} for row in inputs_ready(rows.inputs)["log_files"])
+        for key, table in CONTRACT.items():
+            yield from ({"key": key, "row": row} for row in ready(table, getattr(rows, key)))
+
+    write_lines(lines())
+
+
+def write_csv(names: Sequence[str], items: Iterable[Mapping[str, Any]]) -> None:
+    """Rows with a heading. Lists and maps are one cell each."""
+    import csv
+    import io
+
+    stream = Stream()
+    held = io.StringIO()
+    writer = csv.writer(held, lineterminator="\n")
+    for row in itertools.chain([[*map(cell, names)]], ([cell(item[name]) for name in names] for item in items)):
+        writer.writerow(row)
+        stream.write(held.getvalue().encode("utf-8", "backslashreplace"))
+        held.seek(0)
+        held.truncate()
+    stream.flush()
+
+
+def cell(value: Any) -> str:
+    """A value as a cell that no spreadsheet takes for a formula, and no terminal for a command."""
+    from dashboards.wording.escaping import visible
+
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list | dict):
+        items = value.items() if isinstance(value, dict) else value
+        value = "; ".join(map(_part, items)) if value else ""
+    text = visible(str(value))
+    return f"'{text}" if text.lstrip().startswith(FORMULA) else text
+
+
+FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the beginning of a formula, in both widths."""
+
+
+def _part(item: Any) -> str:
+    """One element of a list: a member by its name, a line by its place, a pair as `name=value`."""
+    if isinstance(item, tuple):
+        return f"{item[0]}={item[1]}"
+    if isinstance(item, dict) and "byte_offset" in item:
+        return f"{item['file']}:{item['line']}"
+    if isinstance(item, dict) and "client_id" in item:
+        name = item["client_id"] or item["instance_id"] or item["member_id"] or "?"
+        return f"{name} on {item['host'].removeprefix('/')}" if item["host"] else name
+    return item if isinstance(item, str) else dumps(item).decode("utf-8", "backslashreplace")
+
+
+def write_object(value: Mapping[str, Any]) -> None:
+    """An answer that is one object."""
+    stream = Stream()
+    stream.write(dumps(versioned(value)) + b"\n")
+    stream.flush()
+
+
+def versioned(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The object with the version of its schema first."""
+    from pipelines.versions import SCHEMA_VERSION
+
+    return {"schema_version": SCHEMA_VERSION, **value}
+
+
+def ready(table: str, rows: Iterable[Any]) -> Iterable[dict[str, Any]]:
+    """Rows of a table as the contract shows them."""
+    from pipelines.schema.tables import TABLES, json_ready
+
+    declared = TABLES[table]
+    return (json_ready(declared, row) for row in rows)
+
+
+def inputs_ready(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What was read, ready to be written as JSON."""
+    return {"log_files": list(ready("log_files", inputs["log_files"])), "totals": dict(inputs["totals"])}
+
+
+def _write_list(stream: Stream, key: str, items: Iterable[Mapping[str, Any]]) -> None:
+    stream.write(b",\n" + dumps(key) + b":[")
+    between = b"\n"
+    for item in items:
+        stream.write(between + dumps(item))
+        between = b",\n"
+    stream.write(b"]")

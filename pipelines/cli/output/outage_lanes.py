@@ -1,0 +1,71 @@
+"""Partitions without a leader over time: one line each, grouped by the broker whose loss took the leader away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from dashboards.wording.escaping import shortened, visible
+from dashboards.wording.units import Clock
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dashboards.view.answer import Outage
+
+NO_LEADER, LED = ("█", "red"), ("━", "green")
+LABEL_MAX = 28
+_PLAIN = {"█": "#", "━": "="}
+
+
+def outage_lanes(console: Console, items: Sequence[Outage], clock: Clock) -> None:
+    """A lane for each partition under the axis of all of them. What is still open reaches to the last time that is known."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    known = [time for item in items for time in (item.offline_at, item.online_at) if time is not None]
+    if not known:
+        return
+    start, end = min(known), max(max(known), min(known) + 1)
+    groups = _by_broker(items)
+    labels = {name: shortened(visible(name), LABEL_MAX) for lanes in groups.values() for name in lanes}
+    margin = max(map(cell_len, labels.values())) + 3
+    width = max(console.width - margin - 1, 10)
+    plain = (console.encoding or "").lower().replace("-", "") not in ("utf8", "utf16", "gb18030")
+    for broker, lanes in groups.items():
+        console.print(Text(visible(f"broker {broker}") if broker else "no broker known", style="bold"))
+        for name, outages in lanes.items():
+            line = Text(f"  {labels[name]}" + " " * (margin - 2 - cell_len(labels[name])))
+            for mark, style in _cells(outages, start, end, width):
+                line.append(_PLAIN[mark] if plain else mark, style=style)
+            console.print(line, no_wrap=True, crop=False, overflow="ignore")
+    first, last = clock.stamp(start)[:19], clock.full(end).replace(clock.stamp(end), clock.stamp(end)[:19])
+    gap = max(width - len(first) - len(last), 1)
+    console.print(Text(" " * margin + first + " " * gap + last, style="dim"), no_wrap=True, crop=False, overflow="ignore")
+    console.print(Text("  ".join(f"{_PLAIN[mark] if plain else mark} {what}" for (mark, _), what in _KEY), style="dim"))
+
+
+_KEY = ((NO_LEADER, "no leader"), (LED, "led"))
+
+
+def _by_broker(items: Sequence[Outage]) -> dict[str, dict[str, list[Outage]]]:
+    """Outages by lost brokers, then by partition; several brokers lost together are one group."""
+    groups: dict[str, dict[str, list[Outage]]] = {}
+    for item in items:
+        broker = " and ".join(sorted(item.lost_brokers, key=lambda node: (len(node), node)))
+        groups.setdefault(broker, {}).setdefault(f"{item.topic}-{item.partition}", []).append(item)
+    ordered = sorted(groups, key=lambda broker: (not broker, len(broker), broker))
+    return {broker: dict(sorted(groups[broker].items())) for broker in ordered}
+
+
+def _cells(outages: Iterable[Outage], start: int, end: int, width: int) -> list[tuple[str, str]]:
+    """A mark per cell; an outage that is shorter than a cell still fills one."""
+    cells = [LED] * width
+    scale = width / (end - start)
+    for item in outages:
+        begin = start if item.offline_at is None else item.offline_at
+        over = end if item.online_at is None else item.online_at
+        low = min(int((begin - start) * scale), width - 1)
+        high = min(max(int((over - start) * scale), low), width - 1)
+        cells[low : high + 1] = [NO_LEADER] * (high - low + 1)
+    return cells

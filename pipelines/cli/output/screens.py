@@ -1,0 +1,383 @@
+"""Answers for people, as Rich renderables. Nothing here decides anything: numbers and words come from `dashboards`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from conf.causes import Advice
+from dashboards.view.answer import Answer, Incident, Offender, Outage, Rebalance, Unsure, Who
+from dashboards.view.evidence import Line
+from dashboards.wording import story
+from dashboards.wording.escaping import first_line, shortened, visible
+from dashboards.wording.units import NOTHING, Clock, counted, duration, lasted, listed, share, size
+from pipelines.cli.output.grid import Column, grid
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "info": "green"}
+INCIDENTS_SHOWN = 10
+REMEDIES_SHOWN = 3
+PRECISE_WIDTH = 100
+"""Below this many columns tables leave out milliseconds of times."""
+DOUBTS_SHOWN = 5
+FILES_SHOWN = 5
+TIMES = "\N{MULTIPLICATION SIGN}"
+EVIDENCE_CHARACTERS = 2000
+_TEXT_MAX = 100
+"""Prose is not set wider than this."""
+
+
+def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: str = "", wide: bool = False) -> None:
+    """A paragraph, wrapped; `hang` indents its later lines further, `wide` lets it have the whole width."""
+    from rich.text import Text
+
+    width = (console.width if wide else min(console.width, _TEXT_MAX + indent)) - indent
+    lines = Text(visible(text), style=style).wrap(console, max(width - hang, 20))
+    for number, line in enumerate(lines):
+        line.rstrip()
+        console.print(Text(" " * (indent + (hang if number else 0))) + line, no_wrap=True, crop=False, overflow="ignore")
+
+
+def heading(console: Console, text: str, *, space: bool = True) -> None:
+    """Print a headline."""
+    if space:
+        console.print()
+    console.print(visible(text), style="bold")
+
+
+def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verbose: bool, skipped: Sequence[dict[str, Any]]) -> None:
+    """The first screen: what happened, what to do, how sure; then the rebalances and what was read."""
+    _opening(console, answer, clock)
+    attention = [item for item in answer.incidents if item.severity != "info"]
+    shown = (answer.incidents if verbose else attention or answer.incidents)[: None if verbose else INCIDENTS_SHOWN]
+    if shown:
+        _incidents(console, shown, answer, clock)
+        _advice(console, attention, verbose=verbose)
+        _certainty(console, answer, verbose=verbose)
+    if answer.conditions or answer.contested:
+        queues(console, answer, clock, verbose=verbose)
+    if answer.outages:
+        heading(console, f"Partitions without leader ({clock.zone_name})")
+        outages_in_short(console, answer.outages, clock, limit=limit, verbose=verbose)
+    if answer.rebalances:
+        rest = answer.totals.rebalances - len(answer.rebalances)
+        which = f"the {len(answer.rebalances)} longest of {answer.totals.rebalances:,}; --limit 0 shows all" if rest else "by time"
+        heading(console, f"Rebalances ({which})")
+        rebalances(console, answer.rebalances, clock)
+    _inputs(console, answer, skipped, verbose=verbose)
+
+
+def _opening(console: Console, answer: Answer, clock: Clock) -> None:
+    totals = answer.totals
+    when = clock.span(totals.first_at, totals.last_at) + ": " if totals.first_at is not None else ""
+    say(
+        console,
+        f"{when}{counted(totals.files_read, 'log file')}, {counted(totals.groups, 'group')}, {counted(totals.rebalances, 'rebalance')}.",
+    )
+    if not totals.rebalances and not totals.outages:
+        say(console, _why_nothing(answer), style="bold")
+        return
+    if answer.outages:
+        say(console, _leaderless(answer.outages), style="bold")
+    faults = story.faults(answer)
+    for text in faults:
+        say(console, text, style="bold")
+    if totals.attention:
+        text = f"{totals.attention} of {counted(totals.incidents, 'incident')} {'needs' if totals.attention == 1 else 'need'} attention"
+        say(console, f"{text}; groups stood still for {duration(totals.stopped_seconds)} in all.", style="bold")
+    else:
+        which = "which was" if totals.incidents == 1 else "all of them"
+        expected = f": {counted(totals.incidents, 'incident')}, {which} expected." if totals.incidents else "."
+        say(console, ("No rebalance needs attention" if answer.outages or faults else "Nothing needs attention") + expected, style="bold")
+
+
+def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> None:
+    """RocketMQ: standing faults with what to do, then queues without one owner."""
+    if answer.conditions:
+        heading(console, "Standing faults")
+    for item in answer.conditions:
+        until = ", still so" if item.ended_at is None else ""
+        say(console, f"{item.group}: {item.title.lower()}, {clock.span(item.started_at, item.ended_at)}{until}", indent=1, hang=2)
+        say(console, item.detail or f"clients {listed(list(item.members), 4)}", indent=3, hang=2, style="dim")
+        advise(console, item.advice if verbose else item.advice[:REMEDIES_SHOWN], indent=3)
+    if not answer.contested:
+        return
+    heading(console, f"Queues without one owner ({clock.zone_name})")
+    shown = answer.contested[: None if verbose else INCIDENTS_SHOWN]
+    columns = [
+        Column("group", [item.group for item in shown], least=14),
+        Column("topic", [item.topic for item in shown], least=14),
+        Column("had", [item.title for item in shown]),
+        Column("queues", [f"{len(item.queues):,}" for item in shown], right=True),
+        Column("longest", ["still so" if item.ended_at is None else duration(item.seconds) for item in shown], right=True),
+        Column("from", [clock.stamp(item.started_at) for item in shown], rank=1),
+        Column("to", [clock.stamp(item.ended_at) if item.ended_at is not None else "" for item in shown], rank=2),
+        Column("clients", [listed(list(item.owners), 2) if item.owners else "" for item in shown], rank=3, least=14),
+    ]
+    console.print(grid(columns, console.width, indent=1))
+    if len(answer.contested) > len(shown):
+        say(console, f"{len(answer.contested) - len(shown)} more; -v shows them", indent=1, style="dim")
+
+
+def _leaderless(items: Sequence[Outage]) -> str:
+    """How many partitions had no leader, and how long at most."""
+    partitions = {(item.cluster, item.topic, item.partition) for item in items}
+    still = {(item.cluster, item.topic, item.partition) for item in items if item.online_at is None}
+    longest = max((item.seconds for item in items if item.seconds is not None), default=None)
+    text = f"{counted(len(partitions), 'partition')} had no leader"
+    text += f", for up to {duration(longest)}" if longest is not None else ""
+    return text + (f"; {len(still)} of them still {'has' if len(still) == 1 else 'have'} none when the logs end." if still else ".")
+
+
+def _why_nothing(answer: Answer) -> str:
+    recognised = sum(item.recognised for item in answer.files)
+    if recognised:
+        return "No rebalance and no outage is in these logs."
+    return (
+        "No line of a group coordinator or client was recognised. Are these the server.log files of brokers, or logs of consumers at INFO?"
+    )
+
+
+def _incidents(console: Console, items: Sequence[Incident], answer: Answer, clock: Clock) -> None:
+    heading(console, "What happened, worst first")
+    many = len({item.cluster for item in answer.incidents}) > 1
+    for item in items:
+        label = f"{item.number:>2} {item.severity.upper():<8} "
+        labelled(console, label, SEVERITY_STYLES.get(item.severity, ""), item.headline)
+        when = clock.span(item.started_at, item.ended_at) + ("" if item.ended_at is not None else ", still open")
+        cluster = f", cluster {item.cluster}" if many else ""
+        say(console, f"{when}, {item.kind_title}{cluster}", indent=len(label), style="dim")
+        if item.severity == "info":  # whose advice is not shown
+            for text in item.measured[-1:]:
+                say(console, text, indent=len(label), style="dim")
+    hidden = answer.totals.incidents - len(items)
+    if hidden > 0:
+        calm = answer.totals.incidents - answer.totals.attention
+        what = (
+            f"{counted(hidden, 'more incident')}, expected (deployments, scaling, first starts)"
+            if hidden == calm
+            else f"{counted(hidden, 'more incident')}"
+        )
+        say(console, f"{what}; -v shows them", indent=12, style="dim")
+
+
+def labelled(console: Console, label: str, label_style: str, text: str) -> None:
+    """Print text behind a label, the lines that follow in the same column."""
+
+    from rich.text import Text
+
+    width = min(console.width, _TEXT_MAX + len(label)) - len(label)
+    for number, line in enumerate(Text(visible(text)).wrap(console, max(width, 20))):
+        line.rstrip()
+        head = Text(label, style=label_style) if number == 0 else Text(" " * len(label))
+        console.print(head + line, no_wrap=True, crop=False, overflow="ignore")
+
+
+def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> None:
+    """Once for each thing to do, with the numbers of the incidents that it is for."""
+    by_advice: dict[tuple[str, tuple[Advice, ...]], list[Incident]] = {}
+    for item in items:
+        by_advice.setdefault((item.cause_title, item.advice), []).append(item)
+    if not by_advice:
+        return
+    heading(console, "What to do")
+    shown = list(by_advice.items())[: None if verbose else REMEDIES_SHOWN]
+    for (title, advice), found in shown:
+        say(console, f"{title} (incident{'s' if len(found) > 1 else ''} {listed([str(item.number) for item in found], 6)})", indent=1)
+        for text in dict.fromkeys(text for item in found[: None if verbose else 1] for text in item.measured):
+            say(console, text, indent=3, hang=2, style="dim")
+        advise(console, advice if verbose else advice[:REMEDIES_SHOWN], indent=3)
+    if len(by_advice) > len(shown):
+        say(console, f"and for {counted(len(by_advice) - len(shown), 'other cause')}; -v shows all", indent=1, style="dim")
+
+
+def advise(console: Console, advice: Iterable[Advice], *, indent: int) -> None:
+    """Print what to do, with the settings that it is about."""
+    for item in advice:
+        settings = ", ".join(f"{setting.name} ({setting.at}, since {setting.since})" for setting in item.settings)
+        say(console, f"- {item.do}", indent=indent, hang=2)
+        if settings:
+            say(console, settings, indent=indent + 2, hang=2, style="cyan")
+
+
+def _certainty(console: Console, answer: Answer, *, verbose: bool) -> None:
+    totals = answer.totals
+    if not totals.rebalances:
+        return
+    heading(console, "How sure")
+    are = "is" if totals.sure == 1 else "are"
+    say(console, f"{totals.sure:,} of {counted(totals.rebalances, 'cause')} {are} sure (90 % or more).", indent=1)
+    for doubt in answer.unsure[: None if verbose else DOUBTS_SHOWN]:
+        say(console, f"- {_doubt(doubt)}", indent=1, hang=2)
+
+
+def _doubt(doubt: Unsure) -> str:
+    rivals = f", or {listed([name.lower() for name in doubt.rivals])}" if doubt.rivals else ""
+    settle = f". Would settle it: {doubt.settled_by}" if doubt.settled_by else ""
+    number = f"{doubt.count} of " if doubt.count > 1 else ""
+    return f"{number}{listed(list(doubt.groups))}: {doubt.cause_title.lower()} ({share(doubt.confidence)}){rivals}{settle}."
+
+
+def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> None:
+    """A table of rebalances. Where all are of one day, the day stands above it only."""
+    days = {clock.day(item.started_at) for item in items if item.started_at is not None}
+    one_day = len(days) == 1
+    many_clusters = len({item.cluster for item in items}) > 1
+    if one_day:
+        say(console, f"all on {days.pop()}", indent=1, style="dim")
+    starts = [clock.time(item.started_at) if one_day else clock.stamp(item.started_at) for item in items]
+    columns = [
+        Column(f"start ({clock.zone_name})", starts if console.width >= PRECISE_WIDTH else [start.partition(".")[0] for start in starts]),
+        Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=16),
+        Column("group", [item.group for item in items], least=16),
+        Column("topic", [item.topic or "" for item in items], least=12),
+        Column("gen", [item.generations.replace(" ", "") for item in items], rank=2),
+        Column("cause", [item.cause.replace("_", " ") for item in items], least=15),
+        Column("behind it", [(item.root_cause or "").replace("_", " ") for item in items], rank=4, least=15),
+        Column("who", [_names(item.offenders) for item in items], rank=1, least=24),
+        Column("lasted", [lasted(item.duration_seconds, item.at_least_seconds) for item in items], right=True),
+        Column("waited for", [_names(item.blockers) if item.blockers else "" for item in items], rank=3, least=21),
+        Column("outcome", [story.outcome(item) for item in items], rank=6),
+        Column("sure", [share(item.confidence) for item in items], right=True),
+        Column("id", [item.id[:10] for item in items], rank=7),
+    ]
+    console.print(grid(columns, console.width, indent=1))
+
+
+def _names(people: Sequence[Who]) -> str:
+    """Who acted first, and how many others did."""
+    ordered = sorted(people, key=lambda person: not person.first)
+    return NOTHING if not ordered else ordered[0].name + (f" +{len(ordered) - 1}" if len(ordered) > 1 else "")
+
+
+def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None:
+    """Print who caused rebalances and who kept others waiting."""
+    many_clusters = len({item.cluster for item in items}) > 1
+    columns = [
+        Column("", [f"{position}." for position in range(1, len(items) + 1)], right=True),
+        Column("member", [item.name for item in items], least=21),
+        Column("host", [listed(list(item.hosts), 2) if item.hosts else "" for item in items], rank=4, least=12),
+        Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=8),
+        Column("group", [item.group for item in items], least=14),
+        Column("caused", [str(item.caused) for item in items], right=True),
+        Column("held up", [str(item.blocked) for item in items], right=True),
+        Column("stood still", [duration(item.stopped_seconds) for item in items], right=True),
+        Column(
+            "by", [", ".join(f"{name.replace('_', ' ')} {TIMES}{count}" for name, count in item.causes) for item in items], rank=2, least=16
+        ),
+        Column(f"last ({clock.zone_name})", [clock.stamp(item.last_at) for item in items], rank=3),
+    ]
+    console.print(grid(columns, console.width))
+
+
+def outages(console: Console, items: Sequence[Outage], clock: Clock) -> None:
+    """A table of partitions without leader. Where all times are of one day, the day stands above it only."""
+    times = [time for item in items for time in (item.offline_at, item.online_at) if time is not None]
+    one_day = len({clock.day(time) for time in times}) == 1
+    if one_day:
+        say(console, f"all on {clock.day(times[0])}", indent=1, style="dim")
+    shown = clock.time if one_day else clock.stamp
+    many_clusters = len({item.cluster for item in items}) > 1
+    columns = [
+        Column(f"from ({clock.zone_name})", [shown(item.offline_at) for item in items]),
+        Column("to", [shown(item.online_at) if item.online_at is not None else "" for item in items], rank=4),
+        Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=7, least=16),
+        Column("partition", [f"{item.topic}-{item.partition}" for item in items], least=20),
+        Column("lasted", ["still open" if item.online_at is None else duration(item.seconds) for item in items], right=True),
+        Column("why", [item.why for item in items], rank=1, least=14),
+        Column("ended by", [item.ended_by.replace("_", " ") for item in items], rank=2, least=10),
+        Column("lost", [listed(list(item.lost_brokers)) if item.lost_brokers else "" for item in items], rank=5, least=6),
+        Column("at risk", ["records" if item.at_risk else "" for item in items], rank=3),
+        Column("groups", [listed(list(item.groups), 2) if item.groups else "" for item in items], rank=6, least=8),
+    ]
+    console.print(grid(columns, console.width, indent=1))
+
+
+def outages_in_short(console: Console, items: Sequence[Outage], clock: Clock, *, limit: int, verbose: bool) -> None:
+    """The table without elections that went as they should, which are counted."""
+    brief = [item for item in items if item.failover and not verbose]
+    lasting = [item for item in items if verbose or not item.failover]
+    if lasting:
+        outages(console, lasting[: limit or None], clock)
+    if brief:
+        longest = duration(max(item.seconds or 0 for item in brief))
+        more = "more partition" if lasting else "partition"
+        say(
+            console,
+            f"{counted(len(brief), more)} got another in-sync replica as leader within {longest}; -v shows them",
+            indent=1,
+            style="dim",
+        )
+
+
+def told(console: Console, item: Rebalance, clock: Clock, *, evidence_max: int | None) -> None:
+    """One rebalance as a story, with its evidence."""
+    console.print(visible(story.title(item)), style="bold")
+    say(console, f"id {item.id}, cluster {item.cluster}, {item.cause_title.lower()}, {story.outcome(item)}", style="dim")
+    console.print()
+    for sentence in story.story(item, clock):
+        say(console, sentence)
+    if own_words := story.own_words(item):
+        say(console, f"The coordinator's own words: {own_words}")
+    heading(console, "Evidence")
+    evidence(console, item.evidence, evidence_max)
+    if item.advice:
+        heading(console, "What to do")
+        advise(console, item.advice, indent=1)
+
+
+def evidence(console: Console, lines: Sequence[Line], limit: int | None) -> None:
+    """Print lines of logs with their places; all of them if there is no limit."""
+    for line in lines[:limit]:
+        mark = ", implies it" if line.inferred else ""
+        say(console, f"{line.place} (byte {line.byte_offset}){mark}", indent=1, style="dim")
+        say(console, shortened(first_line(line.text), EVIDENCE_CHARACTERS), indent=3, wide=True)
+    if limit is not None and len(lines) > limit:
+        say(console, f"{counted(len(lines) - limit, 'more line')}; -v shows them", indent=1, style="dim")
+    if not lines:
+        say(console, "no line names it", indent=1)
+
+
+def _inputs(console: Console, answer: Answer, skipped: Sequence[dict[str, Any]], *, verbose: bool) -> None:
+    heading(console, "What was read")
+    totals, files = answer.totals, answer.files
+    read = sum(item.bytes_read or 0 for item in files)
+    recognised = sum(item.recognised for item in files)
+    say(console, f"{counted(totals.files_read, 'file')}, {size(read)}, {counted(recognised, 'record')} recognised.", indent=1)
+    limit = None if verbose else FILES_SHOWN
+    broken = [item for item in files if item.status in ("rejected", "truncated")]
+    for item in broken[:limit]:
+        say(console, f"{item.path}: {item.reason or item.status}", indent=1, hang=2)
+    if len(broken) > len(broken[:limit]):
+        say(console, f"{counted(len(broken) - FILES_SHOWN, 'more file')} broken; -v shows them", indent=1)
+    others = [(item.path, item.reason or "") for item in files if item.status == "skipped"]
+    others += [(str(item["path"]), str(item["reason"])) for item in skipped]
+    if others and verbose:
+        for path, reason in others:
+            say(console, f"skipped {path}: {reason}", indent=1, hang=2)
+    elif others:
+        say(console, f"{counted(len(others), 'other file')} skipped, such as {others[0][0]} ({others[0][1]}).", indent=1, hang=2)
+    _noted(console, answer, verbose=verbose)
+
+
+def _noted(console: Console, answer: Answer, *, verbose: bool) -> None:
+    limit = None if verbose else 3
+    if answer.rejected:
+        say(console, f"{counted(len(answer.rejected), 'record')} could not be read:", indent=1)
+        for item in answer.rejected[:limit]:
+            say(console, f"{item.file}:{item.line} (byte {item.byte_offset}): {item.reason}", indent=3, hang=2)
+    if answer.unknown:
+        count = sum(item.count for item in answer.unknown)
+        say(
+            console,
+            f"{counted(count, 'line')} of {counted(len(answer.unknown), 'kind')} that the catalogue does not know; a new version?",
+            indent=1,
+        )
+        for unknown in answer.unknown[:limit]:
+            say(console, f"{unknown.count} {TIMES} {shortened(unknown.template, 160)} ({unknown.file}:{unknown.line})", indent=3, hang=2)
+    if answer.doubts:
+        say(console, f"{counted(len(answer.doubts), 'observation')} that the model could not explain:", indent=1)
+        for doubt in answer.doubts[:limit]:
+            say(console, f"{doubt.group or NOTHING}: expected {doubt.expected}, observed {doubt.observed}", indent=3, hang=2)

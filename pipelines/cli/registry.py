@@ -1,0 +1,120 @@
+"""The commands of `groupscope`, and what `--help` says of them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.arguments.options import PANELS
+from pipelines.cli.commands import (
+    allocate,
+    analyze,
+    compare,
+    doctor,
+    events,
+    explain,
+    maintain,
+    outages,
+    ownership,
+    report,
+    simulate,
+    sql,
+    whatif,
+)
+from pipelines.cli.commands import rebalances as tables
+from pipelines.cli.commands import run as run_job
+from pipelines.cli.json_schema import schema
+
+SECTIONS = ("Arguments", *PANELS, "Options")
+EPILOG = (
+    "Exit codes: 0 good, 1 findings (--fail-on), 2 usage, 3 nothing readable, 4 some input rejected, 5 quality gate failed, "
+    "6 warehouse held by another run, 70 our bug, 74 output can't be written, 130 interrupted."
+)
+
+
+class Broken(Exception):
+    """What ended a command, where Typer would take it for something else: for a closed terminal, or the end of a help page."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Command(TyperCommand):
+    """A command that lists its options by purpose.
+
+    Rich's own help takes longer to import than the rest of the program to start, so help is plain text.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. A broken pipe of its own, and whatever else ends a process, is an error, and no way to end well."""
+        try:
+            return super().invoke(ctx)
+        except (BrokenPipeError, EOFError, SystemExit) as error:
+            raise Broken(error) from error
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            is_argument = parameter.param_type_name == "argument"
+            title = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
+            # Typer adds its own type behind the name of an argument, which tells a user nothing.
+            sections.setdefault(title, []).append((record[0].split(" <")[0], record[1]) if is_argument else record)
+        for title, records in sorted(sections.items(), key=lambda section: SECTIONS.index(section[0])):
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+app = typer.Typer(
+    name="groupscope",
+    help="Tells from log files alone which consumer groups rebalanced, when, for how long, why, and through whom.",
+    epilog=EPILOG,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("analyze", cls=Command, short_help="Who rebalanced, when, for how long, why, through whom.")(analyze.analyze)
+app.command("explain", cls=Command, short_help="One rebalance as a story, with its lines.")(explain.explain)
+app.command("rebalances", cls=Command, short_help="List rebalances.")(tables.rebalances)
+app.command("offenders", cls=Command, short_help="Rank members by the trouble that they made.")(tables.offenders)
+app.command("timeline", cls=Command, short_help="Show the states of groups over time.")(tables.timeline)
+app.command("outages", cls=Command, short_help="List partitions without leader.")(outages.outages)
+app.command("ownership", cls=Command, short_help="Show who held RocketMQ queues.")(ownership.ownership)
+app.command("compare", cls=Command, short_help="Compare two periods or two clusters.")(compare.compare)
+app.command("allocate", cls=Command, short_help="Preview shares of RocketMQ queues.")(allocate.allocate)
+app.command("report", cls=Command, short_help="Write the answer as one HTML page.")(report.report)
+app.command("whatif", cls=Command, short_help="The same history under another configuration.")(whatif.whatif)
+app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
+app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
+app.command("maintain", cls=Command, short_help="Keep the files of a warehouse few.")(maintain.maintain)
+app.command("simulate", cls=Command, short_help="Write logs of a made-up cluster, with the truth.")(simulate.simulate)
+app.command("sql", cls=Command, short_help="Answer a SELECT over the tables.")(sql.sql)
+app.command("schema", cls=Command, short_help="Print the JSON Schema of a command.")(schema.schema)
+app.command("doctor", cls=Command, short_help="Check this machine, and say how to mend it.")(doctor.doctor)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"groupscope {version('groupscope')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    _version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)] = False,
+) -> None:
+    """Tells from log files alone which consumer groups rebalanced, when, for how long, why, and through whom."""
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(codes.USAGE)

@@ -1,0 +1,146 @@
+"""A folder of pages: one per incident and an index, kept current by runs.
+
+Each page is written beside its place and moved there, the index after the pages that it names, and pages that it names
+no more go last: whoever reads finds whole pages, and each link leads somewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.errors import CannotWrite
+from pipelines.versions import fingerprint_of, pages_version, product_version
+
+if TYPE_CHECKING:
+    from conf.settings import Settings
+    from pipelines.warehouse.reader import Warehouse
+
+INDEX, KNOWN = "index.html", "index.json"
+INCIDENTS_MAX = 200
+"""Pages in a folder: the latest incidents that are more than information."""
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color-scheme:light dark}"
+    "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .6rem;border-bottom:1px solid #8886;vertical-align:top}"
+    ".critical{font-weight:bold}td.time{white-space:nowrap}"
+)
+
+
+def publish_reports(place: str, folder: Path, settings: Settings) -> int:
+    """Bring the folder up to date with the published tables; say how many pages were written.
+
+    A page is written anew where anything that it shows has changed: rows of any table, how they are shown, or what makes pages.
+    Where neither tables nor settings are other ones than last time, nothing is looked at.
+    """
+    from pipelines.warehouse.reader import Warehouse
+
+    warehouse = Warehouse(place)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotWrite(f"{folder} can't be made: {error.strerror or error}") from error
+    known, made_of = _known(folder), _made_of(warehouse, settings)
+    pages: Mapping[str, str] = known.get("pages", {})
+    written = 0
+    if known.get("made_of") != made_of or not (folder / INDEX).is_file() or not all(_page(folder, each).is_file() for each in pages):
+        same = known.get("made_of", {}).get("shown") == made_of["shown"]
+        pages, written = _brought_up_to_date(warehouse, folder, settings, pages if same else {}, made_of)
+    for path in folder.glob("incident-*.html"):
+        if path.stem.removeprefix("incident-") not in pages:
+            path.unlink(missing_ok=True)
+    return written
+
+
+def _made_of(warehouse: Any, settings: Settings) -> dict[str, Any]:
+    """What all pages rest on: the tables, and how their rows are shown."""
+    from pipelines.cli.page_inputs import MADE_OF
+
+    tables = {name: warehouse.versions.get(name) for name in sorted(MADE_OF)}
+    shown = [product_version(), pages_version(), settings.display.time_zone, settings.report.drawn_rebalances_max]
+    return {"warehouse": warehouse.identity, "tables": tables, "shown": [*shown, fingerprint_of(warehouse.options.get("redact"))]}
+
+
+def _brought_up_to_date(
+    warehouse: Any, folder: Path, settings: Settings, known: Mapping[str, str], made_of: Mapping[str, Any]
+) -> tuple[dict[str, str], int]:
+    """Write the pages that are not as they were, and the index; fingerprints of all pages, and how many were written."""
+    from pipelines.cli.page_inputs import excerpt_of, fingerprints
+
+    wanted = _wanted(warehouse)
+    prints = fingerprints(warehouse, list(map(excerpt_of, wanted)))
+    now = {incident.incident_id: each for incident, each in zip(wanted, prints, strict=True)}
+    stay = {key for key, each in now.items() if known.get(key) == each and _page(folder, key).is_file()}
+    changed = [incident for incident in wanted if incident.incident_id not in stay]
+    for incident in changed:
+        _write_page(warehouse, incident, _page(folder, incident.incident_id), settings)
+    _write_index(folder, wanted, {"made_of": made_of, "pages": now})
+    return now, len(changed)
+
+
+def _wanted(warehouse: Warehouse) -> list[Any]:
+    """The latest incidents that are more than information. Only these are made objects of: tables may hold years of them."""
+    from pipelines.warehouse.reader import rows_of
+
+    latest = f"started_at desc nulls last, incident_id limit {INCIDENTS_MAX}"
+    return [row for batch in warehouse.batches("incidents", "severity <> 'info'", latest) for row in rows_of("incidents", batch)]
+
+
+def _page(folder: Path, incident_id: str) -> Path:
+    """Ids are hashes, so a name holds nothing that a log has said."""
+    return folder / f"incident-{incident_id}.html"
+
+
+def _known(folder: Path) -> dict[str, Any]:
+    """What was noted of the pages that are there; nothing where it can't be read, or an older version has written it."""
+    try:
+        found = json.loads((folder / KNOWN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    whole = isinstance(found, dict) and all(isinstance(found.get(name), dict) for name in ("made_of", "pages"))
+    return found if whole else {}
+
+
+def _write_page(warehouse: Any, incident: Any, path: Path, settings: Settings) -> None:
+    from dashboards.answer.build import build_answer
+    from dashboards.page.page import report
+    from dashboards.wording.units import Clock
+    from pipelines.cli.output.atomic_write import write_text
+    from pipelines.cli.page_inputs import excerpt_of
+
+    answer = build_answer(excerpt_of(incident).of(warehouse), for_page=True)
+    clock, drawn = Clock(settings.display.time_zone), settings.report.drawn_rebalances_max
+    write_text(path, report(answer, clock, title=incident.headline, version=product_version(), drawn_max=drawn))
+
+
+def _write_index(folder: Path, incidents: Iterable[Any], known: Mapping[str, Any]) -> None:
+    from pipelines.cli.output.atomic_write import write_text
+
+    write_text(folder / INDEX, index_page(incidents))
+    write_text(folder / KNOWN, json.dumps(known, sort_keys=True))
+
+
+def index_page(incidents: Iterable[Any]) -> str:
+    """The list of incidents, the latest first, as HTML that needs no network and runs no script."""
+    from markupsafe import escape
+
+    from dashboards.wording.escaping import visible
+    from pipelines.schema.tables import instant_text
+
+    rows = [
+        f'<tr class="{escape(each.severity)}"><td class="time">{escape(instant_text(each.started_at) or "?")}</td>'
+        f"<td>{escape(each.severity)}</td><td>{escape(visible(each.cluster))}</td>"
+        f'<td><a href="incident-{escape(each.incident_id)}.html">{escape(visible(each.headline))}</a></td></tr>'
+        for each in incidents
+    ]
+    body = "\n".join(rows) or '<tr><td colspan="4">No incident needs attention.</td></tr>'
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Incidents</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<style>{_STYLE}</style></head><body><main><h1>Incidents</h1><table>"
+        "<thead><tr><th>Began (UTC)</th><th>Severity</th><th>Cluster</th><th>What happened</th></tr></thead>"
+        f"<tbody>\n{body}\n</tbody></table></main></body></html>\n"
+    )

@@ -1,0 +1,161 @@
+"""Whether there is anything to do at all, told from the tables' logs before a JVM is started.
+
+A schedule of minutes finds nothing new most of the time. Then a run costs a look at the files and one entry in `runs`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from parsers.reading.reader import Discovery, ReadOptions
+from pipelines.analysis.log_files import refused_row
+from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
+from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
+from pipelines.jobs.ingest.ledger import Plan
+from pipelines.jobs.registry.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, Published, Run, held, holds, published_from
+from pipelines.jobs.registry.resume_states import FILE, parse_states
+from pipelines.schema.tables import TABLES, VERSIONED
+from pipelines.storage.object_stores import delta_options, open_table
+from pipelines.storage.uris import warehouse_uri
+from pipelines.versions import fingerprint_of
+from pipelines.warehouse.arrow_files import table_of
+
+_log = logging.getLogger(__name__)
+VERDICTS = ("assume", "limits", "redact")
+"""Options of a run that gold rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The tables are as the files are. `files` are the rows of `log_files` of this input."""
+
+    before: Published
+    files: list[FileRow]
+
+
+def nothing_new(
+    place: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta, oldest: int | None = None
+) -> Unchanged | int:
+    """The state of a warehouse that needs no work, after which the run is written down; or how many bytes Spark has to read.
+
+    Raises WarehouseBusy where another run holds it, and NeedsRebuild where the tables were made otherwise.
+    """
+    try:
+        looked = _nothing_new(warehouse_uri(place), found, options, run, stale_after, oldest)
+    except JobError:
+        raise
+    except Exception as error:  # a store that delta-rs can't reach, or a warehouse that was never made
+        _log.debug("the tables' logs can't be read without Spark: %s", error)
+        looked = None
+    return bytes_of((source, None) for source in found.files) if looked is None else looked
+
+
+def check_versions(before: Published, run: Run) -> None:
+    """Raise NeedsRebuild where verdicts or records of this run would not fit to those of the tables.
+
+    Other models are no reason: they make all verdicts anew from the events that are stored (`remade`).
+    """
+    changed = [
+        what
+        for what, differs in {
+            "the catalogue of messages": before.catalogue_version != run.catalogue_version,
+            **{f"the option {name}": _of(before.options, name) != _of(run.options, name) for name in VERDICTS},
+        }.items()
+        if differs
+    ]
+    if changed:
+        raise NeedsRebuild(f"{' and '.join(changed)} changed since the tables were made; nothing is mixed: run once with --rebuild")
+
+
+def remade(before: Published, run: Run) -> bool:
+    """Whether all verdicts are to be made anew from the stored events, since other models made those of the tables."""
+    return before.model_version != run.model_version
+
+
+def _of(options: Mapping[str, Any], name: str) -> str:
+    return fingerprint_of(options.get(name) or {})
+
+
+def _nothing_new(
+    uri: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta, oldest: int | None
+) -> Unchanged | int | None:
+    runs = open_table(f"{uri}/{TABLES[RUNS].path}")
+    rows = table_of(runs, ["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
+    for row in rows:
+        if row["status"] == RUNNING:
+            if holds(row, stale_after, run.host):
+                raise WarehouseBusy(held(row))
+            return None
+    published = [row for row in rows if row["status"] == PUBLISHED]
+    if not published:
+        return None
+    last = max(published, key=lambda row: row["run_number"])
+    [full] = table_of(runs, filters=[("run_id", "=", last["run_id"])]).to_pylist()
+    before = published_from(full)
+    check_versions(before, run)
+    if remade(before, run):
+        return None
+    if run.options.get("catalog") and run.options["catalog"] != before.options.get("catalog"):
+        return None  # names are to be given
+    logs = {name: open_table(f"{uri}/{TABLES[name].path}") for name in VERSIONED}
+    if {name: log.version() for name, log in logs.items()} != dict(before.table_versions):
+        return None
+    stored = stored_files(table_of(logs["log_files"]))
+    states = parse_states(table_of(logs["state_snapshots"], filters=[("kind", "=", FILE)]).to_pylist(), FILE)
+    todo = plan_of(stored, states, found, options, oldest=oldest)
+    files = _files_as_stored(todo, stored, found, options)
+    if files is None:
+        return bytes_of(todo.read)
+    run.run_number = 1 + max(row["run_number"] for row in rows)
+    return Unchanged(before, files)
+
+
+def _files_as_stored(todo: Plan, stored: Mapping[str, FileRow], found: Discovery, options: ReadOptions) -> list[FileRow] | None:
+    """Rows of this input's files, if every file is as its row says."""
+    if not todo.nothing:
+        return None
+    here = [stored[todo.known[source.name]] for source in found.files]
+    for source, row in zip(found.files, here, strict=True):
+        if row["path"] == source.name and row["cluster_named"] != options.cluster_of(source.relative):
+            return None
+    for skip in found.skipped:
+        if skip.name in todo.unread:
+            continue
+        row = stored.get(skip.name, {})
+        if any(row.get(name) != value for name, value in refused_row(skip).items() if name not in ("cluster", "run_id")):
+            return None
+        here.append(row)
+    return here
+
+
+def write_down(place: str, run: Run, found: Unchanged, exit_code: int, counts: Mapping[str, int], timings: Mapping[str, float]) -> None:
+    """The entry of a run that found nothing new: one commit."""
+    from deltalake import write_deltalake
+    from deltalake.exceptions import DeltaError
+
+    now = datetime.now(UTC)
+    row = run.row() | {
+        "status": UNCHANGED,
+        "seen_at": now,
+        "ended_at": now,
+        "owner": "{}",
+        "table_versions": sorted(found.before.table_versions.items()),
+        "counts": sorted(counts.items()),
+        "timings": sorted(timings.items()),
+        "exit_code": exit_code,
+    }
+    schema = pa.schema([each.remove_metadata() for each in TABLES[RUNS].arrow_schema()])
+    uri = f"{warehouse_uri(place)}/{TABLES[RUNS].path}"
+    try:
+        write_deltalake(uri, pa.Table.from_pylist([row], schema=schema), mode="append", storage_options=delta_options(uri))
+    except (OSError, DeltaError) as error:
+        raise CannotWrite(f"{place}: the entry of the run can't be written: {error}") from error
+
+
+__all__ = ["NeedsRebuild", "Unchanged", "check_versions", "nothing_new", "remade", "write_down"]

@@ -1,0 +1,76 @@
+"""The rows of the ledger, and what there is to read after it; without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from parsers.reading.reader import Discovery, ReadOptions, SourceFile
+from parsers.reading.resume import Start
+from parsers.sources import filesystems as places
+from pipelines.analysis.log_files import options_id
+from pipelines.errors import NeedsRebuild
+from pipelines.jobs.ingest.ledger import Plan, known_files, plan
+from pipelines.jobs.registry.resume_states import State
+from pipelines.schema.row_conversion import micros
+
+FileRow = dict[str, Any]
+_STALE_NAMED = 3
+
+_PACKED = 16
+"""Compressed logs are about so many times as long."""
+
+
+def bytes_of(sources: Iterable[tuple[SourceFile, Start | None]]) -> int:
+    """How much there is to read of files from these places on, as far as can be told before."""
+    return sum((source.size_bytes - (start.offset if start else 0)) * (1 if source.plain else _PACKED) for source, start in sources)
+
+
+def stored_files(table: pa.Table) -> dict[str, FileRow]:
+    """Rows of `log_files` by path, with times in microseconds."""
+    rows: list[FileRow] = table.drop_columns(["run_id"]).to_pylist()
+    for name in ("first_at", "last_at"):
+        for row, value in zip(rows, micros(table[name]), strict=True):
+            row[name] = value
+    return {row["path"]: row for row in rows}
+
+
+def plan_of(
+    stored: Mapping[str, FileRow],
+    states: Mapping[str, State],
+    found: Discovery,
+    options: ReadOptions,
+    *,
+    rebuild: bool = False,
+    oldest: int | None = None,
+) -> Plan:
+    """What there is to read, and what is to be forgotten: content that ended before `oldest` (microseconds) and is there no more.
+
+    Raises NeedsRebuild where records of known files would be others by now.
+    """
+    todo = plan(
+        known_files(stored.values(), states),
+        found.files,
+        found.skipped,
+        lambda source: options_id(source, options),
+        rebuild=rebuild,
+    )
+    if todo.stale:
+        more = f" and {len(todo.stale) - _STALE_NAMED} more" if len(todo.stale) > _STALE_NAMED else ""
+        raise NeedsRebuild(
+            f"the catalogue or the options of reading have changed since {', '.join(todo.stale[:_STALE_NAMED])}{more} were read; "
+            "nothing is mixed: run once with --rebuild"
+        )
+    if oldest is not None:
+        todo.gone |= _expired(stored, todo, found, oldest)
+    return todo
+
+
+def _expired(stored: Mapping[str, FileRow], todo: Plan, found: Discovery, oldest: int) -> set[str]:
+    """Content that is older, and that nobody could read again: what a rebuild would find stays."""
+    here = {source.name for source in found.files} | {skip.name for skip in found.skipped}
+    here |= {*todo.known.values(), *todo.renamed, *todo.renamed.values(), *todo.unread}
+    old = [path for path, row in stored.items() if row["file_id"] and row["last_at"] is not None and row["last_at"] < oldest]
+    return {path for path in old if path not in here and not places.holds(path)}

@@ -1,0 +1,359 @@
+"""Files in, bronze and silver tables out: the records of files that are new, have grown or have another name.
+
+`log_files` is written last. It is the ledger of what was read, so after a crash the next run reads again what the
+tables may hold by half, and finds there what it would write.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from models.kafka.partitions.event_fields import PARTITION_EVENTS
+from parsers.reading.file_reports import whole_report
+from parsers.reading.reader import Discovery, ReadOptions, SourceFile
+from parsers.reading.resume import Start
+from parsers.sources.checkpoints import checkpoint_parts
+from parsers.sources.filesystems import ahead, at_once
+from pipelines.analysis.cluster_naming import ClusterNames
+from pipelines.analysis.log_files import log_file_row, refused_row
+from pipelines.analysis.stages import name_files
+from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
+from pipelines.jobs.ingest.ledger import Plan
+from pipelines.jobs.ingest.read_batch import Reading, Sources, read
+from pipelines.jobs.registry.resume_states import FILE, State, file_report, file_state, parse_states, state_rows, without_start
+from pipelines.schema.tables import without_run
+from pipelines.transforms.clusters import with_cluster
+from pipelines.transforms.events import in_file_order
+from pipelines.transforms.read.carried_over import Kept, kept_rows
+from pipelines.transforms.read.records import Records, parsed
+from pipelines.transforms.rejected_records import rejected_records
+from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
+from pipelines.warehouse import predicates as scopes
+from pipelines.warehouse.predicates import Scope
+from pipelines.warehouse.spark_diff import Watch
+from pipelines.warehouse.warehouse import Change, Stamp, Warehouse
+
+_BEFORE_ALL = -1
+
+_EVENTS_A_FILE = 50_000
+FEW_BYTES = 8 << 20
+"""Records of so many bytes are few enough to be held by the driver."""
+
+
+@dataclass(slots=True)
+class Touched:
+    """What the changed records concern, by cluster: `whole` clusters, or groups and names of events."""
+
+    whole: set[str] = field(default_factory=set)
+    groups: dict[str, set[str]] = field(default_factory=dict)
+    events: dict[str, set[str]] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    least: dict[tuple[str, str], int] = field(default_factory=dict)
+    """First time (microseconds) of a changed record, by cluster and group; before all times where one has none."""
+    first_of_partitions: dict[str, int] = field(default_factory=dict)
+    """The same of records about partitions and brokers, by cluster."""
+
+    @property
+    def clusters(self) -> set[str]:
+        return self.whole | self.events.keys() | self.unknown
+
+    def note(self, cluster: str | None, group: str | None, event: str | None, at: int | None) -> None:
+        """Take one kind of changed record."""
+        if cluster is None:
+            return
+        self.events.setdefault(cluster, set()).add(event or "")
+        first = at if at is not None else _BEFORE_ALL
+        if group is not None and event is not None:
+            self.groups.setdefault(cluster, set()).add(group)
+            self.least[cluster, group] = min(first, self.least.get((cluster, group), first))
+        if event in PARTITION_EVENTS:
+            self.first_of_partitions[cluster] = min(first, self.first_of_partitions.get(cluster, first))
+
+
+@dataclass(slots=True)
+class Ingested:
+    """What an ingest did. `known` are all rows of `log_files` after it, `files` those of this input's files, `scopes` the
+    rows that may have changed, by table, and `ledger` the paths whose rows in `log_files` may have."""
+
+    known: list[FileRow] = field(default_factory=list)
+    files: list[FileRow] = field(default_factory=list)
+    touched: Touched = field(default_factory=Touched)
+    read: list[str] = field(default_factory=list)
+    changes: dict[str, Change] = field(default_factory=dict)
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    ledger: set[str] = field(default_factory=set)
+    missed: dict[str, str] = field(default_factory=dict)
+    """Files that could not be read as they were found -> why."""
+
+
+def ingest(
+    warehouse: Warehouse,
+    found: Discovery,
+    options: ReadOptions,
+    stamp: Stamp,
+    *,
+    block_bytes: int,
+    rebuild: bool = False,
+    forget: bool = False,
+    oldest: int | None = None,
+) -> Ingested:
+    """Bring bronze and silver up to date with the files found; `forget` what is read no more, or what of that is older than `oldest`."""
+    stored = stored_files(warehouse.rows("log_files"))
+    states = parse_states(warehouse.rows("state_snapshots", scopes.equals("kind", FILE)).to_pylist(), FILE)
+
+    def plan(files: Discovery) -> Plan:
+        todo = plan_of(stored, states, files, options, rebuild=rebuild, oldest=oldest)
+        if forget:
+            todo.renamed.clear()
+            todo.gone |= stored.keys() - {source.name for source, _ in todo.read}
+        return todo
+
+    def parse(sources: Sources) -> Records:
+        return parsed(warehouse.spark, sources, options, block_bytes, few=bytes_of(sources) <= FEW_BYTES)
+
+    reading = read(found, plan, parse)
+    try:
+        done = _Ingest(warehouse, reading, options, stamp, block_bytes, stored, states).do()
+        done.missed = reading.missed
+        if forget:
+            done.touched.whole |= {row["cluster"] for row in stored.values()}
+        return done
+    finally:
+        if reading.records is not None:
+            reading.records.release()
+
+
+@dataclass(slots=True)
+class _Ingest:
+    warehouse: Warehouse
+    reading: Reading[Records]
+    options: ReadOptions
+    stamp: Stamp
+    block_bytes: int
+    stored: dict[str, FileRow]
+    states: dict[str, State]
+    files: dict[str, FileRow] = field(default_factory=dict)
+    names: ClusterNames = field(default_factory=ClusterNames)
+    done: Ingested = field(default_factory=Ingested)
+
+    @property
+    def found(self) -> Discovery:
+        return self.reading.found
+
+    @property
+    def todo(self) -> Plan:
+        return self.reading.todo
+
+    def do(self) -> Ingested:
+        done, todo = self.done, self.todo
+        sources = {source.name: source for source in self.found.files}
+        fresh, states = self._read_reports()
+        self.files = self._after(fresh, sources)
+        self.names = name_files(self.files.values())
+        done.known = list(self.files.values())
+        done.read = [source.name for source, _ in todo.read]
+        places = _Places(todo, self.stored, self.files)
+        if places.any:
+            self._replace_records(places)
+        self._replace_states(states)
+        self._replace_files()
+        here = {todo.known.get(path, path) for path in sources} | {skip.name for skip in self.found.skipped}
+        done.files = [row for path, row in self.files.items() if path in here]
+        return done
+
+    def _read_reports(self) -> tuple[dict[str, FileRow], dict[str, State]]:
+        """Rows of `log_files` for the files read, and the states of all files afterwards."""
+        todo = self.todo
+        states = {todo.renamed.get(path, path): state for path, state in self.states.items() if path not in todo.gone}
+        for source in self.found.files:
+            if not source.plain and source.name in states:  # it may have been, under another name
+                left = without_start(states.pop(source.name))
+                states |= {source.name: left} if left is not None else {}
+        former = {new: old for old, new in todo.renamed.items()}
+        before = {source.name: self.states.get(former.get(source.name, source.name)) for source, _ in todo.read}
+        parts = self.reading.parts
+        rows: dict[str, FileRow] = {}
+        for source, start in todo.read:
+            own = parts[source.name]
+            rows[source.name] = log_file_row(whole_report(file_report(before[source.name], start, own)), source, self.options)
+        ahead({source.path: checkpoint_parts(source, rows[source.name]["bytes_read"]) for source, _ in todo.read})
+
+        def state_of(file: tuple[SourceFile, Start | None]) -> State | None:
+            source, start = file
+            return file_state(source, before[source.name], start, parts[source.name], rows[source.name]["bytes_read"])
+
+        for (source, _), state in zip(todo.read, at_once(state_of, todo.read, lambda file: file[0].path), strict=True):
+            states.pop(source.name, None)
+            if state is not None:
+                states[source.name] = state
+        return rows, states
+
+    def _after(self, fresh: Mapping[str, FileRow], sources: Mapping[str, SourceFile]) -> dict[str, FileRow]:
+        """All rows of `log_files` by path, as they are to be; clusters are still to be named."""
+        todo = self.todo
+        held = {path: dict(row) for path, row in self.stored.items() if path not in todo.gone}
+        files = {path: row for path, row in held.items() if not row["file_id"]}
+        for path, row in held.items():
+            if row["file_id"]:
+                name = todo.renamed.get(path, path)
+                files[name] = row | {"path": name, "size_bytes": todo.sizes.get(name, row["size_bytes"])}
+        refused = {skip.name: refused_row(skip) for skip in self.found.skipped if skip.name not in todo.unread}
+        files |= refused | dict(fresh)
+        for path in todo.known.keys() & files.keys():
+            files[path]["cluster_named"] = self.options.cluster_of(sources[path].relative)
+        return files
+
+    def _replace_records(self, places: _Places) -> None:
+        records, warehouse = self.reading.records, self.warehouse
+        counts = _known_counts(records, places)
+        few = records is not None and records.few and not places.kept
+        events = unknown = refused = None
+        if records is not None:
+            events = in_file_order(records.of_kind("events"), self.reading.parts, places.before(self.states))
+            events = events.withColumn("cluster", F.lit(""))
+            unknown = unknown_in_files(records.of_kind("unknown"), self.block_bytes).withColumn("unknown_in_file_id", F.lit(""))
+            refused = records.of_kind("rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")})
+        in_files = self._rows("unknown_in_files", unknown, places, "stretch", self.block_bytes)
+        names = {path: name for path, name in self.names.names.items() if path in places.paths}
+        rejected = with_cluster(self._rows("rejected_records", refused, places, "byte_offset"), names)
+        frames = {
+            "unknown_in_files": with_unknown_id(in_files),
+            "rejected_records": rejected_records(rejected.drop("rejected_record_id")),
+            "events": with_cluster(self._rows("events", events, places, "byte_offset"), names),
+        }
+        touched = self.done.touched
+        if warehouse.is_empty("events"):
+            touched.whole |= {row["cluster"] for row in self.files.values()}
+        touched.whole |= places.other_clusters
+        # What is known of a cluster as a whole goes with the last of its files.
+        touched.whole |= {row["cluster"] for row in self.stored.values()} - {row["cluster"] for row in self.files.values()}
+        for table, frame in frames.items():
+            unit, position = (self.block_bytes, "stretch") if table == "unknown_in_files" else (1, "byte_offset")
+            scope = self.done.scopes[table] = places.scope(position, unit)
+            watch = Watch(("cluster", "group", "event"), "order_at", self._note_changes) if table == "events" else None
+            count = counts.get(table)
+            if table == "events" and count and warehouse.is_empty(table):  # else each task that reads would write a file
+                frame = frame.coalesce(-(-count // _EVENTS_A_FILE))
+            rows = without_run(table).empty_table() if count == 0 else frame.toArrow() if few else frame
+            self.done.changes[table] = warehouse.replace(table, rows, self.stamp, scope, count=count, watch=watch)
+        if self.done.changes["unknown_in_files"]:
+            touched.unknown |= places.clusters
+
+    def _rows(self, table: str, fresh: DataFrame | None, places: _Places, position: str, unit: int = 1) -> DataFrame:
+        stored = self.warehouse.read(table).drop("run_id")
+        if fresh is not None and not places.kept:
+            return fresh.select(stored.columns)
+        kept = kept_rows(stored, places.kept, position, unit)
+        return kept if fresh is None else fresh.select(kept.columns).unionByName(kept)
+
+    def _note_changes(self, changed: Iterable[tuple[Any, ...]]) -> None:
+        """Which groups and events the changed rows are about, before and after."""
+        for cluster, group, event, at in changed:
+            self.done.touched.note(cluster, group, event, at)
+
+    def _replace_states(self, states: Mapping[str, State]) -> None:
+        clusters = {path: row["cluster"] for path, row in self.stored.items()}
+        changed = {
+            path: state
+            for path, state in states.items()
+            if self.states.get(path) != state or clusters.get(path) != self.files[path]["cluster"]
+        }
+        gone = self.states.keys() - states.keys()
+        if changed or gone:
+            cluster_of = {path: self.files[path]["cluster"] for path in changed}
+            rows = state_rows(FILE, changed, cluster_of)
+            scope = scopes.equals("kind", FILE) & scopes.among("subject", changed.keys() | gone)
+            self.done.changes["state_snapshots"] = self.warehouse.replace("state_snapshots", rows, self.stamp, scope, part="/files")
+
+    def _replace_files(self) -> None:
+        files, stored = self.files, self.stored
+        changed = [row for path, row in files.items() if stored.get(path) != row]
+        gone = stored.keys() - files.keys()
+        self.done.changes["log_files"] = Change()
+        if changed or gone:
+            rows = pa.Table.from_pylist(changed, schema=without_run("log_files"))
+            self.done.ledger = {row["path"] for row in changed} | gone
+            scope = self.done.scopes["log_files"] = scopes.among("path", self.done.ledger)
+            self.done.changes["log_files"] = self.warehouse.replace("log_files", rows, self.stamp, scope)
+
+
+class _Places:
+    """Which stored rows a plan concerns: `kept` stay under some path, all others in the scope are replaced."""
+
+    def __init__(self, todo: Plan, stored: Mapping[str, FileRow], files: Mapping[str, FileRow]) -> None:
+        self.kept: list[Kept] = []
+        self.tails: dict[str, int] = {}
+        self.starts: dict[str, tuple[str, Start]] = {}
+        """Path of a file that is read on -> the path that it had, and where."""
+        self.other_clusters: set[str] = set()
+        former = {new: old for old, new in todo.renamed.items()}
+        self._files = {source.name for source, start in todo.read if start is None}
+        self._files |= todo.gone | todo.renamed.keys() | set(todo.renamed.values())
+        for source, start in todo.read:
+            if start is not None:
+                old = former.get(source.name, source.name)
+                self.starts[source.name] = (old, start)
+                if old == source.name and stored[old]["cluster"] == files[old]["cluster"]:
+                    self.tails[old] = start.offset
+                else:
+                    self._keep(stored, old, source.name, start.offset)
+        for old, new in todo.renamed.items():
+            if new not in self.starts:
+                self._keep(stored, old, new)
+        read = {source.name for source, _ in todo.read}
+        for path, row in stored.items():
+            new = todo.renamed.get(path, path)
+            if path in todo.gone or new not in files or not row["file_id"]:
+                continue
+            # What rests on the cluster or the node of a file rests on all that the file holds.
+            if row["cluster"] != files[new]["cluster"]:
+                self.other_clusters |= {row["cluster"], files[new]["cluster"]}
+                if new == path and path not in read:
+                    self._keep(stored, path, path)
+            elif row["node"] != files[new]["node"]:
+                self.other_clusters.add(row["cluster"])
+        self.paths = self._files | self.tails.keys()
+        self.clusters = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in self.paths}
+
+    def _keep(self, stored: Mapping[str, FileRow], old: str, new: str, upto: int | None = None) -> None:
+        content = stored[old]["file_id"]
+        self.kept.append(Kept(old, content, new, upto))
+        # A run that was killed may have renamed the rows already, unless they are of other content that begins alike.
+        if stored.get(new, {}).get("file_id") != content:
+            self.kept.append(Kept(new, content, new, upto))
+        self._files |= {old, new}
+
+    @property
+    def any(self) -> bool:
+        return bool(self._files or self.tails)
+
+    def before(self, states: Mapping[str, State]) -> dict[str, int]:
+        """Greatest time of what was read of each file before, where there is one."""
+        times = {path: states[old]["report"]["last_at"] for path, (old, _) in self.starts.items()}
+        return {path: at for path, at in times.items() if at is not None}
+
+    def scope(self, position: str, unit: int) -> Scope:
+        """The rows that may change, of a table with a `file` and a position in units of `unit` bytes."""
+        whole = scopes.among("file", self._files)
+        tails = [
+            scopes.equals("file", path) & scopes.at_least(position, offset // unit)
+            for path, offset in self.tails.items()
+            if path not in self._files
+        ]
+        return scopes.any_of([whole, *tails])
+
+
+def _known_counts(records: Records | None, places: _Places) -> dict[str, int]:
+    """Rows that these tables will get, where that is known without making them."""
+    if places.kept:
+        return {}
+    by_kind = Counter[str]() if records is None else records.counts()
+    counts = {"rejected_records": by_kind["rejected"], "events": by_kind["events"]}
+    return counts if by_kind["unknown"] else counts | {"unknown_in_files": 0}

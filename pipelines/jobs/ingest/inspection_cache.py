@@ -1,0 +1,98 @@
+"""What was seen in files on disk, in `ops.looks`: read before a run looks at its input, written once it is published.
+
+Nothing rests on it but time: where the table can't be read, every file is looked into, and what can't be written is seen again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from parsers.redaction.pseudonyms import Redaction
+from parsers.sources.filesystems import local_path
+from parsers.sources.inspection import Look
+from pipelines.schema.tables import TABLES
+from pipelines.storage.object_stores import delta_options, open_table
+from pipelines.storage.uris import warehouse_uri
+from pipelines.versions import catalogue_version, fingerprint_of
+from pipelines.warehouse.arrow_files import table_of
+
+LOOKS = "looks"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What earlier runs have seen, by path: `known` is what this one would see, too. `stored` are all rows that are there."""
+
+    known: dict[str, Look] = field(default_factory=dict)
+    stored: list[dict[str, Any]] = field(default_factory=list)
+    has_names: bool = False
+    """Some rows have names in clear that are to be hidden, or others than today's pseudonyms."""
+
+
+def seen_before(place: str, redaction: Redaction | None) -> Seen:
+    """What is written down in a warehouse."""
+    try:
+        rows = table_of(open_table(_uri(place))).drop_columns(["run_id"]).to_pylist()
+    except Exception as error:  # a warehouse that was never made, or a store that delta-rs can't reach
+        _log.debug("what was seen in files can't be read: %s", error)
+        return Seen()
+    same = _same(redaction)
+    mine = [row for row in rows if all(row[name] == value for name, value in same.items())]
+    known = {row["path"]: Look.of(row["modified_ns"], row["size_bytes"], json.loads(row["parts"])) for row in mine}
+    return Seen(known, rows, has_names=any(row["redaction"] != same["redaction"] for row in rows))
+
+
+def note_looks(
+    place: str, before: Seen, found: Mapping[str, Look | None], redaction: Redaction | None, run_id: str, missed: Collection[str] = ()
+) -> None:
+    """Write down what was found, but for files that were `missed`, and keep what is known of files elsewhere that may be there."""
+    told = {path: look for path, look in found.items() if look is not None and not _has(path, missed)}
+    kept = {path: look for path, look in before.known.items() if path not in found and _may_be(path)}
+    rows = [_row(path, look) | _same(redaction) for path, look in sorted((kept | told).items())]
+    if sorted(before.stored, key=lambda row: row["path"]) == rows:
+        return
+    schema = pa.schema([each.remove_metadata() for each in TABLES[LOOKS].arrow_schema()])
+    try:
+        _overwrite(_uri(place), pa.Table.from_pylist([row | {"run_id": run_id} for row in rows], schema=schema))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # what panics in Rust is no Exception
+        _log.info("what was seen in files can't be written down: %s", error)
+
+
+def _has(path: str, missed: Collection[str]) -> bool:
+    return any(name == path or name.startswith(f"{path}/") for name in missed)
+
+
+def _may_be(path: str) -> bool:
+    """A file is there, as far as this machine knows: stores of other runs' inputs are not asked."""
+    local = local_path(path)
+    return local is None or os.path.lexists(local)
+
+
+def _uri(place: str) -> str:
+    return f"{warehouse_uri(place)}/{TABLES[LOOKS].path}"
+
+
+def _same(redaction: Redaction | None) -> dict[str, str | None]:
+    """What looks rest on beside the files."""
+    return {"catalogue_version": catalogue_version(), "redaction": None if redaction is None else fingerprint_of(redaction.facts)}
+
+
+def _row(path: str, look: Look) -> dict[str, Any]:
+    parts = json.dumps(look.told(), sort_keys=True)
+    return {"path": path, "modified_ns": look.modified, "size_bytes": look.size_bytes, "parts": parts}
+
+
+def _overwrite(uri: str, rows: pa.Table) -> None:
+    from deltalake import write_deltalake
+
+    write_deltalake(uri, rows, mode="overwrite", storage_options=delta_options(uri))

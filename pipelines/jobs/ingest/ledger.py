@@ -1,0 +1,273 @@
+"""Which files a run has to read, and from where: what `bronze.log_files` does not know yet as it is now.
+
+Content is known by itself: by the hash of its beginning and by checkpoints further on, not by name or inode. So a file
+that was renamed, compressed or copied is the same, one that has grown goes on where it was left, and one of which another
+file has taken the name keeps its rows under a name of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain, count
+from operator import attrgetter
+from typing import Any
+
+from parsers.reading.reader import SourceFile
+from parsers.reading.resume import Start, content_end
+from parsers.sources import filesystems as places
+from parsers.sources.checkpoints import Checkpoint, head_hashes, length_if_begins_as
+from parsers.sources.compression import READ_ERROR
+from parsers.sources.files import IDENTITY_BYTES, UNREADABLE, Skipped, content_length
+
+_LITTLE_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """What an earlier run wrote down of content that it has read. `start` is where reading can go on; `cut` says that reading ended
+    early by an error of the store, or of the archive around the file, which may have gone by now."""
+
+    path: str
+    file_id: str
+    size_bytes: int
+    bytes_read: int
+    options_id: str | None
+    start: Start | None = None
+    checkpoints: tuple[Checkpoint, ...] = ()
+    cut: bool = False
+    content_bytes: int | None = None
+    """Where its content ended, if zero bytes came behind it, as in a file whose room is taken before it is written."""
+    zeros: int = 0
+    """How many zero bytes it began with, as `SourceFile` says."""
+
+    @property
+    def end(self) -> int:
+        """Where its content ended."""
+        return self.bytes_read if self.content_bytes is None else self.content_bytes
+
+    @property
+    def short(self) -> int | None:
+        """How long what its identity is made of is, if that is all of the content."""
+        length = self.end - self.zeros
+        return length if length < IDENTITY_BYTES else None
+
+
+@dataclass(slots=True)
+class Plan:
+    """`read` are files to read, from a start or as a whole; all else is about paths in the tables."""
+
+    read: list[tuple[SourceFile, Start | None]] = field(default_factory=list)
+    known: dict[str, str] = field(default_factory=dict)
+    """Paths of this input whose content is known -> the path that it has in the tables after this run."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Paths of known content -> the path that its rows have from now on."""
+    gone: set[str] = field(default_factory=set)
+    """Paths whose rows go: their content is read again, or stands elsewhere."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Paths, as they are after this run -> size on disk, where that alone has changed."""
+    stale: list[str] = field(default_factory=list)
+    """Paths of this input whose records would be others by now: catalogue or options have changed."""
+    unread: set[str] = field(default_factory=set)
+    """Paths that can't be read at the moment, and whose content is known."""
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.read or self.renamed or self.gone or self.sizes or self.stale)
+
+
+def plan(
+    known: Iterable[KnownFile],
+    found: Sequence[SourceFile],
+    skipped: Sequence[Skipped],
+    options_id: Callable[[SourceFile], str],
+    *,
+    rebuild: bool = False,
+    exists: Callable[[str], bool] = places.exists,
+) -> Plan:
+    """Say what to read. With `rebuild` everything found is read as a whole; content that is gone stays as it was read."""
+    matching = _Matching(list(known), found, skipped, exists)
+    result = Plan()
+    for source in found:
+        match = matching.of.get(source.name)
+        if match is None:
+            result.read.append((source, None))
+        else:
+            _decide(result, source, *match, options_id(source), matching, rebuild=rebuild)
+    for skip in skipped:
+        if skip.reason.startswith(UNREADABLE) and skip.name in matching.by_path and skip.name not in matching.taken:
+            result.unread.add(skip.name)
+    _make_room(result, matching, skipped)
+    return result
+
+
+def _decide(result: Plan, source: SourceFile, file: KnownFile, length: int, options_id: str, matching: _Matching, *, rebuild: bool) -> None:
+    """What becomes of a source whose content begins as that of a known file."""
+    same_path, same_options = file.path == source.name, file.options_id == options_id
+    if length < file.end:  # what it lacks can't be read again
+        result.known[source.name] = _keep(result, source, file, length, matching)
+    elif rebuild or not (same_options or same_path):
+        result.read.append((source, None))
+        if not same_path:
+            result.gone.add(file.path)
+    elif not same_options:
+        result.stale.append(source.name)
+        result.known[source.name] = file.path
+    elif length > file.end or (source.plain and source.size_bytes < file.bytes_read):
+        result.read.append((source, file.start))
+        if not same_path and file.start is not None:
+            result.renamed[file.path] = source.name
+        elif not same_path:
+            result.gone.add(file.path)
+    else:
+        result.known[source.name] = _keep(result, source, file, length, matching)
+
+
+def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matching: _Matching) -> str:
+    """The path under which known content goes on, of which the source holds all, or less."""
+    path = file.path
+    if path != source.name and length == file.end and not matching.still_there(file):
+        result.renamed[path] = path = source.name
+    elif path != source.name and path in matching.here:
+        result.renamed[path] = path = _aside(result, file, matching)
+    if path == source.name and length == file.end and source.size_bytes != file.size_bytes:
+        result.sizes[path] = source.size_bytes
+    return path
+
+
+def _aside(result: Plan, file: KnownFile, matching: _Matching) -> str:
+    """A name for content whose own name another file has. Files that begin alike may have had it before."""
+    names = (f"{file.path}@{file.file_id[:12]}{more}" for more in chain([""], (f"-{number}" for number in count(2))))
+    taken = matching.by_path.keys() | set(result.renamed.values())
+    return next(name for name in names if name not in taken)
+
+
+def _make_room(result: Plan, matching: _Matching, skipped: Sequence[Skipped]) -> None:
+    """Known content whose name another file has now, and that was not found again, gets a name of its own."""
+    copies = {skip.name: skip.copy_of for skip in skipped if skip.copy_of is not None}
+    for path in sorted(matching.here & matching.by_path.keys() - matching.taken - result.unread):
+        file = matching.by_path[path]
+        if path in copies and matching.holds(copies[path], file):
+            result.gone.add(path)
+        else:
+            result.renamed[path] = _aside(result, file, matching)
+
+
+class _Matching:
+    """Which known content each source goes on with: `of` gives it by the source's name, with the source's length."""
+
+    def __init__(
+        self, known: Sequence[KnownFile], found: Sequence[SourceFile], skipped: Sequence[Skipped], exists: Callable[[str], bool]
+    ) -> None:
+        self.by_path = {file.path: file for file in known}
+        self.here = {source.name for source in found} | {skip.name for skip in skipped}
+        self.taken: set[str] = set()
+        self._found = {source.name: source for source in found}
+        self._damaged = tuple(f"{skip.name}/" for skip in skipped)
+        self.of: dict[str, tuple[KnownFile, int]] = {}
+        self._exists = exists
+        self._by_id: dict[str, list[KnownFile]] = {}
+        for file in known:
+            self._by_id.setdefault(file.file_id, []).append(file)
+        self._look_ahead(found)
+        self._short = sorted({file.short for file in known if file.short is not None})
+        self._lengths: dict[tuple[str, str], int | None] = {}
+        # Each path keeps its own content before others may look for theirs, but what has all of a content comes before what has less.
+        for whole in (True, False):
+            for candidates in (self._own, self._candidates):
+                self._match([source for source in found if source.name not in self.of], candidates, whole=whole)
+
+    def _look_ahead(self, found: Sequence[SourceFile]) -> None:
+        """Ask for what will be compared of files that have changed, and for what little is new in them."""
+        wanted: dict[str, list[tuple[int, int]]] = {}
+        for source in found:
+            file = self.by_path.get(source.name)
+            if file is None or not source.plain or (source.unchanged and file.size_bytes == source.size_bytes):
+                continue
+            at = max((at for at, _ in file.checkpoints if at <= source.size_bytes), default=0)
+            wanted[source.path] = [(max(0, at - IDENTITY_BYTES), at)] if at else []
+            if file.start is not None and 0 < source.size_bytes - file.start.offset <= _LITTLE_BYTES:
+                wanted[source.path].append((file.start.offset - 1, source.size_bytes))
+        places.ahead(wanted)
+
+    def still_there(self, file: KnownFile) -> bool:
+        """The content can still be met under its path, as far as this input doesn't say otherwise."""
+        return file.path not in self.here and self._exists(file.path)
+
+    def holds(self, name: str, file: KnownFile) -> bool:
+        """The source of this name has all of that content."""
+        source = self._found.get(name)
+        with suppress(OSError):
+            length = None if source is None else _length_if_same(file, source)
+            return length is not None and length >= file.end
+        return False
+
+    def _match(self, sources: Sequence[SourceFile], candidates: Callable[[SourceFile], list[KnownFile]], *, whole: bool) -> None:
+        """Let each source have the first of its candidates with which it goes on, or that goes on with it if it need not be `whole`, and
+        that no other has."""
+
+        def first(source: SourceFile) -> tuple[KnownFile, int] | None:
+            with suppress(OSError):  # it is gone by now, or can't be read, which its reader will say
+                return self._first(source, candidates(source), whole=whole)
+            return None
+
+        for source, match in zip(sources, places.at_once(first, sources, attrgetter("path")), strict=True):
+            if match is not None and match[0].path in self.taken:  # by a source that was asked at the same time
+                match = first(source)
+            if match is not None:
+                self.of[source.name] = match
+                self.taken.add(match[0].path)
+
+    def _first(self, source: SourceFile, candidates: Iterable[KnownFile], *, whole: bool) -> tuple[KnownFile, int] | None:
+        """Content with which a source goes on, and the source's length."""
+        for file in candidates:
+            if file.path in self.taken:
+                continue
+            pair = source.name, file.path
+            if pair not in self._lengths:
+                self._lengths[pair] = _length_if_same(file, source, again=file.cut and not source.name.startswith(self._damaged))
+            length = self._lengths[pair]
+            if length is not None and (length >= file.end or not whole):
+                return file, length
+        return None
+
+    def _own(self, source: SourceFile) -> list[KnownFile]:
+        file = self.by_path.get(source.name)
+        return [file] if file is not None else []
+
+    def _candidates(self, source: SourceFile) -> list[KnownFile]:
+        same = list(self._by_id.get(source.file_id, ()))
+        for length, identity in head_hashes(source, self._short) if self._short else ():
+            same += [file for file in self._by_id.get(identity, ()) if file.short == length and file not in same]
+        return sorted(same, key=lambda file: -file.bytes_read)
+
+
+def _length_if_same(file: KnownFile, source: SourceFile, *, again: bool = False) -> int | None:
+    """The length of the source if it begins with the known content or is its beginning, else None. A file that looks as it did is
+    not asked, unless reading it `again` may give more; of one that is plain, its end has to look so, too."""
+    if (file.path, file.file_id, file.size_bytes) == (source.name, source.file_id, source.size_bytes) and not again:
+        if source.unchanged:
+            return file.end
+        if not source.plain:
+            return file.end if length_if_begins_as(source, file.checkpoints, alike=True) is not None else None
+    if file.short is not None:
+        same = file.file_id == source.file_id or (file.short, file.file_id) in head_hashes(source, [file.short])
+        length = content_length(source) if same else None
+    else:
+        length = length_if_begins_as(source, file.checkpoints) if file.file_id == source.file_id else None
+    hollow = length is not None and source.plain and file.content_bytes is not None
+    return content_end(source, source.size_bytes) if hollow else length
+
+
+def known_files(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Mapping[str, Any]]) -> list[KnownFile]:
+    """Content that the ledger knows, from rows of `log_files` and states of files by path."""
+    return [_known(row, states.get(row["path"], {})) for row in rows if row["file_id"]]
+
+
+def _known(row: Mapping[str, Any], state: Mapping[str, Any]) -> KnownFile:
+    start = Start(state["offset"], state["line"]) if state.get("offset") else None
+    places = tuple((at, digest) for at, digest in state.get("checkpoints", ()))
+    cut = row["status"] != "ok" and (row["reason"] or "").startswith(READ_ERROR)
+    sizes = (row["size_bytes"] or 0, row["bytes_read"] or 0)
+    return KnownFile(row["path"], row["file_id"], *sizes, row["options_id"], start, places, cut, state.get("end"), state.get("zeros", 0))

@@ -1,0 +1,94 @@
+"""What a run reads: the files that its plan names, but for those that are no longer what was found once they are read.
+
+Logs are rotated at any moment. A file that was renamed, emptied or made anew between its finding and its reading would be
+taken for another one, so nothing of it is kept: what is known of it stays, and the next run finds what it is by then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from parsers.reading.reader import CHANGED, Discovery, SourceFile
+from parsers.reading.resume import Start
+from parsers.sources.files import UNREADABLE, Skipped
+from pipelines.jobs.ingest.ledger import Plan
+
+Part = Mapping[str, Any]
+Sources = Sequence[tuple[SourceFile, Start | None]]
+
+
+class Content(Protocol):
+    """What was read of files."""
+
+    def reports(self) -> Mapping[str, Sequence[Part]]:
+        """Reports on the parts of each file, by its name."""
+
+    def leave_out(self, files: Iterable[str]) -> None:
+        """Have none of these files from now on."""
+
+    def release(self) -> None:
+        """Be of no more use."""
+
+
+C = TypeVar("C", bound=Content)
+
+
+@dataclass(slots=True)
+class Reading(Generic[C]):
+    """Files as they were found and are still, what is done about them, and what was read: records, and reports on parts of files."""
+
+    found: Discovery
+    todo: Plan
+    records: C | None = None
+    parts: Mapping[str, Sequence[Part]] = field(default_factory=dict)
+    missed: dict[str, str] = field(default_factory=dict)
+    """Files that could not be read as they were found -> why."""
+
+
+def read(found: Discovery, plan: Callable[[Discovery], Plan], parse: Callable[[Sources], C]) -> Reading[C]:
+    """Read what is to be read, which `plan` says of files found; `parse` reads."""
+    reading: Reading[C] = Reading(found, plan(found))
+    while True:
+        if reading.records is None and reading.todo.read:
+            reading.records = parse(reading.todo.read)
+        reading.parts = reading.records.reports() if reading.records is not None else {}
+        missed = {name: why for name, parts in reading.parts.items() if (why := _why_missed(parts)) is not None}
+        if reading.records is None or not missed:
+            return reading
+        before = reading.todo
+        reading.missed |= missed
+        reading.found = _without(reading.found, missed)
+        reading.todo = plan(reading.found)
+        if _starts(reading.todo.read) == _starts(each for each in before.read if each[0].name not in missed):
+            reading.records.leave_out(missed)
+        else:  # what was one file's is another's now
+            reading.records.release()
+            reading.records = None
+
+
+def _why_missed(parts: Iterable[Part]) -> str | None:
+    """Why what was read of a file is of no use now, if so."""
+    for part in parts:
+        reason = part["reason"] or ""
+        if reason == CHANGED:
+            return f"{UNREADABLE}: {CHANGED}; the next run reads it"
+        if part["status"] == "rejected" and reason.startswith(UNREADABLE):
+            return str(reason)
+    return None
+
+
+def _without(found: Discovery, missed: Mapping[str, str]) -> Discovery:
+    """Files as if those that were missed had not been readable when they were found."""
+    skipped = [
+        Skipped(file.name, missed[file.name], named=file.named and CHANGED not in missed[file.name], size_bytes=file.size_bytes)
+        for file in found.files
+        if file.name in missed
+    ]
+    return dataclasses.replace(found, files=[file for file in found.files if file.name not in missed], skipped=[*found.skipped, *skipped])
+
+
+def _starts(sources: Iterable[tuple[SourceFile, Start | None]]) -> dict[str, Start | None]:
+    return {source.name: start for source, start in sources}

@@ -1,0 +1,123 @@
+"""The table of what was told, `ops.alerts`: by delta-rs, by whomever.
+
+An incident is known by its first rebalance or outage. A file that comes late may put an earlier one before that, files may get the
+name of their cluster only later, and the first may expire while the incident goes on: then the same incident has another id, and
+the one that was told is there no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipelines.errors import CannotWrite
+from pipelines.schema.tables import TABLES
+from pipelines.storage.object_stores import open_table
+from pipelines.warehouse.arrow_files import table_of
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+    from pipelines.jobs.operations.published_incidents import PastIncidents
+
+LATEST = datetime.max.replace(tzinfo=UTC)
+_KEPT = ("incident_id", "cluster", "groups", "severity", "started_at")
+
+
+class ToldIncidents:
+    """What was told until now, and by which id."""
+
+    def __init__(self, place: str, now: datetime, run_id: str) -> None:
+        self._table: DeltaTable = open_table(place)
+        self._now, self._run_id = now, run_id
+        self._seen = self._table.version()
+        self.rows = self._read()
+
+    def _read(self) -> dict[str, Mapping[str, Any]]:
+        """All columns: tables of older versions have fewer."""
+        return {row["incident_id"]: row for row in table_of(self._table).to_pylist()}
+
+    def grew(self) -> bool:
+        """Look again; says whether another process has written meanwhile."""
+        self._table.update_incremental()
+        if self._table.version() == self._seen:
+            return False
+        self._seen, self.rows = self._table.version(), self._read()
+        return True
+
+    def write_down(self, incidents: Sequence[Mapping[str, Any]], told_as: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        """In one commit: that these were told now, or when those were by whose ids they were told. Raises CannotWrite."""
+        from deltalake import write_deltalake
+        from deltalake.exceptions import DeltaError
+
+        records = [self._record(row, (told_as or {}).get(row["incident_id"])) for row in incidents]
+        schema = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
+        try:
+            # A table of an older version gets the columns that it lacks.
+            write_deltalake(self._table, pa.Table.from_pylist(records, schema=schema), mode="append", schema_mode="merge")
+        except (OSError, DeltaError) as error:
+            names = ", ".join(row["incident_id"] for row in incidents)
+            raise CannotWrite(f"incident {names} was told, which can't be written down: {error}") from error
+        self._table.update_incremental()
+        if self._table.version() == self._seen + 1:  # nobody else has written
+            self._seen += 1
+        self.rows |= {row["incident_id"]: row for row in records}
+
+    def _record(self, incident: Mapping[str, Any], former: Mapping[str, Any] | None) -> dict[str, Any]:
+        told_as, told_at = (None, self._now) if former is None else (former["incident_id"], former["told_at"])
+        return {name: incident[name] for name in _KEPT} | {"told_as": told_as, "told_at": told_at, "run_id": self._run_id}
+
+    def renamed(
+        self, incidents: Sequence[Mapping[str, Any]], there: Mapping[str, str], past: Callable[[], PastIncidents]
+    ) -> dict[str, Mapping[str, Any]]:
+        """Those incidents that were told by another id: id -> what was told. `there` are the ids of all incidents that there are, with
+        their clusters; `past` opens what was there before, where that is to be asked.
+
+        What was told stands for one incident at most: rather told twice than never. It stands for one of another cluster only where its
+        own has none any more.
+        """
+        followed = {row.get("told_as") for row in self.rows.values()}
+        gone = self.rows.keys() - followed - there.keys()
+        left = [self.rows[name] for name in sorted(gone) if self.rows[name].get("started_at") is not None]
+        clusters, before = set(there.values()), cache(past)
+        ways: tuple[Callable[[Mapping[str, Any], Mapping[str, Any]], bool], ...] = (
+            lambda row, former: row["cluster"] == former["cluster"] and _is_same(row, former),
+            lambda row, former: former["cluster"] not in clusters and _is_same(row, former),
+            lambda row, former: _may_be_its_rest(row, former) and before().holds(former["incident_id"], row),
+        )
+        found: dict[str, Mapping[str, Any]] = {}
+        for stands_for in ways:
+            for row in incidents:
+                if row["incident_id"] in found:
+                    continue
+                former = next((each for each in left if stands_for(row, each)), None)
+                if former is not None:
+                    left.remove(former)
+                    found[row["incident_id"]] = former
+        return found
+
+
+def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
+    """Whether one that is there goes on where one that was told began: of a group of that, or of none as that. Where its groups are
+    not known any more, names having been hidden since, it began then itself."""
+    if incident["started_at"] is None:
+        return False
+    if former["groups"] is None:
+        return bool(incident["started_at"] == former["started_at"])
+    return _about_the_same(incident, former) and bool(incident["started_at"] <= former["started_at"] <= (incident["ended_at"] or LATEST))
+
+
+def _may_be_its_rest(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
+    """Whether one that is there may be what is left of one that was told, whose beginning is there no more."""
+    if incident["started_at"] is None or former["groups"] is None or incident["cluster"] != former["cluster"]:
+        return False
+    return _about_the_same(incident, former) and bool(former["started_at"] < incident["started_at"])
+
+
+def _about_the_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
+    groups, before = set(incident["groups"]), set(former["groups"])
+    return bool(groups & before) or not (groups or before)

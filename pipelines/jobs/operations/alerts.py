@@ -1,0 +1,190 @@
+"""Tells of new incidents, each once: by a POST of JSON to a web hook, or through Apprise where it is installed.
+
+What was told stands in `ops.alerts`. Each incident is written down as soon as it was told, and before the next one is, and one
+that could not be told is told by the next run: none is lost. One is told twice, with the same `incident_id`, by a run that is
+killed between the two or can't write, and by two that tell at the same time (the warehouse is nobody's by then) and both look
+before either has written: each looks again before it tells, and who meets another goes on in an order of its own. One that has
+another id than when it was told is not told again (`jobs/told.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import urllib.request
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from pipelines.errors import UsageError
+from pipelines.jobs.operations.alert_log import ToldIncidents
+from pipelines.jobs.operations.published_incidents import PastIncidents
+from pipelines.schema.allowed_values import SEVERITIES
+from pipelines.schema.tables import TABLES, json_ready
+from pipelines.storage.object_stores import open_table
+from pipelines.storage.uris import warehouse_uri
+from pipelines.warehouse.arrow_files import table_of
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_log = logging.getLogger(__name__)
+TIMEOUT_SECONDS = 20
+FAILURES_MAX = 5
+"""So many in a row, and the rest is left to the next run: a place that is not there makes each wait for TIMEOUT_SECONDS. One that
+refuses an incident is there, and may take the next one."""
+
+NEWS_FOR = timedelta(days=1)
+
+SHOWN_COLUMNS = ("incident_id", "cluster", "kind", "severity", "groups", "started_at", "ended_at", "root_cause", "headline")
+_KNOWN_BY = ("incident_id", "cluster", "groups", "started_at", "ended_at")
+
+Send = Callable[[Mapping[str, Any]], None]
+"""Tells of one incident, or raises one of CANNOT_TELL."""
+
+CANNOT_TELL = (OSError, HTTPException, ValueError)
+"""Nobody there, an answer that is none, a place that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertOptions:
+    """Whom to tell, from which severity on, and how long ago an incident may have ended to be news; one that goes on is news."""
+
+    url: str
+    severity: str = "critical"
+    news_for: timedelta = NEWS_FOR
+
+    def severities(self) -> tuple[str, ...]:
+        return SEVERITIES[SEVERITIES.index(self.severity) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How many incidents somebody was told of, and how many could not be told now."""
+
+    sent: int
+    failed: int
+
+
+def sender(url: str) -> Send:
+    """How to tell a place of an incident. Raises UsageError where nothing here knows the place."""
+    if url.startswith(("http://", "https://")):
+        place, credentials = _without_user(url)
+        return lambda incident: _post(place, credentials, incident)
+    try:
+        apprise = import_module("apprise")
+    except ImportError as error:
+        scheme = url.partition(":")[0]
+        raise UsageError(f"alerts to {scheme}: need Apprise: pip install 'groupscope[alerts]'; http and https work without") from error
+    target = apprise.Apprise()
+    if not target.add(url):
+        raise UsageError(f"Apprise knows no place of the form {url.partition(':')[0]}:")
+
+    def notify(incident: Mapping[str, Any]) -> None:
+        if not target.notify(title=f"{incident['severity']}: {', '.join(incident['groups'])}", body=incident["headline"]):
+            raise OSError("Apprise could not deliver it")
+
+    return notify
+
+
+def _without_user(url: str) -> tuple[str, dict[str, str]]:
+    """The address alone, and the header that says who asks: urllib would take a user for a part of the host, and name it in errors."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    told = {"Authorization": f"Basic {b64encode(unquote(user).encode()).decode()}"} if at else {}
+    return urlunsplit(parts._replace(netloc=host)), told
+
+
+def _post(url: str, credentials: Mapping[str, str], incident: Mapping[str, Any]) -> None:
+    body = json.dumps({"source": "groupscope", **incident}, ensure_ascii=False).encode()
+    headers = {"Content-Type": "application/json", "Idempotency-Key": str(incident["incident_id"]), **credentials}
+    request = urllib.request.Request(url, body, headers)  # noqa: S310 - the scheme was looked at
+    with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SECONDS):
+        pass
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """What is sent on to another address would come there as a question without a body, whose answer says nothing."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
+        raise HTTPError(req.full_url, code, f"{msg} to {newurl}, where alerts would get lost; name that address", headers, fp)
+
+
+def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOptions, send: Send, now: datetime | None = None) -> Told:
+    """Tell of the published incidents that nobody was told of; say of how many. What can't be told now is logged."""
+    now = now or datetime.now(UTC)
+    uri = warehouse_uri(place)
+    alerts = ToldIncidents(f"{uri}/{TABLES['alerts'].path}", now, run_id)
+    incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
+    rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
+    new = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - options.news_for)]
+    new = _not_renamed(new, incidents, alerts, lambda: PastIncidents(uri, versions["incidents"]))
+    left = sorted(new, key=lambda row: (row["started_at"] or datetime.min.replace(tzinfo=UTC), row["incident_id"]))
+    sent = failed = in_a_row = 0
+    while left:
+        if in_a_row == FAILURES_MAX:
+            _log.warning("%s incidents more are left to the next run: nobody takes any", len(left))
+            return Told(sent, failed + len(left))
+        row = left.pop(0)
+        if alerts.grew():
+            random.shuffle(left)
+        if row["incident_id"] in alerts.rows:
+            continue
+        trouble = _tell(row, send)
+        if trouble is None:
+            alerts.write_down([row])
+            sent, in_a_row = sent + 1, 0
+        else:
+            failed, in_a_row = failed + 1, 0 if isinstance(trouble, HTTPError) else in_a_row + 1
+    return Told(sent, failed)
+
+
+def _not_renamed(
+    new: list[Mapping[str, Any]], incidents: DeltaTable, alerts: ToldIncidents, past: Callable[[], PastIncidents]
+) -> list[Mapping[str, Any]]:
+    """Those of them that were not told by another id; the others are written down by the one that they have now."""
+    if not new or not alerts.rows:
+        return new
+    there = table_of(incidents, ["incident_id", "cluster"])
+    told_as = alerts.renamed(new, dict(zip(*(there[name].to_pylist() for name in ("incident_id", "cluster")), strict=True)), past)
+    if told_as:
+        alerts.write_down([row for row in new if row["incident_id"] in told_as], told_as)
+    return [row for row in new if row["incident_id"] not in told_as]
+
+
+def outlived(place: str, version: int, before: datetime, now: datetime | None = None) -> set[str]:
+    """Incidents that were told before that time and that nothing refers to any more: they are there no more in this version of their
+    table, and none that is there, and may still be told, could be one of them by another id."""
+    now = now or datetime.now(UTC)
+    uri = warehouse_uri(place)
+    alerts = ToldIncidents(f"{uri}/{TABLES['alerts'].path}", now, "")
+    old = {name for name, row in alerts.rows.items() if row["told_at"] < before}
+    if not old:
+        return set()
+    rows = table_of(open_table(f"{uri}/{TABLES['incidents'].path}", version), list(_KNOWN_BY)).to_pylist()
+    there = {row["incident_id"]: row["cluster"] for row in rows}
+    untold = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - NEWS_FOR)]
+    may_be = alerts.renamed(untold, there, lambda: PastIncidents(uri, version))
+    return old - there.keys() - {former["incident_id"] for former in may_be.values()}
+
+
+def _is_news(row: Mapping[str, Any], since: datetime) -> bool:
+    return row["ended_at"] is None or row["ended_at"] >= since
+
+
+def _tell(row: Mapping[str, Any], send: Send) -> Exception | None:
+    """Tell of one; what kept it from being told, if something did."""
+    shown = {name: value for name, value in json_ready("incidents", row).items() if name in SHOWN_COLUMNS}
+    try:
+        send(shown)
+    except CANNOT_TELL as error:
+        _log.warning("incident %s could not be told, the next run tries again: %s", row["incident_id"], error)
+        return error
+    return None

@@ -1,0 +1,182 @@
+"""Upkeep of a warehouse: small files put together, files and entries that nobody needs any more removed.
+
+It holds the warehouse as a run does, and publishes the versions that it makes, which hold the same rows as those before.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipelines.errors import NothingReadable, UsageError, WarehouseBusy
+from pipelines.jobs.registry.entries import PUBLISHED, RUNS, Published, Run
+from pipelines.jobs.registry.failures import closed_on_error
+from pipelines.schema.tables import TABLES, VERSIONED
+from pipelines.storage.uris import is_uri, warehouse_uri
+from pipelines.versions import product_version
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipelines.jobs.registry.runs import Runs
+    from pipelines.warehouse.warehouse import Warehouse
+
+VACUUM_HOURS_MIN = 168
+"""Delta's own limit: a reader or a run under way may still need what is younger."""
+
+UNNAMED = "a host that is not told"
+"""Stands for this machine in a warehouse where hosts are redacted, whose key is not known here."""
+
+_NOTHING = Published(0, {}, "", "", {})
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainOptions:
+    """`keep_hours`: files that no version names any more stay so long, and so do versions for readers of the past.
+    `runs_for`: entries of runs stay so long, as do those of alerts whose incidents are there no more; the last published run's always
+    does."""
+
+    warehouse: str
+    keep_hours: int = VACUUM_HOURS_MIN
+    runs_for: timedelta = timedelta(days=90)
+    spark: Mapping[str, str] = field(default_factory=dict)
+    stale_after: timedelta = timedelta(minutes=10)
+
+
+@dataclass(slots=True)
+class Maintained:
+    """What was done: files before and after by table, and entries of runs and of alerts removed."""
+
+    files: dict[str, tuple[int, int]] = field(default_factory=dict)
+    runs_removed: int = 0
+    alerts_removed: int = 0
+
+
+def maintain(options: MaintainOptions) -> Maintained:
+    """Clustering as declared, OPTIMIZE, expiry of old runs, VACUUM. Raises NothingReadable where there is no published run."""
+    if options.keep_hours < VACUUM_HOURS_MIN:
+        raise UsageError(
+            f"--keep-hours {options.keep_hours}: less than {VACUUM_HOURS_MIN} could take files from readers and runs under way"
+        )
+    from pipelines.jobs.operations.delta_log_cleanup import keep_entries, remove_entries
+    from pipelines.jobs.registry.runs import Runs
+    from pipelines.spark.session import get_session
+    from pipelines.storage import object_stores as stores
+    from pipelines.warehouse import delta_sql as delta
+    from pipelines.warehouse.commit_log import rows_stayed
+    from pipelines.warehouse.warehouse import Warehouse
+
+    if is_uri(options.warehouse):
+        stores.use(options.spark, warehouse=options.warehouse)
+    _must_exist(options.warehouse)
+    spark = get_session(options.spark)
+    warehouse = Warehouse(spark, options.warehouse)
+    warehouse.open_one(RUNS)
+    register = Runs(warehouse, options.stale_after)
+    redacted = (register.last_published() or _NOTHING).options.get("redact") or {}
+    host = UNNAMED if "hosts" in redacted.get("kinds", ()) else None
+    entry = Run(uuid.uuid4().hex, [], {}, product_version(), "", "", host=host)
+    register.start(entry)
+    before = register.before
+    with closed_on_error(register, entry, options.warehouse, partial(_told, redacted=bool(redacted))):
+        if before is None:
+            raise NothingReadable(f"{options.warehouse}: no run has been published yet")
+        # What it publishes was made by what the last run was made by.
+        register.takes_over(entry, before)
+        warehouse.open()
+        found, versions = warehouse.opened, before.table_versions
+        if not all(name in versions and rows_stayed(warehouse, name, versions[name]) for name in VERSIONED):
+            raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
+        done = Maintained()
+        with register.alive(entry):
+            for name, table in TABLES.items():
+                delta.cluster(warehouse.spark, warehouse.path(name), table.clustering)
+                held = _held(warehouse, name)
+                done.files[name] = (held.named, held.named) if held is not None and held.named < 2 else warehouse.optimize(name)
+                if redacted:
+                    keep_entries(warehouse, name, options.keep_hours)
+            oldest = datetime.now(UTC) - options.runs_for
+            done.runs_removed = register.expire(oldest)
+            done.alerts_removed = _forget_alerts(register, options.warehouse, versions["incidents"], oldest)
+            _vacuum(warehouse, options.keep_hours)
+        versions = {name: warehouse.latest(name) for name in VERSIONED}
+        if not all(rows_stayed(warehouse, name, found[name]) for name in VERSIONED):
+            raise WarehouseBusy(f"{options.warehouse}: somebody else has changed rows meanwhile; nothing is published")
+    register.finish(entry, PUBLISHED, 0, table_versions=versions, counts={"files": sum(after for _, after in done.files.values())})
+    if redacted:
+        # Readers may still be about to open the tables as they were published before.
+        for name in TABLES:
+            remove_entries(warehouse.path(name), before.table_versions[name] if name in before.table_versions else warehouse.latest(name))
+    return done
+
+
+def _told(error: BaseException, *, redacted: bool) -> str:
+    """What an error says, without names where the warehouse hides any. Its key is not known here, so that all are called alike."""
+    if not redacted:
+        return str(error)
+    from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
+
+    return PSEUDONYM.sub("...", Redaction(KINDS, os.urandom(32)).text(str(error), {}, strict=True))
+
+
+def _forget_alerts(register: Runs, place: str, incidents: int, oldest: datetime) -> int:
+    """Remove entries of alerts that nothing refers to any more; say how many."""
+    from deltalake.exceptions import DeltaError
+
+    from pipelines.jobs.operations.alerts import outlived
+
+    try:
+        names = outlived(place, incidents, oldest)
+    except (DeltaError, OSError):
+        if not is_uri(place):
+            raise
+        return 0  # delta-rs has no driver for this store, so nobody was ever told
+    register.forget_told(names)
+    return len(names)
+
+
+def _vacuum(warehouse: Warehouse, hours: int) -> None:
+    """Remove files that no version younger than this needs. Delta notes it as versions of the table, so it comes before they are told."""
+    for name in TABLES:
+        held = _held(warehouse, name)
+        if held is None or held.others:
+            warehouse.spark.sql(f"VACUUM delta.`{warehouse.path(name)}` RETAIN {hours} HOURS")
+
+
+class _Held(NamedTuple):
+    """How many files of a table its latest version names, and how many others there are."""
+
+    named: int
+    others: int
+
+
+def _held(warehouse: Warehouse, name: str) -> _Held | None:
+    """What a table on this machine's disk holds, without asking Spark; None for one elsewhere."""
+    if is_uri(warehouse.uri):
+        return None
+    from deltalake import DeltaTable
+
+    folder = Path(warehouse.path(name))
+    names = {os.path.basename(path) for path in DeltaTable(str(folder)).file_uris()}
+    files = (path for path in folder.rglob("*.parquet") if "_delta_log" not in path.relative_to(folder).parts)
+    return _Held(len(names), sum(path.name not in names for path in files))
+
+
+def _must_exist(place: str) -> None:
+    """Raise NothingReadable where there is no register of runs, as far as delta-rs can tell: Spark would make one."""
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    from pipelines.storage.object_stores import open_table
+
+    try:
+        open_table(f"{warehouse_uri(place)}/{TABLES[RUNS].path}")
+    except TableNotFoundError as error:
+        raise NothingReadable(f"{place} is no warehouse: it has no table of runs; make one with groupscope run") from error
+    except (DeltaError, OSError):
+        if not is_uri(place):
+            raise

@@ -1,0 +1,118 @@
+"""What the last run did and what the tables say, as a file of Prometheus' text form (for node_exporter's textfile collector)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipelines.schema.tables import TABLES
+from pipelines.storage.object_stores import open_table
+from pipelines.storage.uris import warehouse_uri
+
+_SUCCESS = "groupscope_run_last_success_timestamp_seconds"
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What is told of a run. `ended_at` is seconds since 1970."""
+
+    exit_code: int
+    ended_at: float
+    counts: Mapping[str, int] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    succeeded: bool = True
+
+
+Sample = tuple[Mapping[str, str], float]
+
+
+def metrics_text(run: RunFacts, tables: Mapping[str, list[Sample]], last_success: float | None, kept: str = "") -> str:
+    """All metrics. `tables` holds samples of what the tables say, by name of the metric; `kept` are lines of an earlier file."""
+    success = run.ended_at if run.succeeded else last_success
+    families: list[tuple[str, str, list[Sample]]] = [
+        ("groupscope_run_last_timestamp_seconds", "When the last run ended.", [({}, run.ended_at)]),
+        (_SUCCESS, "When the last run ended that published, or found nothing new.", [] if success is None else [({}, success)]),
+        ("groupscope_run_exit_code", "Exit code of the last run.", [({}, run.exit_code)]),
+        ("groupscope_run_stage_seconds", "Duration of each stage of the last run.", _by("stage", run.timings)),
+        ("groupscope_run_count", "What the last run counted.", _by("what", run.counts)),
+        *((name, _MEANINGS[name], samples) for name, samples in sorted(tables.items())),
+    ]
+    return "".join(_family(*family) for family in families if family[2]) + kept
+
+
+_MEANINGS = {
+    "groupscope_incidents": "Incidents in the tables.",
+    "groupscope_incidents_open": "Incidents that have no end yet.",
+    "groupscope_rebalances": "Rebalances in the tables.",
+    "groupscope_stopped_seconds": "Time that groups stood still, as incidents tell.",
+    "groupscope_partition_outages_open": "Partitions without a leader at the end of the logs.",
+}
+
+
+def table_samples(place: str, versions: Mapping[str, int]) -> dict[str, list[Sample]]:
+    """What the published tables say, by cluster."""
+
+    def counted(table: str, *by: str, value: str = "count(*)", where: str = "true") -> list[Sample]:
+        return _counted(f"{warehouse_uri(place)}/{TABLES[table].path}", versions[table], by, value, where)
+
+    by_severity = ("cluster", "severity")
+    return {
+        "groupscope_incidents": counted("incidents", *by_severity),
+        "groupscope_incidents_open": counted("incidents", *by_severity, where="ended_at is null"),
+        "groupscope_rebalances": counted("rebalances", "cluster", "cause"),
+        "groupscope_stopped_seconds": counted("incidents", "cluster", value="sum(stopped_seconds)"),
+        "groupscope_partition_outages_open": counted("partition_outages", "cluster", where="online_at is null"),
+    }
+
+
+def _counted(uri: str, version: int, by: Sequence[str], value: str, where: str) -> list[Sample]:
+    """What rows sum up to, by the words of some columns; told by delta-rs, so that no rows come here."""
+    import pyarrow as pa
+    from deltalake import QueryBuilder
+
+    columns = ", ".join(f'"{name}"' for name in by)
+    query = f"select {columns}, {value} as value from stored where {where} group by {columns} order by {columns}"  # noqa: S608 - our own names
+    found = QueryBuilder().register("stored", open_table(uri, version=version)).execute(query)
+    rows = pa.RecordBatchReader.from_stream(found).read_all().to_pylist()
+    return [({name: row[name] for name in by}, row["value"]) for row in rows]
+
+
+def _by(label: str, values: Mapping[str, float]) -> list[Sample]:
+    return [({label: name}, value) for name, value in sorted(values.items())]
+
+
+def _family(name: str, meaning: str, samples: Iterable[Sample]) -> str:
+    return f"# HELP {name} {meaning}\n# TYPE {name} gauge\n" + "".join(
+        f"{name}{_labels(labels)} {value:.17g}\n" for labels, value in samples
+    )
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items()) + "}" if labels else ""
+
+
+def kept_samples(path: Path) -> str:
+    """The lines of a file that tell what the tables say: they are true still after a run that published nothing."""
+    try:
+        lines = path.read_bytes().decode("utf-8").split("\n")[:-1]  # names hold whatever else may end a line
+    except (OSError, ValueError):
+        return ""
+    return "".join(f"{line}\n" for line in lines if _named_by(line) in _MEANINGS)
+
+
+def _named_by(line: str) -> str:
+    """The name of the metric that a line is about."""
+    words = re.split(r"[ {]", line.removeprefix("# HELP ").removeprefix("# TYPE "), maxsplit=1)
+    return words[0]
+
+
+def last_success(path: Path) -> float | None:
+    """What the file says of the last success: a run that fails passes it on."""
+    try:
+        found = re.search(rf"^{_SUCCESS} (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    except (OSError, ValueError):
+        return None
+    return float(found[1]) if found else None

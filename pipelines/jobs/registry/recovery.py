@@ -1,0 +1,93 @@
+"""What a run has written that did not come to its end is taken back, so that the next one goes on where the last published one ended.
+
+Commits that change no row, such as OPTIMIZE by the platform, are left as they are. Where somebody else has changed rows, or files
+are gone that would be needed, everything is replayed and compared, which gives the same tables and takes longer than a rebuild.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from pyspark.errors import PySparkException
+
+from pipelines.crash_points import reached
+from pipelines.jobs.registry.resume_states import FILE
+from pipelines.jobs.registry.runs import Runs
+from pipelines.schema.tables import VERSIONED, without_run
+from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.commit_log import changing, commits_since, rows_stayed
+from pipelines.warehouse.predicates import Scope, among, equals
+from pipelines.warehouse.warehouse import Stamp, Warehouse
+
+_OF_FILES: dict[str, tuple[str, Scope | None]] = {
+    "unknown_in_files": ("file", None),
+    "rejected_records": ("file", None),
+    "events": ("file", None),
+    "state_snapshots": ("subject", equals("kind", FILE)),
+}
+"""Tables of what files hold -> the column that names the file, and which rows are of files."""
+
+_log = logging.getLogger(__name__)
+
+
+def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, int], stamp: Stamp) -> bool:
+    """Give tables whose rows are not those of their published version what they held then. Says whether all of them hold it."""
+    moved = [name for name, version in warehouse.opened.items() if published.get(name) != version]
+    same = published.keys() >= set(moved)  # else there are tables of another version of the product
+    ahead = [name for name in moved if name in published and not rows_stayed(warehouse, name, published[name])]
+    if not ahead:
+        return same
+    writers = {commit.told for name in ahead for commit in changing(commits_since(warehouse, name, published[name]))}
+    if not register.knows(writers):
+        return False
+    try:
+        restored = [_restored(warehouse, name, published[name], stamp) for name in ahead]
+    except PySparkException as error:  # such as files that are no longer there
+        _log.warning("what the last run has written can't be taken back, so everything is replayed: %s", error)
+        return False
+    done = all(restored)
+    if done:
+        _log.info("a run before this one did not come to its end; taken back: %s", ", ".join(ahead))
+    return done and same
+
+
+def emptied(warehouse: Warehouse, register: Runs, stamp: Stamp) -> bool:
+    """Where nothing was published yet, remove all that runs of this warehouse have written. Says whether nothing is there now."""
+    present = warehouse.opened
+    commits = {name: changing(commits_since(warehouse, name, 0)) for name in VERSIONED if present[name]}
+    written = [name for name, since in commits.items() if since]
+    if not written:
+        return True
+    if not register.knows({commit.told for name in written for commit in commits[name]}):
+        return False
+    for name in written:
+        reached(f"before {name}/empty")
+        warehouse.empty(name, stamp)
+        reached(f"after {name}/empty")
+    _log.info("no run has come to its end yet; taken back: %s", ", ".join(written))
+    return True
+
+
+def without_strangers(warehouse: Warehouse, stamp: Stamp) -> None:
+    """Remove rows of files that the ledger does not know. A run that was killed before it wrote the ledger leaves them, and where
+    the file is gone by now, nothing that is read replaces them."""
+    known = set(warehouse.rows("log_files", columns=["path"])["path"].to_pylist())
+    for name, (column, within) in _OF_FILES.items():
+        rows = warehouse.read(name)
+        found = (rows if within is None else rows.where(within.column)).select(column).distinct().toLocalIterator()
+        strange = {file for (file,) in found} - known
+        if strange:
+            _log.warning("%s holds rows of files that were never read to their end; removed: %s files", name, len(strange))
+            scope = among(column, strange) if within is None else within & among(column, strange)
+            warehouse.replace(name, without_run(name).empty_table(), stamp, scope, part="/strangers", count=0)
+
+
+def _restored(warehouse: Warehouse, name: str, version: int, stamp: Stamp) -> bool:
+    """Give a table what it held at a version. Says whether it is that: one of older columns is brought up to date, and holds more."""
+    reached(f"before {name}/restore")
+    delta.restore(warehouse.spark, warehouse.path(name), version, stamp.run_id)
+    restored = max(commit.version for commit in commits_since(warehouse, name, version) if commit.told == stamp.run_id)
+    warehouse.open_one(name)
+    reached(f"after {name}/restore")
+    return rows_stayed(warehouse, name, restored)

@@ -1,0 +1,88 @@
+"""What later runs go on from, in `silver.state_snapshots`: how far each file was read, what each cluster's verdicts rest on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from models.ids import make_id
+from parsers.reading.file_reports import join_parts
+from parsers.reading.reader import SourceFile
+from parsers.reading.resume import Start, content_end, is_whole_at
+from parsers.sources.checkpoints import Checkpoint, checkpoints
+from pipelines.schema.tables import without_run
+from pipelines.versions import catalogue_version, model_version
+
+FILE, CLUSTER = "file", "cluster"
+State = Mapping[str, Any]
+Part = Mapping[str, Any]
+
+
+def parse_states(rows: Iterable[Mapping[str, Any]], kind: str) -> dict[str, State]:
+    """States by subject, from rows of the table. Those of clusters hold for one version of the models."""
+    mine = model_version()
+    return {
+        row["subject"]: json.loads(row["state"]) for row in rows if row["kind"] == kind and (kind == FILE or row["model_version"] == mine)
+    }
+
+
+def state_rows(kind: str, states: Mapping[str, State], cluster_of: Mapping[str, str]) -> pa.Table:
+    """Rows of the table, but for their run; `cluster_of` names the cluster of a subject."""
+    rows = [
+        {
+            "cluster": cluster_of[subject],
+            "state_snapshot_id": make_id("state", kind, subject),
+            "kind": kind,
+            "subject": subject,
+            "state": json.dumps(state, sort_keys=True),
+            "catalogue_version": catalogue_version(),
+            "model_version": model_version(),
+        }
+        for subject, state in sorted(states.items())
+    ]
+    return pa.Table.from_pylist(rows, schema=without_run("state_snapshots"))
+
+
+def file_report(before: State | None, start: Start | None, parts: Sequence[Part]) -> dict[str, Any]:
+    """The report on a file as a whole: on what was read before, and on the parts that were read now."""
+    return join_parts([*_settled(before, start), *parts])
+
+
+def file_state(source: SourceFile, before: State | None, start: Start | None, parts: Sequence[Part], length: int) -> dict[str, Any] | None:
+    """Where the next run may go on, and by what it knows the content again; only the latter where files don't grow: compressed ones."""
+    last = parts[-1]
+    if not source.plain:
+        return _identified(source, last["checkpoints"] or ()) or None
+    state: dict[str, Any] = {}
+    told = [*_settled(before, start), *parts[:-1]]
+    # The record before the last part is whole only where another one begins behind it.
+    settled = last["part_offset"] and told and last["records"] and all(part["status"] == "ok" for part in told)
+    if settled and is_whole_at(source, last["part_offset"]):
+        # What the file is called and how large it is by now, the part that is read next will say.
+        report = join_parts(told) | {"path": "", "size_bytes": last["part_offset"]}
+        state |= {"offset": last["part_offset"], "line": last["part_line"], "report": report}
+    elif before is not None and start is not None:
+        state |= {name: before[name] for name in ("offset", "line", "report")}
+    known = [(at, digest) for at, digest in (before or {}).get("checkpoints", ())]
+    end = content_end(source, length)
+    state |= _identified(source, checkpoints(source, end, known if start is not None else ()))
+    if end < length:
+        state["end"] = end
+    return state or None
+
+
+def _identified(source: SourceFile, places: Iterable[Checkpoint]) -> dict[str, Any]:
+    told = {"checkpoints": [list(place) for place in places], "zeros": source.zeros}
+    return {name: value for name, value in told.items() if value}
+
+
+def without_start(state: State) -> State | None:
+    """What is left of the state of a file that was compressed since."""
+    return {name: state[name] for name in ("checkpoints", "zeros") if name in state} or None
+
+
+def _settled(before: State | None, start: Start | None) -> list[Part]:
+    return [before["report"]] if before is not None and start is not None else []

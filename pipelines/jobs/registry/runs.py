@@ -1,0 +1,294 @@
+"""The register of runs, `ops.runs`: who holds the warehouse, how far each run came, and what it published.
+
+A run appends its row before it touches anything else, and then looks whether another living run stood there first:
+Delta orders the commits, so of two that start at once exactly one goes on, on any store.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
+
+from pipelines.crash_points import reached
+from pipelines.errors import WarehouseBusy
+from pipelines.jobs.registry.entries import (
+    FAILED,
+    PUBLISHED,
+    RUNNING,
+    RUNS,
+    Published,
+    Run,
+    held,
+    holds,
+    published_from,
+    work_begins,
+    work_ends,
+)
+from pipelines.jobs.registry.lease_owner import Owner
+from pipelines.schema.tables import TABLES
+from pipelines.storage.object_stores import open_table
+from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse import predicates as scopes
+from pipelines.warehouse.predicates import Scope
+from pipelines.warehouse.warehouse import Warehouse
+
+ALIVE_SECONDS = 60.0
+"""A run gives a sign of life so often."""
+
+JVM_SECONDS = 60.0
+"""A dead run's JVM may take so long to end."""
+
+_TRIES = 5
+_log = logging.getLogger(__name__)
+
+
+class Runs:
+    """The register of one warehouse, whose table is open."""
+
+    def __init__(self, warehouse: Warehouse, stale_after: timedelta) -> None:
+        self._warehouse = warehouse
+        self._path = warehouse.path(RUNS)
+        self._stale_after = stale_after
+        self._here: str | None = None
+        self._aside: SparkSession | None = None
+        self._by_spark = False
+        self.before: Published | None = None
+        """The last published run, once the warehouse is taken."""
+
+    def start(self, run: Run) -> None:
+        """Take the warehouse, or raise WarehouseBusy. Runs that ended without a word are closed."""
+        work_begins(run.run_id)
+        try:
+            self._take(run)
+        except BaseException:
+            work_ends(run.run_id)
+            raise
+
+    def _take(self, run: Run) -> None:
+        self._here = run.host
+        rows = self._rows()
+        self._refuse_if_held([row for row in rows if row["status"] == RUNNING])
+        run.run_number = 1 + max((row["run_number"] for row in rows), default=0)
+        reached("before entry")
+        self._append(run)
+        reached("after entry")
+        rows = [row for row in self._rows() if row["run_id"] != run.run_id]
+        others = [row for row in rows if row["status"] == RUNNING]
+        first = self._first_of([run.run_id, *(row["run_id"] for row in others)]) if others else run.run_id
+        if first != run.run_id:
+            holder = next(row for row in others if row["run_id"] == first)
+            self.finish(run, FAILED, WarehouseBusy.exit_code, error="another run was there first")
+            raise WarehouseBusy(held(holder))
+        self._number(run, max((row["run_number"] for row in rows), default=0))
+        self.before = self.last_published()
+
+    def _number(self, run: Run, before: int) -> None:
+        """A run that came and went while this one took the warehouse may have the same number: transactions need their own."""
+        if before >= run.run_number:
+            run.run_number = before + 1
+            self._update(run.run_id, {"run_number": run.run_number})
+
+    def knows(self, run_ids: Iterable[str | None]) -> bool:
+        """Whether all of these are runs of this warehouse."""
+        return set(run_ids) <= {row["run_id"] for row in self._rows()}
+
+    def last_published(self) -> Published | None:
+        """The run whose tables readers see."""
+        found = self._rows(scopes.equals("status", PUBLISHED))
+        return published_from(max(found, key=itemgetter("run_number"))) if found else None
+
+    def finish(
+        self,
+        run: Run,
+        status: str,
+        exit_code: int,
+        *,
+        table_versions: Mapping[str, int] | None = None,
+        counts: Mapping[str, int] | None = None,
+        timings: Mapping[str, float] | None = None,
+        error: str | None = None,
+    ) -> None:
+        """Close this run's entry; with status `published` readers see its tables from now on. Where that can't be written, the run
+        is over nevertheless, and the next one closes its entry."""
+        values = {
+            "status": status,
+            "exit_code": exit_code,
+            "error": error,
+            "table_versions": table_versions,
+            "counts": counts,
+            "timings": timings,
+            "ended_at": datetime.now(UTC),
+        }
+        reached(f"before {status}")
+        try:
+            self._update(run.run_id, values, status=RUNNING)
+        finally:
+            work_ends(run.run_id)
+        if status == PUBLISHED and not self._is(run, PUBLISHED):
+            raise WarehouseBusy("this run was taken for dead, and another one has taken the warehouse over: nothing of it is published")
+        reached(f"after {status}")
+
+    def _is(self, run: Run, status: str) -> bool:
+        return any(row["status"] == status for row in self._rows(scopes.equals("run_id", run.run_id)))
+
+    def takes_over(self, run: Run, before: Published) -> None:
+        """This entry publishes what an earlier run has made, so it has that run's options and versions."""
+        told = {
+            "options": json.dumps(before.options, sort_keys=True, default=str),
+            "catalogue_version": before.catalogue_version,
+            "model_version": before.model_version,
+        }
+        self._update(run.run_id, told)
+
+    def scrub(self, run: Run) -> None:
+        """Take names out of the entries of earlier runs and of alerts, which told them before they were to be redacted."""
+        kept = {name: value for name, value in (self.before.options if self.before else {}).items() if name != "read"}
+        values = {
+            "inputs": "CAST(array() AS ARRAY<STRING>)",
+            "owner": delta.text("{}"),
+            "error": delta.literal(None),
+            "options": delta.text(json.dumps(kept, sort_keys=True, default=str)),
+        }
+        others = f"run_id != {delta.text(run.run_id)} AND status != {delta.text(RUNNING)}"
+        spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
+        _again(lambda: delta.update(spark, self._path, others, values))
+        _again(lambda: delta.update(spark, alerts, f"{delta.quoted('groups')} IS NOT NULL", {"groups": delta.literal(None)}))
+
+    def expire(self, before: datetime) -> int:
+        """Remove entries of runs that ended before that time, but for the last published one; say how many."""
+        kept = self.before.run_number if self.before is not None else -1
+        old = f"ended_at < {delta.literal(before)} AND run_number != {kept}"
+        count = self._warehouse.read(RUNS).where(old).count()
+        if count:
+            _again(lambda: delta.delete(self._warehouse.spark, self._path, old))
+        return count
+
+    def forget_told(self, incident_ids: Collection[str]) -> None:
+        """Remove what is known of the alerts about these incidents."""
+        if incident_ids:
+            spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
+            _again(lambda: delta.delete(spark, alerts, scopes.among("incident_id", incident_ids).sql()))
+
+    @contextmanager
+    def alive(self, run: Run) -> Iterator[None]:
+        """Give signs of life meanwhile."""
+        over = threading.Event()
+
+        def tell() -> None:
+            while not over.wait(ALIVE_SECONDS):
+                try:
+                    self.sign(run)
+                except Exception:
+                    _log.exception("run %s could not give a sign of life", run.run_id)
+
+        thread = threading.Thread(target=tell, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def sign(self, run: Run) -> None:
+        """Give one sign of life: by delta-rs, since a task of Spark's may have to wait until a stage of the run is over; by Spark
+        where delta-rs can't write to the store, in a session of its own: transactions of the run's writes are none of its."""
+        if not self._by_spark:
+            now = f"arrow_cast({delta.micros_of(datetime.now(UTC))}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+            try:
+                open_table(self._path).update({"seen_at": now}, predicate=f"run_id = '{run.run_id}' AND status = '{RUNNING}'")
+                return
+            except Exception as error:  # such as another commit at the same moment
+                _log.debug("the sign of life can't be given without Spark: %s", error)
+            except BaseException as error:  # what panics in Rust is no Exception, and does so each time
+                if isinstance(error, KeyboardInterrupt | SystemExit):
+                    raise
+                self._by_spark = True
+        self._aside = self._aside or self._session()
+        if self._aside is not None:
+            self._update(run.run_id, {}, status=RUNNING, session=self._aside)
+
+    def _session(self) -> SparkSession | None:
+        """Another session of the same application, or None where the platform gives none."""
+        spark = self._warehouse.spark
+        try:
+            # Spark Connect has no new sessions, but copies.
+            return spark.cloneSession() if is_remote() else spark.newSession()  # type: ignore[attr-defined]
+        except (AttributeError, NotImplementedError, PySparkException):
+            _log.warning("this Spark gives no second session: the run gives no signs of life")
+            return None
+
+    def _rows(self, scope: Scope | None = None) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._warehouse.rows(RUNS, scope).to_pylist()
+        return rows
+
+    def _refuse_if_held(self, running: list[dict[str, Any]]) -> None:
+        for row in running:
+            if self._lives(row):
+                raise WarehouseBusy(held(row))
+            _log.warning("run %s ended without a word; its entry is closed", row["run_id"])
+            values = {"status": FAILED, "ended_at": row["seen_at"], "error": "the process ended without a word"}
+            self._update(row["run_id"], values, status=RUNNING)
+
+    def _lives(self, row: Mapping[str, Any]) -> bool:
+        owner = Owner.read(row["owner"])
+        lives = holds(row, self._stale_after, self._here)
+        # A killed driver leaves a JVM for a moment, which may still be writing.
+        return lives or (owner.lives(self._here) is False and not owner.wait_for_jvm(JVM_SECONDS))
+
+    def _append(self, run: Run) -> None:
+        row = run.row() | {
+            "status": RUNNING,
+            "seen_at": run.started_at,
+            "owner": Owner.here(run.host).text(),
+        }
+        table = pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema())
+        frame = self._warehouse.spark.createDataFrame(table)
+        frame.coalesce(1).write.format("delta").mode("append").option("userMetadata", run.run_id).save(self._path)
+
+    def _first_of(self, run_ids: list[str]) -> str:
+        """Which of these runs was written down first."""
+        written = (
+            delta.history(self._warehouse.spark, self._path)
+            .where(F.col("userMetadata").isin(run_ids))
+            .orderBy("version")
+            .select("userMetadata")
+            .limit(1)
+            .collect()
+        )
+        return str(written[0][0])
+
+    def _update(self, run_id: str, values: Mapping[str, object], status: str | None = None, session: SparkSession | None = None) -> None:
+        """Change the entry of a run, if it has that status."""
+        condition = f"run_id = {delta.literal(run_id)}" + (f" AND status = {delta.literal(status)}" if status else "")
+        changed = {name: delta.literal(value) for name, value in {"seen_at": datetime.now(UTC), **values}.items()}
+        _again(lambda: delta.update(session or self._warehouse.spark, self._path, condition, changed))
+
+
+def _again(write: Callable[[], object]) -> None:
+    """Try once more, a little later, where another run wrote to the register at the same moment."""
+    for left in reversed(range(_TRIES)):
+        try:
+            write()
+        except Exception as error:  # a JVM's exception that pyspark does not know comes as py4j's own
+            if not left or not delta.is_conflict(error):
+                raise
+            time.sleep(random.uniform(0.1, 1.0))  # noqa: S311 - spreads tries, guards nothing
+        else:
+            return
+
+
+__all__ = ["Owner", "Run", "Runs"]

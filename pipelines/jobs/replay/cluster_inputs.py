@@ -1,0 +1,63 @@
+"""What a run has to know of all events of the clusters that it touches, however few of their groups it replays.
+
+It is asked of the stored table, a few rows or columns each time: most of it is told without Spark, where the table is on this
+machine's disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from models.events import Event, Witness
+from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts
+from models.kafka.observations.unattributed import STRAY_EVENTS, Sighting
+from models.kafka.outages.affected_groups import READER_EVENTS, Readers
+from models.kafka.partitions.event_fields import DEPENDENT_EVENTS, PARTITION_EVENTS
+from pipelines.analysis.stages import cluster_facts, logs_end_of
+from pipelines.jobs.ingest.file_rows import FileRow
+from pipelines.schema.row_conversion import events_of
+from pipelines.transforms.consumed_topics import EVENT_COLUMNS, READ_TOPICS
+from pipelines.transforms.sightings import sightings_of_all
+from pipelines.warehouse.predicates import Scope, among, equals, is_null
+from pipelines.warehouse.warehouse import Warehouse
+
+_TIMES = ("order_at", "at")
+"""Whence `Event.order_us` comes."""
+
+_PLACE = [("file", "ascending"), ("byte_offset", "ascending")]
+
+
+def facts_of(warehouse: Warehouse, clusters: Iterable[str], files: list[FileRow], assume: Mapping[str, int]) -> dict[str, ClusterFacts]:
+    """The cluster stage. Few lines concern a whole cluster, and few of those about a group don't name it."""
+    here = among("cluster", clusters)
+    cluster_of = {row["path"]: row["cluster"] for row in files}
+    concerning = _in_order(warehouse, here & among("event", CLUSTER_EVENTS))
+    strays = _in_order(warehouse, here & among("event", STRAY_EVENTS) & is_null("group"))
+
+    def sightings() -> Iterator[Sighting]:
+        return sightings_of_all(warehouse.frame("events", here))
+
+    return cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, strays, sightings)
+
+
+def _in_order(warehouse: Warehouse, scope: Scope) -> list[Event]:
+    return list(events_of(warehouse.rows("events", scope).sort_by(_PLACE)))
+
+
+def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Readers]:
+    """What groups read and where their coordinators are, by cluster, and since when that is told."""
+    readers: dict[str, Readers] = {}
+    grouped = among("cluster", clusters) & ~is_null("group")
+    told = grouped & among("event", READER_EVENTS)
+    for cluster, group, topic, at in warehouse.first("events", told, EVENT_COLUMNS, _TIMES, READ_TOPICS):
+        readers.setdefault(cluster, Readers()).note_topic(group, topic, at)
+    homes = grouped & equals("witness", Witness.COORDINATOR.value) & ~is_null("event") & ~is_null("partition")
+    for cluster, group, partition, at in warehouse.first("events", homes, ("cluster", "group", "partition"), _TIMES):
+        readers.setdefault(cluster, Readers()).note_home(group, partition, at)
+    return readers
+
+
+def with_partitions(warehouse: Warehouse, clusters: Iterable[str]) -> set[str]:
+    """Those of the clusters whose events tell of partitions, or of brokers that come and go: others have no outages."""
+    of_partitions = among("cluster", clusters) & among("event", PARTITION_EVENTS - DEPENDENT_EVENTS)
+    return {cluster for (cluster,) in warehouse.distinct("events", of_partitions, ("cluster",))}

@@ -1,0 +1,114 @@
+"""Which stored states of clusters' outages a run may go on from, and which it keeps.
+
+As with those of groups (`jobs/snapshots.py`): a state holds while no record of its time was changed, and what was known of
+brokers, of what groups read and of rebalances that outages name is what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.outages.broker_fingerprints import KnownGoings, known_goings
+from models.kafka.outages.reader_fingerprints import KnownReaders
+from pipelines.jobs.ingest.ingest import Touched
+from pipelines.jobs.replay.group_snapshots import Stored, around, chosen_rows, reaches, times_of
+from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, Boundary, SnapshotRules
+from pipelines.versions import catalogue_version, model_version
+from pipelines.warehouse import predicates as scopes
+from pipelines.warehouse.predicates import Scope
+from pipelines.warehouse.warehouse import Warehouse
+
+_KEY = "cluster_snapshot_id"
+_TOLD = (_KEY, "cluster", "upto_at", "facts", "catalogue_version", "model_version")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of one cluster, by time."""
+
+    goings: KnownGoings
+    readers: KnownReaders
+
+    def until(self, at: int) -> str:
+        """Fingerprint of what a state rests on that reaches to a time."""
+        return f"{self.goings.until(at)} {self.readers.until(at)}"
+
+
+@dataclass(slots=True)
+class ClusterSnapshots:
+    """The stored states of the clusters whose outages a run replays."""
+
+    boundaries: Mapping[str, list[Boundary]] = field(default_factory=dict)
+    stored: list[Stored] = field(default_factory=list)
+    chosen: dict[str, Stored] = field(default_factory=dict)
+    """The state that each cluster goes on from."""
+
+    def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
+        """The chosen rows, and whether this process holds them."""
+        return chosen_rows(warehouse, CLUSTER_SNAPSHOTS, _KEY, {each.key for each in self.chosen.values()})
+
+    def drop(self, cluster: str) -> None:
+        """No state of a cluster can be gone on from, as its replay found out."""
+        del self.chosen[cluster]
+        self.stored = [replace(each, holds=False) if each.cluster == cluster else each for each in self.stored]
+
+    def later(self, time: str, clusters: Iterable[str]) -> Scope:
+        """Rows of these clusters; where one goes on from a state, only those whose `time` is later than it, or not known."""
+        whole = scopes.among("cluster", set(clusters) - self.chosen.keys())
+        resumed = (self.chosen[name] for name in sorted(self.chosen.keys() & set(clusters)))
+        return scopes.any_of([whole, *(scopes.equals("cluster", each.cluster) & scopes.is_later(time, each.upto) for each in resumed)])
+
+    def replaced(self, taken: pa.Table, clusters: Iterable[str]) -> Scope:
+        """Stored rows that go, or that others take the place of: `taken` are new ones, of `clusters` that were replayed."""
+        names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster")), times_of(taken, "upto_at"), strict=True)
+        new = [Stored(key, cluster, "", upto) for key, cluster, upto in names]
+        replayed = set(clusters)
+        stay = set[str]()
+        for cluster in replayed:
+            held = [each for each in (*self.stored, *new) if each.cluster == cluster and each.holds]
+            stay |= {each.key for each in around(self.boundaries.get(cluster, ()), held)}
+        gone = {each.key for each in self.stored if each.cluster in replayed} - stay
+        return scopes.among(_KEY, gone | {each.key for each in new})
+
+
+def look(
+    warehouse: Warehouse,
+    touched: Touched,
+    facts: Mapping[str, ClusterFacts],
+    node_of: Mapping[str, str],
+    readers: Mapping[str, KnownReaders],
+    rules: SnapshotRules,
+    clusters: Iterable[str],
+) -> ClusterSnapshots:
+    """The stored states of these clusters, and which of them they can go on from."""
+    asked = sorted(set(clusters))
+    known = {name: Known(known_goings(facts[name], node_of), readers[name]) for name in asked if name in facts}
+    found = ClusterSnapshots({name: _boundaries(facts[name].logs_end, each, rules) for name, each in known.items()})
+    if warehouse.is_empty(CLUSTER_SNAPSHOTS):
+        return found
+    mine = (catalogue_version(), model_version())
+    rows = warehouse.rows(CLUSTER_SNAPSHOTS, scopes.among("cluster", asked), _TOLD)
+    for row, upto in zip(rows.to_pylist(), times_of(rows, "upto_at"), strict=True):
+        cluster = row["cluster"]
+        first = touched.first_of_partitions.get(cluster)
+        holds = (
+            cluster in known
+            and cluster not in touched.whole
+            and (first is None or upto < first)
+            and (row["catalogue_version"], row["model_version"]) == mine
+            and known[cluster].until(upto) == row["facts"]
+        )
+        found.stored.append(Stored(row[_KEY], cluster, "", upto, holds))
+    for each in sorted(found.stored, key=lambda each: each.upto):
+        if each.holds:
+            found.chosen[each.cluster] = each
+    return found
+
+
+def _boundaries(logs_end: int | None, known: Known, rules: SnapshotRules) -> list[Boundary]:
+    return [Boundary(upto, upto, known.until(upto), catalogue_version(), model_version()) for upto in reaches(logs_end, rules)]

@@ -1,0 +1,187 @@
+"""Which stored states of groups a run may go on from, and which it keeps.
+
+A state holds while all that it was made of stays as it was: no record of its group of that time or before was changed, the
+facts of its cluster of those times are what they were, and catalogue and models are the same. Whatever else holds, the
+rows are those of a replay from the beginning; only the way to them is shorter.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from models.kafka.cluster.fact_fingerprints import KnownFacts, known_facts
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.groups.stage import SETTLE_US
+from pipelines.jobs.ingest.ingest import Touched
+from pipelines.transforms.snapshots import SNAPSHOTS, Boundary, SnapshotRules
+from pipelines.versions import catalogue_version, model_version
+from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import predicates as scopes
+from pipelines.warehouse.predicates import Scope
+from pipelines.warehouse.warehouse import Warehouse
+
+_US_PER_SECOND = 1_000_000
+_STEPS = 4
+"""Boundaries move by this part of their lag."""
+
+_LIGHT_BYTES = 32 << 20
+"""States of so many bytes pass through this process: what comes of them and of few events is not much more."""
+
+_KEY = "group_snapshot_id"
+_TOLD = (_KEY, "cluster", "group", "upto_at", "facts_until_at", "facts", "catalogue_version", "model_version")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A row of the table, but for its state."""
+
+    key: str
+    cluster: str
+    group: str
+    upto: int
+    holds: bool = True
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """The stored states of the clusters that a run touches."""
+
+    boundaries: Mapping[str, list[Boundary]] = field(default_factory=dict)
+    stored: list[Stored] = field(default_factory=list)
+    chosen: dict[tuple[str, str], Stored] = field(default_factory=dict)
+    """The state that each group goes on from."""
+    unreadable: int = 0
+    """States that turned out not to be readable; their groups are replayed from the beginning."""
+
+    def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
+        """The chosen rows, and whether this process holds them."""
+        return chosen_rows(warehouse, SNAPSHOTS, _KEY, {each.key for each in self.chosen.values()})
+
+    def drop(self, cluster: str, group: str) -> None:
+        """No state of a group can be gone on from, as its replay found out."""
+        del self.chosen[cluster, group]
+        self.unreadable += 1
+        self.stored = [replace(each, holds=False) if (each.cluster, each.group) == (cluster, group) else each for each in self.stored]
+
+    def later(self, time: str, groups: Mapping[str, set[str]], whole: Iterable[str], names: Callable[[set[str]], Scope]) -> Scope:
+        """Rows of these groups, and of all groups of `whole` clusters; where a group goes on from a state, only those whose `time`
+        is later than it, or not known. `names` are the rows of some groups."""
+        found, resumed = list[Scope](), dict[tuple[str, int], set[str]]()
+        for each in self.chosen.values():
+            resumed.setdefault((each.cluster, each.upto), set()).add(each.group)
+        for (cluster, upto), some in sorted(resumed.items()):
+            found.append(scopes.equals("cluster", cluster) & names(some) & scopes.is_later(time, upto))
+        for cluster in sorted(set(whole)):
+            own = scopes.equals("cluster", cluster)
+            found.append(own & ~names(self._resumed(cluster)) if self._resumed(cluster) else own)
+        for cluster in sorted(groups.keys() - set(whole)):
+            found.append(scopes.equals("cluster", cluster) & names(groups[cluster] - self._resumed(cluster)))
+        return scopes.any_of(found)
+
+    def _resumed(self, cluster: str) -> set[str]:
+        return {group for name, group in self.chosen if name == cluster}
+
+    def replaced(self, taken: pa.Table, groups: Mapping[str, set[str]], whole: Iterable[str]) -> Scope:
+        """Stored rows that go, or that others take the place of: `taken` are new ones, of groups that were replayed.
+
+        Of each group the last state before each boundary stays, and the first one behind it, which is the next to be the last.
+        """
+        names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), times_of(taken, "upto_at"), strict=True)
+        new = [Stored(*row) for row in names]
+        all_of = set(whole)
+        replayed = {(each.cluster, each.group) for each in [*self.stored, *new] if _is_in(each, groups, all_of)}
+        held: dict[tuple[str, str], list[Stored]] = {}
+        for each in [*(each for each in self.stored if each.holds), *new]:
+            held.setdefault((each.cluster, each.group), []).append(each)
+        stay = {each.key for key in replayed for each in around(self.boundaries.get(key[0], ()), held.get(key, ()))}
+        gone = {each.key for each in self.stored if (each.cluster, each.group) in replayed} - stay
+        return scopes.among(_KEY, gone | {each.key for each in new})
+
+
+def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) -> tuple[DataFrame, bool]:
+    """Rows with these keys, and whether this process holds them. They may be large: then they stay with Spark."""
+    here = warehouse.few(table, scopes.among(key, chosen), bytes_max=_LIGHT_BYTES)
+    if here is not None and here.nbytes <= _LIGHT_BYTES:
+        return few.framed(warehouse.spark, here), True
+    keys = pa.table({key: pa.array(sorted(chosen), pa.string())})
+    return warehouse.read(table).join(F.broadcast(few.framed(warehouse.spark, keys)), key, "left_semi"), False
+
+
+def _is_in(each: Stored, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
+    return each.cluster in whole or each.group in groups.get(each.cluster, ())
+
+
+def around(boundaries: Iterable[Boundary], held: Iterable[Stored]) -> Iterator[Stored]:
+    """The last state before each boundary, and the first one behind it, which is the next to be the last."""
+    in_order = sorted(held, key=lambda each: each.upto)
+    for boundary in boundaries:
+        place = bisect_right(in_order, boundary.upto, key=lambda each: each.upto)
+        yield from in_order[max(place - 1, 0) : place + 1]
+
+
+def look(
+    warehouse: Warehouse,
+    touched: Touched,
+    facts: Mapping[str, ClusterFacts],
+    rules: SnapshotRules,
+    groups: Mapping[str, set[str]],
+    whole: Iterable[str],
+) -> Snapshots:
+    """The stored states, and which of them the `groups`, and all of the `whole` clusters, can go on from."""
+    known = {cluster: known_facts(each) for cluster, each in facts.items()}
+    found = Snapshots({cluster: _boundaries(each.logs_end, known[cluster], rules) for cluster, each in facts.items()})
+    if warehouse.is_empty(SNAPSHOTS):
+        return found
+    mine, all_of = (catalogue_version(), model_version()), set(whole)
+    rows = warehouse.rows(SNAPSHOTS, scopes.among("cluster", touched.clusters), _TOLD)
+    times = zip(times_of(rows, "upto_at"), times_of(rows, "facts_until_at"), strict=True)
+    for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
+        each = Stored(row[_KEY], row["cluster"], row["group"], upto)
+        is_asked = _is_in(each, groups, all_of)  # states of others stay as they are: nobody asks whether they hold
+        found.stored.append(each if not is_asked else replace(each, holds=_holds(each, row, until, touched, mine, known)))
+    for each in sorted(found.stored, key=lambda each: each.upto):
+        if each.holds and _is_in(each, groups, all_of):
+            found.chosen[each.cluster, each.group] = each
+    return found
+
+
+def times_of(rows: pa.Table, name: str) -> list[int]:
+    """A column of times that is never null, as microseconds."""
+    found: list[int] = rows[name].cast(pa.int64()).to_pylist()
+    return found
+
+
+def _holds(
+    each: Stored, row: Mapping[str, Any], until: int, touched: Touched, mine: tuple[str, str], known: Mapping[str, KnownFacts]
+) -> bool:
+    least = touched.least.get((each.cluster, each.group))
+    return (
+        each.cluster in known
+        and each.cluster not in touched.whole
+        and (least is None or each.upto < least)
+        and (row["catalogue_version"], row["model_version"]) == mine
+        and known[each.cluster].until(until) == row["facts"]
+    )
+
+
+def _boundaries(logs_end: int | None, known: KnownFacts, rules: SnapshotRules) -> list[Boundary]:
+    """A rebalance is judged when it is so long over that nothing of the cluster that came later is asked for."""
+    return [
+        Boundary(upto, upto + SETTLE_US, known.until(upto + SETTLE_US), catalogue_version(), model_version())
+        for upto in reaches(logs_end, rules)
+    ]
+
+
+def reaches(logs_end: int | None, rules: SnapshotRules) -> list[int]:
+    """Times up to which states are to be taken; many runs have them in common, so that a state is not taken anew by each of them."""
+    if logs_end is None:
+        return []
+    steps = [max(int(lag * _US_PER_SECOND) // _STEPS, 1) for lag in rules.lags_seconds]
+    return [logs_end // step * step - _STEPS * step for step in steps]

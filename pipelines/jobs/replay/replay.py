@@ -1,0 +1,467 @@
+"""Silver in, rows of gold out: the three stages of replay over what changed.
+
+A group's rows rest on its own events and on the facts of its cluster. So where the facts are as they were, only groups
+with changed records are replayed, and those whose last rebalance is open: how long that has lasted, the end of the logs says.
+A group with many events is replayed from the last of its stored states on that still holds (`jobs/snapshots.py`); its rows
+that were final by then stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from itertools import accumulate
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from models.incidents.incidents import Limits
+from models.kafka.cluster.facts import ClusterFacts, fact_rows
+from models.kafka.outages.affected_groups import FOLLOWING, Following, Readers
+from models.kafka.outages.reader_fingerprints import KnownReaders, known_readers
+from models.kafka.partitions.event_fields import PARTITION_EVENTS
+from models.rocketmq.event_partitions import ROCKET_EVENTS
+from parsers.redaction.pseudonyms import Redaction
+from pipelines.analysis.stages import LAYOUT_TABLES, READER_TABLES, ROCKET_TABLES, rocket_ends_of
+from pipelines.jobs.ingest.file_rows import FileRow
+from pipelines.jobs.ingest.ingest import Touched
+from pipelines.jobs.registry.resume_states import CLUSTER, State, state_rows
+from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of, with_partitions
+from pipelines.jobs.replay.cluster_snapshots import ClusterSnapshots
+from pipelines.jobs.replay.cluster_snapshots import look as look_at_clusters
+from pipelines.jobs.replay.group_snapshots import Snapshots, look
+from pipelines.schema.row_conversion import to_batch
+from pipelines.schema.tables import without_run
+from pipelines.spark.caching import hold
+from pipelines.transforms.group_replay import (
+    STAGE_TABLES,
+    GroupReplay,
+    replayed,
+    rocket_replayed,
+    rows_of,
+)
+from pipelines.transforms.outage_replay import STAGE_TABLES as OUTAGE_STAGE_TABLES
+from pipelines.transforms.outage_replay import OutageReplay, outages_replayed
+from pipelines.transforms.read.records import tagged_rows
+from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, HOLDS_NO_MORE, SNAPSHOTS, STATES, SnapshotRules, resumed_at
+from pipelines.transforms.unknown_messages import unknown_messages
+from pipelines.versions import fingerprint_of
+from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse.predicates import NAMES_MAX, Scope, among, equals, first_among, is_empty, is_null, nothing
+from pipelines.warehouse.warehouse import Warehouse
+
+KAFKA, ROCKETMQ = "kafka", "rocketmq"
+
+NAMING = {"rebalance_members": "rebalance_id", "incidents": "rebalance_ids"}
+"""Columns by which rows of other tables name rebalances, which a gate looks up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """What verdicts depend on beside the events. `assume` holds settings by name."""
+
+    assume: Mapping[str, int] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    redaction: Redaction | None = None
+    snapshots: SnapshotRules = field(default_factory=SnapshotRules)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Rows of tables, how many each has, and which stored rows they replace. `states` are those of clusters, as rows."""
+
+    frames: Mapping[str, DataFrame]
+    few: Mapping[str, pa.Table]
+    """The same rows in this process, of tables of which it holds them."""
+    counts: Mapping[str, int]
+    scopes: Mapping[str, Scope]
+    states: pa.Table
+    gone: frozenset[str]
+    """Clusters of which nothing is left."""
+    groups: int
+    """Groups that were replayed one by one, beside those of whole clusters."""
+    resumed: int
+    """Those of them that went on from a stored state."""
+    whole: Mapping[str, DataFrame] = field(default_factory=dict)
+    """Rebalances as they will be, also those that were not replayed, as far as rows that were replayed name them."""
+    snapshots: Mapping[str, tuple[DataFrame | pa.Table, Scope]] = field(default_factory=dict)
+    """States that were taken, by table, and which stored ones they replace."""
+    states_unreadable: int = 0
+    """Stored states of groups that could not be read."""
+    clusters_resumed: int = 0
+    """Clusters whose outages were replayed from a stored state on."""
+
+
+@contextmanager
+def replay(
+    warehouse: Warehouse, files: Iterable[FileRow], touched: Touched, states: Mapping[str, State], options: ReplayOptions
+) -> Iterator[Replayed]:
+    """Replay what was touched. The rows are held until the caller is done with them.
+
+    `files` are all rows of `log_files`, `states` what the verdicts of clusters rested on when they were made.
+    """
+    work = _Replay(warehouse, list(files), touched, dict(states), options)
+    try:
+        yield work.do()
+    finally:
+        for frame in work.held:
+            frame.unpersist()
+
+
+@dataclass(slots=True)
+class _Replay:
+    warehouse: Warehouse
+    files: list[FileRow]
+    touched: Touched
+    states: dict[str, State]
+    options: ReplayOptions
+    held: list[DataFrame] = field(default_factory=list)
+    rows: dict[str, Rows] = field(default_factory=dict)
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    whole: set[str] = field(default_factory=set)
+    """Clusters all of whose groups are replayed."""
+    groups: dict[str, set[str]] = field(default_factory=dict)
+    """Groups to replay of other clusters."""
+    snapshots: Snapshots = field(default_factory=Snapshots)
+    cluster_snapshots: ClusterSnapshots = field(default_factory=ClusterSnapshots)
+    with_outages: set[str] = field(default_factory=set)
+    """Clusters whose outages are replayed."""
+    taken: dict[str, Rows] = field(default_factory=dict)
+    """States that were taken, by table."""
+
+    def do(self) -> Replayed:
+        clusters = self.touched.clusters
+        rows = [row for row in self.files if row["cluster"] in clusters and row["file_id"]]
+        facts = facts_of(self.warehouse, clusters, rows, self.options.assume)
+        told = {cluster: fingerprint_of(_without_end(found)) for cluster, found in facts.items()}
+        changed = {cluster for cluster in facts if self.states.get(cluster, {}).get("facts") != told[cluster]}
+        # Of one whose last file that tells something has gone, nothing is known any more.
+        changed |= clusters & self.states.keys() - facts.keys()
+        self.whole = self.touched.whole | changed
+        nodes = {row["path"]: row["node"] for row in rows if row["node"]}
+        self._group_stage(facts, nodes)
+        readers = readers_of(self.warehouse, clusters)
+        self._note_following(readers)
+        read = {cluster: known_readers(readers.get(cluster, Readers())) for cluster in facts}
+        self._outage_stage(facts, nodes, readers, read)
+        rocket = self._rocket_stage(rows)
+        self._facts_table(facts, changed | self.touched.whole)
+        self._unknown_table(rows)
+        after = {cluster: {"facts": told[cluster], "readers": read[cluster].whole, "rocketmq": cluster in rocket} for cluster in facts}
+        rows_after = state_rows(CLUSTER, after, {cluster: cluster for cluster in after})
+        return self._replayed(rows_after, frozenset(self.whole - facts.keys()))
+
+    def _replayed(self, states: pa.Table, gone: frozenset[str]) -> Replayed:
+        spark = self.warehouse.spark
+        frames = {table: rows.frame(spark) for table, rows in self.rows.items()}
+        few = {table: rows.few for table, rows in self.rows.items() if rows.few is not None}
+        counts = {table: rows.count for table, rows in self.rows.items()}
+        ids = self._known_rebalances()
+        whole = {"rebalances": reduce(DataFrame.unionByName, ids)} if ids else {}
+        replayed, resumed = sum(map(len, self.groups.values())), len(self.snapshots.chosen)
+        of_clusters = len(self.cluster_snapshots.chosen)
+        unreadable = self.snapshots.unreadable
+        return Replayed(frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, self._taken(), unreadable, of_clusters)
+
+    def _taken(self) -> dict[str, tuple[DataFrame | pa.Table, Scope]]:
+        """States may be large, and are held by this process only where all events are."""
+        replaced: dict[str, Callable[[pa.Table], Scope]] = {
+            SNAPSHOTS: lambda rows: self.snapshots.replaced(rows, self.groups, self.whole),
+            CLUSTER_SNAPSHOTS: lambda rows: self.cluster_snapshots.replaced(rows, self.with_outages),
+        }
+        stored = {SNAPSHOTS: self.snapshots.stored, CLUSTER_SNAPSHOTS: self.cluster_snapshots.stored}
+        found: dict[str, tuple[DataFrame | pa.Table, Scope]] = {}
+        for table, taken in self.taken.items():
+            if not (taken.count or stored[table]):
+                continue
+            if taken.few is not None:
+                found[table] = taken.few, replaced[table](taken.few)
+            else:
+                frame = taken.frame(self.warehouse.spark)
+                found[table] = frame, replaced[table](frame.drop("state").toArrow())
+        return found
+
+    def _events(self, scope: Scope) -> tuple[DataFrame, bool]:
+        """Stored events for Spark, and whether this process holds them: what comes of them may be little, too."""
+        here = self.warehouse.few("events", scope)
+        if here is None:
+            return self.warehouse.read("events").where(scope.column), False
+        return few.framed(self.warehouse.spark, here), True
+
+    def _group_stage(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> None:
+        groups = self.groups = self._groups()
+        if not self.whole and not groups:
+            return
+        rules, redaction = self.options.snapshots, self.options.redaction
+        self.snapshots = look(self.warehouse, self.touched, facts, rules, groups, self.whole)
+        if redaction is not None:  # a state would have to hold the names that are hidden, and those of before go
+            self.snapshots = Snapshots(stored=self.snapshots.stored)
+        replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
+        stage = self._groups_replayed(replay)
+        self.taken[SNAPSHOTS] = stage.pop(SNAPSHOTS)
+        for table, rows in stage.items():
+            names = partial(first_among, "groups") if table == "incidents" else partial(among, "group")
+            of_stage = self.snapshots.later("final_at", groups, self.whole, names)
+            if table == "incidents":  # those of outages name no rebalance
+                of_stage = of_stage & is_empty("outage_ids") & equals("system", KAFKA)
+            elif table == "rebalances":
+                of_stage = of_stage & equals("system", KAFKA)
+            elif table == "divergences":  # those of brokers' clocks are of no group
+                of_stage = of_stage & ~is_null("group")
+            self._take(table, rows, of_stage)
+
+    def _groups_replayed(self, replay: GroupReplay) -> dict[str, Rows]:
+        source, are_few = self._events(self.snapshots.later("order_at", self.groups, self.whole, partial(among, "group")))
+        if self.snapshots.chosen:  # states hold rows of before
+            states, are_light = self.snapshots.rows(self.warehouse)
+            source, are_few = resumed_at(source, states), are_few and are_light
+        stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_few=are_few)
+        if not self.snapshots.chosen:
+            return stage
+        unreadable = stage[SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster", "group"), self.warehouse.spark).to_pylist()
+        for row in unreadable:
+            self.snapshots.drop(row["cluster"], row["group"])
+        return self._groups_replayed(replay) if unreadable else stage
+
+    def _stage(self, tagged: DataFrame, tables: tuple[str, ...], *, are_few: bool) -> dict[str, Rows]:
+        """What a stage gives, by table. Where rows are few, this process holds them from here on.
+
+        Of few events (`are_few`) seldom comes more, but one line may tell of thousands of partitions: then they are replayed again.
+        """
+        if are_few:
+            first = tagged.limit(few.ROWS + 1).toArrow()
+            if first.num_rows <= few.ROWS:
+                return _by_table(first, tables)
+        held = hold(tagged)
+        self.held.append(held)
+        counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in held.groupBy("table").count().collect()}
+        little = _little(counts)
+        here = held.where(F.col("table").isin(*little)).toArrow() if any(map(counts.get, little)) else held.limit(0).toArrow()
+        return _by_table(here, little) | {name: self._kept(name, counts[name], held) for name in tables if name not in little}
+
+    def _kept(self, table: str, count: int, tagged: DataFrame) -> Rows:
+        """The rows of one table out of those of a stage. Dozens of queries would go through those of all tables to find these."""
+        rows = rows_of(table, tagged)
+        if count > few.ROWS:
+            rows = hold(rows)
+            self.held.append(rows)
+        return Rows(count, held=rows)
+
+    def _staying(self) -> Scope:
+        """Stored rebalances of these clusters that were not replayed."""
+        return among("cluster", self.touched.clusters) & ~self.scopes.get("rebalances", nothing())
+
+    def _known_rebalances(self) -> list[DataFrame]:
+        """Ids of rebalances as they will be: of those that were replayed, and of stored ones, as far as they are named."""
+        column = "rebalance_id"
+        found = [self.rows["rebalances"].frame(self.warehouse.spark).select(column)] if "rebalances" in self.rows else []
+        if not self.warehouse.is_empty("rebalances"):
+            named = self._named_rebalances()
+            stay = self._staying() if named is None else self._staying() & among(column, named)
+            found.append(self.warehouse.frame("rebalances", stay, (column,)))
+        return found
+
+    def _named_rebalances(self) -> set[str] | None:
+        """Rebalances that rows of other tables name; None where these are many."""
+        named: set[str] = set()
+        for table in NAMING.keys() & self.rows.keys():
+            rows = self.rows[table].few
+            if rows is None:
+                return None
+            column = rows[NAMING[table]]
+            names = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null()  # the gate tells of null
+            named.update(names.to_pylist())
+        return named if len(named) <= NAMES_MAX else None
+
+    def _note_following(self, readers: dict[str, Readers]) -> None:
+        """Note the rebalances that the loss of a coordinator stands behind, so that outages can name them. They are few."""
+        following = among("root_cause", FOLLOWING)
+        columns = ("cluster", "group", "rebalance_id", "started_at", "joined_at")
+        found = [self.rows["rebalances"].chosen(following, columns, self.warehouse.spark)] if "rebalances" in self.rows else []
+        if not self.warehouse.is_empty("rebalances"):
+            found.append(self.warehouse.rows("rebalances", self._staying() & following, columns))
+        for rows in found:
+            started = pc.coalesce(rows["started_at"], rows["joined_at"]).cast(pa.int64()).to_pylist()
+            for at, cluster, group, key in zip(started, *(rows[name].to_pylist() for name in columns[:3]), strict=True):
+                if at is not None:
+                    readers.setdefault(cluster, Readers()).following.add(Following(at, group, key))
+
+    def _groups(self) -> dict[str, set[str]]:
+        """Groups to replay of clusters that are not replayed as a whole."""
+        groups = {cluster: set(names) for cluster, names in self.touched.groups.items() if cluster not in self.whole}
+        rest = sorted(self.touched.events.keys() - self.whole)
+        if rest and not self.warehouse.is_empty("rebalances"):
+            lasting = among("cluster", rest) & ~is_null("at_least_seconds") & equals("system", KAFKA)
+            for row in self.warehouse.rows("rebalances", lasting, ("cluster", "group")).to_pylist():
+                groups.setdefault(row["cluster"], set()).add(row["group"])
+        return groups
+
+    def _outage_stage(
+        self,
+        facts: Mapping[str, ClusterFacts],
+        nodes: Mapping[str, str],
+        readers: Mapping[str, Readers],
+        read: Mapping[str, KnownReaders],
+    ) -> None:
+        clusters = self.whole | {cluster for cluster, names in self.touched.events.items() if names & PARTITION_EVENTS}
+        clusters |= self._with_outages({name for name in facts if self.states.get(name, {}).get("readers") != read[name].whole} - clusters)
+        if not clusters:
+            return
+        self.with_outages, rules = clusters, self.options.snapshots
+        self.cluster_snapshots = look_at_clusters(self.warehouse, self.touched, facts, nodes, read, rules, clusters)
+        if self.options.redaction is not None:  # as with groups: states hold names
+            self.cluster_snapshots = ClusterSnapshots(stored=self.cluster_snapshots.stored)
+        stage = self._outages(facts, nodes, readers)
+        self.taken[CLUSTER_SNAPSHOTS] = stage.pop(CLUSTER_SNAPSHOTS)
+        for table, rows in stage.items():
+            if table in LAYOUT_TABLES:
+                self._take(table, rows, among("cluster", clusters))
+                continue
+            of_stage = self.cluster_snapshots.later("final_at", clusters)
+            if table == "incidents":
+                of_stage = of_stage & ~is_empty("outage_ids")
+            elif table == "divergences":
+                of_stage = of_stage & is_null("group")
+            self._take(table, rows, of_stage)
+
+    def _outages(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str], readers: Mapping[str, Readers]) -> dict[str, Rows]:
+        snapshots = self.cluster_snapshots
+        resumed = snapshots.chosen.keys()
+        telling = with_partitions(self.warehouse, self.with_outages - resumed) | resumed
+        if not telling:
+            return {table: Rows(0, few=without_run(table).empty_table()) for table in OUTAGE_STAGE_TABLES}
+        events, are_few = self._events(snapshots.later("order_at", telling) & among("event", PARTITION_EVENTS))
+        if resumed:
+            states, are_light = snapshots.rows(self.warehouse)
+            events, are_few = resumed_at(events, states, ("cluster",)), are_few and are_light
+        replay = OutageReplay(facts, nodes, readers, self.options.limits, snapshots.boundaries, self.options.snapshots)
+        stage = self._stage(outages_replayed(events, replay, self.warehouse.partitions), OUTAGE_STAGE_TABLES, are_few=are_few)
+        differing = (
+            stage[CLUSTER_SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster",), self.warehouse.spark)["cluster"].to_pylist()
+        )
+        if not differing:
+            return stage
+        for cluster in differing:  # its brokers' clocks turn out to differ: all that was read of it has to be put in another order
+            snapshots.drop(cluster)
+        return self._outages(facts, nodes, readers)
+
+    def _with_outages(self, clusters: set[str]) -> set[str]:
+        """Those of the clusters that have rows which name who reads."""
+        tables = [name for name in READER_TABLES if not self.warehouse.is_empty(name)] if clusters else []
+        found = (self.warehouse.rows(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
+        return {cluster for column in found for cluster in column.unique().to_pylist()}
+
+    def _rocket_stage(self, files: list[FileRow]) -> frozenset[str]:
+        """Few clusters have events of RocketMQ: those without are spared its stage. What is open depends on how far files reach, too,
+        so those with some are always replayed. Says which have.
+        """
+        asked = {name for name in self.touched.clusters if self._may_have_rocket(name)}
+        having = frozenset(self._with_rocket(asked))
+        clusters = having | self._without(asked - having)
+        if not clusters:
+            return having
+        wanted = among("cluster", clusters)
+        ends, options = rocket_ends_of(files), self.options
+        events, are_few = self._events(wanted & among("event", ROCKET_EVENTS))
+        rocket = rocket_replayed(events, self.warehouse.partitions, ends, options.limits, options.redaction)
+        for table, rows in self._stage(rocket, ROCKET_TABLES, are_few=are_few).items():
+            self._take(table, rows, wanted & equals("system", ROCKETMQ))
+        return having
+
+    def _may_have_rocket(self, cluster: str) -> bool:
+        """Unless it had no such event when the last run ended, and none has come or gone since. A file's own system doesn't tell:
+        applications write the lines of several clients into one."""
+        told = self.states.get(cluster, {}).get("rocketmq") is False and cluster not in self.touched.whole
+        return not told or not ROCKET_EVENTS.isdisjoint(self.touched.events.get(cluster, ()))
+
+    def _with_rocket(self, clusters: set[str]) -> set[str]:
+        """Those of the clusters that have events of RocketMQ by now."""
+        if not clusters or self.warehouse.is_empty("events"):
+            return set()
+        ours = among("cluster", clusters) & among("event", ROCKET_EVENTS)
+        return {cluster for (cluster,) in self.warehouse.distinct("events", ours, ("cluster",))}
+
+    def _without(self, clusters: set[str]) -> set[str]:
+        """Those of the clusters, which have no events of RocketMQ, that still have rows of it: files change their cluster, and go."""
+        ours = among("cluster", clusters) & equals("system", ROCKETMQ)
+        tables = [name for name in ROCKET_TABLES if not self.warehouse.is_empty(name)] if clusters else []
+        return {cluster for name in tables for cluster in self.warehouse.rows(name, ours, ("cluster",))["cluster"].to_pylist()}
+
+    def _take(self, table: str, rows: Rows, scope: Scope) -> None:
+        """Rows of a stage, which replace those that it made before; two stages may fill one table."""
+        self.rows[table] = self.rows[table].joined(rows, self.warehouse.spark) if table in self.rows else rows
+        self.scopes[table] = self.scopes[table] | scope if table in self.scopes else scope
+
+    def _facts_table(self, facts: Mapping[str, ClusterFacts], clusters: set[str]) -> None:
+        if clusters:
+            learned = [row for cluster in sorted(clusters & facts.keys()) for row in fact_rows(facts[cluster])]
+            rows = pa.Table.from_batches([to_batch("learned_facts", learned)])
+            self._take("learned_facts", Rows(len(learned), few=rows), among("cluster", clusters))
+
+    def _unknown_table(self, files: list[FileRow]) -> None:
+        """Records without an entry, summed over the files of their cluster."""
+        clusters = self.touched.unknown | self.touched.whole
+        if not clusters:
+            return
+        rows = [row for row in files if row["cluster"] in clusters]
+        named = pa.table(
+            {"file": [row["path"] for row in rows], "cluster": [row["cluster"] for row in rows], "version": [None for _ in rows]},
+            schema=pa.schema([("file", pa.string()), ("cluster", pa.string()), ("version", pa.string())]),
+        )
+        known = F.broadcast(few.framed(self.warehouse.spark, named))
+        # Beyond some, the join alone chooses.
+        asked = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
+        in_files = self.warehouse.frame("unknown_in_files", asked)
+        unknown = hold(unknown_messages(in_files.join(known, "file")))
+        self.held.append(unknown)
+        count = unknown.count()
+        summed = Rows(count, few=unknown.toArrow()) if count <= few.ROWS else Rows(count, held=unknown)
+        self._take("unknown_messages", summed, among("cluster", clusters))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one table: in this process where they are few, else with Spark."""
+
+    count: int
+    few: pa.Table | None = None
+    held: DataFrame | None = None
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The rows for Spark."""
+        return few.framed(spark, self.few) if self.held is None else self.held
+
+    def chosen(self, scope: Scope, columns: Sequence[str], spark: SparkSession) -> pa.Table:
+        """Columns of those of the rows that the caller knows to be few."""
+        if self.few is not None:
+            return self.few.filter(scope.arrow).select(columns)
+        return self.frame(spark).where(scope.column).select(*columns).toArrow()
+
+    def joined(self, other: Rows, spark: SparkSession) -> Rows:
+        """These rows and others of the same table."""
+        count = self.count + other.count
+        if self.few is not None and other.few is not None:
+            return Rows(count, few=pa.concat_tables([self.few, other.few]))
+        return Rows(count, held=self.frame(spark).unionByName(other.frame(spark)))
+
+
+def _little(counts: Mapping[str, int]) -> list[str]:
+    """Tables whose rows are few even together, by how many rows each has. States may be large, however few they are."""
+    names = sorted(counts.keys() - set(STATES), key=lambda name: counts[name])
+    together = accumulate(counts[name] for name in names)
+    return [name for name, rows in zip(names, together, strict=True) if rows <= few.ROWS]
+
+
+def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, Rows]:
+    rows = {table: tagged_rows(tagged, table, "table") for table in tables}
+    return {table: Rows(own.num_rows, few=own) for table, own in rows.items()}
+
+
+def _without_end(facts: ClusterFacts) -> dict[str, Any]:
+    """What verdicts rest on, but for the end of the logs, which each run moves."""
+    return {name: repr(getattr(facts, name)) for name in facts.__dataclass_fields__ if name != "logs_end"}

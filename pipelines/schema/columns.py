@@ -1,0 +1,124 @@
+"""What tables are declared with: column types, columns, tables.
+
+It starts no JVM: pyspark is imported only by `Table.spark_schema`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pipelines.schema.allowed_values import SYSTEMS
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+TEXT = pa.string()
+FLAG = pa.bool_()
+COUNT = pa.int64()
+SECONDS = pa.float64()
+SHARE = pa.float64()
+INSTANT = pa.timestamp("us", tz="UTC")
+TEXTS = pa.list_(TEXT)
+PARTITION = pa.int32()
+
+EVIDENCE = pa.struct([("file", TEXT), ("line", COUNT), ("byte_offset", COUNT), ("text", TEXT), ("inferred", FLAG)])
+PERSON = pa.struct([("member_id", TEXT), ("client_id", TEXT), ("instance_id", TEXT), ("host", TEXT), ("reason", TEXT), ("first", FLAG)])
+CONFORMANCE = pa.struct([("inferred_steps", COUNT), ("unexplained_lines", COUNT)])
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `values` is the closed list of what it may hold, `least` and `greatest` bound it, where there are such."""
+
+    name: str
+    type: pa.DataType
+    description: str
+    required: bool = False
+    values: tuple[str, ...] = ()
+    least: int | None = None
+    greatest: int | None = None
+
+    @property
+    def check(self) -> str | None:
+        """What it may hold, as SQL that is true or false of every row; None where that is anything."""
+        name = f"`{self.name}`"
+        words = ", ".join(f"'{value}'" for value in self.values)
+        bounds = [(">=", self.least), ("<=", self.greatest)]
+        met = [f"{name} IN ({words})"] if words else []
+        met += [f"{name} {sign} {bound}" for sign, bound in bounds if bound is not None]
+        return " AND ".join(met if self.required or not met else [f"({name} IS NULL OR ({' AND '.join(met)}))"]) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table. `slice` are the columns by which it is replaced as a whole; `key` tells its rows apart."""
+
+    layer: str
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    slice: tuple[str, ...]
+    clustering: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Place below the warehouse."""
+        return f"{self.layer}/{self.name}"
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of its columns, in order."""
+        return [column.name for column in self.columns]
+
+    def column(self, name: str) -> Column:
+        """A column by its name."""
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def check(self) -> str | None:
+        """What every row must meet by its columns' declarations, as SQL; None where that is nothing."""
+        return " AND ".join(column.check for column in self.columns if column.check is not None) or None
+
+    def arrow_schema(self) -> pa.Schema:
+        """Column descriptions travel as field metadata under `comment`, as Spark and Delta expect them."""
+        return pa.schema([pa.field(c.name, c.type, metadata={"comment": c.description}) for c in self.columns])
+
+    def spark_schema(self, *, strict: bool = False) -> StructType:
+        """The columns as Spark has them. `strict`: those that are never null can't be, as tables are created."""
+        from pyspark.sql.pandas.types import from_arrow_type
+        from pyspark.sql.types import StructField, StructType
+
+        return StructType(
+            [
+                StructField(c.name, from_arrow_type(c.type), nullable=not (strict and c.required), metadata={"comment": c.description})
+                for c in self.columns
+            ]
+        )
+
+
+def required(
+    name: str,
+    kind: pa.DataType,
+    description: str,
+    values: tuple[str, ...] = (),
+    *,
+    least: int | None = None,
+    greatest: int | None = None,
+) -> Column:
+    """A column that is never null."""
+    return Column(name, kind, description, required=True, values=values, least=least, greatest=greatest)
+
+
+CLUSTER = required("cluster", TEXT, "Name of the cluster.")
+SYSTEM = required("system", TEXT, "Product that wrote the logs.", SYSTEMS)
+RUN_ID = required("run_id", TEXT, "Run that last changed this row.")
+GROUP = required("group", TEXT, "Consumer group.")
+EVIDENCE_LINES = required("evidence", pa.list_(EVIDENCE), "Lines that this row stands on.")
+FILE = required("file", TEXT, "Path of the file, as the user would open it.")
+FILE_ID = required("file_id", TEXT, "Identity of the file: hash of its first 4 KiB, decompressed.")
+LINE = required("line", COUNT, "Line number, from 1.", least=1)
+BYTE_OFFSET = required("byte_offset", COUNT, "Where the record begins in the decompressed file.", least=0)

@@ -1,0 +1,181 @@
+"""Between Arrow and the models: events in, rows out. Both runners use it, so both see the same values."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from operator import attrgetter
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from models.events import Event, Place, Witness
+from pipelines.schema.tables import ROW_TABLES, without_run
+
+_EVENT_COLUMNS = (
+    "event", "at", "order_at", "file", "line", "byte_offset", "witness", "message", "text",
+    "node", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition", "fields",
+)  # fmt: skip
+
+# Columns whose values come again and again: one string for all rows, which a stage may hold by the million.
+_SHARED = frozenset({"event", "file", "witness", "message", "node", "group", "member_id", "client_id", "instance_id", "topic"})
+_TIMES = frozenset({"at", "order_at"})
+
+_INSTANT = pa.timestamp("us", tz="UTC")
+
+_WITNESSES: Mapping[str, Witness] = {witness.value: witness for witness in Witness}
+_NO_FIELDS: Mapping[str, object] = {}
+
+
+def micros(column: pa.ChunkedArray | pa.Array) -> list[int | None]:
+    """A timestamp column as microseconds since 1970."""
+    found = column if column.type == _INSTANT else column.cast(_INSTANT)  # which imports `pyarrow.compute`: a question can do without
+    parts = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
+    return [value for part in parts for value in part.view(pa.int64()).to_pylist()]
+
+
+def _values(column: pa.ChunkedArray | pa.Array, name: str) -> list[Any]:
+    if name in _TIMES:
+        return micros(column)
+    if name not in _SHARED:
+        values: list[Any] = column.to_pylist()
+        return values
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    encoded = whole.dictionary_encode()
+    known = [sys.intern(value) for value in encoded.dictionary.to_pylist()]
+    return [None if code is None else known[code] for code in encoded.indices.to_pylist()]
+
+
+def events_of(batch: pa.RecordBatch | pa.Table, node_of: Mapping[str, str] | None = None) -> Iterator[Event]:
+    """The rows of an events batch (`parsers.schema.EVENT_SCHEMA`) as the models see them, in the batch's order.
+
+    Rows without an event name (recognised, but of no concern to a model) are left out. `node_of` gives the
+    node of a file (by path) for lines that do not name it themselves.
+    """
+    nodes = node_of or {}
+    columns = [_values(batch[name], name) for name in _EVENT_COLUMNS]
+    for name, at, order, file, line, offset, witness, message, text, node, group, *rest in zip(*columns, strict=True):
+        if name is None:
+            continue
+        generation, member_id, client_id, instance_id, topic, partition, fields = rest
+        yield Event(
+            name,
+            at,
+            order if order is not None else (at or 0),
+            Place(file, line, offset),
+            _WITNESSES[witness],
+            message or "",
+            text or "",
+            node if node is not None else (nodes.get(file) if witness == "coordinator" else None),
+            group,
+            generation,
+            member_id,
+            client_id,
+            instance_id,
+            topic,
+            partition,
+            orjson.loads(fields) if fields else _NO_FIELDS,
+        )
+
+
+# Values that Arrow takes as they are, by far the most.
+_SIMPLE = frozenset({str, int, float, bool, type(None)})
+
+
+@lru_cache(maxsize=64)
+def _field_names(kind: Hashable) -> tuple[str, ...]:
+    return tuple(each.name for each in dataclasses.fields(kind)) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else ()
+
+
+def row_values(row: Any) -> dict[str, Any]:
+    """A row dataclass as a dict, nested ones too; maps become lists of pairs, as Arrow wants them."""
+    return {name: _plain(getattr(row, name)) for name in _field_names(row.__class__)}
+
+
+def _plain(value: Any) -> Any:
+    kind = value.__class__
+    if kind in _SIMPLE:
+        return value
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return sorted(value.items())
+    return row_values(value) if _field_names(kind) else value
+
+
+def to_batch(table: str, rows: Iterable[object]) -> pa.RecordBatch:
+    """Rows of one gold table as Arrow, without the `run_id` that publishing adds."""
+    schema, rows = without_run(table), list(rows)
+    return pa.RecordBatch.from_arrays([_array(list(map(attrgetter(field.name), rows)), field.type) for field in schema], schema=schema)
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Values of a column as Arrow. What is nested goes down part by part: a mapping for each of them would cost several times more."""
+    if pa.types.is_struct(kind):
+        return _structs_array(values, kind)
+    if pa.types.is_map(kind):
+        return pa.array([None if value is None else sorted(value.items()) for value in values], kind)
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+        ends = accumulate((len(value or ()) for value in values), initial=0)
+        missing = pa.array([value is None for value in values], pa.bool_())
+        items = _structs_array([item for value in values for item in value or ()], kind.value_type)
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items, type=kind, mask=missing)
+    return pa.array(values, kind)
+
+
+def _structs_array(values: list[Any], kind: pa.StructType) -> pa.Array:
+    missing = [value is None for value in values]
+    if any(missing):
+        parts = [_array([None if value is None else getattr(value, each.name) for value in values], each.type) for each in kind]
+    else:
+        parts = [_array(list(map(attrgetter(each.name), values)), each.type) for each in kind]
+    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=pa.array(missing, pa.bool_()))
+
+
+_ROW_TYPES: Mapping[str, type] = {table: row_type for row_type, table in ROW_TABLES.items()}
+
+
+def from_batch(table: str, batch: pa.RecordBatch | pa.Table) -> list[Any]:
+    """Rows of one gold table as dataclasses again: the inverse of `to_batch`."""
+    row_type = _ROW_TYPES[table]
+    instants = {field.name for field in batch.schema if pa.types.is_timestamp(field.type)}
+    names = [f.name for f in dataclasses.fields(row_type)]
+    columns = [micros(batch[name]) if name in instants else batch[name].to_pylist() for name in names]
+    readers = [_READERS.get((row_type.__name__, name)) for name in names]
+    return [
+        row_type(**{name: reader(value) if reader else value for name, reader, value in zip(names, readers, values, strict=True)})
+        for values in zip(*columns, strict=True)
+    ]
+
+
+def _structs(of: type) -> Any:
+    return lambda values: [of(**value) for value in values or ()]
+
+
+def _struct(of: type) -> Any:
+    return lambda value: of(**value) if value is not None else None
+
+
+def _mapping(value: Sequence[tuple[str, float]] | Mapping[str, float] | None) -> dict[str, float]:
+    return dict(value or ())
+
+
+def _readers() -> dict[tuple[str, str], Any]:
+    """How nested columns of each row type are read back, from the types of their fields."""
+    from models import rows
+
+    nested: dict[str, Any] = {
+        "list[Evidence]": _structs(rows.Evidence),
+        "list[Person]": _structs(rows.Person),
+        "Person | None": _struct(rows.Person),
+        "Conformance": _struct(rows.Conformance),
+        "dict[str, float]": _mapping,
+    }
+    return {(t.__name__, f.name): nested[str(f.type)] for t in ROW_TABLES for f in dataclasses.fields(t) if str(f.type) in nested}
+
+
+_READERS = _readers()

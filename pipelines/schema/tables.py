@@ -1,0 +1,216 @@
+"""The tables and the JSON contract that is built from them.
+
+`TABLES` declares every table (see `pipelines.schema.declarations`); `contract_schema` describes the object
+that `analyze --json` prints; `json_ready` turns rows into what that object holds. No JVM is needed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from models import rows
+from pipelines.schema.columns import Column, Table
+from pipelines.schema.declarations import TABLES
+from pipelines.versions import SCHEMA_VERSION
+
+__all__ = [
+    "CONTRACT",
+    "ROW_TABLES",
+    "SCHEMA_VERSION",
+    "TABLES",
+    "VERSIONED",
+    "Column",
+    "Table",
+    "contract_schema",
+    "instant_text",
+    "json_ready",
+    "table_of",
+    "to_json",
+    "without_run",
+]
+
+VERSIONED = tuple(name for name, table in TABLES.items() if table.layer != "ops")
+"""Tables whose versions a run publishes together."""
+
+CONTRACT: dict[str, str] = {
+    "rebalances": "rebalances",
+    "timeline": "group_transitions",
+    "members": "member_sessions",
+    "client_states": "client_states",
+    "incidents": "incidents",
+    "outages": "partition_outages",
+    "under_replicated_spans": "under_replicated_spans",
+    "leader_moves": "leader_moves",
+    "broker_outages": "broker_outages",
+    "coordinator_moves": "coordinator_moves",
+    "offsets_at_risk": "offset_expirations",
+    "allocation_changes": "allocation_changes",
+    "ownership": "queue_ownership",
+    "conditions": "conditions",
+    "divergences": "divergences",
+    "unknown": "unknown_messages",
+    "rejected": "rejected_records",
+}
+"""Key of the JSON contract -> table whose rows it lists. Beside these stand `schema_version` and `inputs`."""
+
+ROW_TABLES: dict[type, str] = {
+    rows.GroupTransition: "group_transitions",
+    rows.Rebalance: "rebalances",
+    rows.RebalanceMember: "rebalance_members",
+    rows.MemberSession: "member_sessions",
+    rows.ClientState: "client_states",
+    rows.Incident: "incidents",
+    rows.PartitionOutage: "partition_outages",
+    rows.UnderReplicatedSpan: "under_replicated_spans",
+    rows.PartitionPlacement: "partition_placements",
+    rows.Broker: "brokers",
+    rows.LeaderMove: "leader_moves",
+    rows.BrokerOutage: "broker_outages",
+    rows.CoordinatorMove: "coordinator_moves",
+    rows.OffsetExpiration: "offset_expirations",
+    rows.Divergence: "divergences",
+    rows.LearnedFact: "learned_facts",
+    rows.AllocationChange: "allocation_changes",
+    rows.QueueOwnership: "queue_ownership",
+    rows.Condition: "conditions",
+}
+"""Dataclass of a row -> its table."""
+
+TOTALS = ("files", "bytes_read", "lines", "records", "recognised", "unknown", "rejected")
+"""What `inputs.totals` counts."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def table_of(row: object) -> Table:
+    """The table that a row dataclass belongs to."""
+    return TABLES[ROW_TABLES[type(row)]]
+
+
+def without_run(table: str) -> pa.Schema:
+    """The columns of a table but for the run, which is added as a row is written."""
+    return pa.schema([field for field in TABLES[table].arrow_schema() if field.name != "run_id"])
+
+
+def instant_text(at: int | datetime | None) -> str | None:
+    """RFC 3339 in UTC with microseconds; an integer is microseconds since 1970, a naive datetime is UTC."""
+    if at is None:
+        return None
+    moment = at if isinstance(at, datetime) else _EPOCH + timedelta(microseconds=at)
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC)
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def json_ready(table: str | Table, row: object) -> dict[str, Any]:
+    """A row, dataclass or mapping, as the JSON contract shows it: every column but an absent `run_id`, in the table's order."""
+    declared = TABLES[table] if isinstance(table, str) else table
+    values = row if isinstance(row, Mapping) else {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}  # type: ignore[arg-type]
+    extra = values.keys() - set(declared.column_names)
+    if extra:
+        raise ValueError(f"{declared.name} has no column {sorted(extra)}")
+    return {c.name: _json_value(c.type, values.get(c.name)) for c in declared.columns if c.name != "run_id" or "run_id" in values}
+
+
+def to_json(row: object) -> dict[str, Any]:
+    """`json_ready` for a row dataclass, which knows its table."""
+    return json_ready(table_of(row), row)
+
+
+def _json_value(kind: pa.DataType, value: Any) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_timestamp(kind):
+        return instant_text(value)
+    if pa.types.is_floating(kind):
+        return float(value) if math.isfinite(value) else None
+    if pa.types.is_list(kind):
+        return [_json_value(kind.value_type, item) for item in value]
+    if pa.types.is_map(kind):
+        pairs: Iterable[tuple[str, Any]] = value.items() if isinstance(value, Mapping) else value
+        return {key: _json_value(kind.item_type, item) for key, item in sorted(pairs)}
+    if pa.types.is_struct(kind):
+        members = value if isinstance(value, Mapping) else dataclasses.asdict(value)
+        return {field.name: _json_value(field.type, members.get(field.name)) for field in kind}
+    return value
+
+
+def _json_type(kind: pa.DataType, nullable: bool) -> dict[str, Any]:
+    """JSON Schema of an Arrow type. Members of structs may be null; elements of lists may not."""
+    if pa.types.is_timestamp(kind):
+        schema: dict[str, Any] = {"type": "string", "format": "date-time", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}Z$"}
+    elif pa.types.is_boolean(kind):
+        schema = {"type": "boolean"}
+    elif pa.types.is_integer(kind):
+        schema = {"type": "integer"}
+    elif pa.types.is_floating(kind):
+        schema = {"type": "number"}
+    elif pa.types.is_list(kind):
+        schema = {"type": "array", "items": _json_type(kind.value_type, nullable=False)}
+    elif pa.types.is_map(kind):
+        schema = {"type": "object", "additionalProperties": _json_type(kind.item_type, nullable=False)}
+    elif pa.types.is_struct(kind):
+        members = {field.name: _json_type(field.type, nullable=True) for field in kind}
+        schema = {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
+    else:
+        schema = {"type": "string"}
+    if nullable:
+        schema["type"] = [schema["type"], "null"]
+    return schema
+
+
+def _json_column(column: Column) -> dict[str, Any]:
+    schema = _json_type(column.type, nullable=not column.required)
+    if column.values:
+        schema["enum"] = [*column.values] if column.required else [*column.values, None]
+    return {"description": column.description, **schema}
+
+
+def _json_table(table: Table) -> dict[str, Any]:
+    return {
+        "description": table.description,
+        "type": "object",
+        "properties": {column.name: _json_column(column) for column in table.columns},
+        "required": [name for name in table.column_names if name != "run_id"],
+        "additionalProperties": False,
+    }
+
+
+@cache
+def _contract() -> dict[str, Any]:
+    listed = {key: {"type": "array", "items": {"$ref": f"#/$defs/{table}"}} for key, table in CONTRACT.items()}
+    inputs = {
+        "type": "object",
+        "properties": {
+            "log_files": {"type": "array", "items": {"$ref": "#/$defs/log_files"}},
+            "totals": {
+                "type": "object",
+                "properties": {name: {"type": "integer", "minimum": 0} for name in TOTALS},
+                "required": list(TOTALS),
+                "additionalProperties": False,
+            },
+        },
+        "required": ["log_files", "totals"],
+        "additionalProperties": False,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "groupscope analyze --json",
+        "type": "object",
+        "properties": {"schema_version": {"const": SCHEMA_VERSION}, "inputs": inputs, **listed},
+        "required": ["schema_version", "inputs", *listed],
+        "additionalProperties": False,
+        "$defs": {name: _json_table(TABLES[name]) for name in ["log_files", *CONTRACT.values()]},
+    }
+
+
+def contract_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of the object that `analyze --json` prints. The caller must not change it."""
+    return _contract()

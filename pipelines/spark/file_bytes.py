@@ -1,0 +1,186 @@
+"""Files that only Spark's own Hadoop file systems can open, byte by byte, through Spark's reader of text.
+
+Nothing in Spark gives a file's bytes in pieces of bounded size but the lines of a text. Cut at line feeds alone they are the
+content, whatever it is, once what Hadoop does to it is undone: by a file's name it would unpack it, it drops a byte order
+mark, and it does not tell whether the last line had an end. A file is read as a whole by one task, which keeps a copy on its
+disk while the kernel reads that, so that the kernel may look wherever it likes.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import reduce
+from itertools import groupby
+from operator import itemgetter
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from parsers.reading.file_reports import report_row
+from parsers.reading.reader import FileReader, ReadOptions
+from parsers.reading.spark_source import BrokerLogs, sources_json, tagged
+from parsers.schema import FILE_REPORT_SCHEMA
+from parsers.sources.files import SourceFile
+from pipelines.scratch import scratch
+from pipelines.spark.scoped_settings import set_to
+
+LARGE_BYTES = 32 << 20
+"""Larger files have a task of their own."""
+
+PIECE_SCHEMA = pa.schema([("file", pa.string()), ("offset", pa.int64()), ("data", pa.binary())])
+
+_GLOB = re.compile(r"([\\*?\[\]{}])")
+# Hadoop and Spark unpack files of these names. A codec that passes all through can stand for one name at a time.
+_UNPACKED = (".gz", ".gzip", ".bz2", ".zst", ".zstd", ".snappy", ".deflate", ".lz4", ".lzo", ".lzo_deflate")
+_PASSES = "org.apache.hadoop.io.compress.PassthroughCodec"
+# The second is what the first has become in the jar that Spark ships, where all that looks like a package was renamed.
+_PASSED = ("io.compress.passthrough.extension", "org.apache.hadoop.shaded.io.compress.passthrough.extension")
+_PACKED_BYTES = 2 * LARGE_BYTES
+_OPEN_BYTES = 1 << 20
+_MARK = b"\xef\xbb\xbf"
+
+
+def escaped(place: str) -> str:
+    """A path for Spark's readers, which take it for a pattern."""
+    return _GLOB.sub(r"\\\1", place)
+
+
+def lines(spark: SparkSession, places: Sequence[str]) -> DataFrame:
+    """The lines of files: `file` as Spark writes it, its `size`, the `start` of a part of it, and as `value` a line without its end."""
+    groups: dict[str, list[str]] = {}
+    for place in sorted(places):
+        ending = next((ending for ending in _UNPACKED if place.lower().endswith(ending)), "")
+        groups.setdefault(ending, []).append(escaped(place))
+    return reduce(DataFrame.unionAll, (_lines(spark, ending, group) for ending, group in groups.items()))
+
+
+def _lines(spark: SparkSession, ending: str, places: list[str]) -> DataFrame:
+    reader = spark.read.format("text").option("lineSep", "\n").option("recursiveFileLookup", "true")
+    if ending:
+        reader = reader.option("io.compression.codecs", _PASSES).options(**dict.fromkeys(_PASSED, ending))
+    return reader.load(places).selectExpr(
+        "_metadata.file_path AS file",
+        "_metadata.file_size AS size",
+        "_metadata.file_block_start AS start",
+        "CAST(value AS BINARY) AS value",
+    )
+
+
+def whole(spark: SparkSession, largest: int) -> AbstractContextManager[None]:
+    """Queries that are run meanwhile cut no file of up to this size: small ones share tasks, large ones have one each."""
+    # Room for a file that grows while it is listed.
+    most = max(_PACKED_BYTES, 2 * largest)
+    return set_to(spark, _cutting(most, most if largest > LARGE_BYTES else _OPEN_BYTES))
+
+
+def cut_at(spark: SparkSession, step: int) -> AbstractContextManager[None]:
+    """Queries that are run meanwhile cut files at multiples of this, and have a task for each part."""
+    return set_to(spark, _cutting(step, step))
+
+
+def _cutting(most: int, opening: int) -> dict[str, int]:
+    return {
+        "spark.sql.files.maxPartitionBytes": most,
+        "spark.sql.files.openCostInBytes": opening,
+        "spark.sql.files.minPartitionNum": 1,
+        # Where a cluster sets one, Spark puts files together, and parts of them, until there are no more tasks than that.
+        "spark.sql.files.maxPartitionNum": (1 << 31) - 1,
+    }
+
+
+def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.Buffer]]:
+    """Rows of `lines` as bytes: file, size, and what comes next of it, each line with an end."""
+    for batch in batches:
+        runs = pc.run_end_encode(batch.column("file"))
+        begin = 0
+        for file, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            part = batch.slice(begin, end - begin)
+            yield file, part.column("size")[0].as_py(), ended(part.column("value"))
+            begin = end
+
+
+def ended(lines: pa.BinaryArray) -> pa.Buffer:
+    """Lines with their ends, one behind the other."""
+    values = pc.binary_join_element_wise(lines, pa.scalar(b"", pa.binary()), pa.scalar(b"\n", pa.binary()))
+    offsets = pa.Array.from_buffers(pa.int32(), len(values) + 1, [None, values.buffers()[1]], offset=values.offset)
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    return values.buffers()[2].slice(first, last - first)
+
+
+def cut_out(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Rows of `lines`, of whole files, to those bytes of them that are wanted, as [begin, end)."""
+
+    def cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        current, at, missing = "", 0, set(wanted)
+        for file, _, data in pieces(batches):
+            if file != current:
+                current, at = file, 0
+            end = at + data.size
+            for first, last in wanted[file]:
+                if first < end and at < last:
+                    begin = max(first, at)
+                    part = data.slice(begin - at, min(last, end) - begin).to_pybytes()
+                    yield pa.RecordBatch.from_pydict({"file": [file], "offset": [begin], "data": [part]}, schema=PIECE_SCHEMA)
+            at = end
+            if at >= max(last for _, last in wanted[file]):
+                missing.discard(file)
+                if not missing:
+                    return
+
+    return cut
+
+
+def parse(
+    sources: Mapping[str, Sequence[SourceFile]], told: Mapping[str, str], options: ReadOptions
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Rows of `lines` to records of all kinds. `sources` by file as Spark writes it, `told` what the data source is told."""
+
+    def records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for file, parts in groupby(pieces(batches), itemgetter(0)):
+            inside = sources[file]
+            with tempfile.NamedTemporaryFile(prefix="groupscope-", dir=scratch()) as copy:
+                marked = any(source.plain and source.format.bom_bytes == len(_MARK) for source in inside)
+                problem = _write(copy, ((size, data) for _, size, data in parts), marked=marked)
+                yield from _refused(inside, options, problem) if problem else _read(copy.name, inside, told)
+
+    return records
+
+
+def _write(copy: IO[bytes], parts: Iterable[tuple[int, pa.Buffer]], *, marked: bool) -> str | None:
+    """Make a copy of a file; what is wrong with it, if something is. `marked`: it begins with a byte order mark."""
+    expected = 0
+    if marked:
+        copy.write(_MARK)
+    for size, data in parts:
+        expected = size
+        copy.write(data)
+    got = copy.tell()
+    if got == expected + 1:  # the last line has no end
+        copy.truncate(expected)
+    copy.flush()
+    if got - expected in (-len(_MARK), 1 - len(_MARK)):
+        return "begins with a byte order mark, which Spark's reader drops"
+    return None if got in (expected, expected + 1) else f"Spark's reader gives {got} bytes of {expected}"
+
+
+def _refused(sources: Iterable[SourceFile], options: ReadOptions, problem: str) -> Iterator[pa.RecordBatch]:
+    """Reports on files that can't be read as they are."""
+    reports = [FileReader(source, options).report for source in sources]
+    for report in reports:
+        report.status, report.reason = "rejected", f"not read: {problem}"
+    yield tagged("files", pa.RecordBatch.from_pylist([report_row(report) for report in reports], schema=FILE_REPORT_SCHEMA))
+
+
+def _read(path: str, sources: Iterable[SourceFile], told: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """Records of the files that a copy holds."""
+    here = sources_json([replace(source, path=path) for source in sources])
+    reader = BrokerLogs({**told, "sources": here, "partitions": "1", "partition_bytes": str(1 << 62)}).reader(StructType())
+    for share in reader.partitions():
+        yield from reader.read(share)

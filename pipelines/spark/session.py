@@ -1,0 +1,355 @@
+"""The Spark session: an existing one is used as it is, a new one gets what Delta and the job need.
+
+Settings that the user made (spark-submit, spark-defaults.conf, `--conf`) always win over ours.
+pyspark is imported inside functions, so that the command line can ask about jars without a JVM.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from enum import Enum
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.errors import JobError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+SCALA_VERSION = "2.13"
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+# What delta-spark names beside delta-storage is for Unity Catalog and for the kernel connector; neither is used here.
+_NOT_NEEDED = (
+    "io.delta:delta-kernel-api",
+    "io.delta:delta-kernel-defaults",
+    "io.delta:delta-kernel-unitycatalog",
+    "io.unitycatalog:unitycatalog-client",
+    "io.unitycatalog:unitycatalog-hadoop",
+    "com.google.code.findbugs:jsr305",
+)
+
+# Spark turned Arrow on and off as a default between patch releases, and coercions differ between the two paths.
+_ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    # Remembering where each column expression was written costs more than a millisecond for each of thousands.
+    "spark.sql.dataFrameQueryContext.enabled": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    "spark.sql.execution.pythonUDTF.arrow.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.extensions": DELTA_EXTENSION,
+    "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
+}
+
+# Spark's defaults are made for clusters: 200 shuffle partitions and 50 for each Delta log cost seconds on one machine.
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # VACUUM lists a table's files in as many tasks: 10,000 for a handful.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+class Work(Enum):
+    """How much a session that is started here will have to do."""
+
+    SMALL = "small"
+    USUAL = "usual"
+    LARGE = "large"
+
+
+# A run is hundreds of queries, each of another form, and the records are read in Python. Where there is little to do,
+# compiling the queries costs a third of it; optimising their code to the last costs more than they take, until there are
+# many rows to go through. What is hot after minutes is still optimised. One run fills the 48 MB that a JVM which optimises
+# nothing sets aside for code, and without room it goes on interpreting.
+_COMPILING: Mapping[Work, Mapping[str, str]] = {
+    Work.SMALL: {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    },
+    Work.USUAL: {
+        "spark.driver.extraJavaOptions": " ".join(
+            [
+                "-XX:Tier4InvocationThreshold=500000",
+                "-XX:Tier4MinInvocationThreshold=60000",
+                "-XX:Tier4CompileThreshold=1500000",
+                "-XX:Tier4BackEdgeThreshold=4000000",
+            ]
+        ),
+        "spark.sql.codegen.wholeStage": "false",
+    },
+    Work.LARGE: {},
+}
+
+_MAX_LOCAL_SHUFFLE_PARTITIONS = 8
+
+# Spark itself has no such statement; Delta says that there is no table, or that its catalog is missing.
+_ASKED = "OPTIMIZE delta.`/groupscope/asks/whether/there/is/delta`"
+_NO_DELTA = ("PARSE_SYNTAX_ERROR", "DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG")
+
+_SETTING = re.compile(r"(?P<key>[^#\s=][^\s=]*)(?:\s*=\s*|\s+)(?P<value>.*)")
+
+
+class NoDelta(JobError):
+    """The session that is running can't read or write Delta tables."""
+
+
+class SparkGone(JobError):
+    """Spark has ended, and this process can't start it again."""
+
+    exit_code = 74
+
+
+def delta_artifacts() -> tuple[str, ...]:
+    """Maven coordinates of the jars that fit the installed pyspark and delta-spark."""
+    spark_minor = ".".join(version("pyspark").split(".")[:2])
+    delta = version("delta-spark")
+    return f"io.delta:delta-spark_{spark_minor}_{SCALA_VERSION}:{delta}", f"io.delta:delta-storage:{delta}"
+
+
+def jar_folders() -> list[Path]:
+    """Where jars may lie already: a folder of the user's choice, then the caches of Ivy and Maven."""
+    home = Path.home()
+    own = os.environ.get("GROUPSCOPE_JARS")
+    return [*([Path(own)] if own else []), *sorted(home.glob(".ivy2*/jars"), reverse=True), home / ".m2" / "repository"]
+
+
+def find_delta_jars(folders: list[Path] | None = None) -> list[Path]:
+    """The Delta jars on this machine; empty unless all are there."""
+    found = [_find_jar(coordinates, jar_folders() if folders is None else folders) for coordinates in delta_artifacts()]
+    return [jar for jar in found if jar is not None] if all(found) else []
+
+
+def _find_jar(coordinates: str, folders: list[Path]) -> Path | None:
+    organisation, artifact, revision = coordinates.split(":")
+    names = [
+        f"{artifact}-{revision}.jar",
+        f"{organisation}_{artifact}-{revision}.jar",
+        f"{organisation.replace('.', '/')}/{artifact}/{revision}/{artifact}-{revision}.jar",
+    ]
+    return next((path for folder in folders for name in names if (path := folder / name).is_file()), None)
+
+
+def delta_settings(configured: Mapping[str, str], spark_home: Path) -> dict[str, str]:
+    """Settings that bring Delta's jars: none where the platform has its own, local files before a download."""
+    packages = _listed(configured, "spark.jars.packages")
+    named = [*packages, configured.get("spark.jars", "")]
+    if any("delta" in each for each in named) or any(spark_home.glob("jars/delta-spark*.jar")):
+        return {}
+    jars = find_delta_jars()
+    if not jars:
+        excludes = dict.fromkeys([*_listed(configured, "spark.jars.excludes"), *_NOT_NEEDED])
+        return {"spark.jars.packages": ",".join([*packages, delta_artifacts()[0]]), "spark.jars.excludes": ",".join(excludes)}
+    return {"spark.jars": ",".join([*_listed(configured, "spark.jars"), *map(str, jars)])}
+
+
+def _listed(configured: Mapping[str, str], name: str) -> list[str]:
+    """What a setting that is a list holds."""
+    return [each.strip() for each in configured.get(name, "").split(",") if each.strip()]
+
+
+def read_defaults(text: str) -> dict[str, str]:
+    """Settings in the form of spark-defaults.conf: key, white space or `=`, value."""
+    pairs = (_SETTING.fullmatch(line.strip()) for line in text.splitlines())
+    return {pair["key"]: pair["value"] for pair in pairs if pair is not None}
+
+
+def _configured(conf: Mapping[str, str], spark_home: Path) -> dict[str, str]:
+    """All that the user has set, from the weakest to the strongest place."""
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf")
+    defaults = folder / "spark-defaults.conf"
+    settings = read_defaults(defaults.read_text(encoding="utf-8")) if defaults.is_file() else {}
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # below spark-submit the JVM is there and knows
+        from pyspark import SparkConf, SparkContext
+
+        SparkContext._ensure_initialized()
+        settings |= dict(SparkConf().getAll())
+    return settings | dict(conf)
+
+
+def known_settings(conf: Mapping[str, str]) -> dict[str, str]:
+    """All that the user has set of Spark, as far as it is known in this process: no session is started."""
+    return _configured(conf, _spark_home())
+
+
+def session_settings(conf: Mapping[str, str], configured: Mapping[str, str], spark_home: Path, work: Work = Work.USUAL) -> dict[str, str]:
+    """Settings for a new session: `conf` unchanged, and ours where the user has set nothing."""
+    master = configured.get("spark.master", "local[*]")
+    ours = {"spark.master": master, "spark.app.name": "groupscope", **_ALWAYS}
+    if master.startswith("local"):
+        partitions = max(2, min(os.cpu_count() or 2, _MAX_LOCAL_SHUFFLE_PARTITIONS))
+        ours |= {**_LOCAL, **_COMPILING[work], "spark.sql.shuffle.partitions": str(partitions)}
+    extensions = configured.get("spark.sql.extensions", "")
+    if DELTA_EXTENSION not in extensions:
+        extensions = ",".join(filter(None, [extensions, DELTA_EXTENSION]))
+    needed = {"spark.sql.extensions": extensions, **delta_settings(configured, spark_home)}
+    return {key: value for key, value in ours.items() if key not in configured} | dict(conf) | needed
+
+
+def _prepare_workers() -> None:
+    """Let local Python workers run this interpreter and see the packages that it sees.
+
+    Without PYSPARK_PYTHON they start the system's `python3`; and they don't know of folders that only
+    this process has put on its path.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    root = str(Path(__file__).resolve().parents[2])
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if root not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, *paths])
+
+
+_REMOTE = ("SPARK_REMOTE", "DATABRICKS_RUNTIME_VERSION")
+"""Where one of these is in the environment, sessions may be those of a server."""
+
+
+def import_spark() -> None:
+    """Import what opens a session, before a thread begins that imports parts of Spark, too: of two that do so at the same time, one finds
+    modules that are half made."""
+    import pyspark.sql
+
+    if any(map(os.environ.get, _REMOTE)):
+        with suppress(ImportError):
+            import pyspark.sql.connect.session  # noqa: F401
+
+
+def get_session(conf: Mapping[str, str] | None = None, work: Work = Work.USUAL) -> SparkSession:
+    """The session of this process. A running one is respected: nothing of it is changed.
+
+    Raises NoDelta where a session that is not ours can't do with Delta tables what we need.
+    """
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    # Spark Connect and Databricks: what belongs to the server, and to the platform, is theirs.
+    if running is None and any(map(os.environ.get, _REMOTE)):
+        running = SparkSession.builder.getOrCreate()
+    if running is not None:
+        _must_have_delta(running)
+        return running
+    spark_home = _spark_home()
+    configured = _configured(conf or {}, spark_home)
+    settings = session_settings(conf or {}, configured, spark_home, work)
+    if settings.get("spark.master", configured.get("spark.master", "")).startswith("local"):
+        _prepare_workers()
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _jvm_talks_to_stderr(), _interrupts_stay():
+        return builder.getOrCreate()
+
+
+def _must_have_delta(session: SparkSession) -> None:
+    """Raises NoDelta where a session has none. Settings alone don't tell: a platform has its own Delta, and programs add extensions
+    without naming them. So where they name none, it is asked for what only Delta knows, of a table that is not there.
+    """
+    from pyspark.errors import AnalysisException
+
+    named = {name: session.conf.get(name, "") or "" for name in ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")}
+    if DELTA_EXTENSION in named["spark.sql.extensions"] and named["spark.sql.catalog.spark_catalog"] == DELTA_CATALOG:
+        return
+    try:
+        session.sql(_ASKED).collect()
+    except AnalysisException as error:
+        if (error.getCondition() or "").split(".")[0] in _NO_DELTA:
+            raise NoDelta(
+                "the running Spark session has no Delta: start it with Delta's jar, "
+                f"spark.sql.extensions={DELTA_EXTENSION} and spark.sql.catalog.spark_catalog={DELTA_CATALOG}"
+            ) from error
+
+
+def let_go_of_dead() -> None:
+    """After an error without a name: forget a session that has died, so that `get_session` starts another one.
+
+    Raises SparkGone where its JVM is gone, and is not one that this process has started.
+    """
+    if "pyspark" not in sys.modules:
+        return
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if os.environ.get("SPARK_REMOTE"):
+        remote = SparkSession.getActiveSession()
+        if remote is not None:  # whether the server still knows it can't be asked in time, and another one costs little
+            remote.stop()
+        return
+    context, gateway = SparkContext._active_spark_context, SparkContext._gateway
+    if gateway is None or (context is not None and _works(context)):
+        return
+    if context is not None:
+        with suppress(Exception):
+            context.stop()
+        SparkContext._active_spark_context = None
+    if _answers(gateway):
+        return
+    if getattr(gateway, "proc", None) is None:
+        raise SparkGone("the JVM of Spark has ended, and was started by another: start the command again")
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _works(context: SparkContext) -> bool:
+    try:
+        return context._jsc is not None and not context._jsc.sc().isStopped()
+    except Exception:  # py4j's and the network's have no base in common
+        return False
+
+
+def _answers(gateway: Any) -> bool:
+    try:
+        return bool(gateway.jvm.java.lang.System.getProperty("java.version"))
+    except Exception:
+        return False
+
+
+@contextmanager
+def _interrupts_stay() -> Iterator[None]:
+    """Keep what somebody has set for SIGINT: a context that is made in the main thread sets its own, which ends the run. Python's own
+    gives way, since Spark's cancels the jobs, too."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before not in (None, signal.default_int_handler) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _jvm_talks_to_stderr() -> Iterator[None]:
+    """A JVM that is started meanwhile prints to our standard error: Delta's VACUUM prints, and our standard output is data."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # one of them is closed
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _spark_home() -> Path:
+    import pyspark
+
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)

@@ -1,0 +1,168 @@
+"""Endpoints and keys of object stores: what the Spark session is told of them (`fs.*`), said to Arrow and to delta-rs.
+
+What is not translated is found as the vendors' own tools find it: environment, profiles, roles of the machine.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from parsers.sources import filesystems as places
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_HADOOP = "spark.hadoop."
+_S3 = {
+    "fs.s3a.access.key": "access_key",
+    "fs.s3a.secret.key": "secret_key",
+    "fs.s3a.session.token": "session_token",
+    "fs.s3a.endpoint.region": "region",
+}
+_SECURE, _PATH_STYLE, _PROVIDERS = "fs.s3a.connection.ssl.enabled", "fs.s3a.path.style.access", "fs.s3a.aws.credentials.provider"
+_OF_BUCKETS = (*_S3, "fs.s3a.endpoint", _SECURE, _PATH_STYLE, _PROVIDERS)
+_BUCKET = re.compile(rf"fs\.s3a\.bucket\.(?P<bucket>.+)\.(?P<option>{'|'.join(name.removeprefix('fs.s3a.') for name in _OF_BUCKETS)})")
+_AWS_HOST = re.compile(
+    r"(?:.+\.)?s3(?:-fips)?(?:\.dualstack)?[.-](?P<region>[a-z]{2}(?:-[a-z]+)+-\d+)(?:\.vpce)?\.amazonaws\.com(?:\.cn)?", re.IGNORECASE
+)
+_LABEL = re.compile(r"[a-z0-9][a-z0-9-]*")
+_NUMERIC = re.compile(r"(?:\d+(?:\.\d+){3}|\[.*\])(?::|$)")
+# Ways to get at a store that are not translated, as `name=value`, by kind of store.
+_ELSEWHERE = {
+    "s3": re.compile(
+        r"fs\.s3a\.(?:bucket\..+\.)?(?:(?:assumed\.role\.arn|proxy\.host|security\.credential\.provider\.path)=.+"
+        r"|aws\.credentials\.provider=(?!.*(?:Simple|Temporary|Anonymous|Default|Environment|Instance|Profile|Container|WebIdentity)).+)"
+    ),
+    "azure": re.compile(r"fs\.azure\.(?:account\.(?:oauth|keyprovider)|sas\.).+"),
+    "gs": re.compile(
+        r"(?:fs\.gs\.(?:auth|proxy)\.(?!type=(?:COMPUTE_ENGINE|APPLICATION_DEFAULT))"
+        r"|(?:fs\.gs\.)?google\.cloud\.auth\.service\.account\.(?!enable=)).+"
+    ),
+}
+_AZURE_KEY = re.compile(r"fs\.azure\.account\.key(?:\.(?P<account>[^.]+)(?:\..+)?)?")
+_SECRETS = ("access_key", "secret_key", "session_token")
+_ANONYMOUS = "AnonymousAWSCredentialsProvider"
+_DELTA = {
+    "access_key": "aws_access_key_id",
+    "secret_key": "aws_secret_access_key",
+    "session_token": "aws_session_token",
+    "region": "aws_region",
+    "account_name": "azure_storage_account_name",
+    "account_key": "azure_storage_account_key",
+}
+_log = logging.getLogger(__name__)
+
+
+def use(conf: Mapping[str, str], inputs: Sequence[str] = (), warehouse: str = "") -> None:
+    """Tell this process, and the workers of its jobs, what Spark is told of object stores. Inputs for which there is no other
+    driver are seen through Spark, which is started for that.
+    """
+    from pipelines.spark.session import get_session, known_settings
+
+    settings = known_settings(conf) | running_settings()
+    places.configure(arrow_settings(settings))
+    if names := untranslated(settings, [*inputs, warehouse]):
+        _warn(*names)
+    for scheme in {places.scheme_of(place) or "" for place in inputs if not places.has_driver(place)}:
+        from pipelines.spark.filesystem import SparkFiles
+
+        spark, before = get_session(conf), places.served(scheme)
+        if isinstance(before, SparkFiles) and before.spark is spark:
+            before.look_again()
+        else:
+            places.serve(scheme, SparkFiles(spark))
+
+
+@cache
+def _warn(*names: str) -> None:
+    """Once for a process: a schedule has many runs."""
+    _log.warning("%s: not said to Arrow and delta-rs, which look where their vendors' tools look (environment, profiles)", ", ".join(names))
+
+
+def untranslated(settings: Mapping[str, str], used: Sequence[str]) -> list[str]:
+    """Names of settings that lead Spark to the stores of these places, and nobody else."""
+    patterns = [_ELSEWHERE[kind] for kind in {places.kind_of(place) or "" for place in used} if kind in _ELSEWHERE]
+    return sorted(name for name, value in _told(settings).items() if any(each.fullmatch(f"{name}={value}") for each in patterns))
+
+
+def open_table(uri: str, version: int | None = None) -> DeltaTable:
+    """A table by delta-rs, without Spark."""
+    from deltalake import DeltaTable
+
+    return DeltaTable(uri, version=version, storage_options=delta_options(uri))
+
+
+def running_settings() -> dict[str, str]:
+    """What a session that runs already says of object stores."""
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is None:
+        return {}
+    # Programs also set `fs.…` itself, of which Spark tells Hadoop just the same.
+    return {name: value for name, value in running.conf.getAll.items() if name.removeprefix(_HADOOP).startswith(("fs.", "google."))}
+
+
+def arrow_settings(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Arguments of Arrow's file systems, by kind of store, by bucket (`s3/BUCKET`) and by account (`azure/ACCOUNT`)."""
+    told = _told(settings)
+    found = [("s3", _s3(told)), *_azure(told)]
+    own: dict[str, dict[str, str]] = {}
+    for name, value in told.items():
+        if of := _BUCKET.fullmatch(name):
+            own.setdefault(of["bucket"], {})[f"fs.s3a.{of['option']}"] = value
+    found += [(f"s3/{bucket}", _s3({**told, **values})) for bucket, values in own.items()]
+    return {kind: values for kind, values in found if values}
+
+
+def _s3(told: Mapping[str, str]) -> dict[str, Any]:
+    """What is said of S3, or of one bucket."""
+    s3: dict[str, Any] = {ours: told[name] for name, ours in _S3.items() if name in told}
+    if "fs.s3a.endpoint" in told:
+        scheme, _, address = told["fs.s3a.endpoint"].rstrip("/").rpartition("://")
+        secure = told.get(_SECURE, "true").lower() != "false"
+        s3 |= {"endpoint_override": address, "scheme": scheme or ("https" if secure else "http")}
+        at_aws = _AWS_HOST.fullmatch(address.partition(":")[0])
+        # A store of its own has no regions, and signatures need one.
+        s3.setdefault("region", at_aws["region"].lower() if at_aws else "us-east-1")
+        s3["force_virtual_addressing"] = told.get(_PATH_STYLE, "false").lower() != "true"
+    providers = told.get(_PROVIDERS, "").split(",")
+    if _ANONYMOUS in providers[0] or ("access_key" not in s3 and any(_ANONYMOUS in each for each in providers)):
+        s3 = {name: value for name, value in s3.items() if name not in _SECRETS} | {"anonymous": True}
+    return s3
+
+
+def _told(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings as Hadoop has them: what is said to Hadoop itself goes before what Spark is to tell it."""
+    names = sorted(settings, key=lambda name: not name.startswith(_HADOOP))
+    return {name.removeprefix(_HADOOP): settings[name] for name in names if settings[name]}
+
+
+def _azure(told: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Keys of accounts; one that names no account is for all others."""
+    for name, key in sorted(told.items()):
+        if found := _AZURE_KEY.fullmatch(name):
+            account = found["account"]
+            yield (f"azure/{account}", {"account_name": account, "account_key": key}) if account else ("azure", {"account_key": key})
+
+
+def delta_options(place: str) -> dict[str, str] | None:
+    """What delta-rs is to be told of the store of a warehouse; None where it finds all by itself."""
+    told = places.settings_of(place) if places.scheme_of(place) else {}
+    if not told:
+        return None
+    options = {theirs: str(told[ours]) for ours, theirs in _DELTA.items() if ours in told}
+    if told.get("anonymous"):
+        options["aws_skip_signature"] = "true"
+    if "endpoint_override" in told:
+        address, bucket = told["endpoint_override"], places.authority_of(place)
+        # As the SDKs do: a bucket whose name can't be a host's, or a server without a name, is addressed by paths.
+        in_host = told["force_virtual_addressing"] and bool(_LABEL.fullmatch(bucket)) and not _NUMERIC.match(address)
+        options["aws_endpoint_url"] = f"{told['scheme']}://{f'{bucket}.' if in_host else ''}{address}"
+        options["aws_allow_http"] = str(told["scheme"] == "http").lower()
+        options["aws_virtual_hosted_style_request"] = str(in_host).lower()
+    return options

@@ -1,0 +1,51 @@
+"""Topics that events of groups name in their `fields`, as Arrow and as Spark draw them out: the latter without Python for each row."""
+
+from __future__ import annotations
+
+import orjson
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from models.kafka.outages.affected_groups import topics_in
+from pipelines.warehouse.first_seen import FIRST, Drawn, firsts_of
+
+EVENT_COLUMNS = ("cluster", "group", "fields")
+TOPIC_COLUMNS = ("cluster", "group", "topic")
+
+_NUMBER = r"-\p{Nd}++\z"
+"""What `str.isdecimal` takes for a number, behind the last dash of a partition's name."""
+
+
+def _topics_by_arrow(rows: pa.Table) -> pa.Table:
+    """Equal fields come again and again, and topics even more so."""
+    found: dict[tuple[str, str, str], int] = {}
+    columns = (column.to_pylist() for column in firsts_of(rows, EVENT_COLUMNS).columns)
+    for cluster, group, fields, at in zip(*columns, strict=True):
+        for topic in topics_in(orjson.loads(fields)) if fields else ():
+            key = (cluster, group, topic)
+            found[key] = min(at, found.get(key, at))
+    names = zip(*found, strict=True) if found else ((),) * len(TOPIC_COLUMNS)
+    texts = {name: pa.array(values, pa.string()) for name, values in zip(TOPIC_COLUMNS, names, strict=True)}
+    return pa.table(texts | {FIRST: pa.array(found.values(), pa.int64())})
+
+
+def _topics_by_spark(rows: DataFrame) -> DataFrame:
+    cut = F.transform(F.filter(_texts("partitions"), _is_numbered), lambda name: F.regexp_replace(name, _NUMBER, ""))
+    topics = F.array_distinct(F.concat(_texts("topics"), cut))
+    return rows.select("cluster", "group", F.explode(topics).alias("topic"), FIRST)
+
+
+def _texts(name: str) -> Column:
+    """The texts of a list, as `topics_in` takes them: not what is no list, nor what else is in it. A variant tells what it holds."""
+    items = F.from_json("fields", f"{name} array<variant>")[name]
+    texts = F.filter(items, lambda item: F.schema_of_variant(item) == "STRING")
+    return F.coalesce(F.transform(texts, lambda item: item.cast("string")), F.array().cast("array<string>"))
+
+
+def _is_numbered(name: Column) -> Column:
+    return F.regexp_like(name, F.lit(_NUMBER))
+
+
+READ_TOPICS = Drawn(TOPIC_COLUMNS, _topics_by_arrow, _topics_by_spark)
+"""Of rows of EVENT_COLUMNS, TOPIC_COLUMNS."""

@@ -1,0 +1,216 @@
+"""From `silver.events` to the rows of all gold tables that groups fill: the group and incident stages.
+
+Events arrive sorted by cluster, group and order, and are cut where the key changes, so that no group is ever held
+whole: `applyInArrow` would promise no order, and would hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from models.clear_names import learn
+from models.incidents.incidents import Limits
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.groups.stage import GroupStage
+from models.kafka.verdicts.history import GroupHistory
+from models.rocketmq.event_partitions import ROCKET_EVENTS
+from models.state_codec import UnreadableState
+from parsers.redaction.pseudonyms import Redaction
+from parsers.redaction.records import opened
+from parsers.schema import EVENT_SCHEMA
+from pipelines.analysis.rocketmq_spill import RocketStore
+from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, rocket_histories
+from pipelines.gc_tuning import rarely_collected
+from pipelines.schema.row_conversion import events_of, to_batch
+from pipelines.schema.tables import TABLES
+from pipelines.transforms.snapshots import SNAPSHOTS, STATE, STATES, Boundary, SnapshotRules, Taking, unreadable, with_state
+
+STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
+"""All that replaying groups gives."""
+
+ROWS_AT_ONCE = 500
+"""Rows of an output batch: evidence makes them wide."""
+
+ROWS_IN_A_RUN = 5_000
+"""Rows of one table that wait for each other: a batch has the columns of all tables, and costs two milliseconds however few rows
+it has. Thousands of small groups would pay that for each of theirs."""
+
+Rows = Mapping[str, Sequence[object]]
+Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Iterator[Rows]]
+"""Told cluster, group, and in order, as batches, the group's events; gives rows by table as they become final. A state may stand
+before the events."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReplay:
+    """The models' replay of one group, with what the cluster stage learned. Travels to the workers."""
+
+    facts: Mapping[str, ClusterFacts]
+    node_of: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    redaction: Redaction | None = None
+    boundaries: Mapping[str, Sequence[Boundary]] = field(default_factory=dict)
+    """Times up to which states of groups are to be taken, by cluster."""
+    rules: SnapshotRules = field(default_factory=SnapshotRules)
+
+    def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+        facts = self.facts.get(cluster) or ClusterFacts(cluster)
+        state, events = with_state(batches)
+        try:
+            stage = None if state is None else GroupStage.resumed(cluster, group, facts, state, self.limits)
+        except UnreadableState:  # what it holds is not among the events that follow it
+            yield {SNAPSHOTS: [unreadable(cluster, group)]}
+            return
+        taking = Taking(cluster, group, self.boundaries.get(cluster, ()), self.rules)
+        for batch in _opened(events, self.redaction):
+            for event in events_of(batch, self.node_of):
+                if event.name not in ROCKET_EVENTS:
+                    stage = stage or GroupStage(cluster, group, facts, self.limits)
+                    taking.feed(stage, event)
+            if stage is not None:
+                yield from map(_by_table, stage.let_out())
+        if stage is not None:
+            taking.end(stage)
+            yield _by_table(stage.finish()) | {SNAPSHOTS: taking.taken}
+
+
+def _by_table(history: GroupHistory) -> dict[str, Sequence[object]]:
+    return {table: getattr(history, table) for table in HISTORY_TABLES}
+
+
+def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
+    """Rows of all of STAGE_TABLES: the name of the table, and the row in the column of that name.
+
+    Order within a group: a state (see `resumed_at`), `order_at` (null first), file, byte offset.
+    """
+    if STATE not in events.columns:
+        events = events.withColumn(STATE, F.lit(None).cast("string"))
+    columns = ["cluster", *EVENT_SCHEMA.names, STATE]
+    is_event = F.col(STATE).isNull()
+    ordered = (
+        events.where(F.col("group").isNotNull() & (F.col("event").isNotNull() | ~is_event))
+        .select(*columns)
+        .repartition(partitions, "cluster", "group")
+        .sortWithinPartitions("cluster", "group", is_event, F.col("order_at").asc_nulls_first(), "file", "byte_offset")
+    )
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))
+        with rarely_collected():
+            yield from tagged_runs(found, STAGE_TABLES)
+
+    return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))
+
+
+def _named(cluster: str, _: str) -> str:
+    return cluster
+
+
+def _opened(batches: Iterator[pa.RecordBatch], redaction: Redaction | None) -> Iterator[pa.RecordBatch]:
+    """The same batches; the models learn meanwhile what the pseudonyms in them stand for."""
+    for batch in batches:
+        if redaction is not None:
+            learn(opened(redaction, batch))
+        yield batch
+
+
+def rocket_replayed(
+    events: DataFrame,
+    partitions: int,
+    logs_end: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
+    redaction: Redaction | None = None,
+) -> DataFrame:
+    """Rows of all of ROCKET_TABLES, tagged as those of groups are. RocketMQ's clients are looked at together, cluster by cluster."""
+    clustered = events.where(F.col("event").startswith("Rocket")).select("cluster", *EVENT_SCHEMA.names).repartition(partitions, "cluster")
+    ordered = clustered.sortWithinPartitions("cluster", "file", "byte_offset")
+
+    def found(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+        for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
+            with RocketStore() as store:
+                for part in _opened(parts, redaction):
+                    store.add(part)
+                for history in rocket_histories(store, partial(_named, cluster), logs_end or {}, limits or Limits()):
+                    yield {table: getattr(history, table) for table in ROCKET_TABLES}
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with rarely_collected():
+            yield from tagged_runs(found(batches), ROCKET_TABLES)
+
+    return ordered.mapInArrow(run, tagged_schema(ROCKET_TABLES))
+
+
+def rows_of(table: str, tagged: DataFrame) -> DataFrame:
+    """Rows of one table out of `replayed`."""
+    return tagged.where(F.col("table") == table).select(f"{table}.*")
+
+
+def cut_at_keys(
+    batches: Iterator[pa.RecordBatch], names: Sequence[str] = ("cluster", "group")
+) -> Iterator[tuple[tuple[str, ...], Iterator[pa.RecordBatch]]]:
+    """Each key with its rows, from batches sorted by these columns. Read one to its end before the next."""
+    for key, parts in groupby(_uniform(batches, names), key=itemgetter(0)):
+        yield key, (part for _, part in parts)
+
+
+def _uniform(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], pa.RecordBatch]]:
+    """Slices of batches in which the key does not change."""
+    for batch in batches:
+        ends: set[int] = set()
+        for name in names:
+            ends.update(pc.run_end_encode(batch[name]).run_ends.to_pylist())
+        start = 0
+        for end in sorted(ends):
+            yield tuple(batch[name][start].as_py() for name in names), batch.slice(start, end - start)
+            start = end
+
+
+def _struct(table: str) -> pa.StructType:
+    return pa.struct([each.remove_metadata() for each in TABLES[table].arrow_schema() if each.name != "run_id"])
+
+
+def tagged_runs(found: Iterable[Rows], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Rows by table in batches of one table each, whichever groups they are of. States are large, and are not held back."""
+    held: dict[str, list[object]] = {}
+    for history in found:
+        for table, rows in history.items():
+            own = held.setdefault(table, [])
+            own.extend(rows)
+            if len(own) >= ROWS_IN_A_RUN or table in STATES:
+                yield from _tagged_batches(table, held.pop(table), tables)
+    for table, own in held.items():
+        yield from _tagged_batches(table, own, tables)
+
+
+def _tagged_batches(table: str, rows: Sequence[object], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    at_once = 1 if table in STATES else ROWS_AT_ONCE
+    for start in range(0, len(rows), at_once):
+        yield _tagged(table, rows[start : start + at_once], tables)
+
+
+def _tagged(table: str, rows: Sequence[object], tables: Sequence[str]) -> pa.RecordBatch:
+    batch = to_batch(table, rows)
+    columns: dict[str, pa.Array] = {"table": pa.repeat(pa.scalar(table, pa.string()), batch.num_rows)}
+    for name in tables:
+        kind = _struct(name)
+        columns[name] = pa.StructArray.from_arrays(batch.columns, fields=list(kind)) if name == table else pa.nulls(batch.num_rows, kind)
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def tagged_schema(tables: Sequence[str]) -> StructType:
+    """Columns of rows of these tables in one frame."""
+    structs = []
+    for name in tables:
+        fields = [StructField(each.name, each.dataType) for each in TABLES[name].spark_schema() if each.name != "run_id"]
+        structs.append(StructField(name, StructType(fields)))
+    return StructType([StructField("table", StringType()), *structs])

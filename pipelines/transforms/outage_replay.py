@@ -1,0 +1,154 @@
+"""From `silver.events` to the rows of all gold tables that a cluster's partitions and brokers fill: the outage stage."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from models.events import Event
+from models.ids import make_id
+from models.incidents.incidents import Limits
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.outages.affected_groups import Readers
+from models.kafka.outages.stage import Outages, OutageStage
+from models.kafka.partitions.broker_clocks import BrokerClocks, Skew
+from models.kafka.partitions.event_fields import PARTITION_EVENTS
+from models.state_codec import UnreadableState
+from parsers.schema import EVENT_SCHEMA
+from pipelines.analysis.spill import BatchStore
+from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in
+from pipelines.gc_tuning import rarely_collected
+from pipelines.transforms.group_replay import Rows, cut_at_keys, tagged_runs, tagged_schema
+from pipelines.transforms.snapshots import (
+    CLUSTER_SNAPSHOTS,
+    HOLDS_NO_MORE,
+    NEVER,
+    STATE,
+    Boundary,
+    ClusterSnapshot,
+    SnapshotRules,
+    with_state,
+)
+
+STAGE_TABLES = (*OUTAGE_TABLES, CLUSTER_SNAPSHOTS)
+"""All that replaying outages gives."""
+
+STATE_MAX = 64_000_000
+"""A longer state (characters) is not kept; one of 2,000 partitions, after a hundred losses of a broker, took 1.6 million."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutageReplay:
+    """The models' replay of one cluster's outages, with what is known of it. Travels to the workers."""
+
+    facts: Mapping[str, ClusterFacts]
+    node_of: Mapping[str, str]
+    readers: Mapping[str, Readers]
+    limits: Limits = field(default_factory=Limits)
+    boundaries: Mapping[str, Sequence[Boundary]] = field(default_factory=dict)
+    """Times up to which states are to be taken, by cluster."""
+    rules: SnapshotRules = field(default_factory=SnapshotRules)
+
+    def __call__(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+        """Rows by table as they become final. A state may stand before the events."""
+        state, later = with_state(batches)
+        with BatchStore() as store:
+            for batch in later:
+                store.add(batch)
+            events = partial(events_in, store.batches, self.node_of)
+            facts, readers = self.facts.get(cluster) or ClusterFacts(cluster), self.readers.get(cluster) or Readers()
+            boundaries = sorted(self.boundaries.get(cluster, ()), key=lambda each: each.upto)
+            stage = self._resumed(cluster, state, facts, readers)
+            if stage is None and state is not None:
+                yield {CLUSTER_SNAPSHOTS: [_snapshot(cluster, NEVER, HOLDS_NO_MORE)]}
+                return
+            if stage is None:
+                known, skews = _clocks(BrokerClocks(self.node_of), events(CLOCK_EVENT_NAMES), boundaries)
+                stage = OutageStage(cluster, facts, self.node_of, readers, self.limits, skews)
+            else:
+                known, skews = _clocks(stage.clocks, events(CLOCK_EVENT_NAMES), boundaries)
+                if skews:
+                    yield {CLUSTER_SNAPSHOTS: [_snapshot(cluster, NEVER, HOLDS_NO_MORE)]}
+                    return
+            yield from self._rows(stage, events(), () if skews else list(zip(boundaries, known, strict=True)))
+
+    def _resumed(self, cluster: str, state: str | None, facts: ClusterFacts, readers: Readers) -> OutageStage | None:
+        try:
+            return None if state is None else OutageStage.resumed(cluster, facts, state, self.node_of, readers, self.limits)
+        except UnreadableState:
+            return None
+
+    def _rows(self, stage: OutageStage, events: Iterator[Event], due: Sequence[tuple[Boundary, str]]) -> Iterator[Rows]:
+        """Rows as they become final, and states at the boundaries that are `due`, each with what was known of clocks by then."""
+        left, fed = deque(due), 0
+        for event in stage.in_order(events):
+            while left and event.order_us > left[0][0].upto:
+                fed = yield from self._taken(stage, *left.popleft(), fed)
+            stage.feed(event)
+            fed += 1
+            yield from map(_by_table, stage.let_out())
+        while left:
+            fed = yield from self._taken(stage, *left.popleft(), fed)
+        yield _by_table(stage.finish())
+
+    def _taken(self, stage: OutageStage, boundary: Boundary, clocks: str, fed: int) -> Generator[Rows, None, int]:
+        """A state, where enough events came since the last one; says how many did since it."""
+        stage.catch_up(boundary.upto)  # as if the next event came now
+        if not fed or fed < self.rules.events or stage.event_count < self.rules.events_per_row * stage.row_count:
+            return fed
+        state = stage.state(clocks)
+        if len(state) > STATE_MAX:
+            return fed
+        yield {CLUSTER_SNAPSHOTS: [_snapshot(stage.cluster, boundary, state)]}
+        return 0
+
+
+def _snapshot(cluster: str, boundary: Boundary, state: str) -> ClusterSnapshot:
+    key = make_id("cluster state", cluster, boundary.upto)
+    told = (boundary.facts, state, boundary.catalogue_version, boundary.model_version)
+    return ClusterSnapshot(cluster, key, boundary.upto, *told)
+
+
+def _clocks(clocks: BrokerClocks, events: Iterator[Event], boundaries: Sequence[Boundary]) -> tuple[list[str], list[Skew]]:
+    """What was known of clocks at each boundary, and which differ in the end."""
+    known = list[str]()
+    for event in events:
+        while len(known) < len(boundaries) and event.order_us > boundaries[len(known)].upto:
+            known.append(clocks.state())
+        clocks.feed(event)
+    known += [clocks.state() for _ in boundaries[len(known) :]]
+    return known, clocks.skews()
+
+
+def _by_table(outages: Outages) -> Rows:
+    return {table: getattr(outages, table) for table in OUTAGE_TABLES}
+
+
+def outages_replayed(events: DataFrame, replay: OutageReplay, partitions: int) -> DataFrame:
+    """Rows of all of STAGE_TABLES, tagged as those of groups are. States may stand among the events (see `resumed_at`).
+
+    A cluster's events are replayed in one stream, in order of time: what one broker's loss means for a partition rests
+    on all that was said of it before.
+    """
+    if STATE not in events.columns:
+        events = events.withColumn(STATE, F.lit(None).cast("string"))
+    is_event = F.col(STATE).isNull()
+    ordered = (
+        events.where(F.col("event").isin(sorted(PARTITION_EVENTS)) | ~is_event)
+        .select("cluster", *EVENT_SCHEMA.names, STATE)
+        .repartition(partitions, "cluster")
+        .sortWithinPartitions("cluster", is_event, F.col("order_at").asc_nulls_first(), "file", "byte_offset")
+    )
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = (rows for (cluster,), parts in cut_at_keys(batches, ("cluster",)) for rows in replay(cluster, parts))
+        with rarely_collected():
+            yield from tagged_runs(found, STAGE_TABLES)
+
+    return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))

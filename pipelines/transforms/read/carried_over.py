@@ -1,0 +1,45 @@
+"""Rows that stay when a file is read on or has another name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.warehouse.arrow_diff import framed
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Rows of the content `file_id` under the path `file` stay under `path`; those at `upto` and behind it only if that is null."""
+
+    file: str
+    file_id: str
+    path: str
+    upto: int | None = None
+
+
+def kept_rows(rows: DataFrame, kept: Sequence[Kept], position: str, unit: int = 1) -> DataFrame:
+    """The rows that stay, with the path that they have from now on. `position` counts in units of `unit` bytes."""
+    specs = set(kept)
+    table = pa.table(
+        {
+            "_file": [each.file for each in specs],
+            "_file_id": [each.file_id for each in specs],
+            "_path": [each.path for each in specs],
+            "_upto": [None if each.upto is None else each.upto // unit for each in specs],
+        },
+        schema=_SPECS,
+    )
+    known = F.broadcast(framed(rows.sparkSession, table))
+    same = (F.col("file") == F.col("_file")) & (F.col("file_id") == F.col("_file_id"))
+    staying = F.col("_upto").isNull() | (F.col(position) < F.col("_upto"))
+    return rows.join(known, same & staying).select(
+        *[F.col("_path").alias("file") if name == "file" else F.col(name) for name in rows.columns]
+    )
+
+
+_SPECS = pa.schema([("_file", pa.string()), ("_file_id", pa.string()), ("_path", pa.string()), ("_upto", pa.int64())])

@@ -1,0 +1,46 @@
+"""Lines of large plain files, counted by Spark's workers, so that ranges of a file know in which line they begin.
+
+What is little is counted where the reading is planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from parsers.reading.resume import ends_of_lines
+from parsers.reading.splits import Lines, Source, edges
+from parsers.sources import filesystems as places
+from pipelines.spark.shuffle_partitions import partitions_of
+
+LARGE_BYTES = 1 << 30
+"""From so much on, a job of Spark's is sooner done with counting than the process that plans."""
+
+_ENDS = pa.schema([("number", pa.int64()), ("ends", pa.int64())])
+
+
+def counted(spark: SparkSession, sources: Sequence[Source], partition_bytes: int) -> Lines:
+    """What `parsers.reading.splits.share_out` needs of files that it cuts into shares of so many bytes; nothing where these are small."""
+    cut = [(source, list(pairwise(edges(source, partition_bytes, start)))) for source, start in sources]
+    ranges = {source.name: found for source, found in cut if found}
+    wanted = [(places.absolute(source.path), *each) for source, found in cut for each in found]
+    if sum(end - begin for _, begin, end in wanted) < LARGE_BYTES:
+        return {}
+    stores = places.configured()
+
+    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        places.configure(stores)
+        for batch in batches:
+            numbers = batch.column("id")
+            ends = [ends_of_lines(*wanted[number]) for number in numbers.to_pylist()]
+            yield pa.RecordBatch.from_arrays([numbers, pa.array(ends, pa.int64())], schema=_ENDS)
+
+    rows = spark.range(0, len(wanted), 1, min(len(wanted), partitions_of(spark))).mapInArrow(count, from_arrow_schema(_ENDS)).toArrow()
+    told = dict(zip(rows["number"].to_pylist(), rows["ends"].to_pylist(), strict=True))
+    ends = iter([told[number] for number in range(len(wanted))])
+    found = {name: [next(ends) for _ in each] for name, each in ranges.items()}
+    return {name: None if None in each else each for name, each in found.items()}

@@ -1,0 +1,201 @@
+"""From files to records: what the parsers give, read once and used for several tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+from pyspark.sql.utils import is_remote
+
+from parsers.reading.reader import ReadOptions, SourceFile
+from parsers.reading.resume import Start
+from parsers.reading.spark_source import NAME, PARTITION_BYTES, BrokerLogs, sources_json
+from parsers.schema import RECORD_SCHEMA
+from parsers.sources import filesystems as places
+from pipelines.schema.row_conversion import micros
+from pipelines.spark.caching import hold
+from pipelines.spark.file_bytes import LARGE_BYTES, cut_at, lines, parse, whole
+from pipelines.spark.shuffle_partitions import partitions_of
+from pipelines.transforms.read import file_splits as parts_of_files
+from pipelines.transforms.read.file_splits import is_cut, measured, parse_parts
+from pipelines.transforms.read.line_counts import counted
+from pipelines.warehouse.arrow_diff import framed
+
+
+def parsed(
+    spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int, *, few: bool
+) -> Records:
+    """Records of all kinds: the name of the kind, and the record in the column of that name.
+
+    `sources` are files as they were found, each with the place to begin at. Where they hold little (`few`), this process reads
+    them: each of Spark's workers takes longer to start. Else workers open them by absolute path, since they may run elsewhere.
+    A file reports apart on what lies behind its last multiple of `block_bytes`.
+    """
+    if not few:
+        direct, others = list[tuple[SourceFile, Start | None]](), list[tuple[SourceFile, Start | None]]()
+        for each in sources:
+            (direct if places.server_of(each[0].path) is None else others).append(each)
+        held = [hold(read_by_spark(spark, direct, options, block_bytes))] if direct else []
+        return Records(spark, held + _read_through_spark(spark, others, options, block_bytes))
+    places.ahead({source.path: [(max(0, start.offset - 1) if start else 0, source.size_bytes)] for source, start in sources})
+    reader = BrokerLogs(_told(sources, options, block_bytes)).reader(StructType())
+    return Records(spark, pa.Table.from_batches([rows for share in reader.partitions() for rows in reader.read(share)], RECORD_SCHEMA))
+
+
+def read_by_spark(
+    spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int
+) -> DataFrame:
+    """The same records, read by Spark's workers whenever they are asked for."""
+    told = _told(sources, options, block_bytes) | {"partitions": str(partitions_of(spark))}
+    told |= {"partition_bytes": str(PARTITION_BYTES), "lines": json.dumps(counted(spark, sources, PARTITION_BYTES))}
+    if is_remote():
+        return _read_by_function(spark, told)
+    spark.dataSource.register(BrokerLogs)
+    return spark.read.format(NAME).options(**told).load()
+
+
+def _read_by_function(spark: SparkSession, told: Mapping[str, str]) -> DataFrame:
+    """The same without options in the plan: a server of Spark Connect writes plans to its event log with the secrets that are options,
+    of which a session in this process shows none. What a function holds is cut off there."""
+    shares = BrokerLogs(dict(told)).reader(StructType()).partitions()
+    rest = {name: value for name, value in told.items() if name != "sources"} | {"sources": "[]"}
+
+    def records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reader = BrokerLogs(rest).reader(StructType())
+        for batch in batches:
+            for number in batch.column("id").to_pylist():
+                yield from reader.read(shares[number])
+
+    numbers = spark.range(0, len(shares), 1, len(shares))  # a task for each
+    return numbers.mapInArrow(records, from_arrow_schema(RECORD_SCHEMA))
+
+
+def _read_through_spark(
+    spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int
+) -> list[DataFrame]:
+    """The same records of files that nothing but Spark can open, read and kept: small files, and large ones."""
+    told = {name: value for name, value in _told(sources, options, block_bytes).items() if name != "sources"}
+    cut = [source for source, start in sources if start is None and is_cut(source)]
+    held, in_parts = _read_parts(spark, cut, told)
+    files: dict[bool, dict[str, list[SourceFile]]] = {False: {}, True: {}}
+    for source in (source for source, _ in sources if source.path not in in_parts):
+        size = places.state_of(source.path)[1]
+        files[size > LARGE_BYTES].setdefault(source.path, []).append(source)
+    for inside in files.values():
+        if inside:
+            urls = {places.server_of(path).url_of(path): found for path, found in inside.items()}
+            with whole(spark, max(places.state_of(path)[1] for path in inside)):
+                records = hold(lines(spark, list(inside)).mapInArrow(parse(urls, told, options), from_arrow_schema(RECORD_SCHEMA)))
+                records.count()
+            held.append(records)
+    return held
+
+
+def _read_parts(spark: SparkSession, sources: Sequence[SourceFile], told: Mapping[str, str]) -> tuple[list[DataFrame], set[str]]:
+    """The same of large files, of which each task reads a part, and the paths of those that could be cut."""
+    if not sources:
+        return [], set()
+    with cut_at(spark, parts_of_files.STEP_BYTES):
+        parts = measured(spark, {places.server_of(source.path).url_of(source.path): source for source in sources})
+        paths = {found[0].reading.source.path for found in parts.values()}
+        if not paths:
+            return [], paths
+        records = hold(lines(spark, list(paths)).mapInArrow(parse_parts(parts, told), from_arrow_schema(RECORD_SCHEMA)))
+        records.count()
+    return [records], paths
+
+
+def _told(sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int) -> dict[str, str]:
+    """Options of the data source."""
+    found = [dataclasses.replace(source, path=places.absolute(source.path)) for source, _ in sources]
+    starts = {source.name: [start.offset, start.line] for source, start in sources if start is not None}
+    hidden = options.redaction
+    return {
+        **({} if hidden is None else {"redact": json.dumps(sorted(hidden.kinds)), "redact_secret": hidden.secret}),
+        "sources": sources_json(found),
+        "starts": json.dumps(starts),
+        "block_bytes": str(block_bytes),
+        "log_tz": json.dumps(list(options.log_tz)),
+        "kafka_versions": json.dumps(list(options.kafka_versions)),
+        "max_record_bytes": str(options.max_record_bytes),
+        "stores_secret": json.dumps(places.configured()),
+        "fold_runs": str(options.fold_runs).lower(),
+    }
+
+
+_FILE_COLUMNS = {"events": "file", "unknown": "file", "rejected": "file", "files": "path"}
+"""Where records of each kind say of which file they are."""
+
+
+class Records:
+    """Records of all kinds, read once: held by this process where they are few, else by Spark until they are released."""
+
+    def __init__(self, spark: SparkSession, records: pa.Table | list[DataFrame]) -> None:
+        self._spark = spark
+        self._here = records if isinstance(records, pa.Table) else None
+        self._held = [] if isinstance(records, pa.Table) else records
+        self._there = reduce(DataFrame.unionAll, self._held) if self._held else None
+
+    def leave_out(self, files: Iterable[str]) -> None:
+        """Have none of these files from now on."""
+        named = sorted(files)
+        if self._here is not None:
+            places = pc.coalesce(*(pc.struct_field(self._here[kind], column) for kind, column in _FILE_COLUMNS.items()))
+            self._here = self._here.filter(pc.invert(pc.is_in(places, pa.array(named, pa.string()))))
+        if self._there is not None:
+            place = F.coalesce(*(F.col(f"{kind}.{column}") for kind, column in _FILE_COLUMNS.items()))
+            self._there = self._there.where(~place.isin(named))
+
+    @property
+    def few(self) -> bool:
+        """Whether they are held by this process."""
+        return self._here is not None
+
+    def of_kind(self, kind: str) -> DataFrame:
+        """The records of one kind, with columns of their own."""
+        return framed(self._spark, self.arrow(kind)) if self._there is None else _of_kind(self._there, kind)
+
+    def arrow(self, kind: str) -> pa.Table:
+        """The same in this process, for kinds that are few by nature."""
+        return tagged_rows(self._here, kind, "kind") if self._here is not None else self.of_kind(kind).toArrow()
+
+    def counts(self) -> Counter[str]:
+        """Records by kind."""
+        if self._here is not None:
+            return Counter(self._here["kind"].to_pylist())
+        found = self._there.groupBy("kind").count().collect() if self._there is not None else ()
+        return Counter({row["kind"]: row["count"] for row in found})
+
+    def reports(self) -> dict[str, list[dict[str, Any]]]:
+        """What reading has taught of each file: rows of its parts in order, by path, with times in microseconds."""
+        table = self.arrow("files")
+        times = {name: micros(table[name]) for name in ("first_at", "last_at")}
+        found: dict[str, list[dict[str, Any]]] = {}
+        for place, row in enumerate(table.to_pylist()):
+            found.setdefault(row["path"], []).append(row | {name: values[place] for name, values in times.items()})
+        return {path: sorted(parts, key=lambda part: part["part_offset"]) for path, parts in found.items()}
+
+    def release(self) -> None:
+        """Let Spark forget them."""
+        for frame in self._held:
+            frame.unpersist()
+
+
+def _of_kind(records: DataFrame, kind: str) -> DataFrame:
+    return records.where(F.col("kind") == kind).select(f"{kind}.*")
+
+
+def tagged_rows(rows: pa.Table, name: str, tag: str) -> pa.Table:
+    """Rows that carry this name in the column `tag`, and are told in the column of that name."""
+    mine = rows.filter(pc.field(tag) == name)
+    return pa.Table.from_struct_array(mine[name].combine_chunks())

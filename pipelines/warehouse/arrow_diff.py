@@ -1,0 +1,217 @@
+"""Rows that are few are compared in this process: a query of Spark's costs more than they do, however few they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pipelines.schema.columns import Table
+from pipelines.warehouse.arrow_files import files_of
+from pipelines.warehouse.first_seen import FIRST, Drawn, firsts_of, time_of
+
+ROWS = 20_000
+"""So many rows are few."""
+
+_LOOKED_AT = 20_000_000
+"""Rows of files that may be looked at in search of few: Arrow takes some seconds for so many."""
+
+READ_BYTES = 256 << 20
+"""So many bytes of some columns, as files hold them, may be read in search of few rows."""
+
+_SPARING = {"batch_size": 8_192, "batch_readahead": 2, "fragment_readahead": 1}
+"""How Arrow reads in search of few rows: by itself it would hold two million of those that it passes."""
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """What to do to stored rows so that they equal others: `rows` are new or changed, `gone` go. Neither has a `run_id`."""
+
+    rows: pa.Table
+    gone: pa.Table
+    before: pa.Table
+    """Changed rows as they were."""
+
+    @property
+    def inserted(self) -> int:
+        """How many rows are new."""
+        return int(self.rows.num_rows - self.before.num_rows)
+
+    @property
+    def only_new(self) -> bool:
+        """Whether no stored row changes or goes."""
+        return not self.gone.num_rows and not self.before.num_rows
+
+    def keys(self, table: Table) -> set[Key]:
+        """Keys of all rows that something is done to."""
+        return {*keys_of(table, self.rows), *keys_of(table, self.gone)}
+
+    def replaced(self, table: Table) -> set[Key]:
+        """Keys of stored rows that don't stay as they are."""
+        return {*keys_of(table, self.gone), *keys_of(table, self.before)}
+
+
+def read_few(
+    log: DeltaTable, columns: Sequence[str], condition: pc.Expression | None = None, bytes_max: int = READ_BYTES
+) -> pa.Table | None:
+    """Rows of a table on this machine's disk that meet a condition, or None where they are not few, or Delta-rs can't read them.
+
+    `bytes_max` are bytes of these columns, as the files hold them, that may be read of files with a few of the rows.
+    """
+    try:
+        dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
+        parts = _worth_reading(dataset, condition)
+        if parts is None or sum(_bytes_of(part, set(columns)) for part in parts) > bytes_max:
+            return None
+        found = _restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(ROWS + 1)
+    except (DeltaError, OSError):
+        return None
+    return found if found.num_rows <= ROWS else None
+
+
+def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> list[pads.ParquetFileFragment] | None:
+    """The files to read for rows that meet a condition: all of a small table, else those that hold such rows. None where these rows
+    are too many, or it would take too long to tell."""
+    parts = list(dataset.get_fragments(condition))
+    rows = sum(part.metadata.num_rows for part in parts)
+    if rows <= ROWS:
+        return parts
+    if condition is None or rows > _LOOKED_AT:
+        return None
+    # Only the columns of the condition are read to count; the others, of files that have such rows.
+    counts = [_restricted(dataset, [part]).count_rows(filter=condition) for part in parts]
+    return [part for part, count in zip(parts, counts, strict=True) if count] if sum(counts) <= ROWS else None
+
+
+def _restricted(dataset: pads.Dataset, parts: list[pads.ParquetFileFragment]) -> pads.Dataset:
+    """The table as if it had these files only. They may be of a time when it had fewer columns."""
+    return pads.FileSystemDataset(parts, dataset.schema, dataset.format)
+
+
+def _bytes_of(part: pads.ParquetFileFragment, columns: set[str]) -> int:
+    groups = (part.metadata.row_group(number) for number in range(part.metadata.num_row_groups))
+    leaves = (group.column(number) for group in groups for number in range(group.num_columns))
+    return sum(leaf.total_compressed_size for leaf in leaves if leaf.path_in_schema.partition(".")[0] in columns)
+
+
+def read_distinct(log: DeltaTable, columns: Sequence[str], condition: pc.Expression) -> pa.Table | None:
+    """What these columns hold together in rows that meet a condition, each once; None where that is not little, or Delta-rs can't
+    read them."""
+    return _read_once(log, {name: pc.field(name) for name in columns}, condition, lambda rows: rows.group_by(list(columns)).aggregate([]))
+
+
+def read_first(
+    log: DeltaTable, columns: Sequence[str], condition: pc.Expression, times: Sequence[str], drawn: Drawn | None = None
+) -> pa.Table | None:
+    """As `read_distinct`, each with the first time of its rows, in microseconds: that of the first of the columns `times` that holds one.
+
+    `drawn` makes of the rows what is asked for. Only that is held.
+    """
+    read = {name: pc.field(name) for name in columns} | {FIRST: time_of(times)}
+    if drawn is None:
+        return _read_once(log, read, condition, partial(firsts_of, columns=columns))
+    return _read_once(log, read, condition, partial(firsts_of, columns=drawn.columns), drawn.arrow)
+
+
+def _read_once(
+    log: DeltaTable,
+    columns: dict[str, pc.Expression],
+    condition: pc.Expression,
+    summed: Callable[[pa.Table], pa.Table],
+    drawn: Callable[[pa.Table], pa.Table] = lambda rows: rows,
+) -> pa.Table | None:
+    """Rows are brought together batch by batch, by `summed`."""
+    try:
+        dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
+        if sum(part.metadata.num_rows for part in dataset.get_fragments(condition)) > _LOOKED_AT:
+            return None
+        scanner = dataset.scanner(columns=columns, filter=condition, **_SPARING)
+        found = summed(drawn(scanner.projected_schema.empty_table()))
+        for batch in scanner.to_batches():
+            own = summed(drawn(pa.Table.from_batches([batch])))
+            found = summed(pa.concat_tables([found, own]))
+            if found.num_rows > ROWS:
+                return None
+    except (DeltaError, OSError):
+        return None
+    return found
+
+
+def framed(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """The rows for Spark. Spark Connect takes no Arrow table without rows, and Spark none with an empty part between others: it
+    takes that for the end."""
+    return spark.createDataFrame(rows.combine_chunks()) if rows.num_rows else spark.createDataFrame([], from_arrow_schema(rows.schema))
+
+
+def conformed(table: Table, rows: pa.Table) -> pa.Table:
+    """The same rows with the declared columns in their order and of their types; `run_id` as far as it is there."""
+    schema = pa.schema([field.remove_metadata() for field in table.arrow_schema() if field.name in rows.column_names])
+    return rows.select(schema.names).cast(schema)
+
+
+def keys_of(table: Table, rows: pa.Table) -> list[Key]:
+    """What tells rows apart."""
+    return list(zip(*(rows[name].to_pylist() for name in table.key), strict=True))
+
+
+def compare(table: Table, wanted: pa.Table, present: pa.Table) -> Differing:
+    """What differs between rows as they are to be and as they are, told apart by the table's key; both have the same columns."""
+    old = {key: place for place, key in enumerate(keys_of(table, present))}
+    contents_old, contents_new = _contents(present), _contents(wanted)
+    changed: list[int] = []
+    before: list[int] = []
+    stay: set[Key] = set()
+    for place, key in enumerate(keys_of(table, wanted)):
+        stay.add(key)
+        at = old.get(key)
+        if at is None:
+            changed.append(place)
+        elif contents_new[place] != contents_old[at]:
+            changed.append(place)
+            before.append(at)
+    gone = [place for key, place in old.items() if key not in stay]
+    return Differing(_taken(wanted, changed), _taken(present, gone), _taken(present, before))
+
+
+def without(table: Table, rows: pa.Table, keys: set[Key]) -> pa.Table:
+    """The rows of other keys."""
+    return _taken(rows, [place for place, key in enumerate(keys_of(table, rows)) if key not in keys])
+
+
+def distinct(tables: Iterable[pa.Table], columns: Sequence[str], least: str) -> list[Key]:
+    """What these columns hold together, and the least time (microseconds) in `least` beside it; None where one has none."""
+    found: dict[Key, int | None] = {}
+    for rows in tables:
+        times = rows[least].cast(pa.int64()).to_pylist()
+        for key, at in zip(zip(*(rows[name].to_pylist() for name in columns), strict=True), times, strict=True):
+            before = found.get(key, at)
+            found[key] = None if at is None or before is None else min(at, before)
+    return [(*key, at) for key, at in found.items()]
+
+
+def _taken(rows: pa.Table, places: list[int]) -> pa.Table:
+    return rows.take(pa.array(places, pa.int64()))
+
+
+def _contents(rows: pa.Table) -> list[str]:
+    """Rows as text that is equal where they are: maps in order, and what is not a number is like itself."""
+    columns = [_comparable(rows[field.name], field.type) for field in rows.schema if field.name != "run_id"]
+    return list(map(repr, zip(*columns, strict=True)))
+
+
+def _comparable(column: pa.ChunkedArray, kind: pa.DataType) -> list[object]:
+    if pa.types.is_map(kind):
+        return [None if value is None else sorted(value) for value in column.to_pylist()]
+    if pa.types.is_timestamp(kind):
+        return list(column.cast(pa.int64()).to_pylist())
+    return list(column.to_pylist())

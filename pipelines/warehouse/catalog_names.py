@@ -1,0 +1,110 @@
+"""Names of the tables in a catalog: `schema.gold_rebalances` or `catalog.schema.gold_rebalances` for what lies below the warehouse.
+
+A name only points to a place (an external table), so readers without Spark and readers by name see the same table, and
+columns, comments and versions are those of the table's own log.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException, PySparkException
+
+from pipelines.errors import CannotWrite, UsageError
+from pipelines.schema.tables import TABLES, Table
+from pipelines.storage.uris import catalog_parts
+from pipelines.warehouse import delta_sql as delta
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipelines.warehouse.warehouse import Warehouse
+
+_NO_SCHEMA = ("SCHEMA_NOT_FOUND", "DATABASE_NOT_FOUND")
+_LOCAL_SLASHES = re.compile(r"^file:/+")
+_OF_METASTORE = ("_LEGACY_ERROR_TEMP_3065", "UNABLE_TO_FETCH_HIVE_TABLES")
+"""Conditions of what the client of a metastore raises, such as that nobody answers (HiveExternalCatalog.withClient)."""
+
+_THREADS = 4
+_OWN = "spark_catalog"
+
+
+def name_of(table: Table) -> str:
+    """What a table is called in a schema: layer and name."""
+    return f"{table.layer}_{table.name}"
+
+
+def register(warehouse: Warehouse, catalog: str) -> list[str]:
+    """Give each table of an open warehouse its name, where it has none yet; warnings.
+
+    Raises UsageError where a name belongs to something else, or can't be given, CannotWrite where the catalog doesn't answer.
+    """
+    spark, schema = warehouse.spark, ".".join(map(delta.quoted, catalog_parts(catalog)))
+    try:
+        taken = _taken(spark, schema)
+        known = [table for table in TABLES.values() if name_of(table) in taken]
+        missing = [table for table in TABLES.values() if name_of(table) not in taken]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            list(pool.map(lambda table: _check(warehouse, schema, table), known))
+            list(pool.map(lambda table: _name(warehouse, schema, table), missing))
+    except AnalysisException as error:
+        kind = CannotWrite if error.getCondition() in _OF_METASTORE else UsageError  # the next run may find a metastore in order
+        raise kind(f"--catalog {catalog}: the tables can't be named there: {_first_line(error)}") from error
+    return _warnings(spark, catalog)
+
+
+def _taken(spark: SparkSession, schema: str) -> set[str]:
+    """Names in a schema, which is made where it is missing."""
+    try:
+        rows = spark.sql(f"SHOW TABLES IN {schema}").where("NOT isTemporary").select("tableName").collect()
+    except AnalysisException as error:
+        if (error.getCondition() or "").split(".")[0] not in _NO_SCHEMA:
+            raise
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        return set()
+    return {row[0].lower() for row in rows}
+
+
+def _name(warehouse: Warehouse, schema: str, table: Table) -> None:
+    delta.name_table(warehouse.spark, f"{schema}.{delta.quoted(name_of(table))}", warehouse.path(table.name))
+    _check(warehouse, schema, table)  # somebody else may have been first
+
+
+def _check(warehouse: Warehouse, schema: str, table: Table) -> None:
+    """Raise UsageError where a name stands for anything but the table of this warehouse."""
+    name, path = f"{schema}.{delta.quoted(name_of(table))}", warehouse.path(table.name)
+    there = _location(warehouse.spark, name)
+    # What Spark makes of a path (escapes, default stores) only Spark knows, which is asked where the texts differ.
+    if there is None or (_plain(there) != _plain(path) and there != _location(warehouse.spark, delta.table_at(path))):
+        raise UsageError(
+            f"{name.replace('`', '')} is taken by {'something that is no Delta table' if there is None else f'the table at {there}'}: "
+            f"drop it, or name another schema; the table of this warehouse is at {path}"
+        )
+
+
+def _location(spark: SparkSession, table: str) -> str | None:
+    """Where a Delta table is; None where it is none, or none any more."""
+    try:
+        [row] = spark.sql(f"DESCRIBE DETAIL {table}").select("format", "location").collect()
+    except PySparkException:
+        return None
+    return str(row["location"]) if row["format"] == "delta" else None
+
+
+def _plain(location: str) -> str:
+    return unquote(_LOCAL_SLASHES.sub("/", location)).rstrip("/")
+
+
+def _warnings(spark: SparkSession, catalog: str) -> list[str]:
+    parts = catalog_parts(catalog)
+    own = parts[0] if len(parts) > 1 else spark.catalog.currentCatalog()
+    if own == _OWN and spark.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory":
+        return [f"{catalog}: this session's catalog is in memory, and its names end with it: set spark.sql.catalogImplementation=hive"]
+    return []
+
+
+def _first_line(error: PySparkException) -> str:
+    return str(error).partition("\n")[0]

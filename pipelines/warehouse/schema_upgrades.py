@@ -1,0 +1,149 @@
+"""How a Delta table is made as it is declared, and how one of an older version is brought to that."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from pipelines.errors import TableMismatch
+from pipelines.schema.columns import INSTANT
+from pipelines.schema.tables import Table
+from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
+
+_log = logging.getLogger(__name__)
+
+_INDEXED = "delta.dataSkippingStatsColumns"
+_CHECK_NAME = "declared"
+_CHECK = f"delta.constraints.{_CHECK_NAME}"
+
+KEEP_HOURS = 168
+"""Files that no version names any more stay so long at least: a reader or a run under way may still need them."""
+
+KEEP_LOG_DAYS = 30
+"""Versions of a table can be told apart, and be read as long as their files are there, for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table as it is: columns with their comments, latest version, properties, description."""
+
+    schema: StructType
+    version: int
+    properties: Mapping[str, str | None]
+    description: str | None
+
+    @property
+    def tables_version(self) -> int:
+        """The version of the product's tables that it was brought to."""
+        return int(self.properties.get(VERSION_PROPERTY) or 1)
+
+
+def create(spark: SparkSession, path: str, table: Table) -> None:
+    """Make an empty table, unless it is there."""
+    # Entries of runs and alerts are also written by delta-rs, which takes columns as its data has them.
+    schema = table.spark_schema(strict=table.layer != "ops")
+    properties = {
+        VERSION_PROPERTY: str(TABLES_VERSION),
+        "delta.deletedFileRetentionDuration": f"interval {KEEP_HOURS} hours",
+        "delta.logRetentionDuration": f"interval {KEEP_LOG_DAYS} days",
+        _INDEXED: _indexed(table),
+    }
+    check = _checked(table)
+    if check is not None:
+        properties[_CHECK] = check
+    delta.create(spark, path, schema, table.description, properties, table.clustering)
+
+
+def brought_up_to_date(spark: SparkSession, path: str, table: Table, found: Found) -> bool:
+    """Bring a table of an older version to what is declared; says whether anything was to be written.
+
+    Raises TableMismatch for every difference that can't be mended.
+    """
+    if found.tables_version > TABLES_VERSION:
+        raise TableMismatch(f"{path} was made by a newer version of groupscope: install that version or a later one")
+    wanted = table.spark_schema()
+    steps = list(steps_of(table.name, found.tables_version))
+    if any(step.remake for step in steps):
+        _remake(spark, path, table, wanted)
+    else:
+        _add_columns(spark, path, found.schema, wanted)
+    for column, value in (pair for step in steps for pair in step.fill):
+        delta.update(spark, path, f"{delta.quoted(column)} IS NULL", {column: value})
+    for column, before in (pair for step in steps for pair in step.move):
+        spark.sql(f"ALTER TABLE {delta.table_at(path)} ALTER COLUMN {delta.quoted(column)} AFTER {delta.quoted(before)}")
+    if found.tables_version < TABLES_VERSION:
+        delta.set_properties(spark, path, {VERSION_PROPERTY: str(TABLES_VERSION)})
+    rechecked = _recheck(spark, path, table, found)
+    described = _describe(spark, path, table, found.schema, found.description)
+    return found.tables_version < TABLES_VERSION or len(found.schema) < len(wanted) or rechecked or described
+
+
+def _describe(spark: SparkSession, path: str, table: Table, found: StructType, description: str | None) -> bool:
+    """Let table and columns be described as they are by now; says whether that was to be said."""
+    told = {field.name: field.metadata.get("comment") for field in found}
+    # Columns that are new have come with theirs.
+    other = {each.name: each.description for each in table.columns if told.get(each.name, each.description) != each.description}
+    if other:
+        delta.comment(spark, path, other)
+    if description != table.description:
+        delta.set_properties(spark, path, {"comment": table.description})
+    return bool(other) or description != table.description
+
+
+def _recheck(spark: SparkSession, path: str, table: Table, found: Found) -> bool:
+    """Hold a table to what is declared by now; says whether that was to be said."""
+    check, present = _checked(table), found.properties.get(_CHECK)
+    if (check and _packed(check)) == (present and _packed(present)):
+        return False
+    at = delta.table_at(path)
+    if present is not None:
+        spark.sql(f"ALTER TABLE {at} DROP CONSTRAINT {_CHECK_NAME}")
+    if check is not None:
+        try:
+            spark.sql(f"ALTER TABLE {at} ADD CONSTRAINT {_CHECK_NAME} CHECK ({check})")
+        except Exception as error:
+            if "CHECK_CONSTRAINT_VIOLATION" not in str(error):
+                raise
+            # Words may go with a version. A rebuild replaces such rows, and the run after it finds them gone.
+            _log.warning("%s holds rows that are not as declared by now: %s", path, str(error).partition("\n")[0])
+    return True
+
+
+def _remake(spark: SparkSession, path: str, table: Table, wanted: StructType) -> None:
+    """Empty a table and give it other columns. Delta must not be told to keep statistics of one that goes."""
+    spark.sql(f"ALTER TABLE {delta.table_at(path)} UNSET TBLPROPERTIES IF EXISTS ('{_INDEXED}')")
+    empty = spark.createDataFrame([], wanted)
+    empty.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+    delta.set_properties(spark, path, {_INDEXED: _indexed(table)})
+
+
+def _add_columns(spark: SparkSession, path: str, found: StructType, wanted: StructType) -> None:
+    old = {field.name: field.dataType.simpleString() for field in found}
+    new = {field.name: field.dataType.simpleString() for field in wanted}
+    other = [f"{name}: {old[name]} instead of {new.get(name, 'nothing')}" for name in old if new.get(name) != old[name]]
+    if other:
+        raise TableMismatch(f"{path} was made by another version of groupscope: {'; '.join(other)}")
+    if any(field.name not in old for field in wanted):
+        empty = spark.createDataFrame([], wanted)  # with all columns: Delta misses those that may not be null even where no row is
+        empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+
+
+def _packed(condition: str) -> str:
+    """SQL without its spaces, which Delta sets by its own taste."""
+    return "".join(condition.split())
+
+
+def _checked(table: Table) -> str | None:
+    """The constraint of a table; those that delta-rs writes to have none, since it has an SQL of its own."""
+    return None if table.layer == "ops" else table.check
+
+
+def _indexed(table: Table) -> str:
+    """The columns of which Delta keeps statistics: those that readers filter on."""
+    times = [column.name for column in table.columns if column.type == INSTANT]
+    return ",".join(f"`{name}`" for name in dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))

@@ -1,0 +1,468 @@
+"""The warehouse: Delta tables below one URI, written so that a second try changes nothing.
+
+A table is replaced slice by slice, and within a slice only rows that differ are written: an unchanged row keeps its
+`run_id`, and a run that finds nothing new makes no new version. Each write carries the run's number as a Delta
+transaction of the run's application id, so the same write is never applied twice. Where rows are few they are compared
+in this process, and a table that is small as a whole is written anew: both cost less than a MERGE of any size.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable as Log
+from deltalake.exceptions import TableNotFoundError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from pipelines.crash_points import reached
+from pipelines.errors import Overtaken, WarehouseBusy
+from pipelines.schema.tables import TABLES, VERSIONED, Table
+from pipelines.spark.caching import hold
+from pipelines.spark.scoped_settings import set_to
+from pipelines.spark.shuffle_partitions import partitions_of
+from pipelines.storage.uris import is_uri, warehouse_uri
+from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.commit_log import changing, commits_since
+from pipelines.warehouse.first_seen import Drawn, firsts_by_spark
+from pipelines.warehouse.predicates import NAMES_MAX, Scope, among
+from pipelines.warehouse.schema_upgrades import Found, brought_up_to_date, create
+from pipelines.warehouse.spark_diff import (
+    ACTION,
+    DELETE,
+    INSERT,
+    OLD,
+    RUN_ID,
+    UPDATE,
+    Watch,
+    as_declared,
+    changes_of,
+    counted,
+    difference,
+    unstamped,
+)
+
+_TXN_APP = "spark.databricks.delta.write.txnAppId"
+_TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+_FINAL = "final_at"
+_TRIES = 3
+
+_FILE_ROWS = 25_000
+"""Rows of a file of a table some of whose rows change until they are final: a run that changes one of a file's rows writes all of them."""
+
+_LATEST_ROWS, _LATEST_FILES = 24_000, 8
+"""The latest of such rows, which the next runs change, in how many files."""
+
+_PARTS_MAX = 100
+"""Into so many parts rows are put by comparing them with the end of each. More are for Spark to find: it looks at all rows twice."""
+
+_ROWS_MAX = 250_000
+"""Rows of any file: Parquet keeps them in one group, which is read as a whole by who asks for the latest events."""
+
+_FILE_BYTES = {_FINAL: 16 << 20, "order_at": 32 << 20}
+"""Bytes of a file that small ones are put together to, by the time whose latest rows each run reads; other tables are the session's."""
+
+_METADATA_THREADS = 4
+"""Opening tables is waiting for small metadata jobs, so a few of them may wait at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Who writes: the run, its number in this warehouse, and the versions of catalogue and models that its rows come from."""
+
+    run_id: str
+    run_number: int
+    application: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a replacement did to a table."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.inserted or self.updated or self.deleted)
+
+
+class Warehouse:
+    """The tables of one warehouse."""
+
+    def __init__(self, spark: SparkSession, place: str) -> None:
+        self.spark = spark
+        self.uri = warehouse_uri(place)
+        self._versions: dict[str, int] = {}
+        self._written: set[str] = set()
+        self._writers: set[str] = set()
+        self._emptied: set[str] = set()
+        self._local = not is_uri(place)
+        self._merging = Lock()
+
+    @property
+    def partitions(self) -> int:
+        """Into how many parts this session cuts what it sorts or groups."""
+        return partitions_of(self.spark)
+
+    def path(self, name: str) -> str:
+        return f"{self.uri}/{TABLES[name].path}"
+
+    def open(self) -> None:
+        """Create the tables that are missing, bring older ones up to date, and learn their versions.
+
+        Raises TableMismatch where a table has columns that can't be brought up to date.
+        """
+        self._written.clear()
+        self._emptied.clear()
+        with ThreadPoolExecutor(_METADATA_THREADS) as pool:
+            self._versions = dict(zip(TABLES, pool.map(self._open_table, TABLES.values()), strict=True))
+
+    def open_one(self, name: str) -> None:
+        """As `open`, for one table."""
+        self._versions[name] = self._open_table(TABLES[name])
+
+    def _open_table(self, table: Table) -> int:
+        found = self._look(table.name)
+        if found is None:
+            self._create(table)
+            return 0
+        return self.latest(table.name) if brought_up_to_date(self.spark, self.path(table.name), table, found) else found.version
+
+    def _look(self, name: str) -> Found | None:
+        """A table as it is, if it is there. On this machine's disk its log tells without a Spark query."""
+        path = self.path(name)
+        if not self._local:
+            told = delta.told_of(self.spark, path)
+            return None if told is None else Found(self.read(name).schema, self.latest(name), *told)
+        log = _log_of(path)
+        if log is None:
+            return None
+        schema = StructType.fromJson(json.loads(log.schema().to_json()))
+        return Found(schema, log.version(), log.metadata().configuration, log.metadata().description)
+
+    def _create(self, table: Table) -> None:
+        try:
+            create(self.spark, self.path(table.name), table)
+        except Exception:
+            # Two runs that begin at once make the register at once; whoever comes second finds it made.
+            if self._look(table.name) is None:
+                raise
+
+    def log(self, name: str) -> Log | None:
+        """The log of a table as it is now, without Spark; None where it is on no disk of this machine."""
+        return _log_of(self.path(name)) if self._local else None
+
+    def latest(self, name: str) -> int:
+        """Latest version of a table, whoever wrote it."""
+        log = self.log(name)
+        if log is not None:
+            return log.version()
+        [row] = delta.history(self.spark, self.path(name), 1).select("version").collect()
+        return int(row[0])
+
+    @property
+    def opened(self) -> dict[str, int]:
+        """Version of each open table that is published, as it was opened, or as this object has left it since (`versions`)."""
+        return {name: version for name, version in self._versions.items() if name in VERSIONED}
+
+    def versions(self) -> dict[str, int]:
+        """Version of each open table that is published, as this object leaves it.
+
+        Raises Overtaken where somebody else has changed rows since a table was opened, such as a run that was taken for dead: nobody
+        was told of these rows, also where they are those that were to be written.
+        """
+        names = self.opened
+        with ThreadPoolExecutor(_METADATA_THREADS) as pool:
+            self._versions |= dict(zip(names, pool.map(self._own_version, names), strict=True))
+        self._emptied -= self._written
+        self._written.clear()
+        return self.opened
+
+    def _own_version(self, name: str) -> int:
+        """The latest version of a table, where none but this object has changed rows since the one that it knows."""
+        commits = commits_since(self, name, self._versions[name])
+        if any(commit.told not in self._writers for commit in changing(commits)):
+            raise Overtaken(f"{self.path(name)}: somebody else writes to this table, too; nothing is published")
+        return max((commit.version for commit in commits), default=self._versions[name])
+
+    def read(self, name: str, version: int | None = None) -> DataFrame:
+        reader = self.spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return reader.load(self.path(name))
+
+    def few(
+        self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None, bytes_max: int = few.READ_BYTES
+    ) -> pa.Table | None:
+        """Rows as they are now, read without Spark; None where they are not few, or on no disk of this machine."""
+        log = self.log(name)
+        return None if log is None else _few_of(TABLES[name], log, scope, columns, bytes_max)
+
+    def rows(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """Rows as they are now, which the caller knows to fit into this process."""
+        rows = self.few(name, scope, columns)
+        return self._within(name, scope).select(*columns or TABLES[name].column_names).toArrow() if rows is None else rows
+
+    def frame(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
+        """Rows as they are now, for Spark: from this process where they are few, which spares it the table's log."""
+        rows = self.few(name, scope, columns)
+        return self._within(name, scope).select(*columns or TABLES[name].column_names) if rows is None else few.framed(self.spark, rows)
+
+    def distinct(self, name: str, scope: Scope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """What these columns hold together in rows as they are now, each once."""
+        log = self.log(name)
+        found = None if log is None else few.read_distinct(log, columns, scope.arrow)
+        if found is None:
+            return map(tuple, self._within(name, scope).select(*columns).distinct().toLocalIterator())
+        return zip(*(found[column].to_pylist() for column in columns), strict=True)
+
+    def first(
+        self, name: str, scope: Scope, columns: Sequence[str], times: Sequence[str], drawn: Drawn | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """As `distinct`, or what is `drawn` from these columns, with the first time (microseconds) of its rows behind it: that of the
+        first of the columns `times` that holds one, or 0."""
+        log = self.log(name)
+        found = None if log is None else few.read_first(log, columns, scope.arrow, times, drawn)
+        if found is None:
+            return map(tuple, firsts_by_spark(self._within(name, scope), columns, times, drawn).toLocalIterator())
+        return zip(*(column.to_pylist() for column in found.columns), strict=True)
+
+    def _within(self, name: str, scope: Scope | None) -> DataFrame:
+        return self.read(name) if scope is None else self.read(name).where(scope.column)
+
+    def append(self, name: str, rows: DataFrame, stamp: Stamp, part: str = "") -> None:
+        """Append rows that have every column of the table."""
+        self._write(name, rows, stamp, part, {})
+
+    def _write(self, name: str, rows: DataFrame, stamp: Stamp, part: str, how: Mapping[str, str]) -> None:
+        table = TABLES[name]
+        (
+            as_declared(rows, table.spark_schema())
+            .write.format("delta")
+            .mode("overwrite" if how else "append")
+            .option("txnAppId", f"{stamp.application}/{name}{part}")
+            .option("txnVersion", stamp.run_number)
+            .option("userMetadata", stamp.run_id)
+            .option("maxRecordsPerFile", _ROWS_MAX)
+            .options(**how)
+            .save(self.path(name))
+        )
+        self._note(name, stamp)
+
+    def _note(self, name: str, stamp: Stamp) -> None:
+        """This object has written to a table."""
+        self._written.add(name)
+        self._writers.add(stamp.run_id)
+
+    def is_empty(self, name: str) -> bool:
+        """The table is as it was created, or was emptied."""
+        return (self._versions[name] == 0 or name in self._emptied) and name not in self._written
+
+    def empty(self, name: str, stamp: Stamp) -> None:
+        """Remove all rows of a table."""
+        self._writers.add(stamp.run_id)
+        delta.delete(self.spark, self.path(name), "true", stamp.run_id)
+        self._versions[name] = self._own_version(name)
+        self._emptied.add(name)
+
+    def replace(
+        self,
+        name: str,
+        rows: DataFrame | pa.Table,
+        stamp: Stamp,
+        scope: Scope | None = None,
+        part: str = "",
+        count: int | None = None,
+        watch: Watch | None = None,
+    ) -> Change:
+        """Make the table's rows within `scope` (all, where there is none) equal to `rows`, and write only what differs.
+
+        `rows` has the table's columns but `run_id`. Rows of equal content keep their `run_id`.
+        A table that is written twice in one run needs two values of `part`. `count` is the number of `rows`, where it is known.
+        `watch` is told what is about to change, before and after; not where the table was empty.
+        """
+        reached(f"before {name}{part}")
+        if not isinstance(rows, pa.Table) and count is not None and count <= few.ROWS:
+            rows = rows.toArrow()
+        change = self._replace_few(name, rows, stamp, scope, part, watch) if isinstance(rows, pa.Table) else None
+        if change is None:
+            frame = few.framed(self.spark, rows) if isinstance(rows, pa.Table) else rows
+            change = self._replace_many(name, frame, stamp, scope, part, count, watch)
+        reached(f"after {name}{part}")
+        return change
+
+    def _replace_few(self, name: str, rows: pa.Table, stamp: Stamp, scope: Scope | None, part: str, watch: Watch | None) -> Change | None:
+        """As `replace`, in this process; None where the stored rows are too many for that."""
+        wanted = few.conformed(TABLES[name], rows)
+        for left in reversed(range(_TRIES)):
+            try:
+                return self._replace_at(self.log(name), name, wanted, stamp, scope, part, watch)
+            except WarehouseBusy:  # such as a writer that outlived its run: what was compared is not what is there
+                if not left:
+                    raise
+        return None
+
+    def _replace_at(
+        self, log: Log | None, name: str, wanted: pa.Table, stamp: Stamp, scope: Scope | None, part: str, watch: Watch | None
+    ) -> Change | None:
+        """As `_replace_few`, from the version of the table that `log` tells of."""
+        table = TABLES[name]
+        if self.is_empty(name) and (log is None or log.version() == self._versions[name]):
+            if wanted.num_rows:
+                self._write_few(log, name, wanted, stamp, part)
+            return Change(inserted=wanted.num_rows)
+        present = None if log is None else _few_of(table, log, scope)
+        if log is None or present is None:
+            return None
+        differing = few.compare(table, wanted, present.drop_columns([RUN_ID]))
+        change = Change(differing.inserted, differing.before.num_rows, differing.gone.num_rows)
+        if not change:
+            return change
+        if watch is not None:
+            watch.told(few.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
+        whole = None if differing.only_new else _few_of(table, log, None)
+        if differing.only_new:
+            self._write_few(log, name, differing.rows, stamp, part)
+        elif whole is not None:
+            self._write_few(log, name, differing.rows, stamp, part, few.without(table, whole, differing.replaced(table)))
+        elif (named := _named(table, differing.keys(table), scope)) is not None:
+            self._write_few(log, name, differing.rows, stamp, part, instead=named)
+        else:
+            rows_of = {INSERT: differing.rows, DELETE: differing.gone}
+            tagged = [part_.append_column(ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
+            self._merge(table, few.framed(self.spark, pa.concat_tables(tagged)), stamp, part, scope)
+        return change
+
+    def _write_few(
+        self,
+        log: Log | None,
+        name: str,
+        rows: pa.Table,
+        stamp: Stamp,
+        part: str,
+        stay: pa.Table | None = None,
+        instead: Scope | None = None,
+    ) -> None:
+        """Append rows of this run; or write them as one file with `stay`, the others of the table, which have their `run_id`; or
+        `instead` of some that are there."""
+        stamped = few.conformed(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
+        whole = stamped if stay is None else pa.concat_tables([stay, stamped])
+        if log is not None and self.latest(name) != log.version():
+            raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too")
+        # A plain overwrite would leave the table without its clustering.
+        where = "true" if stay is not None else instead.sql() if instead is not None else None
+        how = {} if where is None else {"replaceWhere": where}
+        self._write(name, few.framed(self.spark, whole).coalesce(1), stamp, part, how)
+
+    def _replace_many(
+        self, name: str, rows: DataFrame, stamp: Stamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
+    ) -> Change:
+        table = TABLES[name]
+        wanted = as_declared(rows, unstamped(table))
+        if self.is_empty(name):
+            return Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
+        present = self._within(name, scope)
+        if count == 0 and not present.take(1):  # nothing was there and nothing is to be: no need to compare
+            return Change()
+        differing = hold(difference(table, wanted, present, old=watch is not None))
+        try:
+            change = Change(*counted(differing, (INSERT, UPDATE, DELETE)))
+            if change and watch is not None:
+                watch.told(map(tuple, changes_of(differing, watch).toLocalIterator()))
+            if change:
+                self._apply(table, differing.drop(OLD), change, stamp, part, scope)
+        finally:
+            differing.unpersist()
+        return change
+
+    def _fill(self, name: str, rows: DataFrame, stamp: Stamp, part: str, count: int | None) -> int:
+        """Append to an empty table; say how many rows."""
+        if count is not None:
+            if count:
+                self.append(name, self._in_order_of_time(name, rows, count), stamp, part)
+            return count
+        held = hold(rows)
+        try:
+            return self._fill(name, held, stamp, part, held.count())
+        finally:
+            held.unpersist()
+
+    def _in_order_of_time(self, name: str, rows: DataFrame, count: int) -> DataFrame:
+        """Rows that are still to change, and the latest ones, in small files of their own: runs that come write only those anew."""
+        if _FINAL not in TABLES[name].column_names or count <= few.ROWS:
+            return rows
+        at, shares = F.unix_micros(_FINAL), _shares(count)
+        if len(shares) >= _PARTS_MAX:
+            return rows.repartitionByRange(len(shares), F.col(_FINAL).asc_nulls_last())
+        [[ends]] = rows.select(F.percentile_approx(at, shares)).collect()
+        later_than = (F.when(at > F.lit(end), 1).otherwise(0) for end in ends or ())
+        place = reduce(add, later_than, F.lit(0))
+        return rows.repartitionById(len(shares) + 1, F.when(at.isNull(), len(shares)).otherwise(place))
+
+    def optimize(self, name: str) -> tuple[int, int]:
+        """Put small files of a table together; how many it had before and has after."""
+        columns = TABLES[name].column_names
+        return delta.optimize(self.spark, self.path(name), next((size for time, size in _FILE_BYTES.items() if time in columns), None))
+
+    def _apply(self, table: Table, differing: DataFrame, change: Change, stamp: Stamp, part: str, scope: Scope | None) -> None:
+        if not change.updated and not change.deleted:
+            self.append(table.name, differing.drop(ACTION).withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part)
+        else:
+            self._merge(table, differing, stamp, part, scope)
+
+    def _merge(self, table: Table, differing: DataFrame, stamp: Stamp, part: str, scope: Scope | None) -> None:
+        changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
+        path = self.path(table.name)
+        where = scope.sql("old") if scope is not None and _keys_hold(table) else ""
+        # MERGE takes its transaction from the session, which must not hold it for another write.
+        transaction: dict[str, str | int] = {_TXN_APP: f"{stamp.application}/{table.name}{part}", _TXN_VERSION: stamp.run_number}
+        with self._merging, set_to(self.spark, {**transaction, delta.USER_METADATA: stamp.run_id}):
+            delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where)
+        self._note(table.name, stamp)
+
+
+def _shares(count: int) -> list[float]:
+    """Where so many rows in order of time are cut into files: shares of them before each cut."""
+    latest = min(_LATEST_ROWS, count // 2)
+    files = -(-(count - latest) // _FILE_ROWS)
+    cuts = [(count - latest) * number // files for number in range(1, files + 1)]
+    return [cut / count for cut in [*cuts, *(count - latest + latest * number // _LATEST_FILES for number in range(1, _LATEST_FILES))]]
+
+
+def _keys_hold(table: Table) -> bool:
+    """Keys are made of all that a scope of this table is about, so a row outside of one has none of the keys within it."""
+    return _FINAL in table.column_names
+
+
+def _named(table: Table, keys: set[few.Key], scope: Scope | None) -> Scope | None:
+    """The rows of these keys, by their names; None where these are too many to be named. MERGE takes any number, and twice the time."""
+    if len(table.key) > 1 or len(keys) > NAMES_MAX:
+        return None
+    named = among(table.key[0], {str(key) for (key,) in keys})
+    return named & scope if scope is not None and _keys_hold(table) else named
+
+
+def _few_of(
+    table: Table, log: Log, scope: Scope | None, columns: Sequence[str] | None = None, bytes_max: int = few.READ_BYTES
+) -> pa.Table | None:
+    rows = few.read_few(log, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
+    return None if rows is None else few.conformed(table, rows)
+
+
+def _log_of(path: str) -> Log | None:
+    """The log of a table on this machine's disk, or None where there is no table."""
+    try:
+        return Log(path)
+    except TableNotFoundError:
+        return None
