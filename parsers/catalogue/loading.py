@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 COMPILED = "compiled.json"
-_FOLDER = resources.files("parsers") / "messages"
+_FOLDER = resources.files("parsers.catalogue") / "messages"
 _FOR_PEOPLE = frozenset({"samples", "summary", "source"})
 _PARTS = frozenset({"prefixes", "reasons", "bodies", "literals", "messages"})
 

@@ -123,7 +123,7 @@ def _json_stamp(document: dict[str, Any] | None) -> bytes | None:
 
 @lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
-    loaded: dict[str, Any] = load_yaml(files("parsers").joinpath("layouts", "envelopes.yaml").read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = load_yaml(files("parsers.formats").joinpath("data", "envelopes.yaml").read_text(encoding="utf-8"))
     return loaded
 
 

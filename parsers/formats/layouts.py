@@ -244,7 +244,7 @@ def compile_layout(
 def layouts() -> tuple[Layout, ...]:
     """All layouts, the more common first."""
     found: list[Layout] = []
-    for path in sorted(files("parsers").joinpath("layouts").iterdir(), key=lambda each: each.name):
+    for path in sorted(files("parsers.formats").joinpath("data").iterdir(), key=lambda each: each.name):
         if path.name.endswith(".yaml") and path.name.startswith("records_"):
             data = load_yaml(path.read_text(encoding="utf-8"))
             found += [
@@ -374,7 +374,7 @@ def load_yaml(text: str) -> Any:
 @lru_cache(maxsize=1)
 def json_layout() -> JsonLayout:
     """Records that are JSON documents, with the names that their parts have (`layouts/json_records.yaml`)."""
-    data = load_yaml(files("parsers").joinpath("layouts", "json_records.yaml").read_text(encoding="utf-8"))
+    data = load_yaml(files("parsers.formats").joinpath("data", "json_records.yaml").read_text(encoding="utf-8"))
     return JsonLayout("json", {name: data[name] for name in data if name != "samples"}, tuple(data["samples"]))
 
 

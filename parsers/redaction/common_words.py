@@ -73,14 +73,14 @@ def _listed() -> dict[str, list[str]]:
     """What `words.yaml` lists."""
     import yaml
 
-    lists: dict[str, str] = yaml.safe_load(resources.files("parsers").joinpath("words.yaml").read_text(encoding="utf-8"))
+    lists: dict[str, str] = yaml.safe_load(resources.files("parsers.redaction").joinpath("words.yaml").read_text(encoding="utf-8"))
     return {name: words.split() for name, words in lists.items()}
 
 
 @cache
 def _texts() -> tuple[str, ...]:
     """What the catalogue has of fixed words."""
-    source = json.loads(resources.files("parsers").joinpath("messages", "compiled.json").read_text(encoding="utf-8"))
+    source = json.loads(resources.files("parsers.catalogue").joinpath("messages", "compiled.json").read_text(encoding="utf-8"))
     patterns = [pattern for area in source["areas"] for entry in area["messages"] for pattern in entry.get("patterns", ())]
     texts = [pattern["text"] for pattern in patterns]
     texts += [value for pattern in patterns for value in pattern.get("set", {}).values() if isinstance(value, str)]

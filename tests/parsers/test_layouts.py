@@ -13,7 +13,7 @@ from parsers.formats.layouts import Header, compile_layout, json_layout, layouts
 from parsers.formats.timestamps import read_iso
 from tests.conftest import ROOT
 
-FOLDER = ROOT / "parsers" / "layouts"
+FOLDER = ROOT / "parsers" / "formats" / "data"
 LAYOUT_SAMPLES = [(layout, sample) for layout in layouts() for sample in layout.samples]
 ENVELOPE_SAMPLES = [(wrapper, sample) for wrapper in regex_wrappers() for sample in wrapper.samples]
 
