@@ -1,1 +1,4 @@
-"""What can be set, and what the product says about causes."""
+"""Settings, and what the product says about causes.
+
+Imports nothing. Start with `settings`.
+"""

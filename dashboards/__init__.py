@@ -1,1 +1,5 @@
-"""Rows in, pictures and pages out. Knows neither files nor Spark."""
+"""Rows in, pictures and pages out.
+
+Knows neither files nor Spark. `answer` makes plain data of rows (`view`), `wording` says it in sentences, `figures` draws it, `page` puts
+it into one HTML file. Start with `answer.build`.
+"""

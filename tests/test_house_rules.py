@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -36,6 +37,7 @@ TOP_LEVEL = {
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 MODULE_LINES = 500
 FUNCTION_LINES = 60
+USUAL_FUNCTION_LINES = 25
 
 # Spelled in pieces, so that this file keeps its own rules.
 FORBIDDEN = {
@@ -108,6 +110,35 @@ def test_a_module_can_be_read_in_one_sitting(path: Path) -> None:
 
 def functions(path: Path) -> Iterator[Function]:
     return (node for node in ast.walk(tree(path)) if isinstance(node, Function))
+
+
+FOLDERS = sorted({path.parent for path in MODULES})
+FILES_MAX = 16
+SAME_PREFIX_MAX = 3
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=short)
+def test_a_folder_is_a_subject(folder: Path) -> None:
+    """Few files, none of them flattened: what many names begin with is a folder of its own."""
+    names = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
+    prefixes = Counter(name.split("_")[0] for name in names if "_" in name)
+
+    assert len(names) <= FILES_MAX
+    assert [prefix for prefix, count in prefixes.items() if count > SAME_PREFIX_MAX] == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=short)
+def test_a_package_says_what_it_owns(folder: Path) -> None:
+    body = tree(folder / "__init__.py").body
+
+    assert len(body) == 1
+    assert len((ast.get_docstring(tree(folder / "__init__.py")) or "").splitlines()) > 1
+
+
+def test_most_functions_are_short() -> None:
+    lengths = sorted((node.end_lineno or node.lineno) - node.lineno + 1 for path in MODULES for node in functions(path))
+
+    assert lengths[int(0.95 * len(lengths))] <= USUAL_FUNCTION_LINES
 
 
 def test_functions_fit_a_screen() -> None:

@@ -1,1 +1,4 @@
-"""answer."""
+"""Rows to the plain data that pages and screens show.
+
+Imports `view`, `wording` and `conf`. Start with `build`.
+"""

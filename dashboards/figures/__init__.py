@@ -1,29 +1,4 @@
-"""Plotly figures of an answer."""
+"""Plotly figures of an answer.
 
-from __future__ import annotations
-
-from dashboards.figures.bars import phases, ranking, what_ifs
-from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
-from dashboards.figures.clients import clients
-from dashboards.figures.queues import queues
-from dashboards.figures.time_lanes import coverage, head_counts, heat
-from dashboards.figures.timeline import timeline
-from dashboards.view.answer import Answer
-
-__all__ = ["FAMILY_COLOURS", "FAMILY_TITLES", "Chart", "charts", "phases", "ranking", "timeline"]
-
-
-def charts(answer: Answer, drawn_max: int) -> list[Chart]:
-    """The charts that this answer has something for."""
-    made = [
-        timeline(answer, drawn_max),
-        heat(answer),
-        head_counts(answer),
-        clients(answer),
-        queues(answer),
-        phases(answer),
-        ranking(answer),
-        what_ifs(answer),
-        coverage(answer),
-    ]
-    return [chart for chart in made if chart is not None]
+Imports `view`, `wording` and `conf`. Start with `charts`; each other file draws one kind of figure.
+"""

@@ -16,7 +16,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from conf.causes import Advice
-from dashboards.figures import FAMILY_COLOURS, FAMILY_TITLES, charts
+from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES
+from dashboards.figures.charts import charts
 from dashboards.page import payload
 from dashboards.page.tables import tables
 from dashboards.view.answer import Answer, Incident

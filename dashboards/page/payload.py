@@ -13,7 +13,7 @@ from typing import Any
 
 from conf.causes import Cause
 from conf.causes import cause as cause_entry
-from dashboards.figures import FAMILY_COLOURS, FAMILY_TITLES, Chart
+from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
 from dashboards.page.tables import Table
 from dashboards.view.answer import Answer, Rebalance, Who
 from dashboards.view.charts import Part

@@ -1,1 +1,4 @@
-"""view."""
+"""Plain data of pages and screens.
+
+Imports `conf` alone. Start with `answer`.
+"""

@@ -1,1 +1,4 @@
-"""wording."""
+"""Units, escaping and sentences.
+
+Imports `view` and `conf`. Start with `story`.
+"""

@@ -1,1 +1,4 @@
-"""incidents."""
+"""Rebalances and outages that belong together, and how grave they are.
+
+Imports `models` and `models.whatif`. Start with `incidents`.
+"""

@@ -1,1 +1,4 @@
-"""whatif."""
+"""How a group would have fared under another configuration.
+
+Imports `models` alone. Start with `outlook`.
+"""

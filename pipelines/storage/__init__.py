@@ -1,1 +1,4 @@
-"""storage."""
+"""Addresses and credentials of object stores.
+
+Imports `pipelines.spark` and `parsers.sources`. Start with `uris`.
+"""

@@ -1,1 +1,4 @@
-"""Data frames in, data frames out: one table a file. Nothing here knows a path."""
+"""DataFrames in, DataFrames out: one table a file.
+
+Nothing here knows a path. Imports `analysis`, `warehouse`, `schema`, parsers and models. Start with `events`, then `group_replay`.
+"""

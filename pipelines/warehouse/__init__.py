@@ -1,1 +1,4 @@
-"""warehouse."""
+"""Delta tables: reading, idempotent commits, differences, upgrades of older ones.
+
+Imports `schema`, `spark` and `storage`. Start with `warehouse`.
+"""

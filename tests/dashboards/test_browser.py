@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from dashboards.figures import charts
+from dashboards.figures.charts import charts
 from tests.dashboards import made
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 from tests.dashboards.test_figures import answer_of

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from conf.causes import FAMILIES
-from dashboards import figures
 from dashboards.answer.build import build_answer
-from dashboards.figures.base import FAMILY_SYMBOLS
+from dashboards.figures.bars import phases
+from dashboards.figures.base import FAMILY_COLOURS, FAMILY_SYMBOLS, FAMILY_TITLES, Chart
 from dashboards.figures.broker_outages import OUTAGE_LANES_MAX
+from dashboards.figures.charts import charts as charts_of
+from dashboards.figures.timeline import timeline
 from dashboards.page.tables import tables
 from dashboards.view.answer import Answer
 from tests.dashboards import made
@@ -40,27 +42,27 @@ def texts(value: Any) -> Iterator[str]:
             yield from texts(item)
 
 
-def traces(chart: figures.Chart) -> list[dict[str, Any]]:
+def traces(chart: Chart) -> list[dict[str, Any]]:
     drawn: list[dict[str, Any]] = json.loads(chart.figure.to_json())["data"]
     return drawn
 
 
-def chart_of(story: made.Made, name: str, drawn_max: int = 100) -> figures.Chart:
-    return next(chart for chart in figures.charts(answer_of(story), drawn_max) if chart.name == name)
+def chart_of(story: made.Made, name: str, drawn_max: int = 100) -> Chart:
+    return next(chart for chart in charts_of(answer_of(story), drawn_max) if chart.name == name)
 
 
 def test_the_story_gives_all_charts_of_kafka() -> None:
-    charts = figures.charts(answer_of(made.small_story()), 100)
+    charts = charts_of(answer_of(made.small_story()), 100)
     assert [chart.name for chart in charts] == ["timeline", "heat", "members", "clients-lanes", "phases", "ranking", "coverage"]
     assert all(chart.summary and not chart.note for chart in charts)
 
 
 def test_an_empty_answer_gives_no_chart() -> None:
-    assert figures.charts(answer_of(made.Made()), 100) == []
+    assert charts_of(answer_of(made.Made()), 100) == []
 
 
 def test_the_timeline_has_states_rebalances_and_outages() -> None:
-    chart = figures.charts(answer_of(made.small_story()), 100)[0]
+    chart = charts_of(answer_of(made.small_story()), 100)[0]
     names = {trace["name"] for trace in traces(chart)}
     assert {"Stable", "Empty", "PreparingRebalance", "Members failed", "Members came", "Members left", "Partition without leader"} <= names
     marks = [trace for trace in traces(chart) if trace["type"] == "scatter" and trace["name"] == "Members failed"]
@@ -76,7 +78,7 @@ def test_times_are_milliseconds_utc_and_each_trace_says_where_they_are() -> None
 
 def test_points_of_rebalances_name_their_row() -> None:
     answer = answer_of(made.small_story())
-    for chart in figures.charts(answer, 100):
+    for chart in charts_of(answer, 100):
         for trace in traces(chart):
             for row, *_ in trace.get("customdata", []):
                 assert row is None or 0 <= row < len(answer.rebalances)
@@ -133,7 +135,7 @@ def test_queues_have_lanes_in_the_colours_of_their_owners_and_faults_stand_out()
 
 def test_what_would_have_helped_is_drawn_and_what_would_not_is_told() -> None:
     answer = replace(answer_of(made.small_story()), what_ifs=[made.what_if("Static", 200.0), made.what_if("Longer polls", -50.0)])
-    (chart,) = (chart for chart in figures.charts(answer, 100) if chart.name == "whatif-bars")
+    (chart,) = (chart for chart in charts_of(answer, 100) if chart.name == "whatif-bars")
     assert [(trace["name"], trace["y"], trace["x"]) for trace in traces(chart)] == [
         ("Still stopped", ["Static"], [31.0]),
         ("Saved", ["Static"], [200.0]),
@@ -157,14 +159,14 @@ def test_what_has_no_end_ends_with_the_logs_of_its_cluster() -> None:
 
 def test_the_parts_of_a_bar_add_up_to_the_whole() -> None:
     answer = build_answer(made.small_story())
-    chart = figures.phases(answer)
+    chart = phases(answer)
     assert chart is not None
     sums = [round(sum(parts), 3) for parts in zip(*(trace["x"] for trace in traces(chart)), strict=True)]
     assert sums == sorted((round(item.lasted_seconds, 3) for item in answer.rebalances), reverse=True)
 
 
 def test_too_many_are_thinned_and_the_chart_says_so() -> None:
-    charts = {chart.name: chart for chart in figures.charts(answer_of(made.many(5000, groups=500)), 3000)}
+    charts = {chart.name: chart for chart in charts_of(answer_of(made.many(5000, groups=500)), 3000)}
     assert charts["timeline"].note == "100 quieter groups have no lane; the 3,000 longest of 5,000 rebalances"
     assert charts["phases"].note == "the 25 longest of 5,000"
     assert charts["ranking"].note == "20 of 500 members"
@@ -189,21 +191,21 @@ def test_too_many_states_are_merged_where_no_eye_could_part_them() -> None:
 
 def test_long_names_that_are_cut_alike_keep_lanes_of_their_own() -> None:
     rows = [made.rebalance("x" * 60 + ending, 1, 5) for ending in "abc"]
-    chart = figures.timeline(build_answer(made.Made(rebalances=rows)), 100)
+    chart = timeline(build_answer(made.Made(rebalances=rows)), 100)
     assert chart is not None
     assert len({label for label, _ in chart.lanes}) == 3
 
 
 def test_a_rebalance_without_a_known_length_is_a_mark_only() -> None:
     row = made.rebalance("g", 1, 5, ended_at=None, duration_seconds=None, at_least_seconds=None, outcome="open")
-    chart = figures.timeline(build_answer(made.Made(rebalances=[row])), 100)
+    chart = timeline(build_answer(made.Made(rebalances=[row])), 100)
     assert chart is not None
     assert [trace["x"] for trace in traces(chart) if trace["type"] == "bar"] == [[0.0]]
 
 
 def test_no_text_of_a_log_is_markup_in_a_chart() -> None:
     story = all_of([*PAYLOADS, *CONTROL])
-    charts = figures.charts(answer_of(story), 1000)
+    charts = charts_of(answer_of(story), 1000)
     assert len(charts) == 8
     for chart in charts:
         assert not [label for label, _ in chart.lanes if set("<>&$") & set(label)]
@@ -235,12 +237,12 @@ SIGHT = {
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_colours_of_causes_can_be_told_apart(sight: str) -> None:
-    pairs = combinations(figures.FAMILY_COLOURS.values(), 2)
+    pairs = combinations(FAMILY_COLOURS.values(), 2)
     assert min(math.dist(seen(one, SIGHT[sight]), seen(other, SIGHT[sight])) for one, other in pairs) > 0.1
 
 
 def test_every_family_of_causes_has_a_colour_a_title_and_a_shape_of_its_own() -> None:
-    assert list(figures.FAMILY_COLOURS) == list(figures.FAMILY_TITLES) == list(FAMILIES)
+    assert list(FAMILY_COLOURS) == list(FAMILY_TITLES) == list(FAMILIES)
     assert len({FAMILY_SYMBOLS[name] for name in FAMILIES}) == len(FAMILIES)
 
 

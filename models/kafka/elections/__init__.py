@@ -1,1 +1,4 @@
-"""elections."""
+"""Leader elections of Kafka's controllers, by version.
+
+Follows PartitionLeaderElectionAlgorithms.scala and PartitionChangeBuilder.java. Imports `models` alone. Start with `dispatch`.
+"""

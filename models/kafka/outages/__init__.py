@@ -1,1 +1,4 @@
-"""outages."""
+"""Partitions without a leader and brokers that are down, as rows.
+
+Imports `partitions` and `cluster`. Start with `stage`.
+"""

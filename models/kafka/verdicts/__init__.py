@@ -1,1 +1,4 @@
-"""verdicts."""
+"""What is said of a rebalance: causes, offenders, blockers, costs, as rows.
+
+Imports `hypotheses` and what lies below it. Start with `rebalance_rows`.
+"""

@@ -1,1 +1,4 @@
-"""json_schema."""
+"""The JSON Schema of each command's answer.
+
+Imports `output` and `schema`. Start with `schema`.
+"""

@@ -1,1 +1,5 @@
-"""classic."""
+"""The coordinator of classic groups: join, sync, heartbeat, leave, commit.
+
+Follows GroupCoordinator.scala and GroupMetadataManager.java. Imports `runtime` and `protocol`. Start with `coordinator`, then
+`rebalance`.
+"""

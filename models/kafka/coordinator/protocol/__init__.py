@@ -1,1 +1,4 @@
-"""protocol."""
+"""Words of the protocol: requests, responses, errors, states and subscriptions.
+
+Imports nothing. Start with `requests`.
+"""
