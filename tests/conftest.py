@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: next((at for at, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
 
 
-LONGEST = ("pipelines/test_jobs.py", "test_same_rows.py", "dashboards/test_browser.py", "test_metamorphic.py")
+LONGEST = ("jobs/test_run.py", "test_same_rows.py", "page/test_browser.py", "test_metamorphic.py")
 
 
 @pytest.fixture(scope="session")

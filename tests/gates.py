@@ -1,6 +1,6 @@
 """Rules of the gold gate, held to rows without Spark: order of times, steps of groups, lists of words, ranges and keys.
 
-Those that need other tables, or words that only Spark's SQL has, are left to `tests/pipelines/test_quality.py`.
+Those that need other tables, or words that only Spark's SQL has, are left to `tests/pipelines/quality/test_gate.py`.
 """
 
 from __future__ import annotations

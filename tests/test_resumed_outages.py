@@ -17,7 +17,7 @@ from models.state_codec import UnreadableState
 from pipelines.analysis import stages
 from pipelines.analysis.in_process import Analysis, analyze
 from tests.conftest import KAFKA_SAMPLES
-from tests.models.test_outages import STORIES, events_of
+from tests.models.kafka.outages.test_outages import STORIES, events_of
 
 SECOND = 1_000_000
 TABLES = ("outages", "under_replicated_spans", "leader_moves", "broker_outages", "incidents", "divergences", "layouts")

@@ -16,7 +16,7 @@ from parsers.redaction.pseudonyms import Redaction
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.cli.report_folder import publish_reports
 from pipelines.errors import CannotWrite
-from tests.cli.warehouses import change, store
+from tests.pipelines.cli.warehouses import change, store
 from tests.pipelines.site import Site
 
 SETTINGS = load_settings(environment={})

@@ -1,0 +1,113 @@
+"""What belongs together, how bad it is, and the one sentence that says so."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from models.incidents.incidents import Limits, find_incidents
+from models.rows import Incident
+from tests.models.kafka.groups.script import events_of, replay
+
+START = "1.0 RebalanceStarted generation=0 reason_id=new_member reason_member_id=a#1"
+STABLE = "4.1 GenerationStarted generation=1 member_count=3\n4.2 AssignmentReceived generation=1 member_id=a#1 member_count=3"
+
+
+def incidents_of(story: str, limits: Limits | None = None) -> list[Incident]:
+    return find_incidents(replay(events_of(story.splitlines())).rebalances, limits)
+
+
+def turn(at: float, generation: int, reason: str, member: str, join: float = 0.5) -> str:
+    """One whole rebalance that a reason line starts."""
+    return "\n".join(
+        [
+            f"{at} RebalanceStarted generation={generation} reason_id={reason} reason_member_id={member}",
+            f"{at + join} GenerationStarted generation={generation + 1}",
+            f"{at + join + 0.01} AssignmentReceived generation={generation + 1} member_id=a#1",
+        ]
+    )
+
+
+def test_a_single_start_is_expected() -> None:
+    (incident,) = incidents_of(f"{START}\n{STABLE}")
+    assert (incident.kind, incident.severity, incident.rebalance_count) == ("single", "info", 1)
+
+
+def test_quiet_time_ends_an_incident() -> None:
+    story = "\n".join([START, STABLE, turn(1_000, 1, "heartbeat_expiration", "b#1"), turn(1_030, 2, "heartbeat_expiration", "c#1")])
+    first, second = sorted(incidents_of(story), key=lambda incident: incident.started_at or 0)
+    assert (first.rebalance_count, second.rebalance_count) == (1, 2)
+
+
+def test_one_member_that_fails_again_and_again_is_flapping() -> None:
+    turns = [turn(10 + 20 * n, 1 + n, "heartbeat_expiration", f"b#{n + 1}") for n in range(4)]
+    (incident,) = incidents_of("\n".join([START, STABLE, *turns]))
+    assert incident.kind == "flapping_member"
+    assert incident.worst_offender is not None
+    assert incident.worst_offender.client_id == "b"
+    assert "b missed its session timeout 4 times" in incident.headline
+
+
+def test_members_that_go_and_come_in_turn_are_a_rolling_restart() -> None:
+    turns = []
+    for number, client in enumerate("abc"):
+        turns.append(turn(10 + 20 * number, 1 + 2 * number, "leave", f"{client}#1"))
+        turns.append(turn(15 + 20 * number, 2 + 2 * number, "new_member", f"{client}#2"))
+    story = "\n".join([START, STABLE, *turns])
+    (incident,) = incidents_of(story)
+    assert (incident.kind, incident.severity) == ("rolling_restart", "info")
+    rows = replay(events_of(story.splitlines())).rebalances
+    assert {row.root_cause for row in rows[1:]} == {"rolling_restart"}
+
+
+def test_a_rebalance_that_never_ends_is_stuck() -> None:
+    lost = "10 RebalanceStarted generation=1 reason_id=heartbeat_expiration reason_member_id=b#1"
+    story = "\n".join([START, STABLE, lost, "400 PendingMemberExpired member_id=z#1"])
+    incident = incidents_of(story)[0]
+    assert (incident.kind, incident.severity, incident.ended_at) == ("stuck", "critical", None)
+
+
+@pytest.mark.parametrize(("join", "severity"), [(1.0, "warning"), (320.0, "critical")])
+def test_long_standstill_is_critical(join: float, severity: str) -> None:
+    story = "\n".join([START, STABLE, turn(10, 1, "heartbeat_expiration", "b#1", join)])
+    assert incidents_of(story)[0].severity == severity
+
+
+def test_a_member_that_goes_and_comes_back_again_and_again_is_flapping() -> None:
+    turns = [turn(10 + 10 * n, 1 + n, "new_member" if n % 2 else "leave", f"b#{1 + n // 2}") for n in range(6)]
+    (incident,) = incidents_of("\n".join([START, STABLE, *turns]))
+    assert (incident.kind, incident.severity) == ("flapping_member", "warning")
+    assert re.search(r"; b (left|restarted) 3 times$", incident.headline)
+
+
+def test_a_rolling_restart_is_told_as_one() -> None:
+    turns = []
+    for number, client in enumerate("abc"):
+        turns.append(turn(10 + 20 * number, 1 + 2 * number, "leave", f"{client}#1"))
+        turns.append(turn(15 + 20 * number, 2 + 2 * number, "new_member", f"{client}#2"))
+    (incident,) = incidents_of("\n".join([START, STABLE, *turns]))
+    assert incident.headline == "orders: 7 rebalances in 55 s, 3.3 s stopped; 3 members were restarted in turn"
+
+
+def test_members_that_come_and_go_again_are_none_that_were_restarted() -> None:
+    turns = [turn(10 + 20 * n, 1 + n, "new_member", f"{client}#1") for n, client in enumerate("bc")]
+    turns += [turn(60 + 20 * n, 3 + n, "leave", f"{client}#1") for n, client in enumerate("bc")]
+    (incident,) = incidents_of("\n".join([START, STABLE, *turns]))
+    assert (incident.kind, incident.instances, incident.numbers) == ("single", [], {})
+
+
+def test_short_times_are_told_in_milliseconds() -> None:
+    incident = incidents_of("\n".join([START, STABLE, turn(1_000, 1, "heartbeat_expiration", "b#1", 0.02)]))[0]
+    assert incident.headline == "orders: 1 rebalance, 30 ms stopped; b missed its session timeout"
+
+
+def test_a_group_that_begins_anew_each_time_before_it_has_shared_out_never_settles() -> None:
+    turns = []
+    for number in range(6):
+        turns.append(f"{10 + 5 * number} RebalanceStarted generation={1 + number} reason_id=new_member reason_member_id=c#{number + 1}")
+        turns.append(f"{12 + 5 * number} GenerationStarted generation={2 + number} member_count={3 + number}")
+    rows = replay(events_of(turns)).rebalances
+    (incident,) = find_incidents(rows)
+    assert {row.outcome for row in rows} == {"superseded", "open"}
+    assert (incident.kind, incident.rebalance_count) == ("never_settles", 6)

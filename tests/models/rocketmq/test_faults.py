@@ -1,0 +1,175 @@
+"""Standing faults of RocketMQ groups, what an episode did to consumption, and what incidents come of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.models.rocketmq.script import SECOND, START, Logs, two_clients
+
+
+def faults(logs: Logs, until: float) -> list[tuple[str, list[str], float, float | None, str]]:
+    return [
+        (
+            each.kind,
+            each.members,
+            ((each.started_at or 0) - START) / SECOND,
+            None if each.ended_at is None else (each.ended_at - START) / SECOND,
+            each.detail,
+        )
+        for each in logs.history(until).conditions
+    ]
+
+
+def test_more_consumers_than_queues() -> None:
+    logs = two_clients()
+    for number, at in ((3, 20), (4, 21), (5, 22)):
+        logs.start(f"c{number}", at)
+    for number, queue in ((3, 2), (4, 3)):
+        logs.share(f"c{number}", 23, add=[queue], has=[queue], of=5)
+    logs.share("c1", 23, drop=[1], has=[0], of=5)
+    logs.share("c2", 23, drop=[2, 3], add=[1], has=[1], of=5)
+    logs.stop("c5", 70)
+
+    assert faults(logs, 120) == [("more_consumers_than_queues", ["c5"], 23.0, 70.2, "5 clients, 4 queues: c5 has nothing to read")]
+
+
+def test_one_client_with_the_surplus_of_each_of_several_topics() -> None:
+    logs = two_clients()
+    for number in range(3):
+        for queue in range(2):
+            logs.say("c1", 11, "RocketQueueAdded", group="billing", topic=f"more-{number}", partition=queue, broker="broker-a")
+
+    assert faults(logs, 60) == [
+        ("multi_topic_skew", ["c1"], 11.0, None, "c1 holds 8 of 10 queues over 4 topics, another client 2"),
+    ]
+
+
+def test_a_fault_names_the_lines_that_it_stands_on() -> None:
+    logs = two_clients()
+    for number in range(3):
+        logs.start(f"c{number + 3}", 20)
+    (found,) = logs.history(120).conditions
+
+    assert found.kind == "more_consumers_than_queues"
+    last = {each.client_id: each.text for each in logs.events if each.name == "RocketShareChanged"}
+    assert {line.text for line in found.evidence} == set(last.values())
+
+
+def test_a_shared_id_says_that_a_placeholder_was_not_resolved() -> None:
+    logs = Logs()
+    for file, at in (("one", 0), ("two", 10)):
+        logs.say(file, at, "RocketConsumerStarting", group="billing", model="CLUSTERING")
+        logs.say(file, at, "RocketClientCreated", client_id="${clientIP}@app")
+        logs.say(file, at + 30, "RocketConsumerPaused", group="billing")
+
+    (found,) = faults(logs, 60)
+    assert found[:2] == ("client_id_conflict", ["${clientIP}@app"])
+    assert found[4] == "more than one process is called ${clientIP}@app: a placeholder was not resolved"
+
+
+def test_a_restart_under_the_same_id_is_no_conflict() -> None:
+    logs = Logs()
+    for at in (0, 40):
+        logs.start("c1", at)
+        logs.stop("c1", at + 30)
+
+    assert faults(logs, 120) == []
+
+
+def test_few_differ_from_many() -> None:
+    logs = Logs()
+    for number in range(6):
+        logs.start(f"c{number}", number)
+        logs.share(f"c{number}", 10, add=[number], has=[number], of=6, queues=6, strategy="AVG" if number else "AVG_BY_CIRCLE")
+
+    assert faults(logs, 60)[0][4] == "c0 uses AVG_BY_CIRCLE; c1, c2, c3 and 2 more use AVG"
+
+
+# -- harm ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_crash_did_to_consumption() -> None:
+    logs = two_clients()
+    run = {"broker": "broker-a", "on": "period", "count": 4, "last_at_us": START + 28 * SECOND}  # told as one event
+    logs.say("c2", 13, "RocketOffsetSent", group="billing", topic="orders", partition=2, client_id="c2", **run)
+    logs.crash("c2", 30)
+    logs.share("c1", 45, add=[2, 3], has=[0, 1, 2, 3], of=1)
+    row = logs.history(60).rebalances[-1]
+
+    assert (row.pause_seconds, row.partition_seconds_stopped) == (15.0, 30.0)
+    assert row.duplicate_window == 2.0  # read since the last report, and not reported
+    assert row.spike_seconds == 17.0
+
+
+def test_two_owners_are_a_time_of_duplicates() -> None:
+    logs = two_clients()
+    logs.expire("c2", 150)
+    logs.share("c1", 160, add=[2, 3], has=[0, 1, 2, 3], of=1)
+    logs.say("c2", 200, "RocketQueueRemoved", group="billing", topic="orders", partition=2, broker="broker-a", why="not_in_share")
+    logs.say("c2", 200, "RocketQueueRemoved", group="billing", topic="orders", partition=3, broker="broker-a", why="not_in_share")
+    row = logs.history(260).rebalances[-1]
+
+    assert (row.cause, row.pause_seconds, row.duplicate_window) == ("channel_expired", 0.0, 45.0)
+
+
+def test_consumers_that_read_all_are_not_measured() -> None:
+    logs = Logs()
+    logs.start("c1", 0, model="BROADCASTING")
+    logs.share("c1", 0.3, add=[0, 1, 2, 3], has=[0, 1, 2, 3], of=1)
+    (row,) = logs.history(60).rebalances
+
+    assert (row.pause_seconds, row.duplicate_window, row.spike_seconds) == (None, None, None)
+
+
+# -- incidents -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("back", "kind", "severity"), [(45, "single", "warning"), (100, "queue_ownership", "critical")])
+def test_how_bad_a_crash_is_depends_on_how_long_queues_were_nobodys(back: float, kind: str, severity: str) -> None:
+    logs = two_clients()
+    logs.crash("c2", 30)
+    logs.share("c1", back, add=[2, 3], has=[0, 1, 2, 3], of=1)
+    (found,) = logs.history(200).incidents
+
+    assert (found.kind, found.severity, found.stopped_seconds) == (kind, severity, back - 30.0)
+    assert found.worst_offender is not None
+    assert found.worst_offender.client_id == "c2"
+    assert found.headline.startswith("billing: 3 rebalances, 2 queues of orders had no owner for ")
+    assert found.headline.endswith("; c2 crashed")
+
+
+def test_starts_and_stops_are_everyday_operation() -> None:
+    (found,) = two_clients().history(60).incidents
+
+    assert (found.kind, found.severity, found.groups, found.rebalance_count) == ("autoscaling", "info", ["billing"], 2)
+
+
+def test_retry_topics_are_no_rebalances_of_their_own() -> None:
+    logs = two_clients()
+    for event in [each for each in logs.events if each.topic == "orders" and each.name in {"RocketQueueAdded", "RocketShareChanged"}]:
+        logs.say(
+            event.place.file, 12, event.name, text=event.text.replace("orders", "%RETRY%billing"), group="billing",
+            topic="%RETRY%billing", client_id=event.client_id, partition=event.partition, **event.fields,
+        )  # fmt: skip
+    (found,) = logs.history(60).incidents
+
+    assert found.rebalance_count == 2
+
+
+def test_a_standing_quarrel_is_no_everyday_operation() -> None:
+    logs = two_clients()
+    logs.start("c3", 20)
+    logs.share("c3", 20.3, add=[2], has=[2], of=3, strategy="AVG_BY_CIRCLE")
+    (found,) = logs.history(60).incidents
+
+    assert found.severity == "warning"
+    assert "c3 uses AVG_BY_CIRCLE" in found.headline
+
+
+def test_quiet_time_parts_incidents() -> None:
+    logs = two_clients()
+    logs.stop("c2", 300)
+    logs.notify("c1", 300.1)
+    logs.share("c1", 300.2, add=[2, 3], has=[0, 1, 2, 3], of=1)
+
+    assert [each.kind for each in logs.history(400).incidents] == ["autoscaling", "single"]

@@ -1,0 +1,90 @@
+"""Help: complete, plain, narrow where the terminal is, and there before anything heavy is loaded."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from pipelines.cli.registry import app
+from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
+
+COMMANDS = sorted(str(command.name) for command in app.registered_commands)
+HEAVY = ("pyspark", "delta", "great_expectations", "pandas", "plotly", "deltalake", "duckdb", "jinja2")
+
+
+def test_all_commands_are_there() -> None:
+    wanted = {"analyze", "explain", "events", "rebalances", "offenders", "timeline", "outages", "run", "schema", "doctor"}
+    assert wanted <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_help(cli: Cli, command: str, option: str) -> None:
+    done = cli(command, option, columns=80)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Usage: groupscope {command}")
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert "\x1b" not in done.out
+
+
+def test_the_list_of_commands_names_all_and_the_exit_codes(cli: Cli) -> None:
+    done = cli("--help", columns=80)
+    assert done.code == 0
+    listed = [line.split()[0] for line in done.out.partition("Commands:\n")[2].splitlines() if line.startswith("  ") and line[2] != " "]
+    assert set(COMMANDS) <= set(listed)
+    assert "130 interrupted" in " ".join(done.out.split())
+
+
+def test_without_a_command_help_goes_to_standard_error(cli: Cli) -> None:
+    done = cli()
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("Usage: groupscope")
+
+
+def test_version(cli: Cli) -> None:
+    done = cli("--version")
+    assert done.code == 0
+    assert done.out.split()[0] == "groupscope"
+
+
+def test_the_same_word_means_the_same_everywhere() -> None:
+    """Options with one name have one help text, whichever command has them."""
+    import typer
+
+    shared: dict[str, set[str]] = {}
+    for name, each in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        for parameter in each.params:
+            for option in getattr(parameter, "opts", ()):
+                if option.startswith("--") and name not in ("run", "maintain", "doctor", "simulate"):
+                    shared.setdefault(option, set()).add(str(getattr(parameter, "help", "")))
+    assert {option: texts for option, texts in shared.items() if len(texts) > 1} == {}
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """The heavy libraries that a command has imported, asked of a process of its own."""
+    script = (
+        "import sys\nfrom pipelines.cli.main import main\n"
+        f"code = main({list(arguments)!r})\n"
+        f"print('\\n' + repr((code, [name for name in {HEAVY!r} if name in sys.modules])))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    code, names = ast.literal_eval(done.stdout.splitlines()[-1])
+    assert code == 0
+    return set(names)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), *((command, "--help") for command in COMMANDS)], ids=" ".join)
+def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    assert loaded_by(*arguments) == set()
+
+
+@pytest.mark.parametrize("command", ["analyze", "rebalances", "offenders", "timeline", "events"])
+def test_an_answer_from_logs_loads_nothing_heavy(command: str) -> None:
+    assert loaded_by(command, POLL_TIMEOUT) == set()
+
+
+def test_nor_does_an_answer_from_logs_of_every_kind() -> None:
+    assert loaded_by("analyze", "data_samples") == set()

@@ -1,0 +1,92 @@
+"""Real terminals and real pipes: bars and colour where someone looks, none elsewhere, and a quiet end where nobody reads."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT
+
+COMMAND = str(Path(sys.executable).with_name("groupscope"))
+SAMPLES = "data_samples"
+ESCAPE = b"\x1b["
+
+
+def on_terminal(*arguments: str, out: bool = False, err: bool = False, **environment: str) -> tuple[int, bytes, bytes]:
+    """Exit code, standard output and standard error, of which each may be a terminal."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR", "TERM")}
+    variables = {**inherited, "TERM": "xterm-256color", **environment}
+    ends = [pty.openpty() if wanted else os.pipe() for wanted in (out, err)]
+    running = subprocess.Popen([COMMAND, *arguments], cwd=ROOT, env=variables, stdout=ends[0][1], stderr=ends[1][1])
+    for _, end in ends:
+        os.close(end)
+    written = [_all_of(end) for end, _ in ends]
+    return running.wait(), written[0], written[1]
+
+
+def _all_of(descriptor: int) -> bytes:
+    found = b""
+    while True:
+        try:
+            block = os.read(descriptor, 1 << 16)
+        except OSError:  # how Linux says that a terminal's other end is closed
+            block = b""
+        if not block:
+            os.close(descriptor)
+            return found
+        found += block
+
+
+@pytest.mark.parametrize("command", ["analyze", "events", "rebalances"])
+def test_a_bar_on_a_terminal_only(command: str) -> None:
+    code, _, err = on_terminal(command, POLL_TIMEOUT, err=True)
+    assert code == 0
+    assert b"reading" in err
+    assert on_terminal(command, POLL_TIMEOUT)[2] == b""
+
+
+@pytest.mark.parametrize(("options", "environment"), [(("--quiet",), {}), ((), {"TERM": "dumb"})])
+def test_no_bar_where_it_is_not_wanted(options: tuple[str, ...], environment: dict[str, str]) -> None:
+    assert on_terminal("analyze", POLL_TIMEOUT, *options, err=True, **environment)[2] == b""
+
+
+def test_a_bar_never_mixes_with_the_answer() -> None:
+    plain = on_terminal("rebalances", POLL_TIMEOUT, "--json")[1]
+    assert on_terminal("rebalances", POLL_TIMEOUT, "--json", err=True)[1] == plain
+
+
+@pytest.mark.parametrize("command", ["analyze", "timeline", "doctor"])
+def test_colour_on_a_terminal_only(command: str) -> None:
+    arguments = [command] if command == "doctor" else [command, POLL_TIMEOUT]
+    assert ESCAPE in on_terminal(*arguments, out=True)[1]
+    assert ESCAPE not in on_terminal(*arguments)[1]
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+@pytest.mark.parametrize("command", ["analyze", "timeline", "rebalances"])
+def test_no_colour_where_it_is_not_wanted(command: str, environment: dict[str, str]) -> None:
+    shown = on_terminal(command, POLL_TIMEOUT, out=True, **environment)[1]
+    assert not any(f"\x1b[{number}".encode() in shown for number in range(30, 50))
+
+
+def test_json_on_a_terminal_is_json() -> None:
+    assert ESCAPE not in on_terminal("rebalances", POLL_TIMEOUT, "--json", out=True)[1]
+
+
+@pytest.mark.parametrize(
+    "arguments", [("events", SAMPLES), ("analyze", SAMPLES, "--json"), ("analyze", SAMPLES), ("schema",), ("--help",)], ids=" ".join
+)
+def test_a_pipe_that_is_closed_early_is_no_failure(arguments: tuple[str, ...]) -> None:
+    """As with `| head`: the reader goes away before, or after, the first byte."""
+    for wanted in (0, 1):
+        with subprocess.Popen([COMMAND, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+            assert running.stdout is not None
+            assert running.stderr is not None
+            running.stdout.read(wanted)
+            running.stdout.close()
+            assert (running.wait(), running.stderr.read()) == (0, b"")
