@@ -68,7 +68,7 @@ coverage: $(READY) ## branch coverage of models/, which must be whole, by its te
 	$(BIN)/coverage erase
 	if [ -d $(CORPORA) ]; then $(BIN)/coverage run --source=models -m tests.corpus.walk $(CORPORA); fi
 	$(BIN)/python -m pytest --quiet --numprocesses auto --cov=models --cov-branch --cov-append \
-	  --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/models tests/test_metamorphic.py tests/test_data_samples.py tests/test_resumed_replay.py
+	  --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/models tests/behaviour tests/test_metamorphic.py tests/test_data_samples.py tests/test_resumed_replay.py
 
 corpus-score: $(READY) ## score the analysis against the labelled Kafka corpora
 	$(BIN)/python $(SCORE) $(CORPORA)/kafka --protocol classic --jobs 2 -- \

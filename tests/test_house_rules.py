@@ -23,6 +23,7 @@ TOP_LEVEL = {
     "docs",
     ".ci",
     ".editorconfig",
+    ".git-blame-ignore-revs",
     ".gitattributes",
     ".gitignore",
     "CHANGELOG.md",
