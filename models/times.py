@@ -12,7 +12,6 @@ def seconds(start: int | None, end: int | None) -> float | None:
     return None if start is None or end is None else max(0.0, (end - start) / US_PER_SECOND)
 
 
-
 def first_known(*times: int | None) -> int:
     """The first of these times that is known; 0 where none is."""
     for at in times:

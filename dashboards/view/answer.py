@@ -26,8 +26,6 @@ SURE = 0.9
 """From this confidence on a cause is called sure."""
 
 
-
-
 @dataclass(frozen=True, slots=True)
 class Who:
     """A member, as an offender or a blocker."""

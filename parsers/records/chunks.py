@@ -31,12 +31,6 @@ if TYPE_CHECKING:
 ZEROS = "zero bytes"
 
 
-
-
-
-
-
-
 @dataclass(slots=True)
 class ParsedChunk:
     """What a chunk gave. `rest` goes before the next chunk, to be read with `context`."""

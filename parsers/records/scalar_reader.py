@@ -31,8 +31,6 @@ CUT = "cut line"
 UNREAD_REQUEST = "request not understood"
 
 
-
-
 @dataclass(slots=True)
 class RecordReader:
     """Reads the records of one chunk and keeps what came of them."""

@@ -78,8 +78,6 @@ class Skipped:
     copy_of: str | None = None
 
 
-
-
 def printable(path: str) -> str:
     """A path as text. Bytes that are no UTF-8 are shown as `\\xNN`, since a table cannot hold them."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -21,9 +21,6 @@ MEMBER_ID_REQUIRED = 79
 """Error code (protocol/Errors.java)."""
 
 
-
-
-
 @dataclass
 class Case:
     """One draft and its surroundings. `acts` are ordered by time and reach beyond the draft's end.

@@ -41,7 +41,6 @@ class GroupKnowledge:
         self.stale_at = {actor: times for actor, times in kept.items() if times}
 
 
-
 def learn(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
     """Take what an event tells of members, generations, settings and subscriptions."""
     lesson = _LESSONS.get(event.name)

@@ -63,7 +63,6 @@ def _sorted(nodes: Iterable[str]) -> Nodes:
     return tuple(sorted(nodes, key=lambda node: (len(node), node)))
 
 
-
 def placement_rows(layout: Layout) -> list[PartitionPlacement]:
     """Partitions of a layout as rows."""
     return [

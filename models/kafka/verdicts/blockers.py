@@ -57,8 +57,6 @@ def _evicted(case: Case) -> list[Person]:
     ]
 
 
-
-
 def _removed_at_last(case: Case) -> list[Person]:
     """A member that never rejoined: its leave or expiry, well after the start, completed the join phase."""
     start, end = case.start, case.draft.open_until

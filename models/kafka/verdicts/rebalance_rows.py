@@ -51,8 +51,6 @@ DEED_REASONS = {
 NO_OFFENDER = frozenset({Cause.COORDINATOR_FAILOVER, Cause.ASSIGNMENT_STORE_FAILED, Cause.GROUP_DELETED})
 
 
-
-
 @dataclass(slots=True)
 class HistoryWriter:
     """Writes the rows of one group."""

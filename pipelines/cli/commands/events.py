@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-
 def events(
     paths: o.Paths,
     log_tz: o.LogZones = None,
