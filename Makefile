@@ -18,7 +18,7 @@ SCORE ?= ../shared/tools/score.py
 # Each sample folder is a cluster of its own, and one was logged in another zone (see data_samples/README.md).
 SAMPLE_OPTIONS := --settings data_samples/settings.toml
 
-.PHONY: help setup demo test lint browser coverage corpus-score accuracy compare bench pictures docs lock clean
+.PHONY: help setup demo test lint browser coverage corpus-score accuracy compare digests bench pictures docs lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -81,6 +81,9 @@ accuracy: $(READY) ## write docs/accuracy.md from the labelled Kafka corpora
 
 compare: $(READY) ## the same rows from analyze, from the Spark job and from the Delta tables
 	$(BIN)/python -m tests.compare_paths $(CORPORA)/kafka
+
+digests: $(READY) ## compare the rows of all labelled corpora with those that were last looked at
+	$(BIN)/python -m tests.corpus.digests
 
 bench: $(READY) ## measure the parser against DuckDB on input of its own making
 	$(BIN)/python -m tests.benchmarks.bench_parse
