@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OUT := build/demo
-PACKAGES := parsers models pipelines dashboards conf
+PACKAGES := groupscope parsers models pipelines dashboards conf
 CORPORA ?= ../shared/corpora
 SCORE ?= ../shared/tools/score.py
 

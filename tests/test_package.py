@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("parsers", "models", "pipelines", "dashboards", "conf")
+PACKAGES = ("groupscope", "parsers", "models", "pipelines", "dashboards", "conf")
 
 
 @pytest.fixture(scope="module")

@@ -40,11 +40,18 @@ def report(
 
 def write_report(source: Source, path: Path, *, title: str, talk: Talk) -> None:
     """Write the page beside its place and move it there, so that nobody opens half a page."""
+    from pipelines.cli.output.atomic_write import write_text
+
+    write_text(path, page_of(source, title))
+    talk.note(f"report written: {path}")
+
+
+def page_of(source: Source, title: str) -> str:
+    """The answer as one HTML page."""
     from importlib.metadata import version
 
     from dashboards.answer.build import build_answer
     from dashboards.page.page import report
-    from pipelines.cli.output.atomic_write import write_text
 
     drawn = source.settings.report.drawn_rebalances_max
     answer = replace(
@@ -52,9 +59,7 @@ def write_report(source: Source, path: Path, *, title: str, talk: Talk) -> None:
         what_ifs=what_ifs(source.rows.rebalances, source.rows.rebalance_members),
         broker_losses=broker_losses(source.layouts),
     )
-    page = report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
-    write_text(path, page)
-    talk.note(f"report written: {path}")
+    return report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
 
 
 def title_of(asked: Asked, source: Source) -> str:
