@@ -68,7 +68,13 @@ def sources_json(sources: Sequence[SourceFile]) -> str:
 
 def _sources(text: str) -> list[SourceFile]:
     return [
-        SourceFile(**{**each, "format": FileFormat(**{**each["format"], "wrappers": tuple(each["format"]["wrappers"])})})
+        SourceFile(
+            **{
+                **each,
+                "format": FileFormat(**{**each["format"], "wrappers": tuple(each["format"]["wrappers"])}),
+                "outer": tuple(map(tuple, each["outer"])),
+            }
+        )
         for each in json.loads(text)
     ]
 

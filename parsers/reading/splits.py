@@ -57,11 +57,11 @@ def share_out(sources: Sequence[Source], shares: int, share_bytes: int, lines: L
 
 
 def _lots(sources: Sequence[Source], share_bytes: int, lines: Lines) -> list[list[Range]]:
-    """Ranges that one reader reads best: files of a compressed tar together, in their order there, all else by itself."""
+    """Ranges that one reader reads best: files of a compressed tar, or of archives in one, together and in order, all else by itself."""
     bundles: dict[str, list[Range]] = {}
     alone = []
     for source, start in sources:
-        if source.archive and source.archive.startswith("tar+"):
+        if source.archive and (source.outer or source.archive.startswith("tar+")):
             bundles.setdefault(source.path, []).append(Range(source))
         else:
             found = _ranges(source, start, share_bytes, lines[source.name]) if source.name in lines else cut(source, share_bytes, start)

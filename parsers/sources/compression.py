@@ -278,6 +278,38 @@ class CompressedStream:
         self._file.close()
 
 
+class BegunStream:
+    """A stream whose first bytes were read already, from its beginning. `counted` is told of all that is read behind them."""
+
+    def __init__(self, head: bytes, stream: Stream, counted: Callable[[int], None] = lambda _: None) -> None:
+        self._ahead = memoryview(head)
+        self._stream = stream
+        self._counted = counted
+        self.position = 0
+        self.problem = None if head else stream.problem
+
+    def readinto(self, target: memoryview) -> int:
+        """As `Stream` says."""
+        if self._ahead:
+            got = min(len(target), len(self._ahead))
+            target[:got] = self._ahead[:got]
+            self._ahead = self._ahead[got:]
+        else:
+            got = self._stream.readinto(target)
+            self._counted(got)
+            self.problem = self._stream.problem
+        self.position += got
+        return got
+
+    def skip(self, count: int) -> bool:
+        """Pass over bytes; false when there are fewer."""
+        return read_over(self, count)
+
+    def close(self) -> None:
+        """Let go of the stream."""
+        self._stream.close()
+
+
 def open_stream(path: str, compression: str | None, end: int | None = None) -> Stream:
     """Open a file for reading forward, up to byte `end` of it. Raises OSError when it cannot be opened."""
     return stream_of(open_file(path, buffering=-1 if compression else 0), compression, end)

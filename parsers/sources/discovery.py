@@ -255,7 +255,7 @@ class _Search:
             relative = part.name if part.archive and candidate.named else f"{candidate.relative}{inner}"
             named = candidate.named and part.archive is None
             told = (part.compression, part.size_bytes, part.file_id, part.format, part.archive, part.start, unchanged, part.zeros)
-            self.found.files.append(SourceFile(path, name, relative, named, *told))
+            self.found.files.append(SourceFile(path, name, relative, named, *told, outer=part.outer))
             self.parts[name] = part
 
     def _skip(self, name: str, reason: str, size: int, *, named: bool = False) -> None:

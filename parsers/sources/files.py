@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from parsers.formats.detection import FileFormat
 from parsers.sources import filesystems as stores
-from parsers.sources.archives import open_entry
+from parsers.sources.archives import Step, open_entry
 from parsers.sources.compression import PlainStream, Stream, open_stream, read_up_to, stream_of
 
 if TYPE_CHECKING:
@@ -47,12 +47,14 @@ class SourceFile:
     zeros: int = 0
     """How many zero bytes it begins with, where they are more than an identity is made of: a file has such a hole that was emptied
     under a program that goes on writing at its place."""
+    outer: tuple[Step, ...] = ()
+    """The archives that its archive stands in, the outermost first."""
 
     def open(self) -> Stream:
         """A stream of what the file holds, decompressed."""
         if self.archive is None:
             return open_stream(self.path, self.compression, self.size_bytes)
-        return stream_of(open_entry(self.path, self.archive, self.start, self.size_bytes), self.compression)
+        return stream_of(open_entry(self.path, self.archive, self.start, self.size_bytes, self.outer), self.compression)
 
     @property
     def plain(self) -> bool:

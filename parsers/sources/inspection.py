@@ -7,14 +7,27 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, BinaryIO
 
 from parsers.formats.detection import FileFormat, tell_format
 from parsers.sources import filesystems as places
-from parsers.sources.archives import NoBundleError, Opener, archive_of, entries
-from parsers.sources.compression import READ_ERROR, Stream, compression_of, open_stream, read_up_to, stream_of
+from parsers.sources.archives import (
+    Budget,
+    DamagedArchiveError,
+    Entry,
+    LimitError,
+    NoBundleError,
+    Opener,
+    Step,
+    archive_of,
+    entries,
+    spooled,
+    tar_entries,
+    zip_entries,
+)
+from parsers.sources.compression import READ_ERROR, BegunStream, Stream, compression_of, open_stream, read_up_to, stream_of
 from parsers.sources.files import IDENTITY_BYTES, identity_of, printable
 
 TELLING_BYTES = 64
@@ -62,6 +75,8 @@ class Part:
     zeros: int = 0
     reason: str | None = None
     excused: bool = False
+    outer: tuple[Step, ...] = ()
+    """The archives that its archive stands in, the outermost first."""
     passing: bool = False
     """The store failed, so another look may tell more."""
     measures: Measures = field(default_factory=Measures)
@@ -111,6 +126,7 @@ def _part(told: Mapping[str, Any]) -> Part:
     values = dict(told)
     if "format" in values:
         values["format"] = FileFormat(**values["format"] | {"wrappers": tuple(values["format"]["wrappers"])})
+    values["outer"] = tuple(map(tuple, values.get("outer", ())))
     measured = values.pop("measures", {})
     return Part(**values, measures=Measures(measured.get("length"), dict(measured.get("beginnings", ()))))
 
@@ -127,26 +143,63 @@ def look_into(path: str, size: int) -> Iterator[Part]:
     if archive is None:
         yield _content(open_stream(path, compression, size), Part(size, compression=compression))
         return
-    named: Counter[str] = Counter()
     try:
-        for entry, opener in entries(path, archive):
-            inner = printable(entry.name.removeprefix("./").lstrip("/"))
-            named[inner] += 1
-            yield _entry(opener, Part(entry.size, inner, named[inner], archive=archive, start=entry.start, excused=True))
+        yield from _Bundle(Budget()).parts(entries(path, archive), archive)
     except NoBundleError as problem:
         yield Part(size, reason=str(problem), excused=True)
 
 
-def _entry(opener: Opener, part: Part) -> Part:
-    try:
-        with opener() as file:
-            compression = compression_of(file.peek(_HEAD_BYTES)[:_HEAD_BYTES])  # type: ignore[attr-defined]
-            if compression in {"tar", "zip"}:
-                return replace(part, reason=f"a {compression} archive in an archive: unpack the outer one first")
-            return _content(stream_of(file, compression), replace(part, compression=compression))
-    except OSError as problem:
-        # What is wrong with the archive itself stays so; the system's errors have numbers.
-        return replace(part, reason=str(problem), passing=problem.errno is not None)
+@dataclass(slots=True)
+class _Bundle:
+    """A file on disk that is an archive: how much more of it is looked at, and how often each name was met."""
+
+    budget: Budget
+    named: Counter[str] = field(default_factory=Counter)
+
+    def parts(self, found: Iterator[tuple[Entry, Opener]], archive: str, prefix: str = "", outer: tuple[Step, ...] = ()) -> Iterator[Part]:
+        """What stands in an archive, which may stand in others."""
+        for entry, opener in found:
+            self.budget.take_entry()
+            name = prefix + printable(entry.name.removeprefix("./").lstrip("/"))
+            self.named[name] += 1
+            told = Part(entry.size, name, self.named[name], archive=archive, start=entry.start, excused=True, outer=outer)
+            try:
+                with opener() as file:
+                    yield from self._entry(file, told)
+            except OSError as problem:
+                # What is wrong with the archive itself stays so; the system's errors have numbers.
+                yield replace(told, reason=str(problem), passing=problem.errno is not None)
+
+    def _entry(self, file: BinaryIO, part: Part) -> Iterator[Part]:
+        compression = compression_of(file.peek(_HEAD_BYTES)[:_HEAD_BYTES])  # type: ignore[attr-defined]
+        if compression == "zip":
+            yield from self._nested(part, "zip", lambda: zip_entries(spooled(file, self.budget)))
+            return
+        packing = None if compression == "tar" else compression
+        stream = stream_of(file, packing)
+        head = read_up_to(stream, _HEAD_BYTES)
+        if compression_of(head) == "tar":
+            begun = BegunStream(head, stream, self.budget.take_bytes)
+            yield from self._nested(part, f"tar+{packing}" if packing else "tar", lambda: tar_entries(begun))
+        else:
+            yield _content(BegunStream(head, stream), replace(part, compression=compression))
+
+    def _nested(self, part: Part, archive: str, found: Callable[[], Iterator[tuple[Entry, Opener]]]) -> Iterator[Part]:
+        """What stands in an archive that is a part of one."""
+        if len(part.outer) >= self.budget.depth - 1:
+            yield replace(part, reason=f"an archive within {self.budget.depth} others is not looked into: unpack the outer ones first")
+            return
+        logs = False
+        try:
+            for each in self.parts(found(), archive, f"{part.name}/", (*part.outer, (str(part.archive), part.start, part.size_bytes))):
+                logs = logs or each.format is not None
+                yield each
+        except LimitError:
+            raise
+        except NoBundleError as problem:
+            yield replace(part, reason=str(problem))
+        except DamagedArchiveError as problem:
+            yield replace(part, reason=str(problem), excused=not logs)
 
 
 def _content(stream: Stream, part: Part) -> Part:

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from parsers.reading.spark_source import _sources, sources_json
 from parsers.reading.splits import share_out
-from parsers.sources import archives
+from parsers.sources import archives, inspection
 from tests.parsers.reading.source_files import find, read_source
 from tests.parsers.reading.test_bad_input import START, line
 
@@ -228,14 +229,97 @@ def test_programs_and_documents_are_no_bundles(tmp_path: Path, sign: str) -> Non
     assert [(skip.reason, skip.named) for skip in found.skipped] == [("a program or document, not a bundle of logs", False)]
 
 
-def test_an_archive_in_an_archive_is_told(tmp_path: Path) -> None:
-    (tmp_path / "outer.tar").write_bytes(tar({"inner.zip": packed_zip(FILES), "a.log": START + line(1)}))
-    found = find(tmp_path / "outer.tar")
+NESTED = ("tar", "tar.gz", "tar.zst", "zip", "stored zip")
 
-    assert [source.relative for source in found.files] == ["a.log"]
-    assert [(skip.name.rsplit("/", 1)[1], skip.reason) for skip in found.skipped] == [
-        ("inner.zip", "a zip archive in an archive: unpack the outer one first")
-    ]
+
+@pytest.mark.parametrize("inner", NESTED)
+@pytest.mark.parametrize("outer", NESTED)
+def test_an_archive_in_an_archive_gives_what_its_files_give(tmp_path: Path, outer: str, inner: str) -> None:
+    bundle = tmp_path / "bundle"
+    hosts = {f"host-{n}/logs.x": {f"{name}.log": START + line(n * 10 + name) for name in range(3)} for n in (1, 2)}
+    held = {name: KINDS[inner](files) for name, files in hosts.items()}
+    bundle.write_bytes(KINDS[outer]({"first.log": START + line(5), **held, "last.log": START + line(6)}))
+    found = find(bundle)
+
+    names = ["first.log", *(f"host-{number}/logs.x/{name}.log" for number in (1, 2) for name in range(3)), "last.log"]
+    assert [source.relative for source in found.files] == names
+    assert not found.skipped
+    groups = [f"g-{number}" for number in (5, 10, 11, 12, 20, 21, 22, 6)]
+    again = _sources(sources_json(found.files))
+    assert [read_source(source).rows("group")[0]["group"] for source in again] == groups
+    assert [read_source(source).rows("group")[0]["group"] for source in reversed(found.files)] == groups[::-1]
+
+
+def test_archives_in_a_compressed_tar_are_read_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = tmp_path / "bundle.tgz"
+    inner = [(kind, f"{number}-{kind}") for number in range(5) for kind in NESTED]
+    bundle.write_bytes(KINDS["tar.gz"]({name: KINDS[kind]({f"{name}-{n}.log": START + line(n) for n in range(9)}) for kind, name in inner}))
+    found = find(bundle)
+
+    opened = counting(monkeypatch)
+    for source in found.files:
+        read_source(source)
+    assert len(opened) == 1
+
+
+def test_the_list_of_a_zip_is_read_once_to_find_its_files_and_once_to_compare_and_read_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = tmp_path / "bundle.zip"
+    bundle.write_bytes(packed_zip({f"{number}.log": START + line(number) for number in range(50)} | {f"{n}.x": b"" for n in range(500)}))
+    lists: list[object] = []
+    real = zipfile.ZipFile._RealGetContents  # type: ignore[attr-defined]
+    monkeypatch.setattr(zipfile.ZipFile, "_RealGetContents", lambda self: (lists.append(self), real(self)))
+
+    found = find(bundle)
+    assert [read_source(source).rows("group") for source in found.files] == [[{"group": f"g-{number}"}] for number in range(50)]
+    assert len(lists) == 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "content", "names", "said"),
+    [
+        ({"entries": 3}, tar({f"{n}.log": START + line(n) for n in range(5)}), ["0.log", "1.log", "2.log"], "more than 3 files"),
+        ({"entries": 3}, packed_zip({f"{n}.log": START + line(n) for n in range(5)}), ["0.log", "1.log", "2.log"], "more than 3 files"),
+        (
+            {"nested_bytes": 20_000},
+            tar({"a.log": START + line(1), "b.tgz": gzip.compress(tar({"c.log": START, "d.log": START * 900, "e.log": START}))}),
+            ["a.log"],
+            "more than 20,000 bytes",
+        ),
+        ({"nested_bytes": 500}, tar({"a.log": START + line(1), "b.zip": packed_zip(FILES)}), ["a.log"], "more than 500 bytes"),
+        (
+            {"depth": 2},
+            tar({"a.log": START + line(5), "b.tgz": gzip.compress(tar({"c.log": START + line(1), "d.zip": packed_zip(FILES)}))}),
+            ["a.log", "b.tgz/c.log"],
+            "an archive within 2 others",
+        ),
+    ],
+    ids=["files of a tar", "files of a zip", "bytes of a tgz", "bytes of a zip", "depth"],
+)
+def test_a_bomb_is_left_where_a_limit_is_reached_which_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int], content: bytes, names: list[str], said: str
+) -> None:
+    monkeypatch.setattr(inspection, "Budget", lambda: archives.Budget(**limits))
+    (tmp_path / "bundle").write_bytes(content)
+    found = find(tmp_path / "bundle")
+
+    assert {source.relative for source in found.files} >= set(names)
+    assert [skip for skip in found.skipped if said in skip.reason]
+
+
+def test_a_damaged_archive_in_an_archive_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+    noise = random.Random(4)  # noqa: S311
+    inner = gzip.compress(tar({f"{n}.log": START + line(n) * 500 + noise.randbytes(9000).hex().encode() for n in range(9)}))
+    (tmp_path / "bundle.tar").write_bytes(
+        tar({"cut.tgz": inner[: len(inner) // 2], "kafka.jar": packed_zip({"META-INF/MANIFEST.MF": b""}), "b.log": START + line(77)})
+    )
+    found = find(tmp_path / "bundle.tar")
+
+    assert [source.relative for source in found.files][-1] == "b.log"
+    assert any(source.relative.startswith("cut.tgz/") for source in found.files)
+    told = {skip.name.removeprefix(f"{tmp_path}/bundle.tar/"): (skip.reason, skip.named) for skip in found.skipped}
+    assert told["kafka.jar"] == ("a program or document, not a bundle of logs", False)
+    assert "gzip stream ends early" in told["cut.tgz"][0]
+    assert told["cut.tgz"][1]
 
 
 def test_names_inside_are_only_shown(tmp_path: Path) -> None:
