@@ -51,3 +51,9 @@ class CannotWrite(JobError):
     """An output can't be written."""
 
     exit_code = 74
+
+
+class DamagedWarehouse(JobError):
+    """A file of a table is missing or broken."""
+
+    exit_code = 74

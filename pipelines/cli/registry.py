@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -28,12 +29,16 @@ from pipelines.cli.commands import (
 from pipelines.cli.commands import rebalances as tables
 from pipelines.cli.commands import run as run_job
 from pipelines.cli.json_schema import schema
+from pipelines.cli.output.console import ReaderGone
 
 SECTIONS = ("Arguments", *PANELS, "Options")
 EPILOG = (
     "Exit codes: 0 good, 1 findings (--fail-on), 2 usage, 3 nothing readable, 4 some input rejected, 5 quality gate failed, "
-    "6 warehouse held by another run, 70 our bug, 74 output can't be written, 130 interrupted."
+    "6 warehouse held by another run, 70 our bug, 74 output can't be written or warehouse broken, 130 interrupted."
 )
+
+
+_NO_DAMAGE = (BrokenPipeError, EOFError, ReaderGone, SystemExit, KeyboardInterrupt)
 
 
 class Broken(Exception):
@@ -42,6 +47,27 @@ class Broken(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+def _invoked(command: Callable[[Any], Any], ctx: Any) -> Any:
+    """What a command gives. An error behind which a broken file of the command's warehouse stands says so."""
+    try:
+        return command(ctx)
+    except BaseException as error:  # what panics in Rust is no Exception
+        failure = _damage_behind(error, ctx.params)
+        if failure is None:
+            raise
+        raise failure from error
+
+
+def _damage_behind(error: BaseException, given: Mapping[str, Any]) -> Exception | None:
+    logs_only = given.get("paths") and not given.get("warehouse")
+    if logs_only or isinstance(error, _NO_DAMAGE) or getattr(error, "exit_code", None) is not None:
+        return None
+    from conf.settings import load_settings
+    from pipelines.warehouse.damage import damage_behind
+
+    return damage_behind(error, given.get("warehouse") or load_settings(given.get("settings")).warehouse.uri or None)
 
 
 class Command(TyperCommand):
@@ -53,7 +79,7 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A broken pipe of its own, and whatever else ends a process, is an error, and no way to end well."""
         try:
-            return super().invoke(ctx)
+            return _invoked(super().invoke, ctx)
         except (BrokenPipeError, EOFError, SystemExit) as error:
             raise Broken(error) from error
 

@@ -29,11 +29,13 @@ from pipelines.errors import CannotWrite, GateFailed, NothingReadable, Overtaken
 from pipelines.import_guard import check_packages
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of
 from pipelines.jobs.ingest.inspection_cache import note_looks, seen_before
-from pipelines.jobs.registry.entries import Published, Run
+from pipelines.jobs.registry.entries import RUNS, Published, Run
 from pipelines.jobs.registry.failures import closed_on_error, disk_named, shown
+from pipelines.schema.tables import TABLES
 from pipelines.storage import object_stores as stores
 from pipelines.storage.uris import catalog_parts, is_uri, nothing_at
 from pipelines.versions import catalogue_version, model_version, product_version
+from pipelines.warehouse.damage import set_damaged_aside
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -151,6 +153,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
     with ThreadPoolExecutor(1) as beside:
         checker = beside.submit(_load_gates)
         with _timed(outcome, "session"), disk_named(options.warehouse):
+            outcome.warnings += _register_anew(options)
             warehouse, register = _open(options, new)
             register.start(entry)
         told = partial(shown, redaction=read.redaction)
@@ -230,6 +233,11 @@ def _open(options: RunOptions, new: int) -> tuple[Warehouse, Runs]:
     warehouse = Warehouse(get_session(options.spark, work), options.warehouse)
     warehouse.open_one("runs")
     return warehouse, Runs(warehouse, options.stale_after)
+
+
+def _register_anew(options: RunOptions) -> list[str]:
+    """Where everything is made anew, put a register of runs out of the way that can't be read; says whether that was so."""
+    return set_damaged_aside(options.warehouse, [RUNS]) if options.rebuild else []
 
 
 def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> Run:
@@ -322,12 +330,14 @@ class _Job:
 
         stamp = self._stamp()
         with _timed(self.outcome, "open"):
-            self.warehouse.open()
+            before, rebuild = self.register.before, self.options.rebuild
+            if rebuild:
+                self.outcome.warnings += set_damaged_aside(self.options.warehouse, TABLES.keys() - {RUNS})
+            self.warehouse.open(before.table_versions if before is not None and not rebuild else None)
             if self.options.catalog:
                 from pipelines.warehouse.catalog_names import register
 
                 self.outcome.warnings += register(self.warehouse, self.options.catalog)
-        before, rebuild = self.register.before, self.options.rebuild
         if before is not None and not rebuild:
             check_versions(before, self.entry)
         settled = self._taken_back(before, stamp) and not rebuild and not (before is not None and remade(before, self.entry))
@@ -365,7 +375,9 @@ class _Job:
     def _stamp(self) -> Stamp:
         from pipelines.warehouse.warehouse import Stamp
 
-        return Stamp(self.entry.run_id, self.entry.run_number, f"groupscope/{catalogue_version()}/{model_version()}")
+        # Numbers of runs are those of one register: one that was made anew begins with 1 again, and its writes are others.
+        application = f"groupscope/{catalogue_version()}/{model_version()}/{self.warehouse.identity(RUNS)}"
+        return Stamp(self.entry.run_id, self.entry.run_number, application)
 
     def _taken_back(self, before: Published | None, stamp: Stamp) -> bool:
         """Take back what runs have written that did not come to their end. The tables are as the last published run left them now."""

@@ -104,6 +104,12 @@ def told_of(spark: SparkSession, path: str) -> tuple[dict[str, str], str | None]
     return dict(detail[0] or {}), detail[1]
 
 
+def identity(spark: SparkSession, path: str) -> str:
+    """What tells a table from any other, also from one that was at its place before it."""
+    [[found]] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("id").collect()
+    return str(found)
+
+
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
     """Set properties of a table; `comment` is its description."""
     spark.sql(f"ALTER TABLE {table_at(path)} SET TBLPROPERTIES ({_pairs(properties)})")

@@ -6,15 +6,19 @@ Tables are opened at the versions that the last published run wrote down, so a r
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import NothingReadable
 from pipelines.schema.tables import CONTRACT, ROW_TABLES, TABLES, TOTALS, without_run
 from pipelines.storage.object_stores import open_table
 from pipelines.warehouse.arrow_files import files_of
+from pipelines.warehouse.damage import check, damage_behind
+from pipelines.warehouse.delta_files import DeltaFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
     from models.kafka.outages.broker_loss import Layout
 
+_log = logging.getLogger(__name__)
 PUBLISHED = "published"
 _WITH_ROWS = frozenset(ROW_TABLES.values())
 
@@ -167,6 +172,7 @@ class Warehouse:
     def _open(self, table: str) -> DeltaTable:
         """A table at the version of the last published run, which must have had it."""
         if table not in self._opened:
+            check(self.uri, table, self.versions[table])
             self._opened[table] = open_table(f"{self.uri}/{TABLES[table].path}", version=self.versions[table])
         return self._opened[table]
 
@@ -176,14 +182,20 @@ class Warehouse:
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         place = f"{self.uri}/{TABLES['runs'].path}"
+        files = DeltaFiles(Path(place))
         try:
-            runs = open_table(place)
+            if files.never_made:
+                raise TableNotFoundError(place)
+            check(self.uri, "runs", -1)
+            runs = _opened_whole(place, files)
         except TableNotFoundError as error:
             raise NothingReadable(
                 f"{self.uri} is no warehouse: it has no table of runs ({TABLES['runs'].path}); make one with groupscope run"
             ) from error
         except (DeltaError, OSError) as error:
-            raise NothingReadable(f"{place}: the table of runs can't be opened: {' '.join(str(error).split())}") from error
+            raise damage_behind(error, self.uri) or NothingReadable(
+                f"{place}: the table of runs can't be opened: {' '.join(str(error).split())}"
+            ) from error
         query = f"select run_number, table_versions, options from stored where status = '{PUBLISHED}' order by run_number desc limit 1"  # noqa: S608 - a constant
         found = QueryBuilder().register("stored", runs).execute(query).read_all()
         rows = _plain_table(found).to_pylist()
@@ -191,6 +203,20 @@ class Warehouse:
             raise NothingReadable(f"{self.uri}: no run has been published yet; see why with groupscope run")
         self.identity, self.options = str(runs.metadata().id), json.loads(rows[0]["options"] or "{}")
         return dict(rows[0]["table_versions"] or ())
+
+
+def _opened_whole(place: str, files: DeltaFiles) -> DeltaTable:
+    """A table at its latest version that is whole: what a torn commit was to say, nobody was told. Raises DeltaError, OSError."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return open_table(place)
+    except DeltaError:
+        torn = files.torn_end(-1)
+        if not torn:
+            raise
+        _log.warning("%s is torn: the table is read as it was before; the next groupscope run mends it", torn[-1])
+        return open_table(place, version=min(map(int, (path.stem for path in torn))) - 1)
 
 
 def text(value: str) -> str:

@@ -9,17 +9,19 @@ in this process, and a table that is small as a whole is written anew: both cost
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable as Log
-from deltalake.exceptions import TableNotFoundError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -34,6 +36,8 @@ from pipelines.storage.uris import is_uri, warehouse_uri
 from pipelines.warehouse import arrow_diff as few
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since
+from pipelines.warehouse.damage import DISPOSABLE, mend
+from pipelines.warehouse.delta_files import set_aside
 from pipelines.warehouse.first_seen import Drawn, firsts_by_spark
 from pipelines.warehouse.predicates import NAMES_MAX, Scope, among
 from pipelines.warehouse.schema_upgrades import Found, brought_up_to_date, create
@@ -51,6 +55,8 @@ from pipelines.warehouse.spark_diff import (
     difference,
     unstamped,
 )
+
+_log = logging.getLogger(__name__)
 
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
@@ -107,6 +113,7 @@ class Warehouse:
         self._written: set[str] = set()
         self._writers: set[str] = set()
         self._emptied: set[str] = set()
+        self._published: Mapping[str, int] = {}
         self._local = not is_uri(place)
         self._merging = Lock()
 
@@ -118,13 +125,15 @@ class Warehouse:
     def path(self, name: str) -> str:
         return f"{self.uri}/{TABLES[name].path}"
 
-    def open(self) -> None:
+    def open(self, published: Mapping[str, int] | None = None) -> None:
         """Create the tables that are missing, bring older ones up to date, and learn their versions.
 
-        Raises TableMismatch where a table has columns that can't be brought up to date.
+        What a power cut or a full disk has left of tables that were never made, or of commits behind the `published` versions, is
+        taken away. Raises TableMismatch where a table has columns that can't be brought up to date.
         """
         self._written.clear()
         self._emptied.clear()
+        self._published = published or {}
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
             self._versions = dict(zip(TABLES, pool.map(self._open_table, TABLES.values()), strict=True))
 
@@ -133,11 +142,23 @@ class Warehouse:
         self._versions[name] = self._open_table(TABLES[name])
 
     def _open_table(self, table: Table) -> int:
-        found = self._look(table.name)
+        mend(self.uri, table.name, self._published.get(table.name, -1))
+        found = self._look_or_spare(table.name)
         if found is None:
             self._create(table)
             return 0
         return self.latest(table.name) if brought_up_to_date(self.spark, self.path(table.name), table, found) else found.version
+
+    def _look_or_spare(self, name: str) -> Found | None:
+        """As `_look`; a broken table that nobody would miss is as none."""
+        try:
+            return self._look(name)
+        except DeltaError as error:
+            if name not in DISPOSABLE or not self._local:
+                raise
+            _log.warning("%s is damaged and made anew: %s", self.path(name), str(error).partition("\n")[0])
+            set_aside(Path(self.path(name)))
+            return None
 
     def _look(self, name: str) -> Found | None:
         """A table as it is, if it is there. On this machine's disk its log tells without a Spark query."""
@@ -158,6 +179,11 @@ class Warehouse:
             # Two runs that begin at once make the register at once; whoever comes second finds it made.
             if self._look(table.name) is None:
                 raise
+
+    def identity(self, name: str) -> str:
+        """What tells a table from one that was at the same place before it."""
+        log = self.log(name)
+        return str(log.metadata().id) if log is not None else delta.identity(self.spark, self.path(name))
 
     def log(self, name: str) -> Log | None:
         """The log of a table as it is now, without Spark; None where it is on no disk of this machine."""

@@ -100,13 +100,22 @@ def ask(query: str, source: Source) -> pa.Table:
             connection.execute(f"SET {setting}")
         found = connection.execute(query).to_arrow_table()
     except duckdb.Error as error:
-        raise UsageError(_told(error)) from error
+        raise _damage(error, source) or UsageError(_told(error)) from error
     finally:
         connection.close()
     twice = sorted({name for name in found.schema.names if found.schema.names.count(name) > 1})
     if twice:
         raise UsageError(f"the query has more than one column {twice[0]!r}; name them apart with AS")
     return found
+
+
+def _damage(error: duckdb.Error, source: Source) -> Exception | None:
+    """The broken file of a warehouse behind an error: what DuckDB says of it reads as if the query were wrong. Wrong queries fail before
+    a row is read, and are none."""
+    from pipelines.warehouse.damage import damage_behind
+    from pipelines.warehouse.reader import Warehouse
+
+    return damage_behind(error, source.whole.uri) if isinstance(source.whole, Warehouse) and "get_next" in str(error) else None
 
 
 def _check(connection: duckdb.DuckDBPyConnection, query: str) -> None:

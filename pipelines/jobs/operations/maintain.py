@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.errors import NothingReadable, UsageError, WarehouseBusy
 from pipelines.jobs.registry.entries import PUBLISHED, RUNS, Published, Run
-from pipelines.jobs.registry.failures import closed_on_error
+from pipelines.jobs.registry.failures import closed_on_error, disk_named
 from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.uris import is_uri, warehouse_uri
 from pipelines.versions import product_version
@@ -76,19 +76,20 @@ def maintain(options: MaintainOptions) -> Maintained:
     _must_exist(options.warehouse)
     spark = get_session(options.spark)
     warehouse = Warehouse(spark, options.warehouse)
-    warehouse.open_one(RUNS)
-    register = Runs(warehouse, options.stale_after)
-    redacted = (register.last_published() or _NOTHING).options.get("redact") or {}
-    host = UNNAMED if "hosts" in redacted.get("kinds", ()) else None
-    entry = Run(uuid.uuid4().hex, [], {}, product_version(), "", "", host=host)
-    register.start(entry)
+    with disk_named(options.warehouse):
+        warehouse.open_one(RUNS)
+        register = Runs(warehouse, options.stale_after)
+        redacted = (register.last_published() or _NOTHING).options.get("redact") or {}
+        host = UNNAMED if "hosts" in redacted.get("kinds", ()) else None
+        entry = Run(uuid.uuid4().hex, [], {}, product_version(), "", "", host=host)
+        register.start(entry)
     before = register.before
     with closed_on_error(register, entry, options.warehouse, partial(_told, redacted=bool(redacted))):
         if before is None:
             raise NothingReadable(f"{options.warehouse}: no run has been published yet")
         # What it publishes was made by what the last run was made by.
         register.takes_over(entry, before)
-        warehouse.open()
+        warehouse.open(before.table_versions)
         found, versions = warehouse.opened, before.table_versions
         if not all(name in versions and rows_stayed(warehouse, name, versions[name]) for name in VERSIONED):
             raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
@@ -172,7 +173,9 @@ def _must_exist(place: str) -> None:
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     from pipelines.storage.object_stores import open_table
+    from pipelines.warehouse.damage import mend
 
+    mend(place, RUNS, -1)
     try:
         open_table(f"{warehouse_uri(place)}/{TABLES[RUNS].path}")
     except TableNotFoundError as error:

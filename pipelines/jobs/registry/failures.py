@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.errors import CannotWrite, JobError
 from pipelines.jobs.registry.entries import FAILED, Run
+from pipelines.warehouse.damage import damage_behind
 
 if TYPE_CHECKING:
     from parsers.redaction.pseudonyms import Redaction
@@ -62,7 +63,7 @@ def disk_named(place: str) -> Iterator[None]:
     """Give the disk's errors their name before there is an entry to close."""
     try:
         yield
-    except Exception as error:
+    except BaseException as error:  # what panics in Rust is no Exception
         failure = _named(error, place)
         if failure is error:
             raise
@@ -75,8 +76,8 @@ def shown(error: BaseException, redaction: Redaction | None) -> str:
 
 
 def _named(error: BaseException, place: str) -> BaseException:
-    """The disk's errors by their name, whatever they come wrapped in."""
+    """Errors of the disk, and of what is broken on it, by their name, whatever they come wrapped in."""
     said = None if isinstance(error, JobError) else next((named for words, named in _DISK.items() if words in str(error)), None)
     if said is None:
-        return error
+        return damage_behind(error, place) or error
     return CannotWrite(f"{place}, or the folder of Spark's temporary files, can't be written: {said}; mend that and run again")

@@ -1,0 +1,164 @@
+"""What is broken in a warehouse on this machine's disk: looked for where a command failed, so that the answer names table and file.
+
+Errors of Delta, Arrow and Spark say it in many ways, and some in none. The files themselves say it in one.
+"""
+
+from __future__ import annotations
+
+import logging
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from pipelines.errors import DamagedWarehouse, JobError
+from pipelines.schema.tables import TABLES
+from pipelines.storage.uris import is_uri, warehouse_uri
+from pipelines.warehouse.delta_files import LOG_FOLDER, DeltaFiles, set_aside, set_commit_aside, why_no_parquet
+
+_log = logging.getLogger(__name__)
+_NAMED = 3
+"""So many broken files are named; the others are counted."""
+
+_COUNTED = 1000
+_PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
+REGISTER = "runs"
+DISPOSABLE = frozenset({"looks"})
+"""Tables that spare time and hold nothing that would be missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A file of a table, by its path below the warehouse, and what is wrong with it."""
+
+    table: str
+    file: str
+    what: str
+    passing: bool = False
+    """The next run mends it."""
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.what}"
+
+
+@contextmanager
+def damage_named(place: str | None) -> Iterator[None]:
+    """Give an error of which nobody knows what it means the name of the broken file behind it, where there is one."""
+    try:
+        yield
+    except BaseException as error:  # what panics in Rust is no Exception
+        failure = damage_behind(error, place)
+        if failure is None:
+            raise
+        raise failure from error
+
+
+def damage_behind(error: BaseException, place: str | None) -> DamagedWarehouse | None:
+    """The broken file of a warehouse that explains an error, if there is one."""
+    if place is None or is_uri(place) or isinstance(error, (JobError, *_PASSING)) or isinstance(getattr(error, "exit_code", None), int):
+        return None
+    try:
+        found = list(islice(damages(place, str(error)), _COUNTED))
+    except Exception as trouble:
+        _log.debug("what is broken in the warehouse can't be told: %s", trouble)
+        return None
+    return damaged(place, found) if found else None
+
+
+def damaged(place: str, found: list[Damage]) -> DamagedWarehouse:
+    """The error that tells of these, and what to do."""
+    found = [each for each in found if not each.passing] or found
+    named, more = "; ".join(map(str, found[:_NAMED])), f" (and {len(found) - _NAMED} more)" if len(found) > _NAMED else ""
+    if found[0].passing:
+        return DamagedWarehouse(f"{place}: damaged: {named}{more}; the next groupscope run mends that")
+    tables = ", ".join(dict.fromkeys(TABLES[each.table].path for each in found))
+    return DamagedWarehouse(
+        f"{place}: damaged: {named}{more}; bring {'it' if len(found) == 1 else 'them'} back from a copy of the warehouse, or run "
+        f"groupscope run once with --rebuild, which sets {tables} aside and makes anew what the logs that are still there tell"
+    )
+
+
+def damages(place: str, told: str = "", tables: Iterable[str] = TABLES) -> Iterator[Damage]:
+    """Broken files of these tables of a warehouse. Files whose names stand in `told`, such as in an error, are read as a whole."""
+    root = Path(warehouse_uri(place))
+    for name in tables:
+        files = DeltaFiles(root / TABLES[name].path)
+        if not files.folder.exists() and str(files.folder) in told:
+            yield Damage(name, TABLES[name].path, "is missing")
+        if not files.folder.is_dir() or files.never_made:
+            continue
+        needless = files.needless_checkpoints()
+        broken = [Damage(name, str(path.relative_to(root)), what, path in needless) for path, what in files.troubles()]
+        yield from broken or _of_rows(root, name, files, told)
+
+
+def _of_rows(root: Path, name: str, files: DeltaFiles, told: str) -> Iterator[Damage]:
+    """Files of rows that the latest version of a table names, and that are missing or torn."""
+    from deltalake import DeltaTable
+
+    actions = DeltaTable(str(files.folder)).get_add_actions()
+    for path, size in zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True):
+        file = files.folder / urllib.parse.unquote(path)
+        what = why_no_parquet(file, size) or (_why_unread(file) if name == REGISTER or file.name in told else None)
+        if what is not None:
+            yield Damage(name, str(file.relative_to(root)), what)
+
+
+def _why_unread(file: Path) -> str | None:
+    import pyarrow.parquet as pq
+
+    try:
+        for _ in pq.ParquetFile(file, page_checksum_verification=True).iter_batches():
+            pass
+    except Exception as error:
+        return f"can't be read: {' '.join(str(error).split())}"
+    return None
+
+
+def mend(place: str, table: str, published: int) -> None:
+    """Take away what a power cut or a full disk has left of a table that was never made, or of what is behind version `published`.
+
+    Raises DamagedWarehouse where the published version itself is broken, as far as the names and sizes of its commits show.
+    """
+    if is_uri(place):
+        return
+    files = DeltaFiles(Path(warehouse_uri(place)) / TABLES[table].path)
+    if files.never_made and published <= 0:
+        _log.info("%s: the making of the table had stopped half-way; it is made anew", files.folder)
+        files.remove()
+        return
+    for commit in files.torn_end(published):
+        _log.warning("%s is torn, so what it was to say is done anew; it is kept as %s", commit, set_commit_aside(commit).name)
+    for checkpoint in files.needless_checkpoints():
+        _log.warning("%s is torn, and no commit is missing without it; it is kept as %s", checkpoint, set_aside(checkpoint).name)
+        (files.log / "_last_checkpoint").unlink(missing_ok=True)
+    check(place, table, published)
+
+
+def check(place: str, table: str, published: int) -> None:
+    """Raise DamagedWarehouse where what a table held at a version would be read as less than it was, without a word."""
+    if is_uri(place):
+        return
+    root = Path(warehouse_uri(place))
+    files = DeltaFiles(root / TABLES[table].path)
+    found = [Damage(table, str(path.relative_to(root)), what) for path, what in files.hollows(published)] if files.made else []
+    if not files.made and (published > 0 or (files.folder.is_dir() and files.holds_rows)):
+        found = [Damage(table, f"{TABLES[table].path}/{LOG_FOLDER}", "holds no commit")]
+    if found:
+        raise damaged(place, found)
+
+
+def set_damaged_aside(place: str, tables: Iterable[str]) -> list[str]:
+    """Give tables that are broken names by which nobody finds them, so that they are made anew; says which ones."""
+    if is_uri(place):
+        return []
+    root, said = Path(warehouse_uri(place)), []
+    found: Mapping[str, Damage] = {each.table: each for each in damages(place, tables=tables)}
+    for name, damage in found.items():
+        said.append(f"{damage}; {TABLES[name].path} is made anew, and what it held is kept as {set_aside(root / TABLES[name].path).name}")
+    return said
+
+
+__all__ = ["Damage", "check", "damage_behind", "damage_named", "damages", "mend", "set_damaged_aside"]

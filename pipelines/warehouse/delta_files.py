@@ -1,0 +1,163 @@
+"""Files of a Delta table on this machine's disk: which commits and checkpoints there are, and whether each is whole.
+
+Delta makes a commit by giving a whole file its name, so a torn one is what a power cut or a failing disk has made of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+LOG_FOLDER = "_delta_log"
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
+_MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True)
+class DeltaFiles:
+    """The files of the table in a folder."""
+
+    folder: Path
+
+    @cached_property
+    def commits(self) -> dict[int, Path]:
+        """Commits by version."""
+        return self._numbered(_COMMIT)
+
+    @cached_property
+    def checkpoints(self) -> dict[int, Path]:
+        """Checkpoints by version; of one in several parts, the last."""
+        return self._numbered(_CHECKPOINT)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / LOG_FOLDER
+
+    def _numbered(self, pattern: re.Pattern[str]) -> dict[int, Path]:
+        if not self.log.is_dir():
+            return {}
+        found = ((pattern.fullmatch(path.name), path) for path in sorted(self.log.iterdir()))
+        return {int(match[1]): path for match, path in found if match}
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether there are files of rows, whatever the log says of them."""
+        return any(LOG_FOLDER not in path.relative_to(self.folder).parts for path in self.folder.rglob("*.parquet"))
+
+    @property
+    def never_made(self) -> bool:
+        """Whether the making of the table stopped before its first commit: there is nothing in it that anybody could miss."""
+        if self.checkpoints or self.commits.keys() - {0} or not self.folder.is_dir() or self.holds_rows:
+            return False
+        return not self.commits or why_torn(self.commits[0]) is not None
+
+    def remove(self) -> None:
+        """Take away what is left of a table that was never made."""
+        shutil.rmtree(self.folder)
+
+    def torn_end(self, published: int) -> list[Path]:
+        """The latest commits, behind version `published`, that are torn, the last one first: what they were to say is not known."""
+        torn: list[Path] = []
+        for version in sorted(self.commits, reverse=True):
+            if version <= published or version in self.checkpoints or why_torn(self.commits[version]) is None:
+                break
+            torn.append(self.commits[version])
+        return torn
+
+    def hollows(self, version: int) -> Iterator[tuple[Path, str]]:
+        """Commits up to a version that readers pass over without a word: those that are empty, and those that are missing."""
+        begin = max((each + 1 for each in self.checkpoints if each <= version), default=0)
+        for each in range(begin, version + 1):
+            path = self.commits.get(each)
+            if path is None:
+                yield self.log / f"{each:020}.json", "is missing"
+            elif not path.stat().st_size:
+                yield path, "is empty"
+
+    @property
+    def made(self) -> bool:
+        """Whether the log tells of any version."""
+        return bool(self.commits or self.checkpoints)
+
+    def needless_checkpoints(self) -> list[Path]:
+        """Torn checkpoints of a table whose commits are all there, and tell the same."""
+        torn = [path for path in self.checkpoints.values() if why_no_parquet(path) is not None]
+        whole = torn and self.commits.keys() >= set(range(max(self.checkpoints) + 1))
+        return torn if whole and not any(map(why_torn, self.commits.values())) else []
+
+    def troubles(self) -> Iterator[tuple[Path, str]]:
+        """Files of the log that are torn or missing, and what is wrong with each."""
+        for path in self.checkpoints.values():
+            why = why_no_parquet(path)
+            if why is not None:
+                yield path, why
+        for path in self.commits.values():
+            why = why_torn(path)
+            if why is not None:
+                yield path, why
+        begin = max((version + 1 for version, path in self.checkpoints.items() if why_no_parquet(path) is None), default=0)
+        last = max(self.commits, default=begin - 1)
+        for version in range(begin, last):
+            if version not in self.commits:
+                yield self.log / f"{version:020}.json", "is missing"
+        if not self.made:
+            yield self.log, "holds no commit"
+
+
+def set_aside(path: Path) -> Path:
+    """Give a file or folder a name by which nobody takes it for what it was; the new name."""
+    for number in range(1, 1000):
+        other = path.with_name(f"{path.name}.damaged" + (f"-{number}" if number > 1 else ""))
+        if not other.exists():
+            break
+    path.rename(other)
+    return other
+
+
+def set_commit_aside(path: Path) -> Path:
+    """As `set_aside`, for a commit; checksums of it go."""
+    for beside in path.parent.glob(f"*{path.stem}.*crc"):
+        beside.unlink()
+    return set_aside(path)
+
+
+def why_torn(commit: Path) -> str | None:
+    """What is wrong with a commit, which holds one action as JSON a line; the first one tells of the table."""
+    try:
+        lines = commit.read_bytes().splitlines()
+    except OSError as error:
+        return f"can't be read: {error.strerror or error}"
+    if not lines:
+        return "is empty"
+    actions = set()
+    for number, line in enumerate(lines, 1):
+        try:
+            actions |= json.loads(line).keys()
+        except (ValueError, AttributeError):
+            return f"holds no action in line {number}"
+    if int(commit.stem) == 0 and "metaData" not in actions:
+        return "does not tell of the table"
+    return None
+
+
+def why_no_parquet(path: Path, size: int | None = None) -> str | None:
+    """What is wrong with a Parquet file of `size` bytes, as far as its two ends show."""
+    try:
+        present = path.stat().st_size
+        if size is not None and present != size:
+            return f"has {present} bytes instead of {size}"
+        with path.open("rb") as file:
+            begin = file.read(len(_MAGIC))
+            file.seek(max(0, present - len(_MAGIC)))
+            whole = begin == file.read() == _MAGIC
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"can't be read: {error.strerror or error}"
+    return None if whole else "is no Parquet file"
