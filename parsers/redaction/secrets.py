@@ -41,6 +41,20 @@ _IN_ESCAPED = r"""(?:[^"\\\n]|\\[^"\\]|\\\\(?:\\.|[^"\\]))*"""
 # Kafka's request log calls the kind of a request `apiKey`, a name in capitals or a small number: a key has digits and is longer. So have
 # tokens of whatever kind.
 _API_KEY = r"""(?i)((?:api[._-]?key|token)["']?\s*(?:[=:]|->)\s*\\?["']?)[a-z_-]*[0-9][0-9a-z._~+/=-]{7,}"""
+# A password may follow its name behind a blank, as programs and people say it (`with password X`). So may the rest of a sentence.
+_SPOKEN = r"""(?i)(pass(?:word|wd|phrase)["']?[ \t]+["']?)"""
+_PROSE = (
+    "a an and any are as at authentication based because been being but by callback can cannot change changed check config configuration "
+    "could credential credentials did do does empty encoder encoding encryption entry error expired expires failed failure field file for "
+    "format from given had handler has hash hashing have if in incorrect into invalid is it length login mechanism may mismatch missing "
+    "must needs not null of on only option or policy prompt property protected provided provider required reset rotation rules set setting "
+    "should so store supplied than that the then this to type unset until using value verification verifier via was were when which while "
+    "will with without would wrong"
+)
+"""Words that go on a sentence about a password; any other word is taken for one."""
+_SAID = "\ue0f7\ue0f8"
+"""Set before such a word meanwhile."""
+
 PATTERNS: tuple[tuple[str, str], ...] = (
     (_BEHIND + '"' + _IN_QUOTES + '"', r'\1"' + MASK + '"'),
     (_BEHIND + r"""'(?:[^'\\\n]|\\.)*'""", r"\1'" + MASK + "'"),
@@ -53,6 +67,9 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (_BEHIND + r"\[(?:[^\s\[\]hm]|h[^i]|hi[^d]|m[^a]|ma[^s])[^\s\]]*", r"\1[" + MASK),
     (r"(?i)(<[\w.:-]*" + _NAME + r">)[^\s<\[][^\s<]*", r"\1" + MASK),
     (r"""(?i)(--[\w.-]*""" + _NAME + r"""[ \t]+["']?)[^\s"'\[-][^\s"']*""", r"\1" + MASK),
+    (_SPOKEN + rf"((?:{_PROSE.replace(' ', '|')})(?:[\s.,;:!?)\"']|$))", r"\1" + _SAID + r"\2"),
+    (_SPOKEN + rf"[^\s\"'=:<>(){{}}\[,;{_SAID}-][^\s\"',;=]*=*(\.?(?:[\s\"',;]|$))", r"\1" + MASK + r"\2"),
+    (_SAID, ""),
     (_API_KEY, r"\1" + MASK),
     (
         r"(?i)(authorization[\"']?\s*(?:[=:]|->)\s*[\"'\[]*(?:basic|bearer|digest|negotiate|apikey|token)\s+)[^\s\"'\\,;\]]+",
