@@ -87,6 +87,7 @@ FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
         pa.field("bytes_rejected", pa.int64()),
         pa.field("kind", pa.string()),
         pa.field("layout", pa.string()),
+        pa.field("encoding", pa.string()),
         pa.field("node", pa.string()),
         pa.field("version", pa.string()),
         pa.field("time_zone", pa.string()),

@@ -20,6 +20,20 @@ _ENOUGH = 0.5
 _DOCUMENT = re.compile(r"\n(?=\{)")
 # What a power cut or a copied sparse file leaves in a text.
 _HOLE = re.compile(rb"\x00{64,}")
+_BOMS = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\x00\x00", "utf-32-le"),
+    (b"\x00\x00\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+_ENCODINGS = ("gb18030", "shift_jis", "euc_kr", "cp1252", "cp1251")
+"""Encodings that a JVM writes logs in by default, where its platform is not one of UTF-8; all have newlines as ASCII has them."""
+
+_ANY_BYTES = "latin_1"
+"""Where none of them fits: each byte is a character, so that no two names become one."""
+
+_TELLING_BYTES = 8192
 _TEXT_CONTROLS = frozenset(b"\t\n\r\x0b\x0c\x08\x1b\x00")
 
 
@@ -51,7 +65,8 @@ def tell_format(sample: bytes, *, complete: bool) -> FileFormat | str:
         if best.layout is None:
             best = vote(_documents(lines))
         if best.layout is not None:
-            return FileFormat(best.layout.name, encoding, bom_bytes, names)
+            told = encoding if encoding != "utf-8" or bom_bytes else _text_encoding(body, complete=complete)
+            return FileFormat(best.layout.name, told, bom_bytes, names)
     return "no header"
 
 
@@ -127,11 +142,16 @@ def _documents(lines: list[bytes]) -> list[str]:
 
 
 def _encoding(sample: bytes) -> tuple[str, int]:
-    for bom, encoding in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+    for bom, encoding in _BOMS:
         if sample.startswith(bom):
             return encoding, len(bom)
     head = sample[:512]
     even, odd = head[0::2], head[1::2]
+    if len(head) >= 32:
+        # So in UTF-32 three of four bytes.
+        for encoding, texts in (("utf-32-le", head[0::4]), ("utf-32-be", head[3::4])):
+            if head.count(0) > 0.7 * len(head) and texts.count(0) < 0.1 * len(texts):
+                return encoding, 0
     if len(head) >= 16:
         # Mostly Latin text in UTF-16 has a zero in every second byte.
         if odd.count(0) > 0.6 * len(odd) and even.count(0) < 0.1 * len(even):
@@ -139,6 +159,26 @@ def _encoding(sample: bytes) -> tuple[str, int]:
         if even.count(0) > 0.6 * len(even) and odd.count(0) < 0.1 * len(odd):
             return "utf-16-be", 0
     return "utf-8", 0
+
+
+def _text_encoding(body: bytes, *, complete: bool) -> str:
+    """UTF-8, or another encoding of bytes in which most lines that are not ASCII are no UTF-8."""
+    lines = [line for line in (body if complete else body[: body.rfind(b"\n") + 1]).split(b"\n") if not line.isascii()]
+    other = [line for line in lines if not _is_utf8(line)]
+    if 2 * len(other) <= len(lines):
+        return "utf-8"
+    from charset_normalizer import from_bytes  # seldom needed
+
+    best = from_bytes(b"\n".join(other)[:_TELLING_BYTES], cp_isolation=list(_ENCODINGS)).best()
+    return best.encoding if best is not None else _ANY_BYTES
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _looks_binary(body: bytes) -> bool:

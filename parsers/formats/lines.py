@@ -6,7 +6,7 @@ or in an envelope: `start` and `end` are places in `data`, `offset`, `stop` and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +23,7 @@ Buffer = bytes | bytearray | memoryview
 
 _NEWLINE = 10
 _RETURN = 13
+_UNITS = {"utf-16-le": "<u2", "utf-16-be": ">u2", "utf-32-le": "<u4", "utf-32-be": ">u4"}
 # A hole of this many zero bytes stands for itself; a shorter one belongs to the record that it precedes or follows.
 ZERO_RUN_BYTES = 1 << 16
 
@@ -110,18 +111,36 @@ def _pass_zeros(lines: Lines, values: npt.NDArray[np.uint8]) -> None:
         lines.start[line] += count
 
 
-def utf16_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: bool) -> Lines:
-    """The same for UTF-16. The text becomes UTF-8; places in the file stay those of the file."""
-    even = len(data) // 2 * 2
-    units = np.frombuffer(data, dtype="<u2" if encoding == "utf-16-le" else ">u2", count=even // 2)
+def width_of(encoding: str) -> int:
+    """How many bytes a newline has."""
+    return np.dtype(_UNITS[encoding]).itemsize if encoding in _UNITS else 1
+
+
+def transcoded_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: bool) -> Lines:
+    """The same for an encoding that writes a newline as ASCII does. The text becomes UTF-8; places in the file stay those of the file."""
+    lines = plain_lines(data, offset, number, final=final)
+    raw = bytes(data)
+    if not len(lines) or raw.isascii():
+        return lines
+    parts = raw[: int(lines.stop[-1]) - offset].split(b"\n")
+    text = b"\n".join(part.decode(encoding, "backslashreplace").encode("utf-8", "backslashreplace") for part in parts)
+    told = plain_lines(text, 0, number, final=final)
+    return replace(lines, data=told.data, start=told.start, end=told.end, zeros=told.zeros)
+
+
+def wide_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: bool) -> Lines:
+    """The same for UTF-16 and UTF-32. The text becomes UTF-8; places in the file stay those of the file."""
+    width = width_of(encoding)
+    even = len(data) // width * width
+    units = np.frombuffer(data, dtype=_UNITS[encoding], count=even // width)
     breaks = np.flatnonzero(units == _NEWLINE)
     if not final:
-        even = int(breaks[-1] + 1) * 2 if len(breaks) else 0
+        even = int(breaks[-1] + 1) * width if len(breaks) else 0
     lines = plain_lines(bytes(data[:even]).decode(encoding, "replace").encode("utf-8", "replace"), 0, number, final=final)
     for line, count in lines.zeros.items():
         lines.start[line] -= count
     lines.zeros.clear()
-    stop = (breaks + 1) * 2 + offset
+    stop = (breaks + 1) * width + offset
     if len(lines) > len(breaks):
         stop = np.append(stop, offset + even)
     lines.stop = stop
@@ -131,16 +150,17 @@ def utf16_lines(data: Buffer, offset: int, number: int, encoding: str, *, final:
 
 def find_newline(data: memoryview, encoding: str) -> int:
     """Place after the first newline, or -1."""
-    if encoding == "utf-8":
+    if encoding not in _UNITS:
         step = 1 << 16
         for begin in range(0, len(data), step):
             found = bytes(data[begin : begin + step]).find(b"\n")
             if found >= 0:
                 return begin + found + 1
         return -1
-    units = np.frombuffer(data, dtype="<u2" if encoding == "utf-16-le" else ">u2", count=len(data) // 2)
+    width = width_of(encoding)
+    units = np.frombuffer(data, dtype=_UNITS[encoding], count=len(data) // width)
     breaks = np.flatnonzero(units == _NEWLINE)
-    return int(breaks[0] + 1) * 2 if len(breaks) else -1
+    return int(breaks[0] + 1) * width if len(breaks) else -1
 
 
 def words_of(data: Buffer) -> npt.NDArray[np.uint64]:

@@ -86,6 +86,7 @@ def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
         "bytes_rejected": counts.bytes_rejected,
         "kind": report.kind,
         "layout": report.layout,
+        "encoding": report.encoding,
         "node": report.node,
         "version": ", ".join(report.versions) or None,
         "time_zone": report.time_zone,

@@ -19,7 +19,19 @@ import pyarrow as pa
 
 from parsers.formats.envelopes import unwrap
 from parsers.formats.layouts import HEADER_BYTES
-from parsers.formats.lines import ZERO_RUN_BYTES, Buffer, Flags, Ints, Lines, find_newline, heads, plain_lines, utf16_lines
+from parsers.formats.lines import (
+    ZERO_RUN_BYTES,
+    Buffer,
+    Flags,
+    Ints,
+    Lines,
+    find_newline,
+    heads,
+    plain_lines,
+    transcoded_lines,
+    wide_lines,
+    width_of,
+)
 from parsers.records.context import ChunkContext, Counts, OpenRecord, Place
 from parsers.records.record_spans import Prefilter, Units, read_orphan, read_units
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
@@ -90,7 +102,7 @@ class _Chunk:
         if opened is not None and opened.mid_line:
             skipped = find_newline(self.data, context.format.encoding)
             if skipped < 0 and not context.final:
-                width = 1 if context.format.encoding == "utf-8" else 2
+                width = width_of(context.format.encoding)
                 return self._result(len(self.data) // width * width, number, opened)
             number += 1
             skipped = skipped if skipped >= 0 else len(self.data)
@@ -162,7 +174,8 @@ class _Chunk:
         encoding = self.context.format.encoding
         if encoding == "utf-8":
             return plain_lines(data, offset, number, final=final)
-        return utf16_lines(data, offset, number, encoding, final=final)
+        told = wide_lines if width_of(encoding) > 1 else transcoded_lines
+        return told(data, offset, number, encoding, final=final)
 
     def _units(
         self, lines: Lines, first: Ints, orphans: set[int], opened: OpenRecord | None, hole: Place | None, skipped: int

@@ -53,12 +53,12 @@ class RecordReader:
         self.days, self.clock_time = self.context.days, self.context.clock_time
 
     def decode(self, raw: bytes) -> str:
-        """Text of a record; bytes that are no UTF-8 are counted and replaced."""
+        """Text of a record; bytes that are no UTF-8 are counted and written as `\\xNN`, so that names stay apart."""
         try:
             return str(raw, "utf-8")
         except UnicodeDecodeError:
             self.counts.invalid_utf8 += 1
-            return str(raw, "utf-8", "replace")
+            return str(raw, "utf-8", "backslashreplace")
 
     def read(self, raw: bytes, place: Place, stamp: bytes | None = None) -> None:
         """Read a record whose bytes look as if the catalogue may know it. `stamp` is the time of its envelope."""

@@ -187,7 +187,7 @@ class _Bundle:
     def _nested(self, part: Part, archive: str, found: Callable[[], Iterator[tuple[Entry, Opener]]]) -> Iterator[Part]:
         """What stands in an archive that is a part of one."""
         if len(part.outer) >= self.budget.depth - 1:
-            yield replace(part, reason=f"an archive within {self.budget.depth} others is not looked into: unpack the outer ones first")
+            yield replace(part, reason=f"an archive in {self.budget.depth} others is not read: unpack the outer one first")
             return
         logs = False
         try:

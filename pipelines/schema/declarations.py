@@ -121,6 +121,11 @@ _BRONZE = [
             Column("bytes_rejected", COUNT, "Bytes of records that could not be read.", least=0),
             Column("kind", TEXT, "What kind of log it is.", values=words.FILE_KINDS),
             Column("layout", TEXT, "Record layout that fits."),
+            Column(
+                "encoding",
+                TEXT,
+                "Character encoding by which it was read, as told from its content; bytes that don't fit it are written as `\\xNN`.",
+            ),
             Column("node", TEXT, "Broker, coordinator or client host that wrote it."),
             Column("version", TEXT, "Product version or range, as told from wording and start-up lines."),
             Column("time_zone", TEXT, "Zone by which its times were read."),

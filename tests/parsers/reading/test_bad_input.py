@@ -137,11 +137,40 @@ def test_a_line_of_10_megabytes(tmp_path: Path, head: bytes, chunk_bytes: int) -
 
 
 def test_invalid_utf_8_is_read_and_counted(tmp_path: Path) -> None:
-    content = START + line(1).replace(b"g-1", b"g-\xff\xfe1") + line(2)
+    content = START + line(1).replace(b"g-1", b"g-\xff\xfe1") + line(2).replace(b"g-2", "g-\u00fc".encode()) + line(3)
     reading = read_bytes(tmp_path, content)
 
-    check(reading, content, ["g-\ufffd\ufffd1", "g-2"], [])
+    check(reading, content, ["g-\\xff\\xfe1", "g-\u00fc", "g-3"], [])
     assert reading.report.counts.invalid_utf8 == 1
+
+
+@pytest.mark.parametrize(
+    ("encoding", "names"),
+    [
+        ("latin-1", ["gr\u00fcppe", "gr\u00f6ppe", "gr\u00e4ppe"]),
+        ("gbk", ["\u8ba2\u5355\u6d88\u8d39\u7ec4", "\u652f\u4ed8\u6d88\u8d39\u7ec4", "\u5e93\u5b58"]),
+        ("cp1251", ["\u0437\u0430\u043a\u0430\u0437\u044b", "\u043e\u043f\u043b\u0430\u0442\u0430", "\u0441\u043a\u043b\u0430\u0434"]),
+        ("utf-32", ["a", "b", "\u00fc"]),
+        ("utf-32-le", ["a", "b", "\u00fc"]),
+        ("utf-32-be", ["a", "b", "\u00fc"]),
+        ("utf-16-be", ["a", "b", "\u00fc"]),
+    ],
+)
+def test_names_in_other_encodings_stay_apart(tmp_path: Path, encoding: str, names: list[str]) -> None:
+    text = START.decode() + "".join(line(number).decode().replace(f"g-{number}", name) for number, name in enumerate(names, 1))
+    content = text.encode(encoding)
+    reading = read_bytes(tmp_path, content)
+
+    assert groups(reading) == names
+    assert not reading.rejected.num_rows
+    assert reading.report.counts.invalid_utf8 == 0
+    assert reading.report.encoding not in (None, "utf-8")
+    assert reading.report.counts.bytes == len(content)
+    places = [(row["line"], row["byte_offset"], row["byte_length"]) for row in reading.rows("line", "byte_offset", "byte_length")]
+    bare = encoding if encoding != "utf-32" else "utf-32-le"
+    told = [content[begin : begin + length].decode(bare) for _, begin, length in places]
+    assert [name in part for name, part in zip(names, told, strict=True)] == [True] * 3
+    assert [number for number, _, _ in places] == [2, 3, 4]
 
 
 def test_zero_bytes_before_a_line_are_passed_over(tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ def test_archives_in_a_compressed_tar_are_read_in_one_pass(tmp_path: Path, monke
     assert len(opened) == 1
 
 
-def test_the_list_of_a_zip_is_read_once_to_find_its_files_and_once_to_compare_and_read_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_of_a_zip_is_read_twice_however_many_files_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = tmp_path / "bundle.zip"
     bundle.write_bytes(packed_zip({f"{number}.log": START + line(number) for number in range(50)} | {f"{n}.x": b"" for n in range(500)}))
     lists: list[object] = []
@@ -290,7 +290,7 @@ def test_the_list_of_a_zip_is_read_once_to_find_its_files_and_once_to_compare_an
             {"depth": 2},
             tar({"a.log": START + line(5), "b.tgz": gzip.compress(tar({"c.log": START + line(1), "d.zip": packed_zip(FILES)}))}),
             ["a.log", "b.tgz/c.log"],
-            "an archive within 2 others",
+            "an archive in 2 others",
         ),
     ],
     ids=["files of a tar", "files of a zip", "bytes of a tgz", "bytes of a zip", "depth"],
