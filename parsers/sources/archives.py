@@ -73,7 +73,7 @@ class Budget:
         """More of an archive in an archive was unpacked. Raises LimitError."""
         self.left["bytes"] -= count
         if self.left["bytes"] < 0:
-            raise LimitError(f"more than {self.nested_bytes:,} bytes in the archives in it: the rest is not read; unpack it")
+            raise LimitError(f"more than {self.nested_bytes:,} bytes in the archive and those in it: the rest is not read; unpack it")
 
 
 @dataclass(frozen=True, slots=True)
