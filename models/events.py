@@ -249,7 +249,7 @@ EVENTS: dict[str, EventKind] = {
     "ClientCoordinatorLost": _kind(_CLIENT, "The coordinator was lost.", f"{_CLIENT_HEAD} node coordinator why"),
     "ClientDisconnected": _kind(_CLIENT, "The connection to the coordinator is gone for a while.", f"{_CLIENT_HEAD} duration_ms"),
     "ClientAssigned": _kind(_CLIENT, "Partitions were assigned.", f"{_CLIENT_HEAD} partitions"),
-    "ClientRevoked": _kind(_CLIENT, "Partitions were revoked.", f"{_CLIENT_HEAD} partitions"),
+    "ClientRevoked": _kind(_CLIENT, "Partitions were revoked.", f"{_CLIENT_HEAD} generation partitions"),
     "ClientLost": _kind(_CLIENT, "Partitions were lost.", f"{_CLIENT_HEAD} partitions"),
     "ClientAssignmentMade": _kind(_CLIENT, "The leader finished the assignment.", f"{_CLIENT_HEAD} generation assignments strategy"),
     "ClientCommitFailed": _kind(_CLIENT, "A commit was refused.", f"{_CLIENT_HEAD} topic partition error"),

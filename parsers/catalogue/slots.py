@@ -225,6 +225,7 @@ TYPES: dict[str, SlotType] = {
     "gen": SlotType(r"-?\d{1,19}", _parse_generation, lambda value: "-1" if value is None else str(value)),
     "blank": SlotType(r"[^ ]*", lambda text: text or None, lambda value: value or ""),
     "nullable": SlotType(r"[^ ]+", lambda text: None if text == "null" else text, _or_null),
+    "go_nil": SlotType(r"[^ ]+", lambda text: None if text == "<nil>" else text, lambda value: "<nil>" if value is None else str(value)),
     "blank_or_null": SlotType(r"[^ ]*", lambda text: None if text in {"", "null"} else text, _or_null),
     "quoted": SlotType(r"[^ ]+", _parse_quoted, lambda value: "null" if value is None else f"'{value}'"),
     "some": SlotType(r"[^ ]+", _parse_some, lambda value: "None" if value is None else f"Some({value})"),

@@ -287,6 +287,9 @@ class JsonLayout:
 
     name: str
     names: dict[str, list[str]] = field(repr=False)
+    structured: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = field(repr=False, default=())
+    parts: frozenset[str] = field(repr=False, default=frozenset())
+    """All names of parts."""
     samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
     product: str = "common"
     pattern: str = "json"
@@ -311,10 +314,19 @@ class JsonLayout:
             _LEVEL_NAMES.get(level, level),
             str(found["logger"]),
             thread if isinstance(thread, str) else None,
-            message,
+            self._with_keys(message, document),
             whole=True,
             date=date_format("UNIX_MILLIS" if stamp is not None and stamp.isdigit() else ""),
         )
+
+    def _with_keys(self, message: str, document: dict[str, Any]) -> str:
+        """The message, with keys and values that stand beside it where its library logs them so."""
+        for begins, keys in self.structured:
+            if begins.match(message):
+                chosen = keys or [name for name in document if name not in self.parts]
+                beside = ", ".join(f"{name}: {document[name]}" for name in chosen if isinstance(document.get(name), str | int))
+                return f"{message}; {beside}" if beside else message
+        return message
 
     def _first(self, document: dict[str, Any], part: str) -> Any:
         for name in self.names[part]:
@@ -375,7 +387,10 @@ def load_yaml(text: str) -> Any:
 def json_layout() -> JsonLayout:
     """Records that are JSON documents, with the names that their parts have (`layouts/json_records.yaml`)."""
     data = load_yaml(files("parsers.formats").joinpath("data", "json_records.yaml").read_text(encoding="utf-8"))
-    return JsonLayout("json", {name: data[name] for name in data if name != "samples"}, tuple(data["samples"]))
+    structured = tuple((re.compile(each["message"], re.ASCII), tuple(each["keys"])) for each in data["structured"])
+    names = {name: data[name] for name in data if name not in ("structured", "samples")}
+    parts = frozenset(name for each in names.values() for name in each)
+    return JsonLayout("json", names, structured, parts, tuple(data["samples"]))
 
 
 _UNDATED_SHARE = 0.2

@@ -152,3 +152,43 @@ def test_what_kafka_python_wrote_of_a_poll_that_came_too_late(tmp_path: Path) ->
     told = ["ClientJoining", "ClientJoined", "ClientNote", "ClientAssigned", "ClientPollTimedOut", "ClientLeaveSent", "ClientCommitFailed"]
     assert [row["event"] for row in found] == [*told, "ClientRevoked"]
     assert (found[1]["generation"], found[1]["member_id"]) == (2, "0x7fc5f4007f70")
+
+
+MEMBER = "app-1-3f38fe67-4165-4cd5-8c12-0c440c571d4d"
+# As franz-go 1.22, Sarama 1.61, kafka-go 0.4, kafkajs 2.2 and aiokafka 0.14 write, each with the event, group, generation and member.
+OTHER_LIBRARIES = {
+    "franz-go to its basic logger": (
+        f"2026-11-25 03:36:48.413 [INFO] joined; group: orders, member_id: {MEMBER}, instance_id: <nil>, generation: 2, leader: false",
+        ("ClientJoined", "orders", 2, MEMBER),
+    ),
+    "franz-go to zap": (
+        f'{{"level":"info","ts":1795577808.413,"logger":"kgo","msg":"leaving group","group":"orders","member_id":"{MEMBER}"}}',
+        ("ClientLeaveSent", "orders", None, MEMBER),
+    ),
+    "Sarama to a logger with a prefix": (
+        f"[sarama] 2026/11/25 03:36:50 consumergroup/session/{MEMBER}/7 released",
+        ("ClientRevoked", None, 7, MEMBER),
+    ),
+    "kafka-go to Go's log": (
+        f"2026/11/25 03:36:46 Joined group search as member {MEMBER} in generation 1",
+        ("ClientJoined", "search", 1, MEMBER),
+    ),
+    "kafkajs by default": (
+        '{"level":"WARN","timestamp":"2026-11-25T03:36:51.912Z","logger":"kafkajs","message":"[Runner] The group is rebalancing, '
+        f're-joining","groupId":"shipping","memberId":"{MEMBER}","error":"The group is rebalancing, so a rejoin is needed"}}',
+        ("ClientHeartbeatRebalancing", "shipping", None, MEMBER),
+    ),
+    "aiokafka": (
+        f"2026-11-25 03:36:52,358 INFO aiokafka.consumer.group_coordinator: Joined group 'shipping' (generation 3) with member_id {MEMBER}",
+        ("ClientJoined", "shipping", 3, MEMBER),
+    ),
+}
+
+
+@pytest.mark.parametrize("library", OTHER_LIBRARIES)
+def test_other_libraries_are_witnesses(library: str, tmp_path: Path) -> None:
+    line, expected = OTHER_LIBRARIES[library]
+    (found,) = events(tmp_path / "app.log", line + "\n")
+
+    assert (found["event"], found["group"], found["generation"], found["member_id"]) == expected
+    assert found["at"] is not None

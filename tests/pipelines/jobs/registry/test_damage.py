@@ -15,8 +15,8 @@ from pipelines.cli.main import main
 from pipelines.errors import CannotWrite, DamagedWarehouse
 from pipelines.schema.tables import TABLES
 from pipelines.warehouse.warehouse import Warehouse
-from tests.pipelines.site import Site
 from tests.pipelines.jobs.registry.test_full_disk import small_files
+from tests.pipelines.site import Site
 
 pytestmark = pytest.mark.spark
 Copied = Callable[[Site], Site]
