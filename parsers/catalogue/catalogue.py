@@ -30,7 +30,7 @@ from parsers.schema import COMMON_FIELDS
 
 __all__ = ["Bucket", "Catalogue", "Match", "Message", "Pattern", "catalogue", "last_segment", "version_key"]
 
-_CLOSED = frozenset({TYPES["digits"].tight, TYPES["int"].tight})
+_CLOSED = frozenset(TYPES[kind].tight for kind in ("digits", "int", "int32"))
 _CLOSING = re.compile(r"\](?:: | )")
 MAX_PREFIXES_CACHED = 16_384
 MAX_OPENINGS = 32

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from parsers.catalogue.slots import NO, parse_int, parse_list
+from parsers.catalogue.slots import NO, parse_int32, parse_list
 from parsers.catalogue.templates import COLUMNS
 
 SETTING = re.compile(r"^[ \t]*([a-z][a-zA-Z0-9._-]*) = ([^\n]*)$", re.MULTILINE)
@@ -51,9 +51,9 @@ def _value(text: str, kind: str) -> Any:
     if text == "null":
         return None
     if kind == "int":
-        return parse_int(text)
+        return parse_int32(text)
     if kind == "digits":
-        return text if text.isdecimal() else NO
+        return text if parse_int32(text) is not NO else NO
     if kind == "flag":
         return {"true": True, "false": False}.get(text, NO)
     if kind == "list":

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parsers.catalogue.slots import NO, SlotType, parse_int, unwrap
+from parsers.catalogue.slots import NO, SlotType, parse_int32, parse_partition, unwrap
 
 _NODE = re.compile(r"-?\d{1,10}")
 _NODES = re.compile(r"(?:-?\d{1,10}(?:, ?-?\d{1,10})*)?")
@@ -35,6 +35,14 @@ _OPTIONAL = ("adding", "removing", "elr")
 _CHANGED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "partition_epoch", "replicas", "elr")
 
 
+def _parse_node(text: str) -> Any:
+    return text if _NODE.fullmatch(text) else NO
+
+
+def _names_partition(name: str) -> bool:
+    return parse_partition(name.rpartition("-")[2]) is not NO
+
+
 def parse_nodes(text: str) -> Any:
     """`1, 2`, `1,2`, `[1, 2]` or `List(1, 2)` as node ids."""
     inside = unwrap(text)
@@ -49,9 +57,9 @@ def parse_registration(text: str) -> Any:
     values: dict[str, Any] = {}
     for name, value in zip((each.lower() for each in pieces[1::2]), pieces[2::2], strict=True):
         if name == "leader":
-            values["leader"] = value if _NODE.fullmatch(value) else NO
+            values["leader"] = _parse_node(value)
         elif name in _NUMBERS:
-            values[_NUMBERS[name]] = parse_int(value)
+            values[_NUMBERS[name]] = parse_int32(value)
         elif name in _LISTS:
             values[_LISTS[name]] = parse_nodes(value)
         elif name in _LISTS_IF_ANY and value != "[]":
@@ -69,48 +77,55 @@ def _parse_change(text: str) -> Any:
         if not arrow:
             return NO
         if name == "leader":
-            values["leader_before"], values["leader"] = before, after
+            values["leader_before"], values["leader"] = _parse_node(before), _parse_node(after)
         elif name == "isr":
             values["isr_before"], values["isr"] = parse_nodes(before), parse_nodes(after)
         elif name in {"replicas", "elr"}:
             values[name] = parse_nodes(after)
         elif name.lower() in _NUMBERS:
-            values[_NUMBERS[name.lower()]] = parse_int(after)
+            values[_NUMBERS[name.lower()]] = parse_int32(after)
     return values if values and all(value is not NO for value in values.values()) else NO
 
 
 def _parse_partition_assignment(text: str) -> Any:
     """`HashMap(0 -> ArrayBuffer(1, 2), 1 -> ...)`: keys are partitions of a topic that stands elsewhere in the line."""
-    assignment: dict[str, list[str]] = {}
+    assignment: dict[str, Any] = {}
     for partition, nodes in _KEYED.findall(text[text.find("(") + 1 :]):
-        if partition.isdecimal() and len(partition) < 10:
+        if parse_partition(partition) is not NO:
             assignment[partition] = parse_nodes(nodes)
-    return {"partition_count": max(map(int, assignment)) + 1, "assignment": assignment} if assignment else {}
+    return _assigned(assignment) if assignment else {}
+
+
+def _assigned(assignment: Mapping[str, Any], **more: Any) -> Any:
+    """Partitions with the nodes that hold each; none of them may be anything else."""
+    if any(nodes is NO for nodes in assignment.values()):
+        return NO
+    return {**more, "partition_count": max(map(int, assignment)) + 1, "assignment": assignment}
 
 
 def _parse_topic_assignment(text: str) -> Any:
     """`Map(topic-2 -> ArrayBuffer(1), topic-0 -> ...)`: keys are partitions of one topic."""
-    assignment: dict[str, list[str]] = {}
+    assignment: dict[str, Any] = {}
     names = set()
     for key, nodes in _KEYED.findall(text[text.find("(") + 1 :]):
         topic, dash, partition = key.rpartition("-")
-        if not dash or not topic or not partition.isdecimal() or len(partition) > 9:
+        if not dash or not topic or parse_partition(partition) is NO:
             return NO
         names.add(topic)
         assignment[partition] = parse_nodes(nodes)
-    if len(names) != 1:
-        return NO
-    return {"topic": names.pop(), "partition_count": max(map(int, assignment)) + 1, "assignment": assignment}
+    return _assigned(assignment, topic=names.pop()) if len(names) == 1 else NO
 
 
 def _parse_fetchers(text: str) -> Any:
     """`HashMap(orders-0 -> InitialFetchState(..., BrokerEndPoint(id=2, ...),5,0), ...)`: partition, leader and leader epoch of each."""
-    return [[name, leader, int(epoch)] for name, leader, epoch in _FETCHER.findall(unwrap(text))]
+    found = [[name, leader, parse_int32(epoch)] for name, leader, epoch in _FETCHER.findall(unwrap(text))]
+    return found if all(_names_partition(name) and epoch is not NO for name, _, epoch in found) else NO
 
 
 def _parse_old_fetchers(text: str) -> Any:
     """`List([orders-0, initOffset 5 to broker BrokerEndPoint(2,...)] , ...)`: partition and leader; the epoch isn't printed."""
-    return [[name, leader, None] for name, leader in _OLD_FETCHER.findall(text)]
+    found = [[name, leader, None] for name, leader in _OLD_FETCHER.findall(text)]
+    return found if all(_names_partition(name) for name, _, _ in found) else NO
 
 
 def _parse_settings(text: str) -> Any:

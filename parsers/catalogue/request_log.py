@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from parsers.catalogue.request_bodies import Bodies, subscribed_topics
-from parsers.catalogue.slots import NO, SlotType
+from parsers.catalogue.slots import INT32, NO, SPANS_MS, SlotType
 
 API_KEYS = {
     8: "OFFSET_COMMIT",
@@ -71,8 +71,8 @@ _HEADER = re.compile(r"RequestHeader\(apiKey=(\w+), apiVersion=(\d{1,4}), client
 _HEADER_END = re.compile(r", correlationId=(-?\d{1,10})(?:, headerVersion=\d{1,3})?\) -- ")
 _OLD_HEADER = re.compile(r"\{api_key=(\d{1,4}),api_version=(\d{1,4}),correlation_id=(-?\d{1,10}),client_id=")
 _TAIL = re.compile(
-    r" from connection (\S*);totalTime:([\d.]+),requestQueueTime:([\d.]+),localTime:([\d.]+),remoteTime:([\d.]+),"
-    r"(?:throttleTime:([\d.]+),)?responseQueueTime:([\d.]+),sendTime:([\d.]+),securityProtocol:"
+    r" from connection (\S*);totalTime:#,requestQueueTime:#,localTime:#,remoteTime:#,"
+    r"(?:throttleTime:#,)?responseQueueTime:#,sendTime:#,securityProtocol:".replace("#", r"(\d{1,12}(?:\.\d{1,9})?)")
 )
 _NOT_A_GROUP = re.compile(r'(?:"keyType":|keyType=|coordinator_type=)[1-9]')
 _TIMES = ("total_ms", "request_queue_ms", "local_ms", "remote_ms", "throttle_ms", "response_queue_ms", "send_ms")
@@ -398,9 +398,9 @@ def _of_its_type(name: str, value: Any) -> bool:
     if value is None or name == "by_leader":
         return True
     if name in _NUMBERS:
-        return type(value) is int and -(2**31) <= value < 2**31
+        return type(value) is int and value in INT32
     if name in _DURATIONS:
-        return type(value) in {int, float} and 0 <= value < 2**53
+        return type(value) in {int, float} and 0 <= value <= SPANS_MS.stop
     if name in _LISTS:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     return isinstance(value, str)
@@ -411,7 +411,7 @@ def understand(api: str, request: Body, response: Body, values: dict[str, Any], 
     message_id, reader = READERS[api]
     try:
         read = reader(request, response)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         return None  # JSON of another shape: nothing that a broker prints
     if read is None:
         return None

@@ -10,12 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 NO: Final = object()
 """What `parse` returns for text that is not of the type."""
 
-INT64 = range(-(2**63), 2**63)
+INT32, INT64 = range(-(2**31), 2**31), range(-(2**63), 2**63)
+MILLIS = range(253_402_300_800_000)
+"""Epoch milliseconds up to the end of the year 9999: what the clock of a host can show."""
+SPANS_MS = range(-(10**12), 10**12)
+"""Durations in milliseconds, of about 30 years: a clock that is set makes them long, or negative."""
 COORDINATOR_ID_TOP = 2_147_483_647
 """Java clients show the coordinator's connection as node `Integer.MAX_VALUE - broker id` (AbstractCoordinator)."""
 
@@ -56,9 +61,19 @@ def parse_int(text: str) -> Any:
     return value if value in INT64 else NO
 
 
+def parse_int32(text: str) -> Any:
+    """A decimal number that fits 32 bits, as the products hold generations, epochs, partitions and timeouts."""
+    return _within(INT32, text)
+
+
+def _within(bounds: range, text: str) -> Any:
+    value = parse_int(text)
+    return value if value is not NO and value in bounds else NO
+
+
 def _parse_generation(text: str) -> Any:
     """A client's generation; -1 is "none" (OffsetCommitRequest.DEFAULT_GENERATION_ID)."""
-    value = parse_int(text)
+    value = parse_int32(text)
     return None if value == -1 else value
 
 
@@ -67,7 +82,7 @@ def _parse_epoch(text: str) -> Any:
     if text in {"None", "OptionalInt.empty"}:
         return None
     found = _EPOCH.fullmatch(text)
-    return NO if found is None else int(found[1])
+    return NO if found is None else parse_int32(found[1])
 
 
 def _parse_facility(text: str) -> Any:
@@ -113,15 +128,19 @@ def _parse_quoted(text: str) -> Any:
 
 
 def _parse_coordinator_node(text: str) -> Any:
-    value = parse_int(text)
+    value = parse_int32(text)
     return NO if value is NO else str(COORDINATOR_ID_TOP - value)
 
 
+def parse_partition(text: str) -> Any:
+    """The number of a partition."""
+    return int(text) if text.isdecimal() and len(text) < 10 else NO
+
+
 def _parse_topic_partition(text: str) -> Any:
-    topic, dash, partition = text.rpartition("-")
-    if not dash or not topic or not partition.isdecimal() or len(partition) > 9:
-        return NO
-    return {"topic": topic, "partition": int(partition)}
+    topic, dash, number = text.rpartition("-")
+    partition = parse_partition(number)
+    return {"topic": topic, "partition": partition} if dash and topic and partition is not NO else NO
 
 
 def _parse_replica_folder(text: str) -> Any:
@@ -221,6 +240,9 @@ TYPES: dict[str, SlotType] = {
     "facility": SlotType(r"[A-Z0-9_]+", _parse_facility, str, filler="CGRP"),
     "leader": SlotType(r"[^ ]+(?: \(me\))?", _parse_leader, str),
     "int": SlotType(r"-?\d{1,18}", parse_int, str, quick=int),
+    "int32": SlotType(r"-?\d{1,9}", parse_int32, str, quick=int),
+    "millis": SlotType(r"\d{1,14}", partial(_within, MILLIS), str, quick=int),
+    "span_ms": SlotType(r"-?\d{1,12}", partial(_within, SPANS_MS), str, quick=int),
     "digits": SlotType(r"-?\d{1,10}", lambda text: NO if parse_int(text) is NO else text, str, quick=str),
     "gen": SlotType(r"-?\d{1,19}", _parse_generation, lambda value: "-1" if value is None else str(value)),
     "blank": SlotType(r"[^ ]*", lambda text: text or None, lambda value: value or ""),
@@ -249,3 +271,16 @@ TYPES: dict[str, SlotType] = {
     "scala_list": SlotType(r".*", parse_list, _scala_set, spaced=True),
 }
 """Types by name. A slot without a type is `text`."""
+
+_INT32_FIELDS = (
+    *("partition", "generation", "version", "port", "client_number", "tries", "request_code", "group_max_size"),
+    *("leader_epoch", "previous_epoch", "controller_epoch", "partition_epoch", "member_epoch", "offsets_partitions"),
+    *("session_timeout_ms", "rebalance_timeout_ms", "max_poll_interval_ms", "offsets_retention_minutes"),
+    *("count", "member_count", "static_count", "groups_count", "client_count", "queue_count", "share_count", "reads", "reads_before"),
+)
+NARROWER: Mapping[str, str] = {
+    **dict.fromkeys(_INT32_FIELDS, "int32"),
+    **dict.fromkeys(("seen_ms", "clock_ms"), "millis"),
+    **dict.fromkeys(("duration_ms", "exceeded_ms"), "span_ms"),
+}
+"""Of slots for whole numbers those whose fields the products hold in less than 64 bits, or that are times: field to type."""

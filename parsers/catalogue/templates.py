@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from parsers.catalogue.slots import NO, TYPES, SlotType
+from parsers.catalogue.slots import NARROWER, NO, TYPES, SlotType
 from parsers.schema import COMMON_FIELDS
 
 MAX_READINGS = 64
@@ -283,6 +283,7 @@ def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: 
         kind = found[2] or "text"
         if kind not in types:
             raise BadTemplate(f"unknown slot type {kind!r} in {text!r}")
+        kind = NARROWER.get(found[1], kind) if kind == "int" else kind
         slots.append(Slot(found[1], kind, types[kind]))
         at = found.end()
     literals.append(text[at:])

@@ -116,7 +116,7 @@ def _json_stamp(document: dict[str, Any] | None) -> bytes | None:
         value = field_of(document, path)
         if isinstance(value, str):
             return _encoded(value)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
             return str(value).encode()
     return None
 

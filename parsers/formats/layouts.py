@@ -53,6 +53,8 @@ _NAMES = {
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # A header must show itself within this many bytes of its line, however long the line is.
 HEADER_BYTES = 4096
+_MILLIS_END, _NO_TIME = 253_402_300_800_000, "no time"
+"""The end of the year 9999 in epoch milliseconds, and what stands for a number beyond."""
 
 
 # What any header has: a level within the first few hundred characters.
@@ -316,7 +318,7 @@ class JsonLayout:
             thread if isinstance(thread, str) else None,
             self._with_keys(message, document),
             whole=True,
-            date=date_format("UNIX_MILLIS" if stamp is not None and stamp.isdigit() else ""),
+            date=date_format("UNIX_MILLIS" if stamp is not None and stamp.isdecimal() else ""),
         )
 
     def _with_keys(self, message: str, document: dict[str, Any]) -> str:
@@ -337,14 +339,19 @@ class JsonLayout:
 
 
 def _json_stamp(value: Any) -> str | None:
+    """Text, or epoch milliseconds; a number that is no time is one that no date format reads."""
     if isinstance(value, dict):
         seconds, nanos = value.get("epochSecond"), value.get("nanoOfSecond", 0)
-        return str(seconds * 1000 + nanos // 1_000_000) if isinstance(seconds, int) and isinstance(nanos, int) else None
+        return _millis(seconds * 1000 + nanos // 1_000_000) if isinstance(seconds, int) and isinstance(nanos, int) else None
     if isinstance(value, int):
-        return str(value if value > 10**11 else value * 1000)
+        return _millis(value if value > 10**11 else value * 1000)
     if isinstance(value, float):
-        return str(int(value * 1000))
+        return _millis(value * 1000)
     return value if isinstance(value, str) else None
+
+
+def _millis(value: float) -> str:
+    return str(int(value)) if 0 <= value < _MILLIS_END else _NO_TIME
 
 
 def json_document(text: str | bytes) -> dict[str, Any] | None:
@@ -360,7 +367,7 @@ def json_document(text: str | bytes) -> dict[str, Any] | None:
     except orjson.JSONDecodeError:
         try:
             found = json.loads(raw.decode("utf-8", "replace"), strict=False)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError, too
             return None
     return found if isinstance(found, dict) else None
 

@@ -17,6 +17,9 @@ from typing import NamedTuple
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr)}
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 DAY_US = 86_400_000_000
+CALENDAR_US = range((1 - _EPOCH_DAY + 1) * DAY_US, (date.max.toordinal() - _EPOCH_DAY) * DAY_US)
+"""Times that every library can show in any zone: the years 1 to 9999, less a day at each end."""
+_DIGITS_MAX = 18
 
 _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|(?:UTC|GMT)?[+-]\d{2}(?::?\d{2})?))?"
 # Kafka's and most other layouts: ISO 8601 with blank or T, with comma or dot or no fraction, with or without an offset.
@@ -88,7 +91,7 @@ def offset_us(text: str) -> int | None:
     if bare in {"", "Z"}:
         return 0
     digits = bare[1:].replace(":", "")
-    if bare[0] not in "+-" or not digits.isdigit():
+    if bare[0] not in "+-" or not (digits.isascii() and digits.isdecimal()):
         return None
     minutes = int(digits[:2]) * 60 + int(digits[2:4] or 0)
     return (minutes if bare[0] == "+" else -minutes) * 60_000_000
@@ -163,10 +166,17 @@ def _read_match(regex: re.Pattern[str], stamp: str) -> Stamp:
 def _unix(scale: int) -> Callable[[str], Stamp]:
     def read(stamp: str) -> Stamp:
         whole, _, fraction = stamp.partition(".")
+        if not _is_count(whole) or (fraction and not _is_count(fraction)):
+            return Stamp(None, None)
         extra = int(fraction.ljust(6, "0")[:6]) if fraction else 0
         return Stamp(int(whole) * scale + extra, 0)
 
     return read
+
+
+def _is_count(text: str) -> bool:
+    """Whether these are digits, and no more than a time has."""
+    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX
 
 
 def _java_regex(pattern: str) -> str:

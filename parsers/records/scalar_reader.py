@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, TORN_HEADER, AnyLayout, Header, layouts
-from parsers.formats.timestamps import DAY_US, read_iso
+from parsers.formats.timestamps import CALENDAR_US, DAY_US, read_iso
 from parsers.records.context import Place
 from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows
 from parsers.records.run_folding import Folder
@@ -179,7 +179,7 @@ class RecordReader:
             local, offset = date.read(header.stamp)
             if local is not None and not date.dated:
                 local = self._on_a_day(local)
-        if local is None:
+        if local is None or local not in CALENDAR_US:
             return None, False
         if offset is not None and (not self.context.forced_zone or (date is not None and date.absolute)):
             return local - offset, False

@@ -20,7 +20,7 @@ from parsers.arrow_arrays import numbers, strings
 from parsers.formats.layouts import LEVELS
 from parsers.formats.lines import Flags, Ints, Lines, cut_out, word_in, words_of
 from parsers.formats.time_zones import Clock
-from parsers.formats.timestamps import civil_us
+from parsers.formats.timestamps import CALENDAR_US, civil_us
 
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue
@@ -229,7 +229,7 @@ def _local_us(digits: npt.NDArray[np.uint8]) -> Ints:
     days, where = (date[:1], np.zeros(len(date), dtype=np.int64)) if alike else np.unique(date, return_inverse=True)
     starts = np.array([_day_us(each) for each in days.tolist()], dtype=np.int64)[where] if len(days) else np.zeros(0, dtype=np.int64)
     local: Ints = starts + ((hour * 60 + minute) * 60 + second) * 1_000_000 + (hundredths * 10 + digits[:, 22]) * 1000
-    wrong = (starts < 0) | (hour > 23) | (minute > 59) | (second > 60)
+    wrong = (starts < 0) | (starts >= CALENDAR_US.stop) | (hour > 23) | (minute > 59) | (second > 60)
     local[wrong] = -1
     return local
 
