@@ -15,7 +15,7 @@ from parsers.arrow_arrays import integers_of, known_of, numbers
 from parsers.formats.time_zones import Clock, Rules, check_zones
 from parsers.reading.file_reports import FileReport
 from parsers.records.chunks import ParsedChunk, parse_chunk
-from parsers.records.context import MAX_RECORD_BYTES, ChunkContext, OpenRecord
+from parsers.records.context import MAX_RECORD_BYTES, ChunkContext, OpenRecord, raised
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.redaction.pseudonyms import Redaction
 from parsers.redaction.records import redacted
@@ -193,6 +193,8 @@ class FileReader:
                 self._stopped("truncated", CHANGED)
         except OSError as problem:
             self._stopped("rejected", f"{UNREADABLE}: {problem.strerror or problem}")
+        except Exception as problem:  # what one file holds does not keep others from being read
+            self._stopped("truncated", f"{raised(problem)} after byte {stream.position}")
         finally:
             stream.close()
             self._conclude()

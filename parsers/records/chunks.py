@@ -258,9 +258,8 @@ class _Chunk:
 
     def _result(self, used: int, line: int, opened: OpenRecord | None, *, done: bool = False, hole: Place | None = None) -> ParsedChunk:
         context, records = self.context, self.records
-        runs = list(records.folder.runs()) if records.folder is not None else []
         return ParsedChunk(
-            events=records.events.batch(context.file, context.file_id, runs),
+            events=records.event_batch(),
             unknown=records.unknown.batch(context.file, context.file_id),
             rejected=records.rejected.batch(context.file, context.file_id),
             counts=self.counts,

@@ -8,6 +8,15 @@ from parsers.formats.detection import FileFormat
 from parsers.formats.time_zones import Clock
 
 MAX_RECORD_BYTES = 1 << 20
+RAISED = "could not be read: "
+"""How the reason of a record begins that made its reader raise."""
+
+
+def raised(problem: Exception) -> str:
+    """The reason to reject what made its reader raise: the exception's name, as its text may hold what a log says. Raises MemoryError."""
+    if isinstance(problem, MemoryError):
+        raise problem
+    return f"{RAISED}{type(problem).__name__}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from parsers.arrow_arrays import flags, numbers, optional_numbers, repeated, str
 from parsers.arrow_arrays import picked as picked_names
 from parsers.formats.layouts import HEADER_BYTES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
-from parsers.records.context import Place
+from parsers.records.context import Place, raised
 from parsers.records.scalar_reader import MAX_FOLDS, RecordReader
 from parsers.records.vector_headers import Beginnings, Candidates, Heads, candidates, doubtful, tails
 from parsers.records.vector_messages import Found, QuickReader
@@ -164,10 +164,15 @@ def _read_fast(
     for line in units.orphans:
         ordinary[np.searchsorted(units.first, line)] = False
     chosen = np.flatnonzero(ordinary)
-    found = candidates(lines, chosen, starts[chosen], ends[chosen], codes[chosen], records.context.clock) if len(chosen) else None
+    try:
+        found = candidates(lines, chosen, starts[chosen], ends[chosen], codes[chosen], records.context.clock) if len(chosen) else None
+        columns = _read_messages(units, found, records) if found is not None and len(found.messages) else None
+    except Exception as problem:  # one of many raises: each is read by itself, and that one is rejected
+        raised(problem)
+        columns = None
     taken: list[tuple[int, str | None]] = []
-    if found is not None and len(found.messages):
-        read, groups = _read_messages(units, found, records)
+    if columns is not None:
+        read, groups = columns
         left[read] = False
         # Only runs under way need to know which records stood between.
         taken = [] if records.folder is None else list(zip(read.tolist(), groups.to_pylist(), strict=True))

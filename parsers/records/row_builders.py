@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import orjson
@@ -45,8 +45,10 @@ class EventRows:
     logger: list[str | None] = field(default_factory=list)
     thread: list[str | None] = field(default_factory=list)
     match: list[Any] = field(default_factory=list)
+    fields: list[str] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)
+    shared: list[int] = field(default_factory=list)
     ready: list[pa.RecordBatch] = field(default_factory=list)  # rows that came as columns
 
     def batch(self, file: str, file_id: str, runs: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
@@ -56,12 +58,26 @@ class EventRows:
             return parts[0]
         return pa.concat_batches(parts).sort_by("byte_offset")
 
+    def unfit(self) -> Iterator[tuple[int, Exception]]:
+        """Rows that can't be made a batch even alone, with what they raise."""
+        for row in range(len(self.line)):
+            alone = EventRows(**{name: [getattr(self, name)[row]] for name in _ROWS})
+            try:
+                alone.batch("", "", ())
+            except Exception as problem:
+                yield row, problem
+
+    def drop(self, row: int) -> None:
+        """Take a row away."""
+        for name in _ROWS:
+            del getattr(self, name)[row]
+
     def _batch(self, file: str, file_id: str, runs: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
         count = len(self.line)
         matches = self.match
-        fields = [canonical_json(match.fields) for match in matches]
+        told = list(self.fields)
         for row, times, last_at in runs:
-            fields[row] = canonical_json({**matches[row].fields, "count": times, "last_at_us": last_at})
+            told[row] = canonical_json({**matches[row].fields, "count": times, "last_at_us": last_at})
         columns = [match.columns for match in matches]
         common = {name: [each.get(name) for each in columns] for name in COMMON_FIELDS}
         values: dict[str, Any] = {
@@ -81,11 +97,14 @@ class EventRows:
             "logger": self.logger,
             "thread": self.thread,
             **common,
-            "fields": fields,
+            "fields": told,
             "text": self.text,
             "cut": self.cut,
         }
         return _batch(EVENT_SCHEMA, values)
+
+
+_ROWS = tuple(each.name for each in fields(EventRows) if each.name != "ready")
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, TORN_HEADER, AnyLayout, Header, layouts
 from parsers.formats.timestamps import CALENDAR_US, DAY_US, read_iso
-from parsers.records.context import Place
-from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows
+from parsers.records.context import Place, raised
+from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows, canonical_json
 from parsers.records.run_folding import Folder
 
 if TYPE_CHECKING:
@@ -68,11 +68,17 @@ class RecordReader:
         self.read_text(text, place, stamp)
 
     def read_text(self, text: str, place: Place, stamp: bytes | None = None) -> None:
-        """Read one record: its header, its time, and the event that its message tells."""
+        """Read one record: its header, its time, and the event that its message tells. One that raises is rejected."""
         torn = self._torn_at(text)
         if torn:
             self._read_torn(text, torn, place, stamp)
             return
+        try:
+            self._read_whole(text, place, stamp)
+        except Exception as problem:  # whatever a log holds, the other records are to be read
+            self.reject(place, raised(problem), text)
+
+    def _read_whole(self, text: str, place: Place, stamp: bytes | None) -> None:
         header, found = self._understand(text)
         if header is None:
             self.reject(place, BAD_TIME if BROKEN_STAMP.match(text) else "header not understood", text)
@@ -162,7 +168,11 @@ class RecordReader:
             (text[torn:], Place(place.line, place.offset + before, place.length - before, place.cut)),
         )
         for part, where in halves:
-            header, found = self._understand(part)
+            try:
+                header, found = self._understand(part)
+            except Exception as problem:
+                self.reject(where, raised(problem), part)
+                continue
             if header is None or (found is None and not header.whole):
                 self.reject(where, TORN, part)
             else:
@@ -216,11 +226,17 @@ class RecordReader:
         cut: bool,
     ) -> None:
         """Keep an event, unless it goes into a run that is under way."""
+        rows = self.events
+        fields = canonical_json(found.fields)  # what may raise comes before anything is counted
+        in_run = self.folder is not None and self.folder.swallow(
+            len(rows.line), at, place.offset, found.event, found.columns, found.fields
+        )
         self.counts.recognised += 1
         self.counts.bytes_recognised += place.length - place.shared
-        rows = self.events
-        if self.folder is not None and self.folder.swallow(len(rows.line), at, place.offset, found.event, found.columns, found.fields):
+        if in_run:
             return
+        rows.fields.append(fields)
+        rows.shared.append(place.shared)
         rows.line.append(place.line)
         rows.offset.append(place.offset)
         rows.length.append(place.length)
@@ -251,16 +267,33 @@ class RecordReader:
 
     def note_unknown(self, place: Place, level: str | None, logger: str | None, message: str, text: str, at: int | None) -> None:
         """Keep a record that no entry of the catalogue knows, with its message as a template."""
+        template = self.catalogue.mask(message)
         self.counts.unknown += 1
         self.counts.bytes_unknown += place.length - place.shared
         rows = self.unknown
         rows.line.append(place.line)
         rows.offset.append(place.offset)
         rows.at.append(at)
-        rows.template.append(self.catalogue.mask(message))
+        rows.template.append(template)
         rows.logger.append(logger)
         rows.level.append(level)
         rows.text.append(text)
+
+    def event_batch(self) -> pa.RecordBatch:
+        """All events. A record with a value that no column takes is rejected after all."""
+        rows, context = self.events, self.context
+        runs = list(self.folder.runs()) if self.folder is not None else []
+        try:
+            return rows.batch(context.file, context.file_id, runs)
+        except Exception:
+            for row, problem in reversed(list(rows.unfit())):
+                place = Place(rows.line[row], rows.offset[row], rows.length[row], rows.cut[row], rows.shared[row])
+                self.counts.recognised -= 1
+                self.counts.bytes_recognised -= place.length - place.shared
+                self.reject(place, raised(problem), rows.text[row])
+                rows.drop(row)
+                runs = [(each - (each > row), count, last) for each, count, last in runs if each != row]
+            return rows.batch(context.file, context.file_id, runs)
 
     def reject_stray(self, place: Place, reason: str, text: str) -> None:
         """As `reject`, of bytes that begin no record: they count as one for themselves."""
