@@ -86,4 +86,4 @@ def queue_lanes(rows: Iterable[Any]) -> list[pictured.QueueLane]:
 def _by_number(queue: str) -> tuple[str, int]:
     """`broker-a:10` comes after `broker-a:9`."""
     broker, _, number = queue.rpartition(":")
-    return (broker, int(number)) if number.isdigit() else (queue, 0)
+    return (broker, int(number)) if number.isdecimal() else (queue, 0)

@@ -17,8 +17,9 @@ from models.rocketmq.diagnosis.ownership import Ownership, Window, has_owners, l
 from models.rocketmq.diagnosis.standing_faults import Fault, faults_of
 from models.rocketmq.event_partitions import Parts
 from models.rocketmq.observations.allocation_runs import Run, TopicLines
+from models.rocketmq.observations.topic_routes import QUEUES_MAX, Excess
 from models.rocketmq.stage import Group, RocketStage
-from models.rows import ROCKETMQ, AllocationChange, Condition, Incident, Person, QueueOwnership, Rebalance
+from models.rows import ROCKETMQ, AllocationChange, Condition, Divergence, Incident, Person, QueueOwnership, Rebalance
 
 
 @dataclass(slots=True)
@@ -30,6 +31,7 @@ class RocketHistory:
     conditions: list[Condition] = field(default_factory=list)
     rebalances: list[Rebalance] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
+    divergences: list[Divergence] = field(default_factory=list)
 
 
 def history_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | None = None) -> Iterator[RocketHistory]:
@@ -37,9 +39,25 @@ def history_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | None
 
     `until` is how far servers' files reach.
     """
+    for _, rows in histories_of(cluster, parts, until, limits):
+        yield from rows
+
+
+def histories_of(
+    cluster: str, parts: Parts, until: int = 0, limits: Limits | None = None
+) -> Iterator[tuple[str, Iterator[RocketHistory]]]:
+    """As `history_of`, group by group: what one makes raise is not of the others."""
     stage = RocketStage(parts, until)
-    for _, group in sorted(stage.groups().items()):
-        yield from _GroupHistory(cluster, group, stage).rows(limits or Limits())
+    groups = stage.groups()
+    excesses = [_excess(cluster, each) for each in stage.routes.beyond.values()]
+    if excesses:
+        yield "", iter([RocketHistory(divergences=excesses)])
+    for name, group in sorted(groups.items()):
+        yield name, _rows_of(cluster, group, stage, limits or Limits())
+
+
+def _rows_of(cluster: str, group: Group, stage: RocketStage, limits: Limits) -> Iterator[RocketHistory]:
+    yield from _GroupHistory(cluster, group, stage).rows(limits)
 
 
 class _GroupHistory:
@@ -79,6 +97,19 @@ class _GroupHistory:
         episodes = [*episodes_of(cluster, lines.topic, changes, Harm(windows, self.owned, self.group, lines))]
         self.episodes += [replace(row, evidence=[]) for row in episodes]
         return RocketHistory([row for row, _ in changes], [_ownership(cluster, name, each) for each in told], rebalances=episodes)
+
+
+def _excess(cluster: str, excess: Excess) -> Divergence:
+    return Divergence(
+        cluster,
+        ROCKETMQ,
+        make_id("queues", cluster, excess.topic, excess.broker),
+        None,
+        excess.at,
+        f"at most {QUEUES_MAX:,} queues of a topic on one broker",
+        f"{excess.queues:,} of {excess.topic}; what was said of them is left out",
+        evidence([excess.event]),
+    )
 
 
 def _condition(cluster: str, group: str, fault: Fault) -> Condition:

@@ -10,13 +10,14 @@ RETRY = "%RETRY%"
 
 BROADCASTING = "BROADCASTING"
 
-_QUEUE = re.compile(r"MessageQueue \[topic=([^,\]]+), brokerName=([^,\]]+), queueId=(-?\d+)\]")
-_QUEUE_DATA = re.compile(r"QueueData \[brokerName=([^,\]]+), readQueueNums=(\d+), writeQueueNums=\d+, perm=(\d+)")
+_QUEUE = re.compile(r"MessageQueue \[topic=([^,\]]+), brokerName=([^,\]]+), queueId=(-?\d{1,10})\]")
+_QUEUE_DATA = re.compile(r"QueueData \[brokerName=([^,\]]+), readQueueNums=(\d+), writeQueueNums=\d+, perm=(\d{1,9})(?!\d)")
 _BROKER_DATA = re.compile(r"brokerName=([^,\]]+), brokerAddrs=\{([^}]*)\}")
 _TOPIC_CONFIG = re.compile(r"topicName=([^,\]]+), readQueueNums=(\d+), writeQueueNums=\d+, perm=([A-Z-]+)")
 _CONSUMER = re.compile(r"groupName=([^,\]]+), consumeType=\w+, messageModel=(\w+)")
 _SUBSCRIPTION = re.compile(r"SubscriptionData \[classFilterMode=\w+, topic=([^,\]]+), subString=(.*?), tagsSet=")
-_VERSION = re.compile(r"subVersion=(\d+)")
+_VERSION = re.compile(r"subVersion=(\d{1,14})(?!\d)")
+DIGITS_MAX = 18
 READABLE = 4
 """Bit of a queue's permission (PermName.PERM_READ)."""
 
@@ -38,9 +39,14 @@ def queues_in(text: str) -> list[Held]:
     return [Held(topic, queue_name(broker, int(number))) for topic, broker, number in _QUEUE.findall(text)]
 
 
+def _count(digits: str) -> int:
+    """A number of any length; beyond all that can be meant it does not matter how large it is."""
+    return int(digits[:DIGITS_MAX])
+
+
 def route_in(text: str) -> dict[str, int]:
     """How many queues of a topic may be read from each broker."""
-    return {broker: int(reads) for broker, reads, permission in _QUEUE_DATA.findall(text) if int(permission) & READABLE}
+    return {broker: _count(reads) for broker, reads, permission in _QUEUE_DATA.findall(text) if int(permission) & READABLE}
 
 
 def addresses_in(text: str) -> dict[str, str]:
@@ -55,7 +61,7 @@ def addresses_in(text: str) -> dict[str, str]:
 def configured_in(text: str) -> tuple[str, int | None]:
     """Topic and number of queues for reading of a broker's configuration; none may be read without permission."""
     found = _TOPIC_CONFIG.search(text)
-    return (found[1], int(found[2]) if "R" in found[3] else 0) if found is not None else ("", None)
+    return (found[1], _count(found[2]) if "R" in found[3] else 0) if found is not None else ("", None)
 
 
 class Subscribed(NamedTuple):

@@ -25,12 +25,12 @@ from parsers.catalogue.rebalance_reasons import Reasons
 from parsers.catalogue.request_bodies import Bodies
 from parsers.catalogue.request_log import Requests
 from parsers.catalogue.slots import TYPES, SlotType
-from parsers.catalogue.templates import COLUMNS, Template, TooManyReadings, compile_template, fill
+from parsers.catalogue.templates import COLUMNS, LARGE_NUMBER, Template, TooManyReadings, compile_template, fill
 from parsers.schema import COMMON_FIELDS
 
 __all__ = ["Bucket", "Catalogue", "Match", "Message", "Pattern", "catalogue", "last_segment", "version_key"]
 
-_CLOSED = frozenset(TYPES[kind].tight for kind in ("digits", "int", "int32"))
+_CLOSED = frozenset(TYPES[kind].tight for kind in ("digits", "int", "int32", "count"))
 _CLOSING = re.compile(r"\](?:: | )")
 MAX_PREFIXES_CACHED = 16_384
 MAX_OPENINGS = 32
@@ -49,11 +49,11 @@ _MASKS = (
 class Catalogue:
     """All messages, ready to match and to render."""
 
-    def __init__(self, source: Mapping[str, Any]) -> None:
+    def __init__(self, source: Mapping[str, Any], types: Mapping[str, SlotType] = TYPES) -> None:
         self.version: str = source["version"]
         self.reasons = Reasons(source["reasons"])
         self._requests = Requests(Bodies(source["bodies"]))
-        self._types: dict[str, SlotType] = {**TYPES, "reason": self.reasons.slot_type(), **self._requests.slot_types(), **slot_types()}
+        self._types: dict[str, SlotType] = {**types, "reason": self.reasons.slot_type(), **self._requests.slot_types(), **slot_types()}
         self.prefixes: dict[str, Prefix] = {}
         for each in source["prefixes"]:
             texts = tuple(compile_template(text, self._types) for text in each["texts"])
@@ -296,6 +296,21 @@ class Catalogue:
     def unread_request(self, message: str) -> bool:
         """Whether a message is a request about groups that can't be read."""
         return self._requests.unread(message)
+
+    def refuses_number(self, logger: str | None, message: str) -> bool:
+        """Whether a message that `match` makes nothing of is one of the catalogue's, but for a number beyond the bounds of its type."""
+        head = message.partition("\n")[0].rstrip()
+        if logger is None or LARGE_NUMBER.search(head) is None:
+            return False
+        segment = self.segment(logger)
+        try:
+            return any(
+                self.allows(pattern.message, segment) and pattern.template.refuses_number(head, opening.at)
+                for opening in self.all_openings(self.plain, head, 0)
+                for pattern in opening.bucket.patterns(head, opening.at)
+            )
+        except TooManyReadings:
+            return False
 
     # -- loggers -------------------------------------------------------------------------------------------
 

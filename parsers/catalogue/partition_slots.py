@@ -13,6 +13,7 @@ from typing import Any
 
 from parsers.catalogue.slots import NO, SlotType, parse_int32, parse_partition, unwrap
 
+_LARGE_NUMBER = re.compile(r"\d{10,}")
 _NODE = re.compile(r"-?\d{1,10}")
 _NODES = re.compile(r"(?:-?\d{1,10}(?:, ?-?\d{1,10})*)?")
 _NAMED = re.compile(r"(?:^|, ?)([A-Za-z]\w*)[=:]")
@@ -232,7 +233,12 @@ _SMALL_SET = 4
 def _parse_names(text: str) -> Any:
     """`Set(a-0, b-1)`: names of partitions, which hold no comma."""
     inside = unwrap(text)
-    return NO if inside == text else inside.split(", ") if inside else []
+    return NO if inside == text else _named_partitions(inside.split(", ") if inside else [])
+
+
+def _named_partitions(names: list[str]) -> Any:
+    """Names of partitions, none of which has a number beyond all bounds."""
+    return NO if any(_LARGE_NUMBER.fullmatch(name.rpartition("-")[2]) for name in names) else names
 
 
 def _names(items: Sequence[str]) -> str:
@@ -241,7 +247,7 @@ def _names(items: Sequence[str]) -> str:
 
 def _parse_old_names(text: str) -> Any:
     """`a-0,b-1`"""
-    return NO if " " in text or "(" in text else text.split(",") if text else []
+    return NO if " " in text or "(" in text else _named_partitions(text.split(",") if text else [])
 
 
 def _settings(fields: Mapping[str, Any]) -> str:

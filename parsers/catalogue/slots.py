@@ -17,6 +17,7 @@ NO: Final = object()
 """What `parse` returns for text that is not of the type."""
 
 INT32, INT64 = range(-(2**31), 2**31), range(-(2**63), 2**63)
+COUNTS = range(2**31)
 MILLIS = range(253_402_300_800_000)
 """Epoch milliseconds up to the end of the year 9999: what the clock of a host can show."""
 SPANS_MS = range(-(10**12), 10**12)
@@ -241,6 +242,7 @@ TYPES: dict[str, SlotType] = {
     "leader": SlotType(r"[^ ]+(?: \(me\))?", _parse_leader, str),
     "int": SlotType(r"-?\d{1,18}", parse_int, str, quick=int),
     "int32": SlotType(r"-?\d{1,9}", parse_int32, str, quick=int),
+    "count": SlotType(r"\d{1,9}", partial(_within, COUNTS), str, quick=int),
     "millis": SlotType(r"\d{1,14}", partial(_within, MILLIS), str, quick=int),
     "span_ms": SlotType(r"-?\d{1,12}", partial(_within, SPANS_MS), str, quick=int),
     "digits": SlotType(r"-?\d{1,10}", lambda text: NO if parse_int(text) is NO else text, str, quick=str),
@@ -276,10 +278,11 @@ _INT32_FIELDS = (
     *("partition", "generation", "version", "port", "client_number", "tries", "request_code", "group_max_size"),
     *("leader_epoch", "previous_epoch", "controller_epoch", "partition_epoch", "member_epoch", "offsets_partitions"),
     *("session_timeout_ms", "rebalance_timeout_ms", "max_poll_interval_ms", "offsets_retention_minutes"),
-    *("count", "member_count", "static_count", "groups_count", "client_count", "queue_count", "share_count", "reads", "reads_before"),
 )
+_COUNTS = ("count", "member_count", "static_count", "groups_count", "client_count", "queue_count", "share_count", "reads", "reads_before")
 NARROWER: Mapping[str, str] = {
     **dict.fromkeys(_INT32_FIELDS, "int32"),
+    **dict.fromkeys(_COUNTS, "count"),
     **dict.fromkeys(("seen_ms", "clock_ms"), "millis"),
     **dict.fromkeys(("duration_ms", "exceeded_ms"), "span_ms"),
 }

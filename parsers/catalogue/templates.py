@@ -26,6 +26,9 @@ MAX_READINGS = 64
 MAX_STEPS = 2048
 """Searches for fixed words that one enumeration may do; keeps hostile ids from costing more than linear time."""
 
+LARGE_NUMBER = re.compile(r"\d{10}")
+"""With fewer digits every number fits the narrowest of types."""
+
 COLUMNS = frozenset(COMMON_FIELDS)
 _NEVER_EMPTY = frozenset({"text", "word"})
 _SLOT = re.compile(r"\{(\w+)(?::(\w+))?\}")
@@ -100,6 +103,22 @@ class Template:
         if not text.startswith(head, start) or not text.endswith(self.tail):
             return False
         return self._leftmost(text, self.literals[1:-1], start + len(head), len(text) - len(self.tail)) is not None
+
+    def refuses_number(self, text: str, start: int) -> bool:
+        """Whether the line is this one but for a number that is larger than any of its kind."""
+        head, tail = self.literals[0], self.literals[-1]
+        begin, end = start + len(head), len(text) - len(tail)
+        if not text.startswith(head, start) or not text.endswith(tail) or begin > end:
+            return False
+        middles = self.literals[1:-1]
+        first = self._leftmost(text, middles, begin, end)
+        if first is None:
+            return False
+        pieces = (text[low:high] for low, high in self._spans(middles, first, begin, end))
+        return any(
+            slot.type.parse is not None and LARGE_NUMBER.search(piece) is not None and slot.type.parse(piece) is NO
+            for slot, piece in zip(self.slots, pieces, strict=True)
+        )
 
     def _sole(self, text: str, start: int) -> list[str] | None:
         """Pieces of a line in which the fixed words stand in one way only."""

@@ -28,6 +28,7 @@ MAX_FOLDS = 12
 BAD_TIME = "bad timestamp"
 TORN = "torn line"
 CUT = "cut line"
+LARGE_NUMBER = "number too large"
 UNREAD_REQUEST = "request not understood"
 
 
@@ -211,6 +212,8 @@ class RecordReader:
             self.reject(place, CUT, text)
         elif self.catalogue.unread_request(header.message):
             self.reject(place, UNREAD_REQUEST, text)
+        elif self.catalogue.refuses_number(header.logger, header.message):
+            self.reject(place, LARGE_NUMBER, text)
 
     def recognise(
         self,

@@ -30,6 +30,7 @@ from parsers.sources.files import SourceFile
 from pipelines.analysis.client_sightings import sightings_in, strays_in
 from pipelines.analysis.cluster_naming import ClusterNames
 from pipelines.analysis.log_files import log_file_row, refused_row
+from pipelines.analysis.replay_failures import told
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import BatchStore, EventStore, RowStore
 from pipelines.analysis.stages import (
@@ -93,6 +94,8 @@ class Analysis:
     ownership: RowStore = field(default_factory=lambda: RowStore("queue_ownership"))
     conditions: RowStore = field(default_factory=lambda: RowStore("conditions"))
     divergences: RowStore = field(default_factory=lambda: RowStore("divergences"))
+    failures: list[str] = field(default_factory=list)
+    """Groups and clusters whose replay failed, in words."""
     redaction: Redaction | None = None
     unknown: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[dict[str, Any]] = field(default_factory=list)
@@ -126,6 +129,8 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
         if options.read.redaction is not None:
             learn(options.read.redaction.clear)
         _replay(reading, options, analysis)
+    analysis.failures += told(analysis.divergences)
+    analysis.warnings += analysis.failures
     analysis.incidents.sort(key=lambda incident: _SEVERITY_ORDER[incident.severity])
     return analysis
 
@@ -257,15 +262,15 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
         return reading.sightings if options.groups else sightings_in(reading.store.batches())
 
     ends = logs_end_of(analysis.log_files)
-    facts = cluster_facts(reading.cluster_events, cluster_of, ends, options.assume, reading.strays, sightings)
+    facts = cluster_facts(reading.cluster_events, cluster_of, ends, options.assume, reading.strays, sightings, analysis.failures)
     readers: dict[str, Readers] = {}
     for group, batches in reading.store.groups():
         for history in group_histories(group, batches, nodes, cluster_of, facts, options.limits, readers):
             for table in HISTORY_TABLES:
                 getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
-    for told in rocket_histories(reading.rocket, cluster_of, rocket_ends_of(analysis.log_files), options.limits):
+    for judged in rocket_histories(reading.rocket, cluster_of, rocket_ends_of(analysis.log_files), options.limits):
         for table in ROCKET_TABLES:
-            getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(told, table))
+            getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(judged, table))
 
     with BatchStore() as partitions:
         for _, batches in reading.partitions.groups():

@@ -14,17 +14,19 @@ import pyarrow.compute as pc
 
 from models.events import Event, Witness
 from models.incidents.incidents import Limits
-from models.kafka.cluster.facts import ClusterFacts, learn
+from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.stage import GroupStage
 from models.kafka.observations.unattributed import Sighting, Sightings
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.outages.stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import CLOCK_EVENTS, clocks_of
 from models.kafka.verdicts.history import GroupHistory
-from models.rocketmq.event_partitions import ROCKET_EVENTS
-from models.rocketmq.history import RocketHistory, history_of
+from models.rocketmq.event_partitions import ROCKET_EVENTS, Parts
+from models.rocketmq.history import RocketHistory, histories_of
+from models.rows import ROCKETMQ
 from parsers.arrow_arrays import strings
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
+from pipelines.analysis.replay_failures import Guarded, failure, guarded, learned
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.schema.row_conversion import events_of
 
@@ -60,7 +62,7 @@ CLOCK_EVENT_NAMES = strings(sorted(CLOCK_EVENTS))
 READER_TABLES = ("partition_outages", "broker_outages")
 """Those of them without whose rows nothing rests on who reads what: groups are named by outages, and by incidents made of these."""
 
-ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions", "incidents")
+ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions", "incidents", "divergences")
 """Tables that RocketMQ's stage fills; attributes of `RocketHistory` have the same names."""
 
 
@@ -90,20 +92,22 @@ def cluster_facts(
     assume: Mapping[str, int],
     strays: Sequence[Event] = (),
     sightings: Callable[[], Iterable[Sighting]] = tuple,
+    failures: list[str] | None = None,
 ) -> dict[str, ClusterFacts]:
     """The cluster stage for every cluster among the events (those of `models.kafka.cluster.facts.CLUSTER_EVENTS`).
 
     `cluster_of` names the cluster of a file by its path. `assume` overrides what was learned, by field name. `strays` are
-    clients' lines that name no group; only where there are some, `sightings` are asked for.
+    clients' lines that name no group; only where there are some, `sightings` are asked for. Of a cluster whose events make that raise
+    nothing is learned, and `failures` says so.
     """
     by_cluster: dict[str, list[Event]] = {cluster: [] for cluster in logs_end}
     for event in events:
         by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
-    facts = {cluster: learn(group, cluster) for cluster, group in by_cluster.items()}
-    for cluster, learned in facts.items():
-        learned.logs_end = logs_end.get(cluster)
+    facts = {cluster: learned(cluster, group, failures) for cluster, group in by_cluster.items()}
+    for cluster, known in facts.items():
+        known.logs_end = logs_end.get(cluster)
         for name, value in assume.items():
-            setattr(learned, name, value)
+            setattr(known, name, value)
     for cluster, homes in _brought_home(strays, sightings, cluster_of).items():
         facts.setdefault(cluster, ClusterFacts(cluster, logs_end=logs_end.get(cluster))).strays = homes
     return facts
@@ -122,6 +126,10 @@ def _brought_home(
     return {cluster: seen[cluster].brought_home(events) for cluster, events in by_cluster.items() if cluster in seen}
 
 
+MakeStage = Callable[[str, str, ClusterFacts, Limits], GroupStage]
+"""Makes the stage of a group: cluster, group, facts and limits."""
+
+
 def group_histories(
     group: str,
     batches: Iterator[pa.RecordBatch],
@@ -130,10 +138,11 @@ def group_histories(
     facts: Mapping[str, ClusterFacts],
     limits: Limits,
     readers: dict[str, Readers] | None = None,
+    make_stage: MakeStage = GroupStage,
 ) -> Iterator[GroupHistory]:
     """Replay one group name, once for each cluster that has it: rows as they become final. Batches hold its events in order.
 
-    `readers` collects, by cluster, what the groups read.
+    `readers` collects, by cluster, what the groups read. Where a stage raises, a row says so in place of the group's others.
     """
 
     def noted(cluster: str, history: GroupHistory) -> GroupHistory:
@@ -141,7 +150,7 @@ def group_histories(
             readers.setdefault(cluster, Readers()).note_rebalances(history.rebalances)
         return history
 
-    stages: dict[str, GroupStage] = {}
+    stages: dict[str, Guarded] = {}
     for batch in batches:
         for event in events_of(batch, node_of):
             if event.name in ROCKET_EVENTS:
@@ -151,8 +160,9 @@ def group_histories(
                 note_reader(readers, cluster, event)
             stage = stages.get(cluster)
             if stage is None:
-                stage = stages[cluster] = GroupStage(cluster, group, facts.get(cluster) or ClusterFacts(cluster), limits)
-            stage.feed(event)
+                made = make_stage(cluster, group, facts.get(cluster) or ClusterFacts(cluster), limits)
+                stage = stages[cluster] = Guarded(cluster, group, made)
+            stage.feed(event, stage.stage.feed)
         for cluster, stage in stages.items():
             yield from (noted(cluster, history) for history in stage.let_out())
     for cluster in sorted(stages):
@@ -186,12 +196,29 @@ def cluster_outages(
     for cluster in sorted({cluster_of(file) for file in files}):
         own = strings(sorted(file for file in files if cluster_of(file) == cluster))
         events = partial(events_in, partial(_of_files, batches, own), node_of)
-        skews = clocks_of(events(CLOCK_EVENT_NAMES), node_of).skews()
-        stage = OutageStage(cluster, facts.get(cluster) or ClusterFacts(cluster), node_of, readers.get(cluster) or Readers(), limits, skews)
-        for event in stage.in_order(events()):
-            stage.feed(event)
-            yield from stage.let_out()
-        yield stage.finish()
+        known = facts.get(cluster) or ClusterFacts(cluster), node_of, readers.get(cluster) or Readers(), limits
+        yield from guarded(_outages_of(cluster, events, *known), partial(failed_outages, cluster))
+
+
+def _outages_of(
+    cluster: str,
+    events: Callable[..., Iterator[Event]],
+    facts: ClusterFacts,
+    node_of: Mapping[str, str],
+    readers: Readers,
+    limits: Limits,
+) -> Iterator[Outages]:
+    skews = clocks_of(events(CLOCK_EVENT_NAMES), node_of).skews()
+    stage = OutageStage(cluster, facts, node_of, readers, limits, skews)
+    for event in stage.in_order(events()):
+        stage.feed(event)
+        yield from stage.let_out()
+    yield stage.finish()
+
+
+def failed_outages(cluster: str, problem: Exception) -> Outages:
+    """What is left of a cluster whose stage of outages raised."""
+    return Outages(divergences=[failure(cluster, None, problem)])
 
 
 def _of_files(batches: Callable[[], Iterable[pa.RecordBatch]], files: pa.Array) -> Iterator[pa.RecordBatch]:
@@ -216,4 +243,13 @@ def rocket_histories(
 ) -> Iterator[RocketHistory]:
     """RocketMQ's stage for every cluster among its events: the rows of one topic after the other."""
     for cluster, parts in store.clusters(cluster_of):
-        yield from history_of(cluster, parts, logs_end.get(cluster, 0), limits)
+        yield from guarded(_rocket_groups(cluster, parts, logs_end.get(cluster, 0), limits), partial(_failed_rocket, cluster, None))
+
+
+def _rocket_groups(cluster: str, parts: Parts, until: int, limits: Limits) -> Iterator[RocketHistory]:
+    for group, rows in histories_of(cluster, parts, until, limits):
+        yield from guarded(rows, partial(_failed_rocket, cluster, group))
+
+
+def _failed_rocket(cluster: str, group: str | None, problem: Exception) -> RocketHistory:
+    return RocketHistory(divergences=[failure(cluster, group, problem, system=ROCKETMQ)])

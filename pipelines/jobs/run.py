@@ -436,6 +436,21 @@ class _Job:
                 self._check_gold(rows, results)
             with _timed(self.outcome, "write"):
                 self.outcome.changes |= publish(self.warehouse, rows, stamp)
+            self._note_failures(rows.failures)
+
+    def _note_failures(self, of_clusters: Sequence[str]) -> None:
+        """Say which groups and clusters could not be replayed, also those of earlier runs whose rows still say so."""
+        from pipelines.analysis.replay_failures import FAILED, warning
+        from pipelines.warehouse.predicates import equals
+
+        failures = list(of_clusters)
+        if not self.warehouse.is_empty("divergences"):
+            columns = ("cluster", "system", "group", "observed")
+            told = self.warehouse.rows("divergences", equals("expected", FAILED), columns)
+            failures += [warning(*(row[name] for name in columns)) for row in told.to_pylist()]
+        self.outcome.warnings += failures
+        if failures:
+            self.outcome.exit_code = SOME_REJECTED
 
     def _check_gold(self, rows: Replayed, results: list[Result]) -> None:
         """The gate before publication: what is about to be written."""

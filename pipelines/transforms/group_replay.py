@@ -28,8 +28,9 @@ from models.state_codec import UnreadableState
 from parsers.redaction.pseudonyms import Redaction
 from parsers.redaction.records import opened
 from parsers.schema import EVENT_SCHEMA
+from pipelines.analysis.replay_failures import Guarded
 from pipelines.analysis.rocketmq_spill import RocketStore
-from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, rocket_histories
+from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, MakeStage, rocket_histories
 from pipelines.gc_tuning import rarely_collected
 from pipelines.schema.row_conversion import events_of, to_batch
 from pipelines.schema.tables import TABLES
@@ -62,26 +63,30 @@ class GroupReplay:
     boundaries: Mapping[str, Sequence[Boundary]] = field(default_factory=dict)
     """Times up to which states of groups are to be taken, by cluster."""
     rules: SnapshotRules = field(default_factory=SnapshotRules)
+    make_stage: MakeStage = GroupStage
 
     def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         facts = self.facts.get(cluster) or ClusterFacts(cluster)
         state, events = with_state(batches)
         try:
-            stage = None if state is None else GroupStage.resumed(cluster, group, facts, state, self.limits)
+            resumed = None if state is None else GroupStage.resumed(cluster, group, facts, state, self.limits)
         except UnreadableState:  # what it holds is not among the events that follow it
             yield {SNAPSHOTS: [unreadable(cluster, group)]}
             return
+        stage = None if resumed is None else Guarded(cluster, group, resumed)
         taking = Taking(cluster, group, self.boundaries.get(cluster, ()), self.rules)
         for batch in _opened(events, self.redaction):
             for event in events_of(batch, self.node_of):
                 if event.name not in ROCKET_EVENTS:
-                    stage = stage or GroupStage(cluster, group, facts, self.limits)
-                    taking.feed(stage, event)
+                    stage = stage or Guarded(cluster, group, self.make_stage(cluster, group, facts, self.limits))
+                    stage.feed(event, partial(taking.feed, stage.stage))
             if stage is not None:
                 yield from map(_by_table, stage.let_out())
         if stage is not None:
-            taking.end(stage)
-            yield _by_table(stage.finish()) | {SNAPSHOTS: taking.taken}
+            if stage.failure is None:
+                taking.end(stage.stage)
+            rows = _by_table(stage.finish())
+            yield rows | {SNAPSHOTS: [] if stage.failure is not None else taking.taken}
 
 
 def _by_table(history: GroupHistory) -> dict[str, Sequence[object]]:

@@ -21,8 +21,9 @@ from models.kafka.partitions.broker_clocks import BrokerClocks, Skew
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.state_codec import UnreadableState
 from parsers.schema import EVENT_SCHEMA
+from pipelines.analysis.replay_failures import guarded
 from pipelines.analysis.spill import BatchStore
-from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in
+from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in, failed_outages
 from pipelines.gc_tuning import rarely_collected
 from pipelines.transforms.group_replay import Rows, cut_at_keys, tagged_runs, tagged_schema
 from pipelines.transforms.snapshots import (
@@ -56,7 +57,10 @@ class OutageReplay:
     rules: SnapshotRules = field(default_factory=SnapshotRules)
 
     def __call__(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
-        """Rows by table as they become final. A state may stand before the events."""
+        """Rows by table as they become final; one that says so where the models raise. A state may stand before the events."""
+        return guarded(self._replayed(cluster, batches), lambda problem: _by_table(failed_outages(cluster, problem)))
+
+    def _replayed(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         state, later = with_state(batches)
         with BatchStore() as store:
             for batch in later:

@@ -76,10 +76,14 @@ def named_nodes(event: Event) -> Nodes:
     return (*(nodes_field(event, "brokers") or ()), *(() if one is None else (one,)))
 
 
+PARTITION_DIGITS_MAX = 9
+"""Digits of a partition's number that surely fit 32 bits, which is what the protocol has for it."""
+
+
 def partition_name(name: str) -> tuple[str, int] | None:
     """Topic and number of `topic-3`."""
     topic, dash, number = name.strip().rpartition("-")
-    return (topic, int(number)) if dash and number.isdecimal() else None
+    return (topic, int(number)) if dash and number.isdecimal() and len(number) <= PARTITION_DIGITS_MAX else None
 
 
 def number_field(event: Event, name: str) -> int | None:

@@ -40,6 +40,12 @@ class Told(IntEnum):
     DECIDED = 2  # by the controller
 
 
+UNSEEN_PER_SEEN_MAX = 200
+"""Partitions that are taken to be there for each one that a line names. Replicas are spread evenly, so one broker's file names
+one of as many as there are brokers; clusters of more than 200 are unheard of. A number beyond is damage: work stays in step with
+the input."""
+
+
 @dataclass(slots=True)
 class Leadership:
     """A partition from one leader epoch on. Times are microseconds; `leader` is NO_LEADER where there is none.
@@ -339,7 +345,8 @@ class Partitions:
                 replicated.add(topic)
         for topic in replicated:
             numbers.pop(topic)
-        return [self.of(topic, number) for topic, known in numbers.items() for number in range(max(known)) if number not in known]
+        few = {topic: known for topic, known in numbers.items() if max(known) < UNSEEN_PER_SEEN_MAX * len(known)}
+        return [self.of(topic, number) for topic, known in few.items() for number in range(max(known)) if number not in known]
 
     def unsettled(self) -> Iterator[PartitionHistory]:
         """Lives with a leader that changed, or without one, that rows don't tell of yet."""

@@ -17,6 +17,11 @@ Reads = dict[str, int]
 Said = tuple[str, int | None, bool]
 """What a server said of a topic: which broker has how many queues, and whether it had none before."""
 
+QUEUES_MAX = 1_024
+"""Queues that a broker can have of a topic, as far as they are told one by one. Brokers make 4 to 16 unless told otherwise
+(TopicConfig, BrokerConfig.defaultTopicQueueNums), and operators some dozens; nothing but memory limits what they may ask for, and
+what a line may say."""
+
 SOLE = ""
 """A broker whose name no line tells: it is meant where a topic has one broker only."""
 
@@ -33,11 +38,24 @@ class RouteChange:
     first: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """More queues than are told one by one: what was said is not heeded."""
+
+    topic: str
+    broker: str
+    queues: int
+    at: int
+    event: Event
+
+
 @dataclass(slots=True)
 class Routes:
     """Routes of a cluster's topics over time."""
 
     changes: dict[str, list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
+    beyond: dict[tuple[str, str], Excess] = field(default_factory=dict)
+    """The first word of too many queues, by topic and broker."""
     _by_file: dict[tuple[str, str], list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
     _brokers: list[tuple[int, Event]] = field(default_factory=list)
     _told: dict[str, list[tuple[int, Said]]] = field(default_factory=lambda: defaultdict(list))
@@ -54,7 +72,9 @@ class Routes:
             before, after = str(event.fields.get("route_before")), str(event.fields.get("route"))
             self._names.update(addresses_in(after))
             first = before == "null"
-            change = RouteChange(at, event.place.log, self._read(before), self._read(after), None if first else event, first)
+            change = RouteChange(
+                at, event.place.log, self._heeded(before, event, at), self._heeded(after, event, at), None if first else event, first
+            )
             self.changes[event.topic or ""].append(change)
             self._by_file[change.file, event.topic or ""].append(change)
             return
@@ -63,7 +83,8 @@ class Routes:
             self._homes[event.place.log] = str(event.fields.get("broker"))
         elif event.name == "RocketTopicConfigured":
             topic, reads = configured_in(str(event.fields.get("after")))
-            self._told[topic].append((at, (self._homes.get(event.place.log, SOLE), reads, False)))
+            home = self._homes.get(event.place.log, SOLE)
+            self._told[topic].append((at, (home, self._bounded(topic, home, reads, event, at), False)))
         elif event.name == "RocketTopicRouted":
             self._registered(event, at)
         else:
@@ -75,10 +96,26 @@ class Routes:
             found = self._known[text] = route_in(text)
         return found
 
+    def _heeded(self, text: str, event: Event, at: int) -> Reads:
+        """A route without brokers that have more queues than can be told."""
+        reads = self._read(text)
+        if all(count <= QUEUES_MAX for count in reads.values()):
+            return reads
+        return {broker: count for broker, count in reads.items() if self._bounded(event.topic or "", broker, count, event, at) is not None}
+
+    def _bounded(self, topic: str, broker: str, reads: int | None, event: Event, at: int) -> int | None:
+        """The number of queues; None, and noted, if it is beyond all bounds."""
+        if reads is None or reads <= QUEUES_MAX:
+            return reads
+        self.beyond.setdefault((topic, broker), Excess(topic, broker, reads, at, event))
+        return None
+
     def _registered(self, event: Event, at: int) -> None:
         reads = event.fields.get("reads")
         is_new = "reads_before" not in event.fields
-        said = (str(event.fields.get("broker")), reads if isinstance(reads, int) else None, is_new)
+        broker = str(event.fields.get("broker"))
+        known = self._bounded(event.topic or "", broker, reads if isinstance(reads, int) else None, event, at)
+        said = (broker, known, is_new)
         (self._first_told if is_new else self._told)[event.topic or ""].append((at, said))
 
     def seen_by(self, file: str, topic: str, begin: int, end: int) -> list[RouteChange]:

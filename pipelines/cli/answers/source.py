@@ -135,4 +135,4 @@ def input_codes(analysis: Any, paths: Sequence[str]) -> list[int]:
     named = set(paths)
     broken = any(row["status"] in ("rejected", "truncated") for row in files)
     refused = any(row["path"] in named and row["kind"] == "not_a_log" for row in files)
-    return [codes.SOME_REJECTED] if broken or refused or analysis.rejected else []
+    return [codes.SOME_REJECTED] if broken or refused or analysis.rejected or analysis.failures else []

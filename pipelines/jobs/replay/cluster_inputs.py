@@ -27,7 +27,9 @@ _TIMES = ("order_at", "at")
 _PLACE = [("file", "ascending"), ("byte_offset", "ascending")]
 
 
-def facts_of(warehouse: Warehouse, clusters: Iterable[str], files: list[FileRow], assume: Mapping[str, int]) -> dict[str, ClusterFacts]:
+def facts_of(
+    warehouse: Warehouse, clusters: Iterable[str], files: list[FileRow], assume: Mapping[str, int], failures: list[str]
+) -> dict[str, ClusterFacts]:
     """The cluster stage. Few lines concern a whole cluster, and few of those about a group don't name it."""
     here = among("cluster", clusters)
     cluster_of = {row["path"]: row["cluster"] for row in files}
@@ -37,7 +39,7 @@ def facts_of(warehouse: Warehouse, clusters: Iterable[str], files: list[FileRow]
     def sightings() -> Iterator[Sighting]:
         return sightings_of_all(warehouse.frame("events", here))
 
-    return cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, strays, sightings)
+    return cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, strays, sightings, failures)
 
 
 def _in_order(warehouse: Warehouse, scope: Scope) -> list[Event]:

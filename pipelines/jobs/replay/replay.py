@@ -95,6 +95,8 @@ class Replayed:
     """Stored states of groups that could not be read."""
     clusters_resumed: int = 0
     """Clusters whose outages were replayed from a stored state on."""
+    failures: Sequence[str] = ()
+    """Clusters whose events nothing could be learned from, in words."""
 
 
 @contextmanager
@@ -133,11 +135,12 @@ class _Replay:
     """Clusters whose outages are replayed."""
     taken: dict[str, Rows] = field(default_factory=dict)
     """States that were taken, by table."""
+    failures: list[str] = field(default_factory=list)
 
     def do(self) -> Replayed:
         clusters = self.touched.clusters
         rows = [row for row in self.files if row["cluster"] in clusters and row["file_id"]]
-        facts = facts_of(self.warehouse, clusters, rows, self.options.assume)
+        facts = facts_of(self.warehouse, clusters, rows, self.options.assume, self.failures)
         told = {cluster: fingerprint_of(_without_end(found)) for cluster, found in facts.items()}
         changed = {cluster for cluster in facts if self.states.get(cluster, {}).get("facts") != told[cluster]}
         # Of one whose last file that tells something has gone, nothing is known any more.
@@ -165,8 +168,10 @@ class _Replay:
         whole = {"rebalances": reduce(DataFrame.unionByName, ids)} if ids else {}
         replayed, resumed = sum(map(len, self.groups.values())), len(self.snapshots.chosen)
         of_clusters = len(self.cluster_snapshots.chosen)
-        unreadable = self.snapshots.unreadable
-        return Replayed(frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, self._taken(), unreadable, of_clusters)
+        unreadable, taken = self.snapshots.unreadable, self._taken()
+        return Replayed(
+            frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, taken, unreadable, of_clusters, self.failures
+        )
 
     def _taken(self) -> dict[str, tuple[DataFrame | pa.Table, Scope]]:
         """States may be large, and are held by this process only where all events are."""
@@ -212,7 +217,7 @@ class _Replay:
             elif table == "rebalances":
                 of_stage = of_stage & equals("system", KAFKA)
             elif table == "divergences":  # those of brokers' clocks are of no group
-                of_stage = of_stage & ~is_null("group")
+                of_stage = of_stage & ~is_null("group") & equals("system", KAFKA)
             self._take(table, rows, of_stage)
 
     def _groups_replayed(self, replay: GroupReplay) -> dict[str, Rows]:
@@ -326,7 +331,7 @@ class _Replay:
             if table == "incidents":
                 of_stage = of_stage & ~is_empty("outage_ids")
             elif table == "divergences":
-                of_stage = of_stage & is_null("group")
+                of_stage = of_stage & is_null("group") & equals("system", KAFKA)
             self._take(table, rows, of_stage)
 
     def _outages(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str], readers: Mapping[str, Readers]) -> dict[str, Rows]:

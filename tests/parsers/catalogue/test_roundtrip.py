@@ -55,6 +55,7 @@ BY_KIND: dict[str, st.SearchStrategy[Any]] = {
     "word": words,
     "int": st.integers(0, 10**12),
     "int32": st.integers(0, 2**31 - 1),
+    "count": st.integers(0, 2**31 - 1),
     "millis": st.integers(0, 10**13),
     "span_ms": st.integers(0, 10**12 - 1),
     "gen": st.none() | st.integers(0, 2**31 - 1),

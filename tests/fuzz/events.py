@@ -1,0 +1,92 @@
+"""Sequences of events that no coordinator, controller or client could write, into the models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from models.events import COMMON_FIELDS, EVENTS, Event, Place
+from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
+from models.kafka.groups.stage import replay_group
+from models.kafka.outages.stage import replay_outages
+from models.kafka.partitions.event_fields import PARTITION_EVENTS
+from models.rocketmq.event_partitions import ROCKET_EVENTS, EventParts
+from models.rocketmq.history import history_of
+from pipelines.schema.row_conversion import to_batch
+
+VERSIONS = ("0.11.0.3", "1.1.1", "2.8.2", "3.9.1", "4.1.1")
+KINDS = {
+    "group": sorted(name for name, kind in EVENTS.items() if "group" in kind.fields and name not in ROCKET_EVENTS),
+    "partitions": sorted(PARTITION_EVENTS),
+    "rocketmq": sorted(ROCKET_EVENTS),
+}
+GROUP = "g"
+_QUEUES = "[MessageQueue [topic=t, brokerName=a, queueId=%s]]"
+_ROUTE = "TopicRouteData [queueDatas=[QueueData [brokerName=a, readQueueNums=%s, writeQueueNums=4, perm=6]]]"
+
+int32s = st.sampled_from([-(2**31), -1, 0, 1, 2, 3, 7, 2**31 - 1]) | st.integers(-(2**31), 2**31 - 1)
+int64s = int32s | st.sampled_from([-(2**63), 10**12, 253_402_300_799_999, 2**63 - 1])
+names = st.sampled_from(["", "a", "b", "1", "2", "t", "t-0", "t-1", "t-999999999", "t-" + "9" * 30, "-1", "null", "é", "c1@x", "c2@x"])
+lists = st.lists(names, max_size=4)
+values: st.SearchStrategy[Any] = st.one_of(
+    st.none(),
+    st.booleans(),
+    int64s,
+    st.floats(0, 1e12),
+    names,
+    lists,
+    st.lists(st.tuples(names, names, int32s | st.none()).map(list), max_size=3),
+    st.dictionaries(st.integers(0, 999_999_999).map(str), lists, max_size=3),
+    st.sampled_from([_ROUTE % 4, _ROUTE % 4_000_000, _ROUTE % 10**20, "null", _QUEUES % 0, _QUEUES % ("9" * 5_000), "subVersion=" + "9" * 40]),
+)
+"""What JSON of fields can hold, within the bounds of the parsers' types."""
+
+_COLUMNS: dict[str, st.SearchStrategy[Any]] = {
+    **dict.fromkeys(("node", "member_id", "client_id", "instance_id", "topic"), st.none() | names),
+    "group": st.just(GROUP),
+    "generation": st.none() | int32s,
+    "partition": st.none() | int32s,
+}
+_STEPS = st.sampled_from([0, 1, 1_000, 3_000_000, 60_000_000, 10**12, 10**16])
+
+
+@st.composite
+def sequences(draw: st.DrawFn, kind: str) -> list[Event]:
+    """Events of one kind of model in the order of their times, of which some are far apart."""
+    at, made = draw(st.sampled_from([-(10**15), 0, 1_700_000_000_000_000])), []
+    told = draw(st.lists(st.tuples(st.sampled_from(KINDS[kind]), _STEPS, st.booleans()), min_size=1, max_size=14))
+    for number, (name, step, timed) in enumerate(told):
+        at += step
+        kinds = EVENTS[name]
+        columns = {each: draw(_COLUMNS[each]) for each in sorted(kinds.fields & COMMON_FIELDS)}
+        fields = {each: draw(values) for each in sorted(kinds.fields - COMMON_FIELDS) if draw(st.booleans())}
+        text = draw(st.sampled_from([name, _QUEUES % 1, _QUEUES % ("9" * 5_000), "subVersion=" + "9" * 40, "subVersion=5"]))
+        place = Place(f"{number % 3}.log", number + 1, 100 * number)
+        made.append(Event(name, at if timed else None, at, place, kinds.witness, "", text, fields=fields, **columns))
+    return made
+
+
+def replayed(kind: str, version: str, events: Sequence[Event]) -> None:
+    """Replay events, and write all rows as Arrow, whose bounds are those of the tables."""
+    started = Event("KafkaVersion", 0, -(10**17), Place("0.log", 0, 0), EVENTS["KafkaVersion"].witness, fields={"version": version})
+    facts = learn([started, *(event for event in events if event.name in CLUSTER_EVENTS)])
+    if kind == "group":
+        histories: Iterable[object] = [replay_group("c", GROUP, events, facts)]
+    elif kind == "partitions":
+        histories = [replay_outages("c", events, {"0.log": "1", "1.log": "2"}, facts)]
+    else:
+        histories = history_of("c", EventParts(events))
+    for history in histories:
+        for table in TABLES[kind]:
+            to_batch(table, getattr(history, table))
+
+
+def _tables() -> dict[str, tuple[str, ...]]:
+    from pipelines.analysis.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES
+
+    return {"group": HISTORY_TABLES, "partitions": OUTAGE_TABLES, "rocketmq": ROCKET_TABLES}
+
+
+TABLES = _tables()
