@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from models.events import Event
-from models.kafka.observations.actions import Act, Deed, names_field
+from models.kafka.observations.actions import Act, Deed, names_field, text_field
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
@@ -75,7 +75,7 @@ class Clients:
 def _forgets_id(event: Event) -> bool:
     """Unknown to the coordinator, or a first join: nothing to revoke (clients before 2.4 print the empty list)."""
     if event.name == "ClientJoinFailed":
-        return event.fields.get("error") in _UNKNOWN_MEMBER
+        return text_field(event, "error") in _UNKNOWN_MEMBER
     if event.name in {"ClientGenerationReset", "ClientHeartbeatFailed"}:
         told = f"{event.fields.get('why', '')}{event.fields.get('error', '')}{event.text}"
         return "UNKNOWN_MEMBER" in told or "member id" in told

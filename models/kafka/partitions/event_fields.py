@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from models.events import Event
@@ -90,6 +91,14 @@ def number_field(event: Event, name: str) -> int | None:
     """A field that holds a number."""
     value = event.fields.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def fetchers_field(event: Event) -> Iterator[tuple[str, str, int | None]]:
+    """Partition, leader and leader epoch of each fetcher that an event names."""
+    items = event.fields.get("fetchers")
+    for item in items if isinstance(items, (list, tuple)) else ():
+        if isinstance(item, (list, tuple)) and len(item) == 3 and (item[2] is None or isinstance(item[2], int)):
+            yield str(item[0]), str(item[1]), item[2]
 
 
 def word_field(event: Event, name: str) -> str | None:

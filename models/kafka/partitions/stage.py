@@ -12,7 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness
-from models.kafka.partitions.event_fields import KRAFT_ONLY, named_nodes, nodes_field, number_field, partition_name, word_field
+from models.kafka.partitions.event_fields import (
+    KRAFT_ONLY,
+    fetchers_field,
+    named_nodes,
+    nodes_field,
+    number_field,
+    partition_name,
+    word_field,
+)
 from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
 from models.kafka.partitions.state import PartitionState
 
@@ -202,8 +210,7 @@ class PartitionStage(PartitionState):
 
     def _fetched(self, event: Event) -> None:
         """A follower names the leaders that it fetches from; one of an older epoch changes nothing."""
-        fetchers = event.fields.get("fetchers")
-        for name, leader, epoch in fetchers if isinstance(fetchers, (list, tuple)) else ():
+        for name, leader, epoch in fetchers_field(event):
             place = partition_name(str(name))
             if place is None:
                 continue
@@ -211,10 +218,10 @@ class PartitionStage(PartitionState):
             self.takeovers.followed(history)
             self._held(history, event.node, str(leader))
             current = history.current
-            if epoch is None or current is None or current.epoch is None or int(epoch) >= current.epoch:
+            if epoch is None or current is None or current.epoch is None or epoch >= current.epoch:
                 self._show_alive({str(leader)}, event)
             if epoch is not None:
-                self._enter(history, Leadership(int(epoch), str(leader), event.time_us, Told.SEEN, timed=False, events=[event]), event)
+                self._enter(history, Leadership(epoch, str(leader), event.time_us, Told.SEEN, timed=False, events=[event]), event)
             elif history.leader != leader:
                 self._takes_over(history, str(leader), event)
 
@@ -249,7 +256,10 @@ class PartitionStage(PartitionState):
         if event.topic is None or not isinstance(assignment, Mapping):
             return
         for number, nodes in assignment.items():
-            history = self.partitions.of(event.topic, int(number))
+            place = partition_name(f"{event.topic}-{number}")
+            if place is None:
+                continue
+            history = self.partitions.of(*place)
             replicas = tuple(str(node) for node in nodes)
             if not replicas or history.replicas:
                 continue

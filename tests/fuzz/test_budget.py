@@ -1,0 +1,44 @@
+"""A short, fixed part of `python -m tests.fuzz`."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import answers, events, lines
+from tests.fuzz.mutations import seeds
+
+
+@pytest.mark.parametrize("what", lines.MUTATIONS)
+def test_no_line_makes_a_reader_raise(samples: Path, what: str) -> None:
+    dice, tally = random.Random(what), lines.Tally()  # noqa: S311 - repeatable
+    found = seeds([samples], dice)
+    for seed, batch in lines.batches(found, 4_000, lines.MUTATIONS[what], dice):
+        lines.check(seed, batch, tally)
+    for _ in range(4):
+        answers.check(found, lines.MUTATIONS[what], dice, tally)
+    assert tally.faults == {}
+    assert tally.counts["recognised"] > 100
+    assert tally.counts["analyses"] == 4
+
+
+def test_no_sequence_of_events_makes_a_model_raise() -> None:
+    tally = lines.Tally()
+    events.feed(220, 0, tally)
+    assert tally.faults == {}
+    assert tally.lines >= 220
+
+
+def test_what_raises_is_found_with_its_line(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = seeds([samples], random.Random(0))  # noqa: S311 - repeatable
+    seed = next(each for each in found if each.source.name.endswith("kafka-request.log"))
+
+    def fail(_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(lines, "masked", fail)
+    tally = lines.Tally()
+    lines.check(seed, seed.lines[:8], tally)
+    assert [name.split(" ")[0] for name in tally.faults] == ["ZeroDivisionError"]
