@@ -183,6 +183,8 @@ def test_what_is_written_is_read_back(pattern: Pattern, data: st.DataObject) -> 
     # A group that begins with a bracket makes the newer wording read like the older one, `({group})`.
     assume(pattern.message.id != "kafka.python.leave_sent" or not fields["group"].startswith("("))
     found, expected = read_back(pattern, fields)
+    # An id with a blank in it may end where a shorter wording ends, or go on to its end.
+    assume(not found.ambiguous or not any(" " in value for value in expected.values() if isinstance(value, str)))
     read = {**found.columns, **found.fields}
     read.pop("reason_id", None)
     assert (found.message_id, found.ambiguous, read) == (pattern.message.id, False, expected)

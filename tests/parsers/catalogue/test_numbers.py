@@ -16,7 +16,7 @@ from parsers.formats.time_zones import Clock
 from parsers.formats.timestamps import date_format, read_iso
 from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import ChunkContext
-from tests.parsers.reading import read_bytes
+from tests.parsers.reading.source_files import read_bytes
 
 STAMP = "[2026-11-21 09:17:11,165]"
 HEARTBEAT = (

@@ -22,7 +22,7 @@ from pipelines.analysis.replay_failures import FAILED
 from pipelines.analysis.spill import EventStore
 from pipelines.analysis.stages import group_histories
 from pipelines.cli.main import main
-from tests.parsers.reading import read_bytes
+from tests.parsers.reading.source_files import read_bytes
 
 LINE = (
     "[2026-11-21 09:17:%02d,000] INFO [GroupCoordinator 1]: Stabilized group %s generation %d (__consumer_offsets-3)"
