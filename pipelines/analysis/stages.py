@@ -138,7 +138,7 @@ def group_histories(
     facts: Mapping[str, ClusterFacts],
     limits: Limits,
     readers: dict[str, Readers] | None = None,
-    make_stage: MakeStage = GroupStage,
+    make_stage: MakeStage | None = None,
 ) -> Iterator[GroupHistory]:
     """Replay one group name, once for each cluster that has it: rows as they become final. Batches hold its events in order.
 
@@ -160,7 +160,7 @@ def group_histories(
                 note_reader(readers, cluster, event)
             stage = stages.get(cluster)
             if stage is None:
-                made = make_stage(cluster, group, facts.get(cluster) or ClusterFacts(cluster), limits)
+                made = (make_stage or GroupStage)(cluster, group, facts.get(cluster) or ClusterFacts(cluster), limits)
                 stage = stages[cluster] = Guarded(cluster, group, made)
             stage.feed(event, stage.stage.feed)
         for cluster, stage in stages.items():
