@@ -35,5 +35,6 @@ class RootCause(StrEnum):
     BROKER_OUTAGE = "broker_outage"
     CLIENT_PAUSE = "client_pause"
     GHOST_MEMBER = "ghost_member"
+    SLOW_PROCESSING = "slow_processing"
     COORDINATOR_FAILOVER = "coordinator_failover"
     ASSIGNMENT_STORE_FAILED = "assignment_store_failed"

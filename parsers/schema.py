@@ -101,6 +101,7 @@ FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
         pa.field("status", pa.string()),
         pa.field("reason", pa.string()),
         pa.field("cluster_ids", pa.list_(pa.string())),
+        pa.field("ended_at", TIME),
         pa.field("part_offset", pa.int64()),
         pa.field("part_line", pa.int64()),
         pa.field("checkpoints", pa.map_(pa.int64(), pa.string())),

@@ -191,8 +191,17 @@ def _end(item: Rebalance, clock: Clock) -> str:
         return "No line tells when its members had taken over their shares; their own logs at INFO would."
     if item.outcome == "open":
         least = f"; it lasted at least {duration(item.at_least_seconds)}" if item.at_least_seconds is not None else ""
-        return f"The logs end before it was over{least}."
+        return f"The logs end before it was over{least}. {_state_at_the_end(item, clock)}"
     return _OUTCOMES.get(item.outcome, "It ended{at}.").format(at=at)
+
+
+def _state_at_the_end(item: Rebalance, clock: Clock) -> str:
+    """The state of a classic group whose rebalance is open: rejoining, or waiting for the leader's assignment."""
+    state, since = ("PreparingRebalance", item.started_at) if item.joined_at is None else ("CompletingRebalance", item.joined_at)
+    at = f" since {clock.full(since)}" if since is not None else ""
+    names = " or ".join(person.where for person in item.blockers)
+    what = "" if not item.blockers else f", waiting for {names}" if item.joined_at is None else f", waiting for the SyncGroup of {names}"
+    return f"The group was in {state}{at}{what}."
 
 
 def _cost(item: Rebalance) -> str:

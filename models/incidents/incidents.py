@@ -106,7 +106,8 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
     first = rows[0]
     kind = _kind(rows, limits)
     stopped = round(sum(map(stopped_seconds, rows)), 6)
-    worst = _worst_offender([row for row in rows if row.outcome != "empty"] or rows, _WENT if kind == "flapping_member" else FAILURES)
+    lasting = [row for row in rows if row.outcome != "empty"] or rows
+    worst = _held_up_by(rows, stopped, limits) or _worst_offender(lasting, _WENT if kind == "flapping_member" else FAILURES)
     is_open = rows[-1].outcome == "open"
     return Incident(
         cluster=first.cluster,
@@ -131,8 +132,11 @@ def _most_common(values: Sequence[str]) -> str | None:
     return min(Counter(values).items(), key=lambda item: (-item[1], item[0]))[0] if values else None
 
 
+NAMELESS = "a member that no line names"
+
+
 def _actor(person: Person) -> str:
-    return person.client_id or person.instance_id or person.member_id or "?"
+    return person.client_id or person.instance_id or person.member_id or NAMELESS
 
 
 def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Person | None:
@@ -150,6 +154,18 @@ def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Per
         if people:
             return people[min(people, key=lambda name: (-counted[name], -seconds[name], clear(name)))]
     return None
+
+
+def _held_up_by(rows: Sequence[Rebalance], stopped: float, limits: Limits) -> Person | None:
+    """The member that the others waited for during most of the time in which the group stood still."""
+    waited: dict[str, float] = defaultdict(float)
+    people: dict[str, Person] = {}
+    for row in rows:
+        if row.blockers:
+            people.setdefault(_actor(row.blockers[0]), row.blockers[0])
+            waited[_actor(row.blockers[0])] += _waited_seconds(row)
+    worst = min(waited, key=lambda name: (-waited[name], clear(name)), default=None)
+    return people[worst] if worst is not None and waited[worst] >= max(limits.slow_join_seconds, stopped / 2) else None
 
 
 def _kind(rows: Sequence[Rebalance], limits: Limits) -> str:
@@ -279,7 +295,7 @@ def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limi
     per_hour = stopped / max(span, 3600.0)
     if stopped >= limits.critical_stopped_seconds or per_hour > limits.critical_share_of_hour or kind in {"stuck", "never_settles"}:
         return "critical"
-    planned = all(row.cause in EXPECTED_CAUSES and not row.blockers for row in rows)
+    planned = stopped < limits.stuck_seconds and all(row.cause in EXPECTED_CAUSES and not row.blockers for row in rows)
     return "info" if planned and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
 
 
@@ -325,7 +341,9 @@ def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
     who = name + (f" on {worst.host.lstrip('/')}" if worst.host else "")
     causes = [row.cause for row in rows if any(_actor(person) == name for person in row.offenders)]
     waited = [row for row in rows if any(_actor(person) == name for person in row.blockers)]
-    if waited and not FAILURES.intersection(causes):
+    if kind == "stuck" and waited and waited[-1] is rows[-1]:
+        return _stuck_told(rows[-1])
+    if waited and (worst is waited[0].blockers[0] or not FAILURES.intersection(causes)):
         return f"{who} held the others up for {spell(sum(map(_waited_seconds, waited)))}"
     if kind == "flapping_member":
         acts = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
@@ -335,8 +353,18 @@ def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
     return f"{who} {_times(cause, causes.count(cause))}"
 
 
+def _stuck_told(row: Rebalance) -> str:
+    """The state that a group is stuck in, and whom it waits for."""
+    names = " or ".join(_actor(person) for person in row.blockers)
+    if row.joined_at is None:
+        return f"stuck in PreparingRebalance, waiting for {names} to rejoin"
+    return f"stuck in CompletingRebalance, waiting for the SyncGroup of {names}"
+
+
 def _waited_seconds(row: Rebalance) -> float:
     """How long those who were ready waited for the others."""
+    if row.outcome == "open" or (row.outcome == "superseded" and row.joined_at is not None):
+        return row.at_least_seconds or row.duration_seconds or 0.0
     return (row.join_seconds if row.reconcile_seconds is None else row.reconcile_seconds) or 0.0
 
 

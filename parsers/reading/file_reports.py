@@ -17,7 +17,7 @@ Row = dict[str, Any]
 _WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}
 _BYTES = ("bytes_parsed", "bytes_ignored", "bytes_rejected")
 _SUMMED = ("bytes_read", *_BYTES, "lines", "records", "recognised", "unknown", "rejected")
-_OF_PARTS = ("part_offset", "part_line", "checkpoints")
+_OF_PARTS = ("part_offset", "part_line", "checkpoints", "ended_at")
 _TALLIES = ("nodes", "witnesses", "systems")
 _STATUSES = ("rejected", "truncated", "empty", "skipped", "ok")  # the worst first
 
@@ -42,6 +42,8 @@ class FileReport:
     time_zone: str | None = "UTC"
     first_at: int | None = None
     last_at: int | None = None
+    ended_at: int | None = None
+    """Time of the last record, whether anything knows it or not; `first_at` and `last_at` are of those that are known."""
     counts: Counts = field(default_factory=Counts)
     status: str = "ok"
     reason: str | None = None
@@ -100,6 +102,7 @@ def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
         "status": report.status,
         "reason": report.reason,
         "cluster_ids": list(report.cluster_ids),
+        "ended_at": report.ended_at,
         "part_offset": begin,
         "part_line": line,
         "checkpoints": sorted(report.checkpoints.items()),
@@ -116,8 +119,12 @@ def merge_reports(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
 
 
 def whole_report(row: Mapping[str, Any]) -> Row:
-    """The row without the columns that only parts need."""
-    return {name: value for name, value in row.items() if name not in _TALLIES and name not in _OF_PARTS}
+    """The row without the columns that only parts need. A file of which something is known reaches to its last record, known or not."""
+    whole = {name: value for name, value in row.items() if name not in _TALLIES and name not in _OF_PARTS}
+    ended = row.get("ended_at")
+    if whole["last_at"] is not None and ended is not None:
+        whole["last_at"] = max(whole["last_at"], ended)
+    return whole
 
 
 def join_parts(rows: Iterable[Mapping[str, Any]]) -> Row:
@@ -131,6 +138,7 @@ def join_parts(rows: Iterable[Mapping[str, Any]]) -> Row:
     row |= {name: sum(part[name] for part in parts) for name in _SUMMED}
     for name, choose in (("first_at", min), ("last_at", max)):
         row[name] = choose((part[name] for part in parts if part[name] is not None), default=None)
+    row["ended_at"] = next((part["ended_at"] for part in reversed(parts) if part.get("ended_at") is not None), None)
     row["version"] = ", ".join(dict.fromkeys(each for part in parts if part["version"] for each in part["version"].split(", "))) or None
     row["cluster_ids"] = list(dict.fromkeys(each for part in parts for each in part["cluster_ids"] or ()))
     worst = min(parts, key=lambda part: _STATUSES.index(part["status"]))

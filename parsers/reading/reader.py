@@ -241,6 +241,8 @@ class FileReader:
 
     def _note(self, parsed: ParsedChunk) -> None:
         self.report.counts.add(parsed.counts)
+        if parsed.ended_at is not None:
+            self.report.ended_at = parsed.ended_at
         events = parsed.events
         if not events.num_rows:
             return

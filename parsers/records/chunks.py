@@ -54,6 +54,7 @@ class ParsedChunk:
     rest: bytes
     context: ChunkContext
     done: bool = False  # a header at or after `stop_offset` was met
+    ended_at: int | None = None  # time of the last record, known or not (microseconds)
 
 
 @lru_cache(maxsize=4)
@@ -78,6 +79,7 @@ class _Chunk:
     counts: Counts = field(default_factory=Counts)
     records: RecordReader = field(init=False)
     holes: list[tuple[int, Place]] = field(default_factory=list)  # zero bytes before a line
+    ended_at: int | None = None
 
     def parse(self) -> ParsedChunk:
         self.records = RecordReader(self.context, self.catalogue, self.counts)
@@ -251,6 +253,16 @@ class _Chunk:
             after = np.append(first[1:], len(lines))[:count]
             self.counts.records += count - sum(1 for line in orphans if line < after[-1])
             read_units(Units(lines, first[:count], after, orphans), self.records, self._prefilter)
+            self._note_end(lines, first[:count], after)
+
+    def _note_end(self, lines: Lines, first: Ints, after: Ints) -> None:
+        """Keep the time of the last record that has one: it is the last, unless that one is torn."""
+        for line, end in zip(reversed(first), reversed(after), strict=True):
+            begin, stop = int(lines.start[line]), int(lines.end[end - 1])
+            head = bytes(lines.data[begin : min(stop, begin + HEADER_BYTES)])
+            self.ended_at = self.records.time_of(head, lines.stamps[line] if lines.stamps else None)
+            if self.ended_at is not None or not self.records.tells_days:
+                return
 
     @property
     def _prefilter(self) -> Prefilter:
@@ -274,6 +286,7 @@ class _Chunk:
                 clock_time=records.clock_time,
             ),
             done=done,
+            ended_at=self.ended_at,
         )
 
 

@@ -61,6 +61,19 @@ class RecordReader:
             self.counts.invalid_utf8 += 1
             return str(raw, "utf-8", "backslashreplace")
 
+    @property
+    def tells_days(self) -> bool:
+        """Whether stamps of the file's layout hold a date."""
+        return self.layout.date is not None and self.layout.date.dated
+
+    def time_of(self, raw: bytes, stamp: bytes | None) -> int | None:
+        """UTC microseconds of a record whose stamp holds a date, whatever its message is; `stamp` is the time of its envelope."""
+        text = str(raw, "utf-8", "replace").partition("\n")[0].rstrip("\r")
+        header = self.layout.read(text, len(text))
+        if header is None or (stamp is None and (header.date is None or not header.date.dated)):
+            return None  # days are counted as records are read, once
+        return self._time(header, stamp)[0]
+
     def read(self, raw: bytes, place: Place, stamp: bytes | None = None) -> None:
         """Read a record whose bytes look as if the catalogue may know it. `stamp` is the time of its envelope."""
         text = self.decode(whole_characters(raw) if place.cut else raw.rstrip(b"\r\n"))

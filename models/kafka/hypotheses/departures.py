@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from models.causes import Cause
 from models.events import Witness
+from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Judgement, Opinion
+from models.kafka.hypotheses.timeouts import is_echo, poll_rhythm
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
 
@@ -17,23 +19,20 @@ def left(case: Case, act: Act | None) -> list[Opinion]:
     actor = case.actor(act) if act else None
     returned = case.joiners.get(actor) if actor else None
     why = kind_of_leave(case, actor, act)
-    if actor in case.known.shared:
+    if case.is_ambiguous(actor):
         returned = None  # another member with the same client id
     if returned is not None and case.draft.outcome != "empty" and why.best.cause is not Cause.ADMIN_REMOVAL and act is not None:
-        return [Opinion(Cause.MEMBER_RESTART, 0.95, [act, returned]), Opinion(why.best.cause, 0.04, [act])]
+        sure = priors.LEFT_AND_SEEN_BACK.value
+        return [Opinion(Cause.MEMBER_RESTART, sure, [act, returned]), Opinion(why.best.cause, 1 - sure, [act])]
     opinions = why.opinions
     for opinion in opinions:
         opinion.acts = _leavers_alike(case, opinion.cause, act, leaves)
-    return _unless_it_returned(case, act, opinions, LEFT_AND_RETURNED)
-
-
-LEFT_AND_RETURNED, EXPIRED_AND_RETURNED = 0.06, 0.1
-"""How often who goes is back within the rebalance, where neither joins nor head counts are told."""
+    return _unless_it_returned(case, act, opinions, priors.LEFT_AND_RETURNED.value)
 
 
 def _unless_it_returned(case: Case, act: Act | None, opinions: list[Opinion], usual: float) -> list[Opinion]:
     """The opinions, and that it was a restart, as likely as what is not told leaves room for it."""
-    share = _unseen_return(case, usual)
+    share = usual if act is not None and case.is_ambiguous(case.actor(act)) else _unseen_return(case, usual)
     if share:
         for opinion in opinions:
             opinion.probability *= 1 - share
@@ -49,8 +48,8 @@ def _unseen_return(case: Case, usual: float) -> float:
     if not before or not after:
         return usual
     if before == after:
-        return 0.7  # somebody joined meanwhile, most likely who went
-    return 0.3 if after > before - len(case.gone) else 0.0
+        return priors.AS_MANY_AS_BEFORE.value
+    return priors.FEWER_WENT_THAN_LEFT.value if after > before - len(case.gone) else 0.0
 
 
 def _leavers_alike(case: Case, cause: Cause, act: Act | None, leaves: dict[str, Act]) -> list[Act]:
@@ -64,7 +63,7 @@ def _leavers_alike(case: Case, cause: Cause, act: Act | None, leaves: dict[str, 
 _LEAVE_WHY: tuple[tuple[str, Cause], ...] = (
     # AbstractCoordinator.maybeLeaveGroup and KafkaConsumer; the client's reason reaches the broker since 3.2 (KIP-800).
     ("poll timeout has expired", Cause.POLL_TIMEOUT),
-    ("removed by an admin", Cause.ADMIN_REMOVAL),
+    ("removed by an admin", Cause.ADMIN_REMOVAL),  # with the administrator's own words behind it (KafkaAdminClient)
     ("the consumer is being closed", Cause.MEMBER_LEAVE),
     ("unsubscribed from all topics", Cause.MEMBER_LEAVE),
     ("pro-actively leaving", Cause.MEMBER_LEAVE),
@@ -78,25 +77,36 @@ def kind_of_leave(case: Case, actor: str | None, act: Act | None) -> Judgement:
         whys.append(act.why)
     for fixed, cause in _LEAVE_WHY:
         if any(fixed in why for why in whys):
-            return Judgement([Opinion(cause, 0.99)])
+            return Judgement([Opinion(cause, priors.LEAVE_REASON.value)])
     noticed = _noticed_poll_timeout(case, actor, act) if act is not None else None
     if noticed is not None:
-        return Judgement([Opinion(Cause.POLL_TIMEOUT, 0.98, told_by=[noticed])])
+        return Judgement([Opinion(Cause.POLL_TIMEOUT, priors.POLL_TIMEOUT_NOTICED.value, told_by=[noticed])])
     if act is not None and _is_static(case, act):
-        return Judgement([Opinion(Cause.ADMIN_REMOVAL, 0.95), Opinion(Cause.MEMBER_LEAVE, 0.04)])
+        return _shared_out(priors.STATIC_LEFT)
     if any(why != "not provided" for why in whys):
-        return Judgement([Opinion(Cause.ADMIN_REMOVAL, 0.75), Opinion(Cause.MEMBER_LEAVE, 0.2)])
+        return _shared_out(priors.OWN_LEAVE_REASON)
     if case.has_client_log(actor):
         if _rejoins_unasked(case, actor, act):
-            return Judgement([Opinion(Cause.POLL_TIMEOUT, 0.93), Opinion(Cause.MEMBER_LEAVE, 0.06)])
-        return Judgement([Opinion(Cause.MEMBER_LEAVE, 0.975), Opinion(Cause.POLL_TIMEOUT, 0.02)])
-    poll = 0.3 if _comes_back(case, actor, act) else 0.03 if all_left(case) else 0.07
-    return Judgement(
-        [
-            Opinion(Cause.MEMBER_LEAVE, 0.97 - poll, settled_by=CLIENT_LOG),
-            Opinion(Cause.POLL_TIMEOUT, poll, settled_by=CLIENT_LOG),
-        ]
-    )
+            return _shared_out(priors.REJOINED_UNASKED)
+        return _shared_out(priors.OWN_LOG_SILENT)
+    poll = _polled_late(case, actor, act)
+    by_will, late = Opinion(Cause.MEMBER_LEAVE, priors.LEFT.value - poll), Opinion(Cause.POLL_TIMEOUT, poll)
+    by_will.settled_by = late.settled_by = CLIENT_LOG
+    return Judgement(sorted([by_will, late], key=lambda opinion: -opinion.probability))
+
+
+def _shared_out(shares: priors.Shares) -> Judgement:
+    return Judgement([Opinion(cause, share) for cause, share in shares.of.items()])
+
+
+def _polled_late(case: Case, actor: str | None, act: Act | None) -> float:
+    """How likely a leave that nothing explains is that of a heartbeat thread, for a consumer that polled too late."""
+    often = 0 if all_left(case) else poll_rhythm(case)
+    if often:
+        return priors.LEAVE_RHYTHM[min(often, len(priors.LEAVE_RHYTHM)) - 1].value
+    if _comes_back(case, actor, act):
+        return priors.POLLED_LATE_CAME_BACK.value
+    return (priors.ALL_POLLED_LATE if all_left(case) else priors.POLLED_LATE).value
 
 
 def _noticed_poll_timeout(case: Case, actor: str | None, act: Act) -> Act | None:
@@ -160,8 +170,11 @@ def expired(case: Case, act: Act | None) -> list[Opinion]:
     if act is None and expiries:
         act = min(expiries.values(), key=lambda a: a.at)
     actor = case.actor(act) if act else None
-    returned = case.joiners.get(actor) if actor else None
+    returned = case.joiners.get(actor) if actor and not case.is_ambiguous(actor) else None
     first = sorted(expiries.values(), key=lambda a: (case.actor(a) != actor, a.at)) or ([act] if act else [])
     if returned is not None and act is not None and case.draft.outcome != "empty":
-        return [Opinion(Cause.MEMBER_RESTART, 0.93, [act, returned]), Opinion(Cause.SESSION_TIMEOUT, 0.07, first)]
-    return _unless_it_returned(case, act, [Opinion(Cause.SESSION_TIMEOUT, 0.99, first)], EXPIRED_AND_RETURNED)
+        sure = priors.EXPIRED_AND_SEEN_BACK.value
+        return [Opinion(Cause.MEMBER_RESTART, sure, [act, returned]), Opinion(Cause.SESSION_TIMEOUT, 1 - sure, first)]
+    if act is not None and is_echo(case, act):
+        return [Opinion(cause, share, first) for cause, share in priors.ECHO_OF_EVICTION.of.items()]
+    return _unless_it_returned(case, act, [Opinion(Cause.SESSION_TIMEOUT, priors.EXPIRED.value, first)], priors.EXPIRED_AND_RETURNED.value)

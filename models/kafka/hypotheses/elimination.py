@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from models.causes import Cause
+from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.departures import all_left
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Opinion
-from models.kafka.hypotheses.timeouts import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
+from models.kafka.hypotheses.priors import STORE_SLACK_US, STORE_TIMEOUT_US
+from models.kafka.hypotheses.timeouts import TIMEOUT_TOLERANCE_US, phase_deadline_us, poll_rhythm, rebalance_timeout_us, store_rhythm
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.units import US_PER_MS
 
-STORE_TIMEOUT_US = 5_000_000
-"""offsets.commit.timeout.ms: a failed assignment write before 2.1 shows only as a rebalance this long after the assignment."""
+INITIAL_DELAY_OVERRUN = 0.02
+"""By this share of it a join phase may last longer than the initial delay that ends it: a busy broker's timer."""
 
 AT_ONCE_US = 20_000
 """A write that fails at once, with too few replicas in sync, is over within this time (before 2.1 nothing tells of it)."""
@@ -25,23 +29,31 @@ def by_elimination(case: Case) -> list[Opinion]:
     """No line names a trigger. What did not happen leaves a few causes, with their usual shares."""
     draft = case.draft
     if case.was_empty:
-        return [Opinion(Cause.NEW_GROUP, 0.985, list(case.joiners.values()))]
+        return [Opinion(Cause.NEW_GROUP, priors.FIRST_OF_EMPTY.value, list(case.joiners.values()))]
     gone = case.gone.values()
     expiries = [act for act in gone if act.deed is Deed.EXPIRE]
     leaves = [act for act in gone if act.deed is Deed.LEAVE] + case.vanished
     if draft.outcome == "empty":
-        if leaves or not expiries:  # the only members of a group can leave it unlogged, but never expire so
-            late = 0.03 if all_left(case) else 0.08
-            return [Opinion(Cause.MEMBER_LEAVE, 0.98 - late, leaves), Opinion(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
-        return [Opinion(Cause.SESSION_TIMEOUT, 0.6, expiries), Opinion(Cause.MEMBER_LEAVE, 0.35, [], REQUEST_LOG)]
+        return _emptied(case, leaves, expiries)
     if leaves and not case.joiners and not _timed_out(case):
-        return [Opinion(Cause.MEMBER_LEAVE, 0.85, leaves), Opinion(Cause.POLL_TIMEOUT, 0.12, leaves, REQUEST_LOG)]
+        acts = dict.fromkeys(priors.VANISHED.of, leaves)
+        return [Opinion(cause, share, acts[cause], REQUEST_LOG) for cause, share in priors.VANISHED.of.items()]
     if _right_after_assignment(case):
-        rivals = ((Cause.ASSIGNMENT_STORE_FAILED, 0.9), (Cause.MEMBER_JOIN, 0.06), (Cause.MEMBER_LEAVE, 0.04))
-        return [Opinion(cause, share, settled_by=REQUEST_LOG) for cause, share in rivals]
+        return [Opinion(cause, share, settled_by=REQUEST_LOG) for cause, share in priors.STORE_FAILED_AT_ONCE.of.items()]
     if draft.state_before is None and _initial_delay_seen(case):
-        return [Opinion(Cause.NEW_GROUP, 0.8, list(case.joiners.values()), REQUEST_LOG), Opinion(Cause.MEMBER_JOIN, 0.15)]
+        first = list(case.joiners.values())
+        return [Opinion(c, share, first if c is Cause.NEW_GROUP else [], REQUEST_LOG) for c, share in priors.ONE_INITIAL_DELAY.of.items()]
     return _usual_shares(case, expiries)
+
+
+def _emptied(case: Case, leaves: list[Act], expiries: list[Act]) -> list[Opinion]:
+    """The group went empty: the only members can leave it unlogged, but never expire so."""
+    if leaves or not expiries:
+        late = priors.ALL_POLLED_LATE.value if all_left(case) else priors.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
+        by_will = priors.EMPTIED_BY_LEAVE[Cause.MEMBER_LEAVE] - late
+        return [Opinion(Cause.MEMBER_LEAVE, by_will, leaves), Opinion(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
+    shares = priors.EMPTIED_BY_EXPIRY.of.items()
+    return [Opinion(cause, share, expiries if cause is Cause.SESSION_TIMEOUT else [], REQUEST_LOG) for cause, share in shares]
 
 
 def _right_after_assignment(case: Case) -> bool:
@@ -56,21 +68,28 @@ def start_not_seen(case: Case) -> list[Opinion]:
     """The log begins inside the rebalance, or lost its beginning: whatever started it stands in lines that are not there."""
     lines = EARLIER_LINES
     if case.draft.outcome == "empty":
-        return [Opinion(Cause.MEMBER_LEAVE, 0.7, settled_by=lines), Opinion(Cause.SESSION_TIMEOUT, 0.25, settled_by=lines)]
-    rivals = [Opinion(o.cause, o.probability / 2, [], lines) for o in _usual_shares(case, [])]
-    return [Opinion(Cause.UNKNOWN, 0.5, settled_by=lines), *rivals]
+        expired = list(case.by_actor(Deed.EXPIRE).values())
+        shares = priors.EXPIRED_WHILE_REBALANCING if expired else priors.START_NOT_SEEN_EMPTY
+        acts = {Cause.SESSION_TIMEOUT: expired}
+        return [Opinion(cause, share, acts.get(cause, []), lines) for cause, share in shares.of.items()]
+    unknown = priors.START_NOT_SEEN.value
+    rivals = [Opinion(o.cause, o.probability * (1 - unknown), [], lines) for o in _usual_shares(case, [])]
+    return [Opinion(Cause.UNKNOWN, unknown, settled_by=lines), *rivals]
 
 
 def _timed_out(case: Case) -> bool:
     """The join phase ran into the rebalance timeout: who is missing then did not rejoin, which started nothing."""
+    if phase_deadline_us(case) is not None:
+        return True
     timeout = rebalance_timeout_us(case)
     return timeout is not None and (case.draft.open_until or case.start) - case.start >= timeout - TIMEOUT_TOLERANCE_US
 
 
 def _initial_delay_seen(case: Case) -> bool:
+    """Brokers that print no reason (before 2.1) wait for it once at generations above 0, however many join meanwhile."""
     duration = (case.draft.open_until or case.start) - case.start
     delay = case.facts.initial_delay_ms * US_PER_MS
-    return bool(delay) and duration >= delay and duration % delay <= delay * 0.02
+    return bool(delay) and 0 <= duration - delay <= delay * INITIAL_DELAY_OVERRUN
 
 
 def store_failed_silently(case: Case) -> bool:
@@ -79,10 +98,12 @@ def store_failed_silently(case: Case) -> bool:
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
     lag = case.start - previous.ended_at
-    if 0 <= lag <= STORE_TIMEOUT_US + 400_000 and _sync_refused(case):
+    if 0 <= lag <= STORE_TIMEOUT_US + STORE_SLACK_US and _sync_refused(case):
         return True
     if not _as_if_timed_out(case):
         return False
+    if store_rhythm(case) >= priors.RHYTHM_MIN:
+        return True  # nobody acts time and again just when a write is given up
     if any(case.deeds(Deed.SYNC_FAILED, start=case.start - CLOCK_TOLERANCE_US, end=case.start + CLOCK_TOLERANCE_US)):
         return True  # storeGroup tells REBALANCE_IN_PROGRESS of a write that timed out
     since = case.start - TROUBLE_US
@@ -93,7 +114,7 @@ def store_failed_silently(case: Case) -> bool:
 def _as_if_timed_out(case: Case) -> bool:
     """Whether the rebalance began when a write of the assignment before it would have been given up."""
     ended_at = case.previous.ended_at if case.previous is not None else None
-    return ended_at is not None and STORE_TIMEOUT_US <= case.start - ended_at <= STORE_TIMEOUT_US + 400_000
+    return ended_at is not None and STORE_TIMEOUT_US <= case.start - ended_at <= STORE_TIMEOUT_US + STORE_SLACK_US
 
 
 _STORE_ERRORS = (
@@ -113,21 +134,24 @@ def _sync_refused(case: Case) -> bool:
 
 
 def _usual_shares(case: Case, expiries: list[Act]) -> list[Opinion]:
-    shares = {
-        Cause.MEMBER_JOIN: 0.44,
-        Cause.MEMBER_LEAVE: 0.26,
-        Cause.METADATA_CHANGE: 0.06,
-        Cause.SUBSCRIPTION_CHANGE: 0.06,
-        Cause.POLL_TIMEOUT: 0.06,
-        Cause.MEMBER_RESTART: 0.06,
-        Cause.COORDINATOR_FAILOVER: 0.06,
-    }
-    if case.facts.topic_changes_between(case.draft.previous_ended_at or case.phase_began, case.start):
-        shares |= {Cause.METADATA_CHANGE: 0.3, Cause.MEMBER_JOIN: 0.3, Cause.MEMBER_LEAVE: 0.16}
-    if expiries:  # somebody expired while the others joined: most often the former self of the one that came
-        shares |= {Cause.MEMBER_RESTART: 0.6, Cause.MEMBER_JOIN: 0.2, Cause.MEMBER_LEAVE: 0.1, Cause.SESSION_TIMEOUT: 0.07}
+    shares = dict(priors.USUAL.of)
+    changed = bool(case.facts.topic_changes_between(case.draft.previous_ended_at or case.phase_began, case.start))
+    if changed:
+        shares |= priors.AFTER_TOPIC_CHANGE.of
+    if expiries:
+        shares |= priors.EXPIRED_MEANWHILE.of
     if case.draft.state_before is None:
-        shares[Cause.NEW_GROUP] = 0.1
+        shares[Cause.NEW_GROUP] = priors.UNKNOWN_STATE_NEW_GROUP.value
     elif _as_if_timed_out(case):
-        shares[Cause.ASSIGNMENT_STORE_FAILED] = 0.4
+        shares[Cause.ASSIGNMENT_STORE_FAILED] = priors.ONCE_AFTER_STORE_TIMEOUT.value
+    often = 0 if changed or expiries else poll_rhythm(case)
+    if often:
+        shares = _with_poll_timeout(shares, priors.POLL_RHYTHM[min(often, len(priors.POLL_RHYTHM)) - 1].value)
     return [Opinion(cause, share, expiries if cause is Cause.MEMBER_RESTART else [], REQUEST_LOG) for cause, share in shares.items()]
+
+
+def _with_poll_timeout(shares: Mapping[Cause, float], share: float) -> dict[Cause, float]:
+    """The shares if a poll timeout has this one: the others keep their proportions."""
+    others = {cause: value for cause, value in shares.items() if cause is not Cause.POLL_TIMEOUT}
+    left = (1 - share) / sum(others.values())
+    return {cause: value * left for cause, value in others.items()} | {Cause.POLL_TIMEOUT: share}

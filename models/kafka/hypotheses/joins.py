@@ -5,11 +5,15 @@ from __future__ import annotations
 from models.causes import Cause
 from models.downtime import is_cooperative
 from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Opinion, Settles, with_first
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.units import US_PER_MS
+
+INITIAL_DELAY_OVERRUN = 0.03
+"""By this share of it a join phase may last longer than the steps of the initial delay that end it."""
 
 FOLLOWUP_US = 3_000_000
 """A cooperative follow-up starts as soon as the members have revoked: at their next poll after the assignment."""
@@ -20,15 +24,17 @@ def joined(case: Case, act: Act | None) -> list[Opinion]:
     joiners = case.joiners
     acts = with_first(act, joiners.values(), case)
     if case.was_empty:
-        return [Opinion(Cause.NEW_GROUP, 0.99, acts)]
+        return [Opinion(Cause.NEW_GROUP, priors.FIRST_MEMBER.value, acts)]
     actor = case.actor(act) if act else None
-    went = case.gone.get(actor) if act and actor and actor not in case.known.shared else None
+    went = case.gone.get(actor) if act and actor and not case.is_ambiguous(actor) else None
     if act is not None and went is not None and not _went_as_it_came(case, act, went):
-        return [Opinion(Cause.MEMBER_RESTART, 0.97, [*acts[:1], went]), Opinion(Cause.MEMBER_JOIN, 0.03, acts)]
+        restarted, joins = (priors.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
+        return [Opinion(Cause.MEMBER_RESTART, restarted, [*acts[:1], went]), Opinion(Cause.MEMBER_JOIN, joins, acts)]
     if case.draft.state_before is None and not case.members_before:
         return _joined_in_unknown_state(case, acts)
     told = bool(case.reason_id or (act and act.at >= case.start - PROMPT_US))
-    basis = 0.85 if not told else 0.985 if case.known.clients or case.known.requests else 0.98
+    twice = bool(case.known.clients or case.known.requests)
+    basis = (priors.JOIN_UNTOLD if not told else priors.JOIN_TOLD_TWICE if twice else priors.JOIN_TOLD).value
     return [Opinion(Cause.MEMBER_JOIN, basis, acts), Opinion(Cause.MEMBER_RESTART, (1 - basis) / 2, acts)]
 
 
@@ -39,13 +45,17 @@ def _went_as_it_came(case: Case, came: Act, went: Act) -> bool:
 
 
 def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:
-    """The log begins mid-life: an initial delay, or members that all are new, tell a group that was empty."""
+    """The log begins mid-life: an initial delay, or members that all are new, tell a group that was empty.
+
+    Each further step of the delay takes another member that joins, and only the Java coordinator waits so above generation 0.
+    """
     duration = (case.draft.open_until or case.start) - case.start
     delay = case.facts.initial_delay_ms * US_PER_MS
-    initial = bool(delay) and duration >= delay and duration % delay <= delay * 0.03
+    steps = duration // delay if delay else 0
+    initial = 1 <= steps <= max(1, len(acts)) and duration - steps * delay <= delay * INITIAL_DELAY_OVERRUN
     members_after = case.draft.members_after
     alone = members_after == 1 or (members_after is not None and len(acts) >= members_after)
-    likely = 0.9 if initial or alone else 0.25
+    likely = (priors.AS_FROM_EMPTY if initial or alone else priors.MID_LIFE).value
     return [
         Opinion(Cause.NEW_GROUP, likely, acts, EARLIER_LINES),
         Opinion(Cause.MEMBER_JOIN, 1 - likely, acts, EARLIER_LINES),
@@ -75,11 +85,12 @@ def rejoined(case: Case, act: Act | None) -> list[Opinion]:
     why = _why_rejoin(case, actor, act)
     cause = next((cause for fixed, cause in _REJOIN_WHY if why and fixed in why), None)
     if cause is Cause.COOPERATIVE_FOLLOWUP:
-        return [Opinion(cause, 0.98, _rejoiners(case, acts))]
+        return [Opinion(cause, priors.FOLLOWUP_TOLD.value, _rejoiners(case, acts))]
     if cause is Cause.METADATA_CHANGE:
-        return [Opinion(cause, 0.97, acts), Opinion(Cause.SUBSCRIPTION_CHANGE, 0.03, acts)]
+        told = priors.METADATA_TOLD.value
+        return [Opinion(cause, told, acts), Opinion(Cause.SUBSCRIPTION_CHANGE, 1 - told, acts)]
     if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
-        return [Opinion(Cause.UNKNOWN, 0.9, acts, Settles.APPLICATION)]
+        return [Opinion(Cause.UNKNOWN, priors.OWN_REASON.value, acts, Settles.APPLICATION)]
     return _topics_or_metadata(case, actor, acts, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
 
 
@@ -108,22 +119,24 @@ def _topics_or_metadata(case: Case, actor: str | None, acts: list[Act], *, said_
     since = case.draft.previous_ended_at or case.phase_began
     subscribed = any(case.actor(a) == actor for a in case.deeds(Deed.SUBSCRIBE, start=since, end=case.start + CLOCK_TOLERANCE_US))
     if subscribed:
-        return [Opinion(Cause.SUBSCRIPTION_CHANGE, 0.97, acts), Opinion(Cause.METADATA_CHANGE, 0.03, acts)]
+        told = priors.SUBSCRIBED.value
+        return [Opinion(Cause.SUBSCRIPTION_CHANGE, told, acts), Opinion(Cause.METADATA_CHANGE, 1 - told, acts)]
     changed = bool(case.facts.topic_changes_between(since, case.start))
     if said_subscription:
-        by_metadata = 0.95 if case.has_client_log(actor) and changed else 0.9 if actor in case.known.patterns else 0.8 if changed else 0.06
+        holds = (case.has_client_log(actor) and changed, actor in case.known.patterns, changed, True)
+        by_metadata = next(prior.value for prior, true in zip(priors.SAID_SUBSCRIPTION_CHANGED, holds, strict=True) if true)
         return [Opinion(Cause.METADATA_CHANGE, by_metadata, acts), Opinion(Cause.SUBSCRIPTION_CHANGE, 1 - by_metadata, acts)]
     if _may_follow_up(case):
-        sure = 0.93 if _is_cooperative(case) else 0.85
+        sure = (priors.FOLLOWUP_COOPERATIVE if _is_cooperative(case) else priors.FOLLOWUP).value
         return [
             Opinion(Cause.COOPERATIVE_FOLLOWUP, sure, _rejoiners(case, acts)),
             Opinion(Cause.SUBSCRIPTION_CHANGE, (1 - sure) / 2, acts, CLIENT_LOG),
             Opinion(Cause.METADATA_CHANGE, (1 - sure) / 2, acts, CLIENT_LOG),
         ]
-    by_metadata = 0.9 if changed else 0.15
+    by_metadata = (priors.TOPIC_CHANGED if changed else priors.NO_TOPIC_CHANGED).value
     return [
         Opinion(Cause.METADATA_CHANGE, by_metadata, acts, CLIENT_LOG),
-        Opinion(Cause.SUBSCRIPTION_CHANGE, 0.97 - by_metadata, acts, CLIENT_LOG),
+        Opinion(Cause.SUBSCRIPTION_CHANGE, priors.SUBSCRIBED.value - by_metadata, acts, CLIENT_LOG),
     ]
 
 

@@ -11,6 +11,7 @@ from models.events import Event
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import Act, Deed, int_field, names_field, text_field
+from models.kafka.observations.default_client_ids import is_default
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Roster
 from models.kafka.observations.tolerances import AFTERTHOUGHT_US, CLOCK_TOLERANCE_US, EFFECT_US, STRAGGLER_US
@@ -261,6 +262,10 @@ class Case:
             if act.deed is Deed.LEAVE and act.certain and actor is not None and not is_afterthought(act):
                 found.setdefault(actor, act.at)
         return found
+
+    def is_ambiguous(self, actor: str | None) -> bool:
+        """Whether several members may go by this name: of two that have it, none need be the other's former self."""
+        return actor in self.known.shared or (actor is not None and is_default(actor))
 
     def has_client_log(self, actor: str | None) -> bool:
         """Whether the client's own log is among the files."""

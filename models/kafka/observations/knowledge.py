@@ -9,6 +9,9 @@ from models.events import Event
 from models.kafka.observations.actions import assigned_members, int_field, names_field, text_field
 from models.kafka.observations.roster import Member, Roster
 
+LAGS_HELD = 64
+"""How many times between an assignment and the next rebalance are remembered."""
+
 _MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]
 
 
@@ -26,6 +29,10 @@ class GroupKnowledge:
     shared: set[str] = field(default_factory=set)  # client ids that several members of one generation have
     stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
     settings: dict[str, dict[str, int]] = field(default_factory=dict)  # actor -> its timeouts, as its log printed them
+    lags: list[int] = field(default_factory=list)
+    """From an assignment to the rebalance after it, the latest ones (microseconds)."""
+    assigned_at: int | None = None
+    """When the assignment came of the generation in force."""
 
     def forget(self, members: Iterable[Member], clients: set[str], before: int) -> None:
         """Drop what was learned of these members, of these clients if they are in no generation, and polls that were late before a time
@@ -109,7 +116,21 @@ def _subscribed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> Non
             knowledge.patterns.add(event.client_id)
 
 
+def _assignment_received(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    if knowledge.assigned_at is None:  # a SyncGroup that is sent again changes nothing
+        knowledge.assigned_at = event.time_us
+
+
+def _rebalance_started(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    if knowledge.assigned_at is not None:
+        knowledge.lags.append(event.time_us - knowledge.assigned_at)
+        del knowledge.lags[:-LAGS_HELD]
+        knowledge.assigned_at = None
+
+
 _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
+    "AssignmentReceived": _assignment_received,
+    "RebalanceStarted": _rebalance_started,
     "ClientJoined": _client_joined,
     "JoinGroupCompleted": _join_answered,
     "ClientAssignmentMade": _assigned,

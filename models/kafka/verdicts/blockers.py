@@ -6,24 +6,38 @@ that rejoins last, or that never does.
 
 from __future__ import annotations
 
-from models.kafka.hypotheses.timeouts import TIMEOUT_TOLERANCE_US, rebalance_timeout_us
+from collections.abc import Mapping
+
+from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
 from models.kafka.hypotheses.window import Case
-from models.kafka.observations.actions import Act, Deed
+from models.kafka.observations.actions import Act, Deed, text_field
 from models.rows import Person
 
 SLOW_REJOIN_US = 1_500_000
 """A member that rejoins this much later than the others held them up; members hear of a rebalance with their next heartbeat."""
 
+CANDIDATES_MAX = 5
+"""Of so many that may be the one that is missing all are named; of more, none."""
 
-LAST_MOMENT_US = 150_000
-"""The join phase ends with the deed of the last member that was missing."""
+GHOST = "was given a member id and never used it"
+EXPIRED_MEANWHILE = "expired while the others waited"
+REJOINED_LAST = "rejoined last"
+EVICTED = "evicted"
+NOT_REJOINED = "had not rejoined when the logs end"
+NOT_SYNCED = "leads the group and had not sent SyncGroup when the logs end"
+NEVER_SYNCED = "never sent SyncGroup"
 
 
 def blockers(case: Case) -> list[Person]:
     """Members that held up the join phase, the one that held it up longest first; empty while an initial delay explains it."""
     draft = case.draft
-    if draft.started_at is None or draft.open_until is None or case.was_empty:
+    if draft.started_at is None:
         return []
+    if draft.outcome == "open":
+        return _awaited(case)
+    unsynced = _unsynced(case)
+    if unsynced or draft.open_until is None or case.was_empty:
+        return unsynced
     evicted = _evicted(case)
     if evicted:
         return evicted
@@ -38,23 +52,71 @@ def _person(case: Case, act: Act, reason: str, *, first: bool) -> Person:
 
 
 def _evicted(case: Case) -> list[Person]:
-    """Members dropped at the rebalance timeout: logged since 2.7, before that told by who is missing afterwards."""
+    """Members dropped at the rebalance timeout: logged since 2.7, before that told by the length of the join phase."""
     logged = [act for act in case.by_actor(Deed.EVICT).values() if act.at >= case.start]
     if logged:
-        return [_person(case, act, "evicted", first=index == 0) for index, act in enumerate(logged)]
-    start, end = case.draft.started_at, case.draft.open_until
-    after, before = case.members_after, case.members_before
-    if start is None or end is None or not before or not after:
+        return [_person(case, act, EVICTED, first=index == 0) for index, act in enumerate(logged)]
+    if phase_deadline_us(case) is None:
         return []
-    timeout = rebalance_timeout_us(case)
-    if timeout is None or abs((end - start) - timeout) > TIMEOUT_TOLERANCE_US:
-        return []
-    gone = case.gone
-    missing = [actor for actor in before if actor not in after and actor not in gone]
+    echoes = evicted_unlogged(case)
+    if echoes:
+        return [_person(case, act, EVICTED, first=index == 0) for index, act in enumerate(echoes)]
+    after, before, gone = case.members_after, case.members_before, case.gone
+    if after and before:
+        missing = {actor: before[actor] for actor in before if actor not in after and actor not in gone}
+        if missing:
+            return _people(case, missing, EVICTED)
+    return _one_of(case, _old_members(case), EVICTED)
+
+
+def _people(case: Case, members: Mapping[str, str | None], reason: str) -> list[Person]:
+    roster = case.roster
     return [
-        case.roster.person(before[actor], case.roster.client_of(before[actor]) or actor, None, "evicted", first=index == 0)
-        for index, actor in enumerate(missing)
+        roster.person(member_id, roster.client_of(member_id) or actor, None, reason, first=index == 0)
+        for index, (actor, member_id) in enumerate(members.items())
     ]
+
+
+def _one_of(case: Case, members: Mapping[str, str | None], reason: str) -> list[Person]:
+    """Who is missing: by name if it can be only one, each that it can be if these are few; else a member that no line names."""
+    count = len(members)
+    complete = count >= (case.draft.members_before or 1)
+    if count == 1 and complete:
+        return _people(case, members, reason)
+    if complete and count <= CANDIDATES_MAX:
+        return _people(case, members, f"{reason}, one of {count}")
+    return [Person(None, None, None, None, reason, first=True)]
+
+
+def _old_members(case: Case) -> dict[str, str | None]:
+    """Members of the generation before that may not have rejoined, as far as they are known: by actor, with their ids."""
+    known = dict(case.members_before)
+    settled_at = case.draft.previous_ended_at or case.start
+    for member in case.roster.members.values():
+        if member.first_seen_at is not None and member.first_seen_at <= settled_at and member.ended_how == "open":
+            known.setdefault(case.roster.actor(member.member_id) or member.member_id, member.member_id)
+    came = {case.actor(act) for act in case.deeds(Deed.REJOIN, Deed.JOIN, start=case.start)} | set(case.joiners)
+    return {actor: member_id for actor, member_id in known.items() if actor not in came and actor not in case.gone}
+
+
+def _awaited(case: Case) -> list[Person]:
+    """Whom a rebalance waits for that the logs leave open: old members that have not rejoined, or the leader's assignment."""
+    draft, end = case.draft, case.facts.logs_end
+    if end is None or end - case.start < SLOW_REJOIN_US:
+        return []
+    if draft.joined is not None:
+        leader = case.previous.leader if case.previous is not None else None
+        stays = leader is not None and case.roster.actor(leader) not in case.gone
+        return [case.roster.person(leader if stays else None, None, None, NOT_SYNCED, first=True)]
+    return [] if case.was_empty else _one_of(case, _old_members(case), NOT_REJOINED)
+
+
+def _unsynced(case: Case) -> list[Person]:
+    """Members that got the generation and never asked for their assignment: the rebalance after it removes them and says so."""
+    following = case.following.started if case.following is not None else None
+    if case.draft.outcome != "superseded" or following is None or text_field(following, "reason_id") != "pending_sync_expiration":
+        return []
+    return [_person(case, act, NEVER_SYNCED, first=index == 0) for index, act in enumerate(case.reason_acts(Deed.SYNC_MISSED, following))]
 
 
 def _removed_at_last(case: Case) -> list[Person]:
@@ -63,7 +125,7 @@ def _removed_at_last(case: Case) -> list[Person]:
     if end is None or end - start < SLOW_REJOIN_US or case.draft.outcome == "empty":
         return []
     late = [act for act in case.gone.values() if act.at - start >= SLOW_REJOIN_US and abs(end - act.at) <= LAST_MOMENT_US]
-    reasons = {Deed.LEAVE: "left while the others waited", Deed.EXPIRE: "expired while the others waited"}
+    reasons = {Deed.LEAVE: "left while the others waited", Deed.EXPIRE: EXPIRED_MEANWHILE}
     return [_person(case, act, reasons[act.deed], first=index == 0) for index, act in enumerate(late)]
 
 
@@ -72,7 +134,7 @@ def _ghosts(case: Case, end: int) -> list[Person]:
     if end - case.start < SLOW_REJOIN_US:
         return []
     late = [act for act in case.deeds(Deed.ID_EXPIRED) if act.at - case.start >= SLOW_REJOIN_US and abs(end - act.at) <= LAST_MOMENT_US]
-    return [_person(case, act, "was given a member id and never used it", first=index == 0) for index, act in enumerate(late)]
+    return [_person(case, act, GHOST, first=index == 0) for index, act in enumerate(late)]
 
 
 def _slow_rejoiner(case: Case, end: int) -> list[Person]:
@@ -89,4 +151,4 @@ def _slow_rejoiner(case: Case, end: int) -> list[Person]:
     before = ordered[-2].at if len(ordered) > 1 else start
     if ordered[-1].at - max(before, start) < SLOW_REJOIN_US:
         return []
-    return [_person(case, ordered[-1], "rejoined last", first=True)]
+    return [_person(case, ordered[-1], REJOINED_LAST, first=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from models.causes import Cause
-from models.kafka.hypotheses.timeouts import rebalance_timeout_us
+from models.kafka.hypotheses.timeouts import phase_deadline_us, rebalance_timeout_us
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
 from models.kafka.observations.roster import Member
@@ -23,7 +23,7 @@ def numbers_of(case: Case, cause: Cause, acts: list[Act], gone_at: dict[str, int
     found = {
         "session_timeout_ms": session_timeout_ms(case, act, actor),
         "max_poll_interval_ms": max_poll_interval_ms(case, act, actor),
-        "rebalance_timeout_ms": _in_ms(rebalance_timeout_us(case)),
+        "rebalance_timeout_ms": _in_ms(rebalance_timeout_us(case) or phase_deadline_us(case)),
     }
     if act is not None and actor is not None:
         if cause is Cause.POLL_TIMEOUT:

@@ -24,7 +24,7 @@ from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
 from models.kafka.verdicts.measurements import numbers_of
 from models.kafka.verdicts.missing_evidence import settled_by
-from models.kafka.verdicts.root_causes import root_cause
+from models.kafka.verdicts.root_causes import behind_the_wait, root_cause
 from models.rows import (
     KAFKA,
     Conformance,
@@ -85,7 +85,7 @@ class HistoryWriter:
         if best.cause in NO_OFFENDER:
             return []
         acts = best.acts or ([judgement.trigger] if judgement.trigger else [])
-        if case.draft.outcome == "empty" and best.cause is not Cause.NEW_GROUP:
+        if case.draft.outcome == "empty" and best.cause not in {Cause.NEW_GROUP, Cause.UNKNOWN}:
             gone = sorted([*case.gone.values(), *case.vanished], key=lambda act: act.at)
             acts = _unique(case, [*acts, *gone])
         elif best.cause is Cause.MEMBER_RESTART:
@@ -111,6 +111,7 @@ class HistoryWriter:
         members_after = draft.members_after if draft.members_after is not None else (len(case.members_after) or None)
         members_before = draft.members_before if draft.members_before is not None else (len(case.members_before) or None)
         confidence, alternatives = judgement.shares()
+        waited_for = blockers(case)
         stopped = self.impact.of(case, _stopped(members_before, members_after, duration, delay))
         return Rebalance(
             cluster=self.cluster,
@@ -134,12 +135,12 @@ class HistoryWriter:
             at_least_seconds=seconds(started, max(self.logs_end, case.start)) if draft.outcome == "open" else None,
             outcome=draft.outcome,
             cause=best.cause.value,
-            root_cause=root_cause(case, best.cause, best.acts),
+            root_cause=root_cause(case, best.cause, best.acts, waited_for),
             confidence=confidence,
             alternatives=alternatives,
             settled_by=self._settled_by(case, judgement) if best.probability < SURE else None,
             offenders=offenders,
-            blockers=blockers(case),
+            blockers=waited_for,
             members_before=members_before,
             members_after=members_after,
             member_seconds_stopped=stopped.member_seconds,
@@ -149,7 +150,7 @@ class HistoryWriter:
             coordinator=draft.node,
             trigger_text=trigger_text(case, judgement),
             evidence=evidence(evidence_events(case, acts)),
-            advice_id=best.cause.value,
+            advice_id=behind_the_wait(case, waited_for) or best.cause.value,
             numbers=self._numbers(case, best.cause, best.acts or acts),
         )
 

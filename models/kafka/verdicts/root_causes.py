@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from models.causes import Cause, RootCause
 from models.events import when
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
+from models.kafka.verdicts.blockers import EVICTED, EXPIRED_MEANWHILE, GHOST, NEVER_SYNCED, REJOINED_LAST
+from models.rows import Person
 from models.units import US_PER_MS, US_PER_SECOND
 
 USUAL_SESSION_TIMEOUTS_MS = (6_000, 10_000, 30_000, 45_000)
@@ -23,9 +25,35 @@ _TELLING = frozenset({Deed.LOST_COORDINATOR, Deed.SUBSCRIBE, Deed.JOIN, Deed.FEN
 """Deeds that show whether a process that fell silent was only held up."""
 
 
-def root_cause(case: Case, cause: Cause, acts: list[Act]) -> str | None:
-    """What stands behind the trigger; None where nothing shows it."""
-    return next((root.value for root, holds in _ROOTS if holds(case, cause, acts)), None)
+HARMFUL_WAIT_US = 5 * US_PER_SECOND
+"""From this long on, what kept the others waiting did more harm than what began the rebalance."""
+
+
+def root_cause(case: Case, cause: Cause, acts: list[Act], blockers: Sequence[Person] = ()) -> str | None:
+    """What stands behind the trigger, else behind a long wait; None where nothing shows it."""
+    found = next((root.value for root, holds in _ROOTS if holds(case, cause, acts)), None)
+    return found or behind_the_wait(case, blockers)
+
+
+def behind_the_wait(case: Case, blockers: Sequence[Person]) -> str | None:
+    """What stands behind a wait that did harm; None where nothing shows it."""
+    if not blockers:
+        return None
+    draft, reason = case.draft, blockers[0].reason
+    until = draft.ended_at if reason == NEVER_SYNCED else draft.joined_at
+    if until is None or until - case.start < HARMFUL_WAIT_US:
+        return None
+    return next((root for words, root in _WAITS.items() if words in reason), None)
+
+
+_WAITS: Mapping[str, str] = {
+    GHOST: RootCause.GHOST_MEMBER.value,
+    EXPIRED_MEANWHILE: Cause.SESSION_TIMEOUT.value,
+    EVICTED: RootCause.SLOW_PROCESSING.value,
+    REJOINED_LAST: RootCause.SLOW_PROCESSING.value,
+    NEVER_SYNCED: Cause.SYNC_TIMEOUT.value,
+}
+"""What stands behind a wait, by the reason of whoever is waited for."""
 
 
 def _store_failed(_case: Case, cause: Cause, _acts: list[Act]) -> bool:

@@ -179,7 +179,7 @@ class Records:
     def reports(self) -> dict[str, list[dict[str, Any]]]:
         """What reading has taught of each file: rows of its parts in order, by path, with times in microseconds."""
         table = self.arrow("files")
-        times = {name: micros(table[name]) for name in ("first_at", "last_at")}
+        times = {name: micros(table[name]) for name in ("first_at", "last_at", "ended_at")}
         found: dict[str, list[dict[str, Any]]] = {}
         for place, row in enumerate(table.to_pylist()):
             found.setdefault(row["path"], []).append(row | {name: values[place] for name, values in times.items()})

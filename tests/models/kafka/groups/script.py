@@ -37,7 +37,7 @@ def parse(line: str, number: int) -> Event:
     values: dict[str, object] = {}
     for pair in pairs:
         key, _, value = pair.partition("=")
-        values[key] = int(value) if key in NUMBERS else member(value) if key.endswith("member_id") else value
+        values[key] = int(value) if key in NUMBERS else member(value) if key.endswith(("member_id", "reason_members")) else value
     kind = EVENTS[name]
     assert values.keys() <= kind.fields, f"line {number}: {name} has no field {sorted(values.keys() - kind.fields)}"
     common = {key: values.pop(key) for key in list(values) if key in COMMON_FIELDS}
@@ -57,6 +57,7 @@ def events_of(lines: Iterable[str]) -> list[Event]:
 
 def replay(events: list[Event]) -> GroupHistory:
     facts = learn(event for event in events if event.name in CLUSTER_EVENTS)
+    facts.logs_end = max((event.time_us for event in events), default=None)
     return replay_group("test", GROUP, (event for event in events if event.group == GROUP), facts)
 
 

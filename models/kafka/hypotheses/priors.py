@@ -1,0 +1,173 @@
+"""What rules weigh: shares of causes where lines leave several, and the timeouts of each default, each with its source.
+
+"assumed" are figures that no count stands behind yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from models.causes import Cause
+from models.units import US_PER_MS, US_PER_SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """A figure and where it comes from."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How often each cause is behind what looks alike."""
+
+    of: Mapping[Cause, float]
+    source: str
+
+    def __getitem__(self, cause: Cause) -> float:
+        return self.of[cause]
+
+
+# -- timeouts that no line tells ------------------------------------------------------------------------------
+
+DEFAULT_SESSION_TIMEOUTS_MS = (10_000, 45_000)
+"""session.timeout.ms: 10 s in 0.10.1 to 2.8, 45 s since 3.0 (ConsumerConfig, KIP-735)."""
+
+USUAL_REBALANCE_TIMEOUTS_MS = (300_000, 60_000, 120_000, 180_000, 600_000, 900_000, 1_200_000, 1_800_000, 3_600_000)
+"""max.poll.interval.ms: 300 s by default (ConsumerConfig, KIP-62); rebalance.timeout.ms of Connect: 60 s; round ones that people set:
+assumed."""
+
+PHASE_OVERRUN_US = 50 * US_PER_MS
+"""A join phase that ends by its timeout is over this soon after: 2 to 5 ms in the corpora, more on a busy broker (assumed)."""
+
+PHASE_UNDERRUN_US = 2 * US_PER_MS
+"""... and not before, but for the rounding of two stamps."""
+
+WHOLE_SECONDS_MIN_US = 5 * US_PER_SECOND
+"""From this length on, a join phase of whole seconds ended by its timeout: by chance one in twenty does. Longer than the initial
+delay of 3 s (KafkaConfig) and than a heartbeat interval, after which members hear of a rebalance."""
+
+ECHO_SLACK_US = 500 * US_PER_MS
+"""How much earlier than one session after the join phase an expiry must be to belong to a member that was removed: assumed."""
+
+POLL_SLACK_US = 3 * US_PER_SECOND
+"""A client leaves this soon after its poll interval: its heartbeat thread looks with each heartbeat, 3 s by default."""
+
+STORE_TIMEOUT_US = 5 * US_PER_SECOND
+"""offsets.commit.timeout.ms (KafkaConfig): a write of the assignment is given up this long after it came."""
+
+STORE_SLACK_US = 400 * US_PER_MS
+"""... and the next rebalance stands in the log this soon after: up to 0.3 s in the corpora."""
+
+RHYTHM_MIN = 2
+"""So often must it come to be a rhythm: assumed."""
+
+# -- no line names a trigger ------------------------------------------------------------------------------------
+
+FIRST_OF_EMPTY = Prior(0.985, "only a first member moves a group out of Empty (GroupMetadata, valid previous states)")
+EMPTIED_BY_LEAVE = Shares(
+    {Cause.MEMBER_LEAVE: 0.98, Cause.POLL_TIMEOUT: 0.08}, "the only members can leave unlogged, but never expire so; poll timeouts: assumed"
+)
+ALL_POLLED_LATE = Prior(0.03, "assumed: that all of several poll too late at once is rare")
+EMPTIED_BY_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.35}, "assumed: who expires last started nothing")
+VANISHED = Shares({Cause.MEMBER_LEAVE: 0.85, Cause.POLL_TIMEOUT: 0.12}, "assumed")
+STORE_FAILED_AT_ONCE = Shares(
+    {Cause.ASSIGNMENT_STORE_FAILED: 0.9, Cause.MEMBER_JOIN: 0.06, Cause.MEMBER_LEAVE: 0.04}, "assumed: nobody acts within 20 ms by chance"
+)
+ONE_INITIAL_DELAY = Shares({Cause.NEW_GROUP: 0.8, Cause.MEMBER_JOIN: 0.15}, "assumed: few phases last 3.0 s by chance")
+START_NOT_SEEN_EMPTY = Shares({Cause.MEMBER_LEAVE: 0.7, Cause.SESSION_TIMEOUT: 0.25}, "assumed")
+EXPIRED_WHILE_REBALANCING = Shares(
+    {Cause.UNKNOWN: 0.5, Cause.SESSION_TIMEOUT: 0.35, Cause.MEMBER_LEAVE: 0.15},
+    "an expiry in a stable group writes Preparing (GroupCoordinator.removeMemberAndUpdateGroup), so it was rebalancing; shares: assumed",
+)
+START_NOT_SEEN = Prior(0.5, "assumed: half of what the usual shares would give")
+USUAL = Shares(
+    {
+        Cause.MEMBER_JOIN: 0.44,
+        Cause.MEMBER_LEAVE: 0.26,
+        Cause.METADATA_CHANGE: 0.06,
+        Cause.SUBSCRIPTION_CHANGE: 0.06,
+        Cause.POLL_TIMEOUT: 0.06,
+        Cause.MEMBER_RESTART: 0.06,
+        Cause.COORDINATOR_FAILOVER: 0.06,
+    },
+    "assumed, near the shares of the labelled corpora of 1.1",
+)
+AFTER_TOPIC_CHANGE = Shares({Cause.METADATA_CHANGE: 0.3, Cause.MEMBER_JOIN: 0.3, Cause.MEMBER_LEAVE: 0.16}, "assumed")
+EXPIRED_MEANWHILE = Shares(
+    {Cause.MEMBER_RESTART: 0.6, Cause.MEMBER_JOIN: 0.2, Cause.MEMBER_LEAVE: 0.1, Cause.SESSION_TIMEOUT: 0.07},
+    "assumed: most often the former self of the one that came",
+)
+UNKNOWN_STATE_NEW_GROUP = Prior(0.1, "assumed")
+ONCE_AFTER_STORE_TIMEOUT = Prior(0.4, "assumed: a window of 0.4 s is rarely met by chance")
+
+POLL_RHYTHM = (
+    Prior(0.3, "assumed: once; topics' metadata grow old after 300 s, too (metadata.max.age.ms)"),
+    Prior(0.6, "assumed: twice"),
+    Prior(0.75, "assumed: three times"),
+    Prior(0.85, "assumed: more often"),
+)
+"""How likely a rebalance one poll interval after an assignment is a poll timeout, by how often there was one."""
+
+LEAVE_RHYTHM = (
+    Prior(0.55, "assumed: once; a leave by one's own will rarely comes just then"),
+    Prior(0.8, "assumed: twice"),
+    Prior(0.87, "assumed: three times"),
+    Prior(0.9, "assumed: more often"),
+)
+"""The same where a line says that the member left."""
+
+# -- members that join ------------------------------------------------------------------------------------------
+
+FIRST_MEMBER = Prior(0.99, "a group without members that a member joins is new")
+CAME_BACK = Shares({Cause.MEMBER_RESTART: 0.97, Cause.MEMBER_JOIN: 0.03}, "assumed")
+JOIN_UNTOLD = Prior(0.85, "assumed: no reason, and no request right before")
+JOIN_TOLD_TWICE = Prior(0.985, "assumed: clients or requests agree")
+JOIN_TOLD = Prior(0.98, "assumed")
+AS_FROM_EMPTY = Prior(0.9, "assumed: it lasted the initial delay, or all members are new")
+MID_LIFE = Prior(0.25, "assumed: the log begins mid-life")
+
+FOLLOWUP_TOLD = Prior(0.98, "the client's own reason")
+METADATA_TOLD = Prior(0.97, "the client's own reason; a pattern can word it the other way")
+OWN_REASON = Prior(0.5, "an application's own reason tells that it asked, not why: unknown is never surer than even")
+SUBSCRIBED = Prior(0.97, "its own log shows the call")
+SAID_SUBSCRIPTION_CHANGED = (
+    Prior(0.95, "assumed: its log shows no call, and a topic changed"),
+    Prior(0.9, "assumed: it subscribes by pattern"),
+    Prior(0.8, "assumed: a topic changed"),
+    Prior(0.06, "assumed"),
+)
+"""How likely "subscription has changed" is a change of topics."""
+FOLLOWUP_COOPERATIVE = Prior(0.93, "assumed: the assignor is known")
+FOLLOWUP = Prior(0.85, "assumed")
+TOPIC_CHANGED = Prior(0.9, "assumed")
+NO_TOPIC_CHANGED = Prior(0.15, "assumed")
+
+# -- members that go --------------------------------------------------------------------------------------------
+
+LEFT_AND_RETURNED = Prior(0.06, "assumed: neither joins nor head counts are told")
+EXPIRED_AND_RETURNED = Prior(0.1, "assumed: neither joins nor head counts are told")
+AS_MANY_AS_BEFORE = Prior(0.7, "assumed: somebody joined meanwhile, most likely who went")
+FEWER_WENT_THAN_LEFT = Prior(0.3, "assumed")
+LEFT_AND_SEEN_BACK = Prior(0.95, "both halves stand in the logs")
+EXPIRED_AND_SEEN_BACK = Prior(0.93, "both halves stand in the logs")
+EXPIRED = Prior(0.99, "the coordinator's own line")
+ECHO_OF_EVICTION = Shares(
+    {Cause.REBALANCE_TIMEOUT: 0.9, Cause.SESSION_TIMEOUT: 0.1},
+    "1.1 doesn't cancel a removed member's timer (GroupCoordinator.onCompleteJoin); members of a generation can't expire that soon",
+)
+LEAVE_REASON = Prior(0.99, "the client's own reason (KIP-800)")
+POLL_TIMEOUT_NOTICED = Prior(0.98, "the client's own line")
+STATIC_LEFT = Shares({Cause.ADMIN_REMOVAL: 0.95, Cause.MEMBER_LEAVE: 0.04}, "static members send no LeaveGroup (KIP-345)")
+OWN_LEAVE_REASON = Shares(
+    {Cause.MEMBER_LEAVE: 0.9, Cause.POLL_TIMEOUT: 0.04, Cause.ADMIN_REMOVAL: 0.04},
+    "the Java admin client begins its reasons with \"member was removed by an admin\" (KafkaAdminClient); other texts are a client's own",
+)
+REJOINED_UNASKED = Shares({Cause.POLL_TIMEOUT: 0.93, Cause.MEMBER_LEAVE: 0.06}, "assumed")
+OWN_LOG_SILENT = Shares({Cause.MEMBER_LEAVE: 0.975, Cause.POLL_TIMEOUT: 0.02}, "assumed: its log would tell")
+LEFT = Prior(0.97, "assumed: of leaves, those by the member's own will or for polling too late")
+POLLED_LATE_CAME_BACK = Prior(0.3, "assumed")
+POLLED_LATE = Prior(0.07, "assumed")
