@@ -245,7 +245,7 @@ def _incident(
         cause_title=entry.title,
         headline=column(row, "headline"),
         meaning=entry.meaning,
-        advice=entry.advice,
+        advice=tuple(dict.fromkeys((*(each for item in broken for each in item.advice), *entry.advice))),
         confidence=verdicts.mean_confidence(leading),
         rivals=verdicts.mean_rivals(leading),
         settled_by=verdicts.files_asked_for(leading),

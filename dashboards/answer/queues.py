@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from conf.causes import causes
+from conf.causes import causes, incident_kinds
 from dashboards.answer.totals import first
 from dashboards.view import answer as data
 from dashboards.view import charts as pictured
 from dashboards.view.row_access import column, evidence
 from dashboards.wording.units import MICROSECONDS
 
-_TITLES = {"multi_topic_skew": "Topics shared out unevenly", "more_consumers_than_queues": "More clients than queues"}
+_TITLES = {"multi_topic_skew": "Topics shared out unevenly"}
 """Kinds of conditions that are the cause of no rebalance."""
 
 
@@ -24,7 +24,7 @@ def conditions(rows: Iterable[Any]) -> list[data.Condition]:
 
 def _condition(row: Any) -> data.Condition:
     kind = column(row, "kind")
-    entry = causes().get((column(row, "system"), kind))
+    entry = causes().get((column(row, "system"), kind)) or incident_kinds().get(kind)
     return data.Condition(
         cluster=column(row, "cluster"),
         group=column(row, "group"),

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from conf.causes import cause as cause_entry
-from dashboards.view.answer import NEWER_PROTOCOLS, Answer, Incident, Rebalance, Who
-from dashboards.wording.units import Clock, counted, duration, listed, share
+from dashboards.view.answer import NEWER_PROTOCOLS, Answer, AtRisk, Incident, Rebalance, Who
+from dashboards.wording.units import MICROSECONDS, Clock, counted, duration, listed, share
 
 CONTESTED_SECONDS = 60.0
 """A queue with no owner or two for so long is told on the first lines; handing it over takes less."""
@@ -54,6 +54,20 @@ def faults(answer: Answer) -> list[str]:
             longest = "when the logs end" if item.ended_at is None else f"for up to {duration(item.seconds)}"
             found.append(f"{item.group}: {counted(len(item.queues), 'queue')} of {item.topic} had {item.title} {longest}.")
     return list(dict.fromkeys(found))
+
+
+def lost_offsets(answer: Answer) -> list[str]:
+    """Groups whose offsets went because they had no members for too long; those that were deleted before are not among them."""
+    return [f"{item.group}: its committed offsets are lost, after {duration(item.retention_seconds)} without members." for item in outlived(answer)]
+
+
+def outlived(answer: Answer) -> list[AtRisk]:
+    """Ends of groups that their retention brought."""
+    return [item for item in answer.at_risk if item.lost and item.empty_since is not None and _lasted(item) >= (item.retention_seconds or 0.0)]
+
+
+def _lasted(item: AtRisk) -> float:
+    return ((item.expires_at or 0) - (item.empty_since or 0)) / MICROSECONDS
 
 
 def offender_names(people: tuple[Who, ...], limit: int = 3) -> str:

@@ -321,6 +321,9 @@ class GroupStage:
                 session_timeout_ms=int_field(event, "session_timeout_ms"),
                 rebalance_timeout_ms=int_field(event, "rebalance_timeout_ms"),
             )
+        replaced = text_field(event, "old_member_id") if event.name == "StaticMemberReplaced" else None
+        if replaced:
+            self.roster.see(replaced, at, instance_id=event.instance_id)
         reason_member = text_field(event, "reason_member_id")
         if reason_member:
             self.roster.see(reason_member, at, instance_id=text_field(event, "reason_instance_id"))

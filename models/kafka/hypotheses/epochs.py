@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from models.causes import Cause
 from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import Settles
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.reconstruction.epoch_log import EpochDraft, ModernReplay
@@ -28,9 +29,33 @@ def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge, 
     cause = draft.changes[0].cause
     if cause is Cause.MEMBER_JOIN and (draft.was_empty or draft.epoch == 1):  # the first member raises the epoch from 0
         return EpochVerdict(Cause.NEW_GROUP, 0.98, {Cause.MEMBER_JOIN.value: 0.02})
+    if cause is Cause.MEMBER_JOIN and _is_first_seen(modern, draft):
+        new = _began_at_one(facts)
+        causes = {Cause.NEW_GROUP: new, Cause.MEMBER_JOIN: 1 - new}
+        best = max(causes, key=lambda each: causes[each])
+        return EpochVerdict(best, causes[best], {each.value: causes[each] for each in causes if each is not best}, Settles.EARLIER_LINES)
     if cause is Cause.MEMBER_LEAVE:
         return _left(modern, draft, known)
     return EpochVerdict(cause, 0.985, {})
+
+
+def _is_first_seen(modern: ModernReplay, draft: EpochDraft) -> bool:
+    """The first line of the group in these logs raises the epoch to 2: it is new where epochs begin at 1, else an epoch is missing."""
+    return draft.epoch == SECOND_EPOCH and modern.ordinal == 0 and draft.members_before is None
+
+
+SECOND_EPOCH = 2
+FIRST_EPOCH_IS_ONE = (4, 3)
+"""Since this version a group is made at epoch 1, so that its first member raises it to 2 (GroupMetadataManager)."""
+
+
+def _began_at_one(facts: ClusterFacts) -> float:
+    """How likely it is that the group was made by this join."""
+    parts = [version.split(".") for version in facts.versions.values()]
+    known = [(int(each[0]), int(each[1])) for each in parts if len(each) > 1 and each[0].isdigit() and each[1].isdigit()]
+    if not known:
+        return priors.EPOCH_TWO_UNKNOWN_VERSION.value
+    return (priors.EPOCH_TWO_SINCE_4_3 if max(known) >= FIRST_EPOCH_IS_ONE else priors.EPOCH_TWO_BEFORE_4_3).value
 
 
 def _topics_or_subscription(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:

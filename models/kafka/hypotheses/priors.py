@@ -156,7 +156,7 @@ LEFT_AND_SEEN_BACK = Prior(0.95, "both halves stand in the logs")
 EXPIRED_AND_SEEN_BACK = Prior(0.93, "both halves stand in the logs")
 EXPIRED = Prior(0.99, "the coordinator's own line")
 ECHO_OF_EVICTION = Shares(
-    {Cause.REBALANCE_TIMEOUT: 0.9, Cause.SESSION_TIMEOUT: 0.1},
+    {Cause.SESSION_TIMEOUT: 0.95, Cause.REBALANCE_TIMEOUT: 0.05},
     "1.1 doesn't cancel a removed member's timer (GroupCoordinator.onCompleteJoin); members of a generation can't expire that soon",
 )
 LEAVE_REASON = Prior(0.99, "the client's own reason (KIP-800)")
@@ -171,3 +171,9 @@ OWN_LOG_SILENT = Shares({Cause.MEMBER_LEAVE: 0.975, Cause.POLL_TIMEOUT: 0.02}, "
 LEFT = Prior(0.97, "assumed: of leaves, those by the member's own will or for polling too late")
 POLLED_LATE_CAME_BACK = Prior(0.3, "assumed")
 POLLED_LATE = Prior(0.07, "assumed")
+
+# -- epochs of the newer protocols ------------------------------------------------------------------------------
+
+EPOCH_TWO_SINCE_4_3 = Prior(0.95, "a group is made at epoch 1 since 4.3 (GroupMetadataManager); earlier lines may be missing")
+EPOCH_TWO_BEFORE_4_3 = Prior(0.02, "a group is made at epoch 0")
+EPOCH_TWO_UNKNOWN_VERSION = Prior(0.55, "assumed")

@@ -100,7 +100,7 @@ def evicted_unlogged(case: Case) -> list[Act]:
 def is_echo(case: Case, expiry: Act) -> bool:
     """Whether an expiry is of a member that the join phase before had removed."""
     previous = case.previous
-    if previous is None or previous.joined_at is None or previous.started_at is None:
+    if previous is None or previous.joined_at is None or previous.started_at is None or previous.state_before is State.EMPTY:
         return False
     if not 0 < expiry.at - previous.joined_at < session_timeout_us(case) - ECHO_SLACK_US:
         return False

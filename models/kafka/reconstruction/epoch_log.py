@@ -6,6 +6,7 @@ and each member moves to it on its own. One row per epoch.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -373,6 +374,23 @@ class ModernReplay:
             draft.outcome = "stable"
         elif following is not None and any(span.ended is None for span in spans):
             draft.outcome = "superseded"
+        held = self._held_by()
+        if held:
+            draft.outcome, draft.reached_at = "superseded", held[-1].event.time_us  # the wait ends as the last one of them is put out
+            draft.blockers = [
+                self.roster.person(each.event.member_id, each.event.client_id, each.event.instance_id, "evicted", first=index == 0)
+                for index, each in enumerate(held)
+            ]
+
+    def _held_by(self) -> list[Change]:
+        """Members that did not give up in time what others were to have since the epoch that is waiting: put out later, from before it."""
+        draft = self.drafts[self.settled]
+        return [
+            change
+            for later in self.drafts[self.settled + 1 :]
+            for change in later.changes
+            if change.cause is Cause.REBALANCE_TIMEOUT and draft.epoch is not None and (_stuck_in(change) or draft.epoch) < draft.epoch
+        ]
 
     def told(self) -> None:
         """The epoch that was waiting is told of: hold on to it, and to none before."""
@@ -427,6 +445,15 @@ _WHY_FENCED: tuple[tuple[str, Cause], ...] = (
     ("to sync", Cause.SYNC_TIMEOUT),
 )
 """What is said of a member whose time is over; the last two are of classic members in consumer groups."""
+
+_STUCK_IN = re.compile(r"failed to transition from epoch (\d{1,9}) within")
+
+
+def _stuck_in(change: Change) -> int | None:
+    """The epoch in which a member stayed that was put out for it (GroupMetadataManager.java, consumerGroupFenceMember)."""
+    found = _STUCK_IN.search(change.reason)
+    return int(found[1]) if found else None
+
 
 _GONE = frozenset({Cause.MEMBER_LEAVE, Cause.SESSION_TIMEOUT, Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT, Cause.UNKNOWN})
 """Causes by which members go."""

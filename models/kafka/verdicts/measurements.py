@@ -26,7 +26,9 @@ def numbers_of(case: Case, cause: Cause, acts: list[Act], gone_at: dict[str, int
         "rebalance_timeout_ms": _in_ms(rebalance_timeout_us(case) or phase_deadline_us(case)),
     }
     if act is not None and actor is not None:
-        if cause is Cause.POLL_TIMEOUT:
+        if cause is Cause.POLL_TIMEOUT and _is_too_long(case, act, found["max_poll_interval_ms"]):
+            found["max_poll_interval_ms"] = None  # what others are configured with is not in force here
+        elif cause is Cause.POLL_TIMEOUT:
             found["polled_after_ms"] = _polled_after_ms(case, act, actor, found["max_poll_interval_ms"])
         elif cause is Cause.SESSION_TIMEOUT:
             found["silent_ms"] = _silent_ms(case, act, actor, found["session_timeout_ms"])
@@ -35,6 +37,15 @@ def numbers_of(case: Case, cause: Cause, acts: list[Act], gone_at: dict[str, int
         elif cause in {Cause.MEMBER_JOIN, Cause.NEW_GROUP} and actor in gone_at:
             found["absent_ms"] = _in_ms(act.at - gone_at[actor])
     return {name: float(value) for name, value in found.items() if value is not None and value >= 0}
+
+
+def _is_too_long(case: Case, act: Act, interval_ms: int | None) -> bool:
+    """Whether the member joined less than this long before it left for polling too late."""
+    member = case.roster.members.get(act.member_id or "")
+    joined = case.known.first_generation.get(act.member_id or "") is not None
+    if interval_ms is None or member is None or member.first_seen_at is None or not joined:
+        return False
+    return act.at - member.first_seen_at < interval_ms * US_PER_MS - NOTICED_US
 
 
 def session_timeout_ms(case: Case, act: Act | None, actor: str | None) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from models.causes import Cause
+from models.causes import Cause, RootCause
 from models.events import Event, when
 from models.evidence import evidence
 from models.ids import make_id
@@ -112,6 +112,7 @@ class HistoryWriter:
         members_before = draft.members_before if draft.members_before is not None else (len(case.members_before) or None)
         confidence, alternatives = judgement.shares()
         waited_for = blockers(case)
+        root = root_cause(case, best.cause, best.acts, waited_for)
         stopped = self.impact.of(case, _stopped(members_before, members_after, duration, delay))
         return Rebalance(
             cluster=self.cluster,
@@ -135,7 +136,7 @@ class HistoryWriter:
             at_least_seconds=seconds(started, max(self.logs_end, case.start)) if draft.outcome == "open" else None,
             outcome=draft.outcome,
             cause=best.cause.value,
-            root_cause=root_cause(case, best.cause, best.acts, waited_for),
+            root_cause=root,
             confidence=confidence,
             alternatives=alternatives,
             settled_by=self._settled_by(case, judgement) if best.probability < SURE else None,
@@ -150,7 +151,7 @@ class HistoryWriter:
             coordinator=draft.node,
             trigger_text=trigger_text(case, judgement),
             evidence=evidence(evidence_events(case, acts)),
-            advice_id=behind_the_wait(case, waited_for) or best.cause.value,
+            advice_id=(root if root == RootCause.SLOW_PROCESSING else behind_the_wait(case, waited_for)) or best.cause.value,
             numbers=self._numbers(case, best.cause, best.acts or acts),
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from models.causes import Cause, RootCause
 from models.events import when
+from models.kafka.hypotheses.timeouts import is_echo
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
 from models.kafka.verdicts.blockers import EVICTED, EXPIRED_MEANWHILE, GHOST, NEVER_SYNCED, REJOINED_LAST
@@ -131,9 +132,15 @@ def _is_ghost(case: Case, cause: Cause, acts: list[Act]) -> bool:
     )
 
 
+def _was_removed_before(case: Case, cause: Cause, acts: list[Act]) -> bool:
+    """The timer of a member that the join phase before had removed: it was too busy to rejoin, and alive (1.1)."""
+    return cause is Cause.SESSION_TIMEOUT and any(act.deed is Deed.EXPIRE and is_echo(case, act) for act in acts)
+
+
 _ROOTS: tuple[tuple[RootCause, Callable[[Case, Cause, list[Act]], bool]], ...] = (
     (RootCause.ASSIGNMENT_STORE_FAILED, _store_failed),
     (RootCause.COORDINATOR_FAILOVER, _coordinator_moved),
+    (RootCause.SLOW_PROCESSING, _was_removed_before),
     (RootCause.GHOST_MEMBER, _is_ghost),
     (RootCause.CLIENT_PAUSE, _was_paused),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from conf.causes import Advice
+from conf.causes import Advice, incident_kinds
 from dashboards.view.answer import Answer, Incident, Offender, Outage, Rebalance, Unsure, Who
 from dashboards.view.evidence import Line
 from dashboards.wording import story
@@ -58,6 +58,11 @@ def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verb
         _certainty(console, answer, verbose=verbose)
     if answer.conditions or answer.contested:
         queues(console, answer, clock, verbose=verbose)
+    if story.outlived(answer):
+        heading(console, "Offsets lost")
+        for text in story.lost_offsets(answer):
+            say(console, text, indent=1, hang=2)
+        advise(console, incident_kinds()["offsets_lost"].advice, indent=3)
     if answer.outages:
         heading(console, f"Partitions without leader ({clock.zone_name})")
         outages_in_short(console, answer.outages, clock, limit=limit, verbose=verbose)
@@ -81,7 +86,7 @@ def _opening(console: Console, answer: Answer, clock: Clock) -> None:
         return
     if answer.outages:
         say(console, _leaderless(answer.outages), style="bold")
-    faults = story.faults(answer)
+    faults = [*story.faults(answer), *story.lost_offsets(answer)]
     for text in faults:
         say(console, text, style="bold")
     if totals.attention:
