@@ -58,12 +58,14 @@ def faults(answer: Answer) -> list[str]:
 
 def lost_offsets(answer: Answer) -> list[str]:
     """Groups whose offsets went because they had no members for too long; those that were deleted before are not among them."""
-    return [f"{item.group}: its committed offsets are lost, after {duration(item.retention_seconds)} without members." for item in outlived(answer)]
+    ends = ((item.group, duration(item.retention_seconds)) for item in outlived(answer))
+    return [f"{group}: its committed offsets are lost, after {kept} without members." for group, kept in ends]
 
 
 def outlived(answer: Answer) -> list[AtRisk]:
     """Ends of groups that their retention brought."""
-    return [item for item in answer.at_risk if item.lost and item.empty_since is not None and _lasted(item) >= (item.retention_seconds or 0.0)]
+    lost = (item for item in answer.at_risk if item.lost and item.empty_since is not None)
+    return [item for item in lost if _lasted(item) >= (item.retention_seconds or 0.0)]
 
 
 def _lasted(item: AtRisk) -> float:

@@ -69,7 +69,9 @@ ALLOCATION_CAUSES = (
     "unknown",
 )
 REBALANCE_CAUSES = tuple(dict.fromkeys(KAFKA_CAUSES + ALLOCATION_CAUSES))
-ROOT_CAUSES = tuple(dict.fromkeys((*REBALANCE_CAUSES, "rolling_restart", "broker_outage", "client_pause", "ghost_member", "slow_processing")))
+ROOT_CAUSES = tuple(
+    dict.fromkeys((*REBALANCE_CAUSES, "rolling_restart", "broker_outage", "client_pause", "ghost_member", "slow_processing"))
+)
 OUTAGE_CAUSES = (
     "broker_down_single_replica",
     "controlled_shutdown_single_replica",

@@ -113,7 +113,7 @@ POLL_RHYTHM = (
 """How likely a rebalance one poll interval after an assignment is a poll timeout, by how often there was one."""
 
 LEAVE_RHYTHM = (
-    Prior(0.55, "assumed: once; a leave by one's own will rarely comes just then"),
+    Prior(0.4, "assumed: once; not enough to say so"),
     Prior(0.8, "assumed: twice"),
     Prior(0.87, "assumed: three times"),
     Prior(0.9, "assumed: more often"),
@@ -164,7 +164,7 @@ POLL_TIMEOUT_NOTICED = Prior(0.98, "the client's own line")
 STATIC_LEFT = Shares({Cause.ADMIN_REMOVAL: 0.95, Cause.MEMBER_LEAVE: 0.04}, "static members send no LeaveGroup (KIP-345)")
 OWN_LEAVE_REASON = Shares(
     {Cause.MEMBER_LEAVE: 0.9, Cause.POLL_TIMEOUT: 0.04, Cause.ADMIN_REMOVAL: 0.04},
-    "the Java admin client begins its reasons with \"member was removed by an admin\" (KafkaAdminClient); other texts are a client's own",
+    'the Java admin client begins its reasons with "member was removed by an admin" (KafkaAdminClient); other texts are a client\'s own',
 )
 REJOINED_UNASKED = Shares({Cause.POLL_TIMEOUT: 0.93, Cause.MEMBER_LEAVE: 0.06}, "assumed")
 OWN_LOG_SILENT = Shares({Cause.MEMBER_LEAVE: 0.975, Cause.POLL_TIMEOUT: 0.02}, "assumed: its log would tell")

@@ -111,3 +111,43 @@ def test_a_group_that_begins_anew_each_time_before_it_has_shared_out_never_settl
     (incident,) = find_incidents(rows)
     assert {row.outcome for row in rows} == {"superseded", "open"}
     assert (incident.kind, incident.rebalance_count) == ("never_settles", 6)
+
+
+OLD = "1.0 RebalanceStarted generation=3 reason_id=new_member reason_member_id=b#1\n2.0 GenerationStarted generation=4 member_count=2"
+SETTLED = "2.1 AssignmentReceived generation=4 member_id=a#1 member_count=2"
+
+
+@pytest.mark.parametrize(
+    ("story", "words"),
+    [
+        (
+            f"{OLD}\n{SETTLED}\n500.0 RebalanceStarted generation=4 reason_id=new_member reason_member_id=c#1\n900.0 TopicCreated topic=t",
+            "stuck in PreparingRebalance, waiting for b or a to rejoin",
+        ),
+        (
+            f"{OLD}\n{SETTLED}\n500.0 RebalanceStarted generation=4 reason_id=new_member reason_member_id=c#1\n"
+            "501.0 GenerationStarted generation=5 member_count=3\n900.0 TopicCreated topic=t",
+            "stuck in CompletingRebalance, waiting for the SyncGroup of a",
+        ),
+        (
+            "1.0 RebalanceStarted generation=3\n301.002 GenerationStarted generation=4\n301.01 AssignmentReceived generation=4",
+            "a member that no line names held the others up for 5.0 min",
+        ),
+        (
+            "1.0 RebalanceStarted generation=3\n301.002 GenerationStarted generation=4\n301.01 AssignmentReceived generation=4\n"
+            "309.0 MemberFailed member_id=b#1\n309.0 RebalanceStarted generation=4\n"
+            "311.0 GenerationStarted generation=5\n311.01 AssignmentReceived generation=5",
+            "b held the others up for 5.0 min",
+        ),
+    ],
+    ids=["rejoin awaited", "assignment awaited", "removed unnamed", "removed and named by its old timer"],
+)
+def test_the_headline_names_the_wait_that_did_the_harm(story: str, words: str) -> None:
+    incident = max(incidents_of(story), key=lambda each: each.stopped_seconds)
+    assert (incident.severity, words in incident.headline) == ("critical", True), incident.headline
+
+
+@pytest.mark.parametrize(("seconds", "severity"), [(2.0, "info"), (58.7, "info"), (61.3, "warning"), (300.4, "critical")])
+def test_a_stop_of_minutes_is_never_expected(seconds: float, severity: str) -> None:
+    story = f"{START}\n{STABLE}\n{turn(500, 1, 'new_member', 'b#1', seconds)}"
+    assert max(incidents_of(story), key=lambda each: each.stopped_seconds).severity == severity
