@@ -9,7 +9,10 @@ import pytest
 from parsers.reading.file_reports import join_parts, merge_reports, report_row, whole_report
 from parsers.reading.reader import ReadOptions, find_files, read_file
 
-KNOWN = "[2026-03-02 10:00:00,000] INFO [GroupCoordinator 1]: Stabilized group g generation 4 (__consumer_offsets-9) (kafka.coordinator.group.GroupCoordinator)\n"
+KNOWN = (
+    "[2026-03-02 10:00:00,000] INFO [GroupCoordinator 1]: Stabilized group g generation 4 (__consumer_offsets-9) "
+    "(kafka.coordinator.group.GroupCoordinator)\n"
+)
 OTHER = "[2026-03-02 10:{minute:02}:00,000] INFO [Log partition=t-1, dir=/d] Rolled new log segment at offset 4 in 41 ms. (kafka.log.Log)\n"
 TRACE = "java.io.IOException: broken\n\tat a.B.c(D.java:1)\n"
 TORN = "[2026-03-02 10:5\n"
