@@ -19,10 +19,10 @@ TORN = "[2026-03-02 10:5\n"
 MINUTE_US = 60_000_000
 
 
-def minutes_read(path: Path, **options: int) -> float | None:
+def minutes_read(path: Path, chunk_bytes: int) -> float | None:
     """From the first known record to the end of the file."""
     (source,) = find_files([str(path)]).files
-    reader = read_file(source, ReadOptions(**options))
+    reader = read_file(source, ReadOptions(chunk_bytes=chunk_bytes))
     for _ in reader:
         pass
     [row] = merge_reports([report_row(reader.report)])
@@ -46,7 +46,7 @@ def minutes_read(path: Path, **options: int) -> float | None:
 def test_the_last_record_ends_a_file(text: str, minutes: float | None, chunk_bytes: int, tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     path.write_text(text)
-    assert minutes_read(path, chunk_bytes=chunk_bytes) == minutes
+    assert minutes_read(path, chunk_bytes) == minutes
 
 
 def part(offset: int, last_at: int | None, ended_at: int | None) -> dict[str, object]:
