@@ -213,7 +213,7 @@ def test_a_move_changes_nothing(product: Path, tmp_path: Path, moves: list[tuple
         assert told(tmp_path / "moved") != told(product)
 
 
-CATALOGUE, LAYOUTS = "parsers/messages/kafka_group_coordinator.yaml", "parsers/layouts/records_1_kafka.yaml"
+CATALOGUE, LAYOUTS = "parsers/catalogue/messages/kafka_group_coordinator.yaml", "parsers/formats/data/records_1_kafka.yaml"
 
 
 def first_text(text: str) -> str:
@@ -229,7 +229,7 @@ YAML_EDITS: dict[str, tuple[str, Callable[[str], str], set[str]]] = {
     "a summary": (CATALOGUE, lambda text: re.sub(r"(?m)^(\s*)summary: .*$", r"\1summary: Other words.", text), set()),
     "a pattern of a layout": (LAYOUTS, lambda text: re.sub(r"(?m)^(\s*- name: )(\S+)", r"\1other_\2", text, count=1), {"catalogue"}),
     "a comment on a layout": (LAYOUTS, lambda text: f"# Why.\n{text}", set()),
-    "a word": ("parsers/words.yaml", lambda text: f"{text.rstrip()} anotherword\n", {"catalogue"}),
+    "a word": ("parsers/redaction/words.yaml", lambda text: f"{text.rstrip()} anotherword\n", {"catalogue"}),
 }
 
 
