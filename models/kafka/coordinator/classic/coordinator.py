@@ -7,6 +7,7 @@ table it asks `Choices`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -24,7 +25,7 @@ from models.kafka.coordinator.protocol.errors import Error, Fault
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
 from models.kafka.coordinator.protocol.responses import FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
 from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
-from models.kafka.coordinator.runtime.offsets_log import Log
+from models.kafka.coordinator.runtime.offsets_log import Log, Writes
 from models.kafka.coordinator.runtime.outcomes import Outcome, firings
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 from models.kafka.coordinator.runtime.version_policy import Policy, Settings, default_settings
@@ -76,6 +77,8 @@ class Coordinator:
         self.shard.writes.timeout_ms = self.shard.settings.commit_timeout_ms
         self.ownership = Ownership.LOADING
         self._leadership = Leadership()
+        self.is_held = False
+        """Whether timers fire only when told to (`fire`), for whom knows neither their deadlines nor what renews them."""
         self._schedule_clean_up()
         if loaded:
             self.load()
@@ -129,6 +132,30 @@ class Coordinator:
         self.shard.now_ms = target_ms
         return self.shard.outcome()
 
+    def fire(self, kind: TimerKind, group: str, member: str = "", detail: Any = None) -> Outcome:
+        """Let one timer fire now, whatever its deadline is, or whether it was set."""
+        self.timers.cancel(kind, group, member)
+        self._fire(Timer(kind, group, member, self.shard.now_ms, detail))
+        return self.shard.outcome()
+
+    def fork(self, *, choices: Choices, make_member_id: Callable[[str], str]) -> Coordinator:
+        """The same coordinator for another course of events, between two requests and with no write under way."""
+        made = copy.copy(self)
+        shard = self.shard
+        made.shard = replace(
+            shard,
+            choices=choices,
+            make_member_id=make_member_id,
+            timers=shard.timers.fork(),
+            groups={name: group.fork() for name, group in shard.groups.items()},
+            log=Log(dict(shard.log.groups), dict(shard.log.offsets), shard.log.end),
+            writes=Writes(shard.writes.error, timeout_ms=shard.writes.timeout_ms),
+            answers=[],
+            fired=[],
+            changes=[],
+        )
+        return made
+
     def load(self, epoch: int | None = None) -> Outcome:
         """Finish loading: take over the groups of the log (onGroupLoaded, onLoaded). A late order is not heeded."""
         if self.heeds(epoch, loads=True) and self.ownership is not Ownership.OWNED:
@@ -181,6 +208,8 @@ class Coordinator:
         return gone_after_ms(self.shard, self.shard.groups[group])
 
     def _fire_until(self, target_ms: int) -> None:
+        if self.is_held:
+            return
         for timer, fired in firings(self.shard.timers, target_ms):
             self.shard.now_ms = timer.at_ms
             thrown = self._fire(timer)

@@ -6,6 +6,7 @@ thousand: how many wait, how many support a protocol, how many have which prefer
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -93,6 +94,15 @@ class Group:
     _supported: Tally[str] = field(default_factory=Tally)
     _preferences: Tally[tuple[str, ...]] = field(default_factory=Tally)
     _rebalance_ms: Tally[int] = field(default_factory=Tally)
+
+    def fork(self) -> Group:
+        """The same group for another course of events. Members are copied one deep: what they sent is shared."""
+        made = copy.copy(self)
+        made.members = {member_id: copy.copy(member) for member_id, member in self.members.items()}
+        for name in ("static", "pending_join", "pending_sync", "_supported", "_preferences", "_rebalance_ms"):
+            setattr(made, name, copy.copy(getattr(self, name)))
+        made.offsets = self.offsets.written()
+        return made
 
     @property
     def all_joined(self) -> bool:

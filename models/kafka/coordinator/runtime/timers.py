@@ -92,6 +92,13 @@ class Timers:
         self._heap.clear()
         self._live.clear()
 
+    def fork(self) -> Timers:
+        """The same timers for another course of events; what they are to do is shared."""
+        made = Timers(self._order)
+        for timer in self._live.values():
+            made.schedule(timer.kind, timer.group, timer.member, timer.at_ms, timer.detail)
+        return made
+
     def due_ms(self, kind: TimerKind, group: str, member: str) -> int | None:
         """The deadline of one timer, None if there is none such."""
         timer = self._live.get((kind, group, member))

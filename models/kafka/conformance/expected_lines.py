@@ -1,0 +1,84 @@
+"""The lines that a version writes of what a coordinator has done, at the levels that a log shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.kafka.coordinator.announcements import RULES, announce
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.runtime.outcomes import Deed, Moved
+from models.kafka.coordinator.runtime.version_policy import Policy
+
+DEFAULT_LEVELS = frozenset({"INFO", "WARN", "ERROR", "FATAL"})
+"""What Kafka's default log4j settings let into server.log."""
+
+NAMELESS = frozenset({"StaticMemberKept", "LeaderReplaced", "CoordinatorNote", "OffsetsExpired", "GroupsDeleted"})
+"""Events whose lines may name no group, so that they may be missing where only a group's own lines are at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedLine:
+    """A line that the model would write, with the group's state and generation at that moment (None: no group)."""
+
+    event: str
+    at_ms: int
+    fields: Mapping[str, Any]
+    state: State | None
+    generation: int | None
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether a group's own lines may lack it."""
+        return self.event in NAMELESS
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a log shows of a version's coordinator."""
+
+    policy: Policy
+    levels: frozenset[str] = DEFAULT_LEVELS
+    _shown: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        shown = frozenset(event for event, rule in RULES.items() if rule.level(self.policy) in self.levels)
+        object.__setattr__(self, "_shown", shown)
+
+    def shows(self, event: str) -> bool:
+        """Whether lines of this event stand in the log."""
+        return event in self._shown
+
+    @property
+    def shows_joins(self) -> bool:
+        """Whether nobody becomes a member without a line."""
+        return self.shows("MemberAdded") and (not self.policy.hands_out_member_ids or self.shows("PendingMemberJoined"))
+
+    @property
+    def shows_departures(self) -> bool:
+        """Whether no member goes without a line, refusals for the group's size apart."""
+        return self.shows("MemberLeft") and self.shows("MembersNotRejoined")
+
+    @property
+    def shows_pending(self) -> bool:
+        """Whether all ids that are handed out, and what becomes of them, can be seen."""
+        return self.shows("MemberIdHandedOut") and self.shows("PendingMemberJoined")
+
+
+def expected_lines(
+    sight: Sight, changes: Iterable[Moved | Deed], group_id: str, before: tuple[State | None, int | None]
+) -> Iterator[ExpectedLine]:
+    """The lines of one group in their order. `before` are its state and generation before the changes."""
+    state, generation = before
+    for change in changes:
+        if isinstance(change, Moved):
+            if change.group == group_id:
+                state, generation = change.after, change.generation
+            continue
+        if change.group not in ("", group_id):
+            continue
+        told = announce(sight.policy, change, 0, 0)
+        if told is not None and told.level in sight.levels:
+            shown = State.EMPTY if state is None and change.group else state
+            yield ExpectedLine(change.event, told.at_ms, told.fields, shown, change.generation if change.group else generation)

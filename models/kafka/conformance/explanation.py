@@ -1,0 +1,179 @@
+"""An explanation: a state of the reference coordinator with the hidden inputs that led there, and what is certain of it.
+
+One group is held. Timers fire only where a line shows that they did: neither their deadlines nor the heartbeats that renew them
+are known. Members whose id no line has named yet have a made-up one that begins with `UNNAMED`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from models.events import Event
+from models.kafka.conformance.expected_lines import ExpectedLine, Sight
+from models.kafka.coordinator.classic.coordinator import Coordinator
+from models.kafka.coordinator.classic.group import Group
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.runtime.outcomes import Deed, Moved, Outcome
+from models.kafka.coordinator.runtime.version_policy import Settings
+
+UNNAMED = "\0"
+
+
+def is_named(member_id: str) -> bool:
+    """Whether a line has told this id."""
+    return not member_id.startswith(UNNAMED)
+
+
+@dataclass(slots=True)
+class Guesses:
+    """Choices and ids that only lines can tell: what is to be answered next, and whether something had to be guessed."""
+
+    member_id: str = ""
+    leader_id: str = ""
+    guessed_leader: bool = False
+    changes_protocol: bool = False
+    unnamed: int = 0
+
+    def make_member_id(self, prefix: str) -> str:  # noqa: ARG002
+        """The id that a line is known to tell, or one that stands for it."""
+        told, self.member_id = self.member_id, ""
+        return told or self.new_id()
+
+    def new_id(self) -> str:
+        """An id for a member that no line has named."""
+        self.unnamed += 1
+        return f"{UNNAMED}{self.unnamed}"
+
+    def leader(self, group: str, generation: int, at_ms: int, candidates: Collection[str]) -> str:  # noqa: ARG002
+        """The leader that a line is known to tell, or a guess."""
+        self.guessed_leader = self.leader_id not in candidates
+        return next(iter(candidates)) if self.guessed_leader else self.leader_id
+
+    def protocol(self, group: str, generation: int, at_ms: int, winners: Sequence[str]) -> str:  # noqa: ARG002
+        """Any: protocols have no names here."""
+        return winners[0]
+
+    def keeps_protocol(self, group: str, generation: int, at_ms: int, winners: Sequence[str]) -> bool:  # noqa: ARG002
+        """What the log is known to show."""
+        return not self.changes_protocol
+
+
+@dataclass(slots=True)
+class Certainty:
+    """How sure what the model holds is, beyond what can be read off its state."""
+
+    state: bool = False
+    generation: bool = False
+    leader: bool = False
+    roster: bool = False
+    """Whether the members are all named and nobody else is one."""
+    count: bool = False
+    waiting: set[str] = field(default_factory=set)
+    """Members that are proven to have a parked join."""
+    none_rejoined: bool = False
+    """Whether nobody else can have rejoined yet, as the join phase has begun with this very line."""
+    synced: set[str] = field(default_factory=set)
+    none_synced: bool = False
+    size_doubted: bool = True
+    """Whether group.max.size may have thrown members out, which no line says."""
+    largest: int = 0
+    """The greatest size that a line has told; the limit is not below it."""
+    removed: int = 0
+    """Members that lines show to have gone in this join phase."""
+
+    def fork(self) -> Certainty:
+        """The same for another course of events."""
+        return replace(self, waiting=set(self.waiting), synced=set(self.synced))
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenInput:
+    """What was asked of the coordinator, or happened to it, without being in the log itself. Times are those of the line shown."""
+
+    kind: str
+    members: tuple[str, ...] = ()
+    instance: str | None = None
+    generation: int | None = None
+    state: State | None = None
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A link in the chain of inputs: shared by all explanations that came by it."""
+
+    at_ms: int
+    input: HiddenInput
+    evidence: Event
+    before: Step | None
+
+
+@dataclass(slots=True)
+class Explanation:
+    """A course of events that makes the model say what the log says."""
+
+    group_id: str
+    sight: Sight
+    coordinator: Coordinator
+    guesses: Guesses
+    certainty: Certainty
+    weight: float = 0.0
+    last: Step | None = None
+    accounted: int = 0
+    missing: int = 0
+    unexplained: int = 0
+    announced: deque[ExpectedLine] = field(default_factory=deque)
+    """Lines that the model has written and the log not yet."""
+    said: list[Moved | Deed] = field(default_factory=list)
+    requests: int = 0
+
+    @classmethod
+    def begin(cls, group_id: str, sight: Sight, settings: Settings | None = None) -> Explanation:
+        """Nothing is known yet. Without `settings` those of the broker are unknown."""
+        guesses = Guesses()
+        coordinator = Coordinator(sight.policy, settings, choices=guesses, make_member_id=guesses.make_member_id)
+        coordinator.is_held = True
+        return cls(group_id, sight, coordinator, guesses, Certainty(size_doubted=settings is None))
+
+    def fork(self) -> Explanation:
+        """Another course of events from here on. What is past is shared, and so is all that members ever sent."""
+        guesses = copy.copy(self.guesses)
+        return replace(
+            self,
+            coordinator=self.coordinator.fork(choices=guesses, make_member_id=guesses.make_member_id),
+            guesses=guesses,
+            certainty=self.certainty.fork(),
+            announced=deque(self.announced),
+            said=[],
+        )
+
+    @property
+    def group(self) -> Group | None:
+        """The group as the model holds it."""
+        return self.coordinator.shard.groups.get(self.group_id)
+
+    @property
+    def standing(self) -> tuple[State | None, int | None]:
+        """State and generation, None without a group."""
+        group = self.group
+        return (None, None) if group is None else (group.state, group.generation)
+
+    def take(self, outcome: Outcome) -> None:
+        """Keep what the coordinator has done."""
+        self.said.extend(outcome.changes)
+
+    def number(self) -> int:
+        """A number for a request."""
+        self.requests += 1
+        return self.requests
+
+    def signature(self) -> tuple[object, ...]:
+        """What two explanations have in common that nothing later can tell apart."""
+        group = self.group
+        if group is None:
+            return (None, len(self.announced))
+        members = tuple((member.id, member.join is None, member.instance) for member in group.members.values())
+        return (group.state, group.generation, group.leader, members, tuple(sorted(group.pending_join)), len(self.announced))

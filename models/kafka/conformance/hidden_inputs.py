@@ -1,0 +1,311 @@
+"""What each hidden input does to the coordinator: requests, timers that fire, and what must have been true before the log said so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from models.kafka.conformance.explanation import Explanation, HiddenInput, is_named
+from models.kafka.coordinator.classic.group import Group, Member
+from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.requests import Commit, Delete, Join, Leave, Leaver, Protocol, Sync
+from models.kafka.coordinator.protocol.subscription import CONSUMER
+from models.kafka.coordinator.runtime.timers import TimerKind
+
+SESSION_MS, REBALANCE_MS = 45_000, 300_000
+"""Defaults of session.timeout.ms (3.0 and later) and max.poll.interval.ms; they decide nothing while timers are held."""
+PROTOCOLS = (Protocol("first", b""), Protocol("second", b""))
+"""Stand for those of members, whose names no line tells. Two, so that a vote can turn."""
+SOME = b"\0"
+"""Stands for an assignment that is not empty."""
+
+Run = Callable[[Explanation, HiddenInput], None]
+
+
+def run(explanation: Explanation, hidden: HiddenInput) -> None:
+    """Let an input happen now."""
+    RUNS[hidden.kind](explanation, hidden)
+
+
+def _joining(explanation: Explanation, member: str, instance: str | None, protocols: tuple[Protocol, ...] = PROTOCOLS, *, asks: bool) -> None:
+    request = Join(
+        explanation.number(),
+        explanation.group_id,
+        member,
+        CONSUMER,
+        protocols,
+        SESSION_MS,
+        REBALANCE_MS,
+        instance,
+        require_known_member_id=asks,
+    )
+    explanation.take(explanation.coordinator.handle(request))
+
+
+def _join(explanation: Explanation, hidden: HiddenInput) -> None:
+    """A newcomer is taken in at once; without an id it stays unnamed."""
+    group, instance = explanation.group, hidden.instance
+    if group is not None and instance in group.static:
+        instance = None  # it would take the place of the one that is there
+    explanation.guesses.member_id = hidden.members[0] if hidden.members else ""
+    _joining(explanation, "", instance, asks=False)
+
+
+def _hand_out(explanation: Explanation, hidden: HiddenInput) -> None:
+    """A newcomer is given an id."""
+    explanation.guesses.member_id = hidden.members[0] if hidden.members else ""
+    _joining(explanation, "", None, asks=True)
+
+
+def _be_pending(explanation: Explanation, hidden: HiddenInput) -> None:
+    """Ids have been handed out before; without ids somebody's has."""
+    group = _present(explanation)
+    group.pending_join.update(hidden.members or (explanation.guesses.new_id(),))
+
+
+def _join_pending(explanation: Explanation, hidden: HiddenInput) -> None:
+    """An id that was handed out joins."""
+    group = _present(explanation)
+    for member in hidden.members:
+        if member not in group.pending_join:
+            name = next((each for each in sorted(group.pending_join) if not is_named(each)), None)
+            group.pending_join.discard(name or "")
+            group.pending_join.add(member)
+        _joining(explanation, member, None, asks=True)
+
+
+def _rejoin(explanation: Explanation, hidden: HiddenInput) -> None:
+    """Members join again, with what they sent before or with something else."""
+    for member_id in hidden.members:
+        group = explanation.group
+        member = None if group is None else group.members.get(member_id)
+        if member is None:
+            return
+        protocols = member.protocols
+        if hidden.changed:
+            protocols = tuple(Protocol(each.name, each.metadata + b"+") for each in protocols)
+        _joining(explanation, member_id, member.instance, protocols, asks=True)
+
+
+def _leave(explanation: Explanation, hidden: HiddenInput) -> None:
+    leavers = tuple(Leaver(member) for member in hidden.members)
+    explanation.take(explanation.coordinator.handle(Leave(explanation.number(), explanation.group_id, leavers)))
+
+
+def _expire(explanation: Explanation, hidden: HiddenInput) -> None:
+    """A session, or the time of a pending id, runs out. A parked join would have stood for heartbeats: it is none then."""
+    [member_id] = hidden.members
+    group = _present(explanation)
+    member = group.members.get(member_id)
+    if member is not None and member.is_excused:
+        group.park_join(member, None)
+        member.sync = None
+    explanation.take(explanation.coordinator.fire(TimerKind.HEARTBEAT, explanation.group_id, member_id))
+
+
+def _end_join_phase(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    explanation.take(explanation.coordinator.fire(TimerKind.JOIN, explanation.group_id))
+
+
+def _end_sync_wait(explanation: Explanation, hidden: HiddenInput) -> None:
+    """The members that are named have not sent SyncGroup, all others have."""
+    group = _present(explanation)
+    group.pending_sync = set(hidden.members)
+    explanation.take(explanation.coordinator.fire(TimerKind.SYNC, explanation.group_id, detail=group.generation))
+
+
+def _sync(explanation: Explanation, hidden: HiddenInput) -> None:
+    """The leader sends an assignment, which leaves out whoever is named."""
+    group = _present(explanation)
+    assignments = {member: SOME for member in group.members if member not in hidden.members}
+    request = Sync(explanation.number(), explanation.group_id, group.leader or "", group.generation, assignments)
+    if hidden.changed:  # it can't be stored
+        explanation.coordinator.fail_writes(Error.NOT_ENOUGH_REPLICAS)
+    explanation.take(explanation.coordinator.handle(request))
+    explanation.coordinator.fail_writes(Error.NONE)
+
+
+def _replace(explanation: Explanation, hidden: HiddenInput) -> None:
+    """A static member comes back under a new id, the second one that is named."""
+    group = _present(explanation)
+    member = group.members[hidden.members[0]]
+    instance = hidden.instance or member.instance or explanation.guesses.new_id()
+    _make_static(group, member, instance)
+    explanation.guesses.member_id = hidden.members[1] if len(hidden.members) > 1 else ""
+    explanation.guesses.changes_protocol = hidden.changed
+    if hidden.changed:
+        for other in group.members.values():  # they would have voted otherwise
+            group.update(other, tuple(reversed(other.protocols)), None, other.join)
+    _joining(explanation, "", instance, tuple(reversed(PROTOCOLS)) if hidden.changed else member.protocols, asks=False)
+
+
+def _make_static(group: Group, member: Member, instance: str) -> None:
+    if member.instance is not None:
+        group.static.pop(member.instance, None)
+    member.instance = instance
+    group.static[instance] = member.id
+
+
+def _be_static(explanation: Explanation, hidden: HiddenInput) -> None:
+    """Members are static ones: they stay although they don't rejoin."""
+    group = _present(explanation)
+    for member_id in hidden.members:
+        member = group.members.get(member_id)
+        if member is not None and (member.instance is None or hidden.instance):
+            _make_static(group, member, hidden.instance or explanation.guesses.new_id())
+
+
+def _delete(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    explanation.take(explanation.coordinator.handle(Delete(explanation.number(), explanation.group_id)))
+
+
+def _die(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    """The clean-up removes the group."""
+    group = explanation.group
+    if group is not None:
+        shard = explanation.coordinator.shard
+        shard.remove_group(group)
+        explanation.take(shard.outcome())
+
+
+def _vanish(explanation: Explanation, hidden: HiddenInput) -> None:
+    """Members are refused for the group's size and thereby removed."""
+    shard, group = explanation.coordinator.shard, _present(explanation)
+    for member in hidden.members:
+        shard.remove_member(group, member)
+
+
+def _be_member(explanation: Explanation, hidden: HiddenInput) -> None:
+    """Who is named has been a member: an unnamed one, a pending one, or one that joined unseen."""
+    group = _present(explanation)
+    for member_id in hidden.members:
+        if member_id in group.members:
+            continue
+        unnamed = next((each for each in group.members.values() if not is_named(each.id)), None)
+        if unnamed is not None:
+            _rename(group, unnamed, member_id)
+            continue
+        made = Member(member_id, hidden.instance, "", "", SESSION_MS, REBALANCE_MS, CONSUMER, PROTOCOLS)
+        if group.state is State.PREPARING_REBALANCE:
+            made.join, made.is_new = explanation.number(), True
+        group.add(made)
+
+
+def _rename(group: Group, member: Member, member_id: str) -> None:
+    """Call a member by the id that a line tells at last."""
+    before = member.id
+    group.members = {member_id if each == before else each: known for each, known in group.members.items()}
+    member.id = member_id
+    if member.instance is not None:
+        group.static[member.instance] = member_id
+    if group.leader == before:
+        group.leader = member_id
+    if before in group.pending_sync:
+        group.pending_sync.discard(before)
+        group.pending_sync.add(member_id)
+
+
+def _lead(explanation: Explanation, hidden: HiddenInput) -> None:
+    """Who is named leads."""
+    _be_member(explanation, hidden)
+    _present(explanation).leader = hidden.members[0]
+
+
+def _elect(explanation: Explanation, hidden: HiddenInput) -> None:
+    """Who is named will be chosen where a leader has to be."""
+    explanation.guesses.leader_id = hidden.members[0]
+
+
+def _adopt(explanation: Explanation, hidden: HiddenInput) -> None:
+    """The group is in a state that a line tells, and how it got there can't be said."""
+    shard = explanation.coordinator.shard
+    group = explanation.group
+    generation = hidden.generation
+    if group is None or (generation == 0 and group.generation):
+        group = shard.create(explanation.group_id)
+    if generation is not None:
+        group.generation = generation
+    state = hidden.state or group.state
+    group.state = state
+    if state is State.EMPTY:
+        shard.groups[explanation.group_id] = made = Group(explanation.group_id, shard.now_ms, generation=group.generation)
+        made.pending_join = group.pending_join
+    elif not group.members:
+        _be_member(explanation, HiddenInput("be_member", (explanation.guesses.new_id(),)))
+        for member in group.members.values():
+            group.park_join(member, None)
+    if state in (State.STABLE, State.COMPLETING_REBALANCE):
+        group.protocol = group.protocol or PROTOCOLS[0].name
+        group.is_initial = False
+        for member in group.members.values():
+            group.park_join(member, None)
+            member.is_new = False
+
+
+def _join_unseen(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    """Somebody joins with an id that was handed out and is not known."""
+    group = _present(explanation)
+    member_id = next((each for each in sorted(group.pending_join) if not is_named(each)), None) or explanation.guesses.new_id()
+    group.pending_join.add(member_id)
+    _joining(explanation, member_id, None, asks=True)
+
+
+def _forget_pending(explanation: Explanation, hidden: HiddenInput) -> None:
+    _present(explanation).pending_join.difference_update(hidden.members)
+
+
+def _park_none(explanation: Explanation, hidden: HiddenInput) -> None:
+    """These have not rejoined."""
+    group = _present(explanation)
+    for member_id in hidden.members:
+        member = group.members.get(member_id)
+        if member is not None:
+            group.park_join(member, None)
+
+
+def _end_if_open(explanation: Explanation, hidden: HiddenInput) -> None:
+    """The deadline ends the join phase, if it is not over."""
+    group = explanation.group
+    if group is not None and group.state is State.PREPARING_REBALANCE:
+        _end_join_phase(explanation, hidden)
+
+
+def _commit(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    """A simple consumer commits."""
+    request = Commit(explanation.number(), explanation.group_id, {("", 0): 0})
+    explanation.take(explanation.coordinator.handle(request))
+
+
+def _present(explanation: Explanation) -> Group:
+    """The group, made if it was not there."""
+    group = explanation.group
+    return explanation.coordinator.shard.create(explanation.group_id) if group is None else group
+
+
+RUNS: Mapping[str, Run] = {
+    "join": _join,
+    "hand_out": _hand_out,
+    "join_pending": _join_pending,
+    "rejoin": _rejoin,
+    "leave": _leave,
+    "expire": _expire,
+    "end_join_phase": _end_join_phase,
+    "end_sync_wait": _end_sync_wait,
+    "sync": _sync,
+    "replace": _replace,
+    "delete": _delete,
+    "die": _die,
+    "vanish": _vanish,
+    "be_pending": _be_pending,
+    "be_member": _be_member,
+    "be_static": _be_static,
+    "join_unseen": _join_unseen,
+    "forget_pending": _forget_pending,
+    "park_none": _park_none,
+    "end_if_open": _end_if_open,
+    "commit": _commit,
+    "lead": _lead,
+    "elect": _elect,
+    "adopt": _adopt,
+}
+"""By kind. Those that begin with `be_`, and `lead`, `elect` and `adopt`, say what was true already."""

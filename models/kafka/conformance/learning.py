@@ -1,0 +1,187 @@
+"""What lines make certain of an explanation's state, beyond the state itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from models.events import Event
+from models.kafka.conformance.explanation import Certainty, Explanation, is_named
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.runtime.version_policy import SizeLimit
+from models.kafka.observations.actions import int_field, text_field
+
+Learn = Callable[[Explanation, Event], None]
+NAMED_BY_REASON = frozenset({"new_member", "update_metadata", "leader_rejoin", "member_joining"})
+
+
+def learn(explanation: Explanation, event: Event) -> None:
+    """Take over what a line that has been accounted for makes certain."""
+    explanation.certainty.none_rejoined = explanation.certainty.none_synced = False
+    known = LEARNED.get(event.name)
+    if known is not None:
+        known(explanation, event)
+
+
+def may_lose_members(explanation: Explanation) -> bool:
+    """Whether members may have gone without a line in this join phase: refused for the group's size, or in old versions."""
+    certainty, sight = explanation.certainty, explanation.sight
+    if not sight.shows_departures:
+        return True
+    group = explanation.group
+    if not certainty.size_doubted or sight.policy.size_limit is SizeLimit.NONE or group is None:
+        return False
+    if len(group.members) + certainty.removed < certainty.largest:
+        return False  # the limit is not below the greatest size seen, and it was not reached
+    return any(member not in certainty.waiting for member in group.members)
+
+
+def _began(explanation: Explanation, event: Event) -> None:
+    certainty, group = explanation.certainty, explanation.group
+    certainty.state = certainty.generation = True
+    certainty.removed = 0
+    certainty.waiting.clear()
+    certainty.synced.clear()
+    certainty.none_rejoined = True
+    member = text_field(event, "reason_member_id")
+    if member and event.fields.get("reason_id") in NAMED_BY_REASON:
+        certainty.waiting.add(member)
+    if group is not None and group.is_initial:
+        certainty.roster = certainty.count = bool(member)
+        certainty.leader = bool(member)  # the first one of a memberless group leads
+        certainty.none_rejoined = bool(member)
+
+
+def _came(explanation: Explanation, event: Event) -> None:
+    group = explanation.group
+    if group is not None and group.state is State.PREPARING_REBALANCE and event.member_id:
+        explanation.certainty.waiting.add(event.member_id)
+        if len(group.members) == 1:
+            _first_came(explanation)
+
+
+def _first_came(explanation: Explanation) -> None:
+    """The group was empty: its first member leads."""
+    explanation.certainty.leader = True
+
+
+def _went(explanation: Explanation, event: Event) -> None:
+    certainty, group = explanation.certainty, explanation.group
+    certainty.waiting.discard(event.member_id or "")
+    certainty.removed += 1
+    _leadership(explanation, group is not None and group.leader)
+
+
+def _leadership(explanation: Explanation, leader: object) -> None:
+    """A new leader is certain only where there was nothing to choose."""
+    if explanation.guesses.guessed_leader:
+        explanation.guesses.guessed_leader = False
+        explanation.certainty.leader = False
+    elif leader and explanation.group is not None and len(explanation.group.members) == 1 and not _is_complete(explanation):
+        explanation.certainty.leader = False
+
+
+def _is_complete(explanation: Explanation) -> bool:
+    """Whether nobody else can be a member now."""
+    group = explanation.group
+    in_phase = group is not None and group.state is State.PREPARING_REBALANCE
+    return explanation.certainty.roster and not (in_phase and not explanation.sight.shows_joins)
+
+
+def _generation_started(explanation: Explanation, event: Event) -> None:
+    certainty, group, sight = explanation.certainty, explanation.group, explanation.sight
+    if group is None:
+        return
+    count, names = int_field(event, "member_count"), [member for member in group.members if is_named(member)]
+    certainty.state = certainty.generation = True
+    certainty.count = count is not None or (certainty.roster and sight.shows_joins and not may_lose_members(explanation))
+    all_proven = len(names) == count and certainty.waiting.issuperset(names)
+    one_sided = certainty.roster and len(names) == count and (sight.shows_joins or not may_lose_members(explanation))
+    certainty.roster = all_proven or one_sided or (certainty.roster and certainty.count and count is None)
+    certainty.largest = max(certainty.largest, count or 0)
+    certainty.waiting.clear()
+    certainty.none_synced = True
+    certainty.synced.clear()
+    if explanation.guesses.guessed_leader or (group.leader and not is_named(group.leader)):
+        explanation.guesses.guessed_leader = certainty.leader = False
+
+
+def _assigned(explanation: Explanation, event: Event) -> None:
+    certainty = explanation.certainty
+    certainty.state = certainty.generation = True
+    count = int_field(event, "member_count")
+    certainty.count = certainty.count or count is not None
+    if event.member_id:
+        certainty.leader = True
+        certainty.synced.add(event.member_id)
+    elif explanation.group is not None and explanation.group.leader and certainty.leader:
+        certainty.synced.add(explanation.group.leader)
+
+
+def _emptied(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
+    certainty = explanation.certainty
+    certainty.state = certainty.generation = certainty.roster = certainty.count = certainty.leader = True
+    certainty.waiting.clear()
+
+
+def _state_told(explanation: Explanation, event: Event) -> None:
+    certainty = explanation.certainty
+    if text_field(event, "state") is not None:
+        certainty.state = True
+        if explanation.standing[0] is State.EMPTY:
+            certainty.roster = certainty.count = certainty.leader = True
+    _came(explanation, event)
+
+
+def _replaced(explanation: Explanation, event: Event) -> None:
+    certainty = explanation.certainty
+    old = text_field(event, "old_member_id") or ""
+    certainty.state = certainty.state or text_field(event, "state") is not None
+    group = explanation.group
+    waits = group is not None and group.state is State.PREPARING_REBALANCE
+    certainty.waiting.discard(old)
+    if waits and event.member_id:
+        certainty.waiting.add(event.member_id)
+
+
+def _gone(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
+    explanation.certainty = Certainty(state=True, generation=True, size_doubted=explanation.certainty.size_doubted)
+
+
+def _created(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
+    certainty = explanation.certainty
+    certainty.state = certainty.generation = certainty.roster = certainty.count = certainty.leader = True
+
+
+def _cleaned_up(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
+    """Whether the group is among what was removed, no line says."""
+    certainty, state = explanation.certainty, explanation.standing[0]
+    if state in (State.EMPTY, None) and not explanation.sight.shows("GroupDied") and (int_field(event, "offsets_count") or 0):
+        certainty.state = certainty.generation = False
+
+
+def _led(explanation: Explanation, event: Event) -> None:
+    if explanation.group is not None and explanation.group.leader == text_field(event, "new_leader"):
+        explanation.certainty.leader = True
+        explanation.guesses.guessed_leader = False
+
+
+LEARNED: Mapping[str, Learn] = {
+    "RebalanceStarted": _began,
+    "MemberAdded": _state_told,
+    "PendingMemberJoined": _state_told,
+    "MemberIdHandedOut": _state_told,
+    "StaticMemberReplaced": _replaced,
+    "MemberLeft": _went,
+    "MemberFailed": _went,
+    "MembersNotRejoined": _went,
+    "SyncMissing": _went,
+    "GenerationStarted": _generation_started,
+    "AssignmentReceived": _assigned,
+    "GroupEmptied": _emptied,
+    "GroupDied": _gone,
+    "GroupsDeleted": _gone,
+    "SimpleGroupCreated": _created,
+    "OffsetsExpired": _cleaned_up,
+    "LeaderReplaced": _led,
+}
+"""By the event of a line."""

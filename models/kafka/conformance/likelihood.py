@@ -1,0 +1,12 @@
+"""How likely a proposal is: what it costs by itself, and how its lines agree with the log's."""
+
+from __future__ import annotations
+
+from models.kafka.conformance.alignment import Alignment
+from models.kafka.conformance.scene import Script
+from models.kafka.conformance.weights import weight
+
+
+def log_likelihood(script: Script, alignment: Alignment) -> float:
+    """The sum of the logarithms."""
+    return weight(script.weight) + alignment.missing * weight("line_missing") + len(alignment.differing) * weight("line_differs")

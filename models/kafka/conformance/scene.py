@@ -1,0 +1,80 @@
+"""What a proposer looks at: an explanation, the line to be explained, and the lines of the same burst that follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from models.events import Event
+from models.kafka.conformance.explanation import Explanation, HiddenInput
+from models.kafka.coordinator.classic.group import Group, Member
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.observations.actions import names_field, text_field
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Inputs that may stand behind a line, and the name of their weight."""
+
+    inputs: tuple[HiddenInput, ...]
+    weight: str = "stated"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A line in its place."""
+
+    explanation: Explanation
+    line: Event
+    ahead: Sequence[Event]
+
+    @property
+    def group(self) -> Group | None:
+        """The group as the model holds it."""
+        return self.explanation.group
+
+    @property
+    def state(self) -> State | None:
+        """Its state in the model."""
+        return None if self.group is None else self.group.state
+
+    @property
+    def members(self) -> dict[str, Member]:
+        """Its members in the model."""
+        return {} if self.group is None else self.group.members
+
+    @property
+    def member_id(self) -> str:
+        """The member that the line names, or the one that its reason names."""
+        return self.line.member_id or text_field(self.line, "reason_member_id") or ""
+
+    @property
+    def told_state(self) -> State | None:
+        """The state that the line prints."""
+        told = text_field(self.line, "state")
+        return State(told) if told in set(State) else None
+
+    def next(self, *events: str) -> Event | None:
+        """The first line of the rest of the burst with one of these events."""
+        return next((event for event in self.ahead if event.name in events), None)
+
+    def run_of(self, *events: str) -> Iterator[Event]:
+        """This line and those directly behind it with one of these events."""
+        yield self.line
+        for event in self.ahead:
+            if event.name not in events:
+                return
+            yield event
+
+    def names(self, field: str) -> tuple[str, ...]:
+        """A field of the line that lists members."""
+        return tuple(names_field(self.line, field))
+
+    def awaited(self, *, but: Sequence[str] = ()) -> tuple[str, ...]:
+        """Members without a parked join in the model."""
+        return tuple(member.id for member in self.members.values() if member.join is None and member.id not in but)
+
+    def missing(self, *members: str) -> tuple[HiddenInput, ...]:
+        """That these were members, where the model does not know them."""
+        unknown = tuple(member for member in members if member and member not in self.members)
+        return (HiddenInput("be_member", unknown),) if unknown else ()

@@ -1,0 +1,208 @@
+"""Follows the lines of one group: keeps the few explanations that make the reference coordinator say what the log says.
+
+For each line: is it what the model has just said? Else propose hidden inputs, run them, and compare what the model says with the
+rest of the burst. The model itself is copied only where there is more than one proposal. A line that nothing explains is a
+divergence; the model is then put where the line says that the group is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from models.events import Event
+from models.kafka.conformance.alignment import Alignment, align, differences
+from models.kafka.conformance.expected_lines import ExpectedLine, Sight, expected_lines
+from models.kafka.conformance.explanation import Explanation, HiddenInput, Step
+from models.kafka.conformance.hidden_inputs import run
+from models.kafka.conformance.learning import learn
+from models.kafka.conformance.likelihood import log_likelihood
+from models.kafka.conformance.proposals import proposals, standing
+from models.kafka.conformance.scene import Scene, Script
+from models.kafka.conformance.weights import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, SCRIPTS, weight
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.runtime.version_policy import Settings
+from models.units import US_PER_MS
+
+
+@dataclass(slots=True)
+class Tracker:
+    """The explanations of one group, best first."""
+
+    group_id: str
+    sight: Sight
+    settings: Settings | None = None
+    beam: list[Explanation] = field(default_factory=list)
+    line: Event | None = None
+    """The line that was followed last."""
+    matched: ExpectedLine | None = None
+    """What the best explanation says to it."""
+
+    def __post_init__(self) -> None:
+        self.beam = [Explanation.begin(self.group_id, self.sight, self.settings)]
+
+    @property
+    def best(self) -> Explanation:
+        """The explanation that weighs most."""
+        return self.beam[0]
+
+    @property
+    def standing(self) -> tuple[State | None, int | None]:
+        """State and generation directly after the line that was followed last."""
+        if self.matched is not None and self.best.announced:
+            return self.matched.state, self.matched.generation
+        return self.best.standing
+
+    def follow(self, lines: Iterable[Event]) -> Iterator[Event]:
+        """Follow lines in their order, and hand on each once it is accounted for."""
+        for burst in bursts(lines):
+            for number, line in enumerate(burst):
+                self._follow(line, burst[number + 1 : number + 1 + BURST_LINES])
+                yield line
+
+    def _follow(self, line: Event, ahead: Sequence[Event]) -> None:
+        self.line, self.matched = line, None
+        followed: list[tuple[Explanation, ExpectedLine | None]] = []
+        for explanation in self.beam:
+            followed += _followed(explanation, line, ahead)
+        if len(followed) > 1:
+            followed = _best_of(followed)
+        self.beam = [explanation for explanation, _ in followed]
+        self.matched = followed[0][1]
+        for explanation in self.beam:
+            learn(explanation, line)
+
+
+def bursts(lines: Iterable[Event]) -> Iterator[list[Event]]:
+    """Lines that one request may have set off: each directly after the one before."""
+    burst: list[Event] = []
+    for line in lines:
+        if burst and (line.time_us - burst[-1].time_us > BURST_GAP_MS * US_PER_MS or line.time_us < burst[-1].time_us):
+            yield burst
+            burst = []
+        burst.append(line)
+    if burst:
+        yield burst
+
+
+def _best_of(followed: list[tuple[Explanation, ExpectedLine | None]]) -> list[tuple[Explanation, ExpectedLine | None]]:
+    """The best few, of equal ones the heavier."""
+    kept: dict[tuple[object, ...], tuple[Explanation, ExpectedLine | None]] = {}
+    for each in sorted(followed, key=lambda one: -one[0].weight):
+        kept.setdefault(each[0].signature(), each)
+    return list(islice(kept.values(), BEAM))
+
+
+def _followed(explanation: Explanation, line: Event, ahead: Sequence[Event]) -> list[tuple[Explanation, ExpectedLine | None]]:
+    """The explanations that one becomes by a line."""
+    said = _announced(explanation, line)
+    if said is not None:
+        explanation.accounted += 1
+        return [(explanation, said)]
+    explanation.coordinator.shard.now_ms = line.time_us // US_PER_MS
+    scene = Scene(explanation, line, ahead)
+    known = standing(scene)
+    for hidden in known:
+        _run(explanation, hidden, line)
+        _doubt(explanation, hidden)
+    explanation.said.clear()
+    scripts = list(islice(proposals(scene), SCRIPTS))
+    if not scripts:
+        return [(explanation, None)]
+    if len(scripts) == 1:
+        alignment = _tried(explanation, scripts[0], line, ahead)
+        return [(explanation, _settled(explanation, scripts[0], alignment, line))]
+    return _forks(explanation, scripts, line, ahead)
+
+
+def _doubt(explanation: Explanation, adopted: HiddenInput) -> None:
+    """The model was not where the line says that the group is: that is a divergence unless it was only guessed."""
+    certainty = explanation.certainty
+    if explanation.last is not None and explanation.last.before is not None and certainty.generation and certainty.state:
+        explanation.unexplained += 1
+        explanation.weight += weight("adopted")
+    certainty.roster = certainty.count = certainty.leader = adopted.state is State.EMPTY
+    certainty.waiting.clear()
+    if adopted.generation is None:
+        certainty.generation = False
+    if adopted.state is None:
+        certainty.state = certainty.state and explanation.standing[0] is not None
+
+
+def _announced(explanation: Explanation, line: Event) -> ExpectedLine | None:
+    """What the model has said already and the log says now; what it should have said before that is missing."""
+    waiting = explanation.announced
+    place = next((number for number, each in enumerate(waiting) if each.event == line.name and not differences(each, line)), None)
+    if place is None:
+        if line.group is not None:
+            _drop(explanation, len(waiting))
+        return None
+    _drop(explanation, place)
+    return waiting.popleft()
+
+
+def _drop(explanation: Explanation, count: int) -> None:
+    for _ in range(count):
+        if not explanation.announced.popleft().is_optional:
+            explanation.missing += 1
+            explanation.weight += weight("line_missing")
+
+
+def _forks(
+    explanation: Explanation, scripts: Sequence[Script], line: Event, ahead: Sequence[Event]
+) -> list[tuple[Explanation, ExpectedLine | None]]:
+    """The proposals that fit best, each in a course of events of its own."""
+    tried: list[tuple[float, Explanation, Script, Alignment]] = []
+    for script in scripts:
+        course = explanation.fork()
+        alignment = _tried(course, script, line, ahead)
+        tried.append((log_likelihood(script, alignment), course, script, alignment))
+        if alignment.is_clean and script.weight == "stated":
+            break
+    best = max(likelihood for likelihood, *_ in tried)
+    return [
+        (course, _settled(course, script, alignment, line))
+        for likelihood, course, script, alignment in tried
+        if likelihood >= best - FORK_MARGIN
+    ]
+
+
+def _tried(explanation: Explanation, script: Script, line: Event, ahead: Sequence[Event]) -> Alignment:
+    """Run a script and put what the model says beside the log."""
+    before = explanation.standing
+    for hidden in script.inputs:
+        _run(explanation, hidden, line)
+    explanation.announced.extend(expected_lines(explanation.sight, explanation.said, explanation.group_id, before))
+    explanation.said.clear()
+    return align(explanation.announced, [line, *ahead])
+
+
+def _settled(explanation: Explanation, script: Script, alignment: Alignment, line: Event) -> ExpectedLine | None:
+    """Take a proposal over: the line is one that it says, or remains unexplained."""
+    explanation.weight += log_likelihood(script, alignment)
+    said = _announced_by_name(explanation, line)
+    if said is None:
+        explanation.unexplained += not _is_silent(script)
+    else:
+        explanation.accounted += 1
+    return said
+
+
+def _is_silent(script: Script) -> bool:
+    return all(hidden.kind in ("die", "adopt") for hidden in script.inputs)
+
+
+def _announced_by_name(explanation: Explanation, line: Event) -> ExpectedLine | None:
+    waiting = explanation.announced
+    place = next((number for number, each in enumerate(waiting) if each.event == line.name), None)
+    if place is None:
+        return None
+    for _ in range(place):
+        waiting.popleft()
+    return waiting.popleft()
+
+
+def _run(explanation: Explanation, hidden: HiddenInput, line: Event) -> None:
+    run(explanation, hidden)
+    explanation.last = Step(line.time_us // US_PER_MS, hidden, line, explanation.last)

@@ -1,0 +1,164 @@
+"""What is known of a group at one moment: certain, inferred or unknown, each by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from models.kafka.conformance.explanation import Explanation, is_named
+from models.kafka.conformance.learning import may_lose_members
+from models.kafka.conformance.tracker import Tracker
+from models.kafka.coordinator.classic.group import Group, Member
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.runtime.timers import TimerKind
+
+T = TypeVar("T")
+CERTAIN, INFERRED, UNKNOWN = "certain", "inferred", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact(Generic[T]):
+    """A value and how sure it is; None where it is unknown, or where there is none."""
+
+    value: T | None
+    certainty: str
+
+
+def _fact(value: T | None, *, certain: bool) -> Fact[T]:
+    return Fact(value, CERTAIN if certain else INFERRED)
+
+
+NOT_KNOWN: Fact[bool] = Fact(None, UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """A member; without an id where no line has named it. `rejoined` counts in a join phase, `synced` after it."""
+
+    member_id: str | None
+    instance_id: str | None
+    certainty: str
+    rejoined: Fact[bool]
+    synced: Fact[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class TimerView:
+    """A timer that is armed. Deadlines hang on timeouts, which lines seldom tell."""
+
+    kind: str
+    member_id: str | None
+    since_ms: int
+    deadline_ms: int | None
+    certainty: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A group directly after a line."""
+
+    state: Fact[State]
+    generation: Fact[int]
+    leader: Fact[str]
+    member_count: Fact[int]
+    members: tuple[MemberView, ...]
+    pending: Fact[tuple[str, ...]]
+    weight: float
+    rivals: int
+
+
+def view_of(tracker: Tracker) -> View:
+    """The group as the best explanation has it; what others deny is not certain."""
+    best, (state, generation) = tracker.best, tracker.standing
+    certainty, group = best.certainty, best.group
+    alike = all(other.standing == best.standing for other in tracker.beam[1:])
+    known = state is not None or certainty.state
+    return View(
+        state=_fact(state, certain=certainty.state and alike) if known else Fact(None, UNKNOWN),
+        generation=_fact(generation, certain=certainty.generation and alike) if generation is not None else Fact(None, UNKNOWN),
+        leader=_leader(tracker, group),
+        member_count=_count(tracker, group),
+        members=tuple(_member(best, group, member) for member in group.members.values()) if group is not None else (),
+        pending=_pending(best, group),
+        weight=best.weight,
+        rivals=len(tracker.beam) - 1,
+    )
+
+
+def _leader(tracker: Tracker, group: Group | None) -> Fact[str]:
+    best = tracker.best
+    if group is None or (group.leader is not None and not is_named(group.leader)):
+        return Fact(None, UNKNOWN)
+    alike = all(other.group is not None and other.group.leader == group.leader for other in tracker.beam)
+    is_member = group.leader is None or _is_certain(best, group, group.leader)
+    return _fact(group.leader, certain=best.certainty.leader and alike and is_member)
+
+
+def _in_phase(group: Group) -> bool:
+    return group.state is State.PREPARING_REBALANCE
+
+
+def _count(tracker: Tracker, group: Group | None) -> Fact[int]:
+    best = tracker.best
+    if group is None:
+        return Fact(0, CERTAIN if best.certainty.state else UNKNOWN)
+    alike = all(other.group is not None and len(other.group.members) == len(group.members) for other in tracker.beam)
+    certain = best.certainty.count and alike
+    if _in_phase(group):
+        certain = certain and best.sight.shows_joins and not may_lose_members(best)
+    return _fact(len(group.members), certain=certain)
+
+
+def _is_certain(explanation: Explanation, group: Group, member_id: str) -> bool:
+    """Whether a member surely is one now."""
+    certainty = explanation.certainty
+    if member_id in certainty.waiting:
+        return True
+    return certainty.roster and not (_in_phase(group) and may_lose_members(explanation))
+
+
+def _member(explanation: Explanation, group: Group, member: Member) -> MemberView:
+    named = is_named(member.id)
+    certain = named and _is_certain(explanation, group, member.id)
+    instance = member.instance if member.instance is None or is_named(member.instance) else None
+    return MemberView(
+        member.id if named else None,
+        instance,
+        CERTAIN if certain else INFERRED if named else UNKNOWN,
+        _rejoined(explanation, group, member),
+        _synced(explanation, group, member),
+    )
+
+
+def _rejoined(explanation: Explanation, group: Group, member: Member) -> Fact[bool]:
+    certainty = explanation.certainty
+    if not _in_phase(group):
+        return NOT_KNOWN
+    if member.id in certainty.waiting:
+        return Fact(True, CERTAIN)
+    if certainty.none_rejoined:
+        return Fact(False, CERTAIN if certainty.roster else INFERRED)
+    return NOT_KNOWN
+
+
+def _synced(explanation: Explanation, group: Group, member: Member) -> Fact[bool]:
+    certainty = explanation.certainty
+    if group.state not in (State.COMPLETING_REBALANCE, State.STABLE):
+        return NOT_KNOWN
+    if member.id in certainty.synced:
+        return Fact(True, CERTAIN)
+    if certainty.none_synced:
+        return Fact(False, CERTAIN if certainty.roster else INFERRED)
+    return NOT_KNOWN
+
+
+def _pending(explanation: Explanation, group: Group | None) -> Fact[tuple[str, ...]]:
+    sight = explanation.sight
+    if group is None:
+        return Fact((), CERTAIN if explanation.certainty.state else UNKNOWN)
+    named = tuple(sorted(each for each in group.pending_join if is_named(each)))
+    if not sight.policy.hands_out_member_ids:
+        return Fact((), CERTAIN)
+    if not sight.shows("MemberIdHandedOut"):
+        return Fact(named or None, UNKNOWN)
+    return _fact(named, certain=sight.shows_pending and not explanation.certainty.size_doubted)
