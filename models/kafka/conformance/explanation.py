@@ -68,6 +68,8 @@ class Certainty:
     state: bool = False
     generation: bool = False
     leader: bool = False
+    leader_chosen: bool = False
+    """Whether the broker chose the leader among several, which follows from no line."""
     roster: bool = False
     """Whether the members are all named and nobody else is one."""
     count: bool = False

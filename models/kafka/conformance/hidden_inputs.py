@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from models.kafka.conformance.explanation import Explanation, HiddenInput, is_named
+from models.kafka.conformance.explanation import UNNAMED, Explanation, HiddenInput, is_named
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import State
@@ -16,6 +16,8 @@ SESSION_MS, REBALANCE_MS = 45_000, 300_000
 """Defaults of session.timeout.ms (3.0 and later) and max.poll.interval.ms; they decide nothing while timers are held."""
 PROTOCOLS = (Protocol("first", b""), Protocol("second", b""))
 """Stand for those of members, whose names no line tells. Two, so that a vote can turn."""
+HELD_BY = f"{UNNAMED}held"
+"""Stands for an id that is out, while the inputs of one script come."""
 SOME = b"\0"
 """Stands for an assignment that is not empty."""
 
@@ -68,8 +70,7 @@ def _join_pending(explanation: Explanation, hidden: HiddenInput) -> None:
     group = _present(explanation)
     for member in hidden.members:
         if member not in group.pending_join:
-            name = next((each for each in sorted(group.pending_join) if not is_named(each)), None)
-            group.pending_join.discard(name or "")
+            group.pending_join.discard(_unnamed_pending(group) or "")
             group.pending_join.add(member)
         _joining(explanation, member, None, asks=True)
 
@@ -104,6 +105,7 @@ def _expire(explanation: Explanation, hidden: HiddenInput) -> None:
 
 
 def _end_join_phase(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    _present(explanation).pending_join.discard(HELD_BY)
     explanation.take(explanation.coordinator.fire(TimerKind.JOIN, explanation.group_id))
 
 
@@ -123,6 +125,14 @@ def _sync(explanation: Explanation, hidden: HiddenInput) -> None:
         explanation.coordinator.fail_writes(Error.NOT_ENOUGH_REPLICAS)
     explanation.take(explanation.coordinator.handle(request))
     explanation.coordinator.fail_writes(Error.NONE)
+
+
+def _sync_empty(explanation: Explanation, hidden: HiddenInput) -> None:
+    """The leader sends empty assignments to whoever is named."""
+    group = _present(explanation)
+    assignments = {member: b"" if member in hidden.members else SOME for member in group.members}
+    request = Sync(explanation.number(), explanation.group_id, group.leader or "", group.generation, assignments)
+    explanation.take(explanation.coordinator.handle(request))
 
 
 def _replace(explanation: Explanation, hidden: HiddenInput) -> None:
@@ -245,9 +255,14 @@ def _adopt(explanation: Explanation, hidden: HiddenInput) -> None:
 def _join_unseen(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
     """Somebody joins with an id that was handed out and is not known."""
     group = _present(explanation)
-    member_id = next((each for each in sorted(group.pending_join) if not is_named(each)), None) or explanation.guesses.new_id()
+    member_id = _unnamed_pending(group) or explanation.guesses.new_id()
     group.pending_join.add(member_id)
     _joining(explanation, member_id, None, asks=True)
+
+
+def _unnamed_pending(group: Group) -> str | None:
+    """An id that is out and that no line has told, if there is one."""
+    return next((each for each in sorted(group.pending_join) if not is_named(each) and each != HELD_BY), None)
 
 
 def _forget_pending(explanation: Explanation, hidden: HiddenInput) -> None:
@@ -263,9 +278,26 @@ def _park_none(explanation: Explanation, hidden: HiddenInput) -> None:
             group.park_join(member, None)
 
 
+def _hold_open(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    """Let the join phase wait until all inputs of this script have come."""
+    _present(explanation).pending_join.add(HELD_BY)
+
+
+def _be_dynamic(explanation: Explanation, hidden: HiddenInput) -> None:
+    """These are no static members."""
+    group = _present(explanation)
+    for member_id in hidden.members:
+        member = group.members.get(member_id)
+        if member is not None and member.instance is not None:
+            group.static.pop(member.instance, None)
+            member.instance = None
+
+
 def _end_if_open(explanation: Explanation, hidden: HiddenInput) -> None:
     """The deadline ends the join phase, if it is not over."""
     group = explanation.group
+    if group is not None:
+        group.pending_join.discard(HELD_BY)
     if group is not None and group.state is State.PREPARING_REBALANCE:
         _end_join_phase(explanation, hidden)
 
@@ -292,6 +324,9 @@ RUNS: Mapping[str, Run] = {
     "end_join_phase": _end_join_phase,
     "end_sync_wait": _end_sync_wait,
     "sync": _sync,
+    "sync_empty": _sync_empty,
+    "hold_open": _hold_open,
+    "be_dynamic": _be_dynamic,
     "replace": _replace,
     "delete": _delete,
     "die": _die,

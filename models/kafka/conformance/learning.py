@@ -11,7 +11,10 @@ from models.kafka.coordinator.runtime.version_policy import SizeLimit
 from models.kafka.observations.actions import int_field, text_field
 
 Learn = Callable[[Explanation, Event], None]
-NAMED_BY_REASON = frozenset({"new_member", "update_metadata", "leader_rejoin", "member_joining"})
+NAMED_BY_REASON = frozenset(
+    {"new_member", "update_metadata", "leader_rejoin", "member_joining", "static_member_update", "static_member_protocol_change"}
+)
+"""Reasons that name the member whose JoinGroup began the phase."""
 
 
 def learn(explanation: Explanation, event: Event) -> None:
@@ -47,7 +50,7 @@ def _began(explanation: Explanation, event: Event) -> None:
         certainty.waiting.add(member)
     if group is not None and group.is_initial:
         certainty.roster = certainty.count = bool(member)
-        certainty.leader = bool(member)  # the first one of a memberless group leads
+        certainty.leader, certainty.leader_chosen = bool(member), False  # the first one of a memberless group leads
         certainty.none_rejoined = bool(member)
 
 
@@ -61,7 +64,7 @@ def _came(explanation: Explanation, event: Event) -> None:
 
 def _first_came(explanation: Explanation) -> None:
     """The group was empty: its first member leads."""
-    explanation.certainty.leader = True
+    explanation.certainty.leader, explanation.certainty.leader_chosen = True, False
 
 
 def _went(explanation: Explanation, event: Event) -> None:
@@ -76,6 +79,7 @@ def _leadership(explanation: Explanation, leader: object) -> None:
     if explanation.guesses.guessed_leader:
         explanation.guesses.guessed_leader = False
         explanation.certainty.leader = False
+        explanation.certainty.leader_chosen = True
     elif leader and explanation.group is not None and len(explanation.group.members) == 1 and not _is_complete(explanation):
         explanation.certainty.leader = False
 
@@ -102,6 +106,7 @@ def _generation_started(explanation: Explanation, event: Event) -> None:
     certainty.none_synced = True
     certainty.synced.clear()
     if explanation.guesses.guessed_leader or (group.leader and not is_named(group.leader)):
+        certainty.leader_chosen = certainty.leader_chosen or explanation.guesses.guessed_leader
         explanation.guesses.guessed_leader = certainty.leader = False
 
 
@@ -111,7 +116,7 @@ def _assigned(explanation: Explanation, event: Event) -> None:
     count = int_field(event, "member_count")
     certainty.count = certainty.count or count is not None
     if event.member_id:
-        certainty.leader = True
+        certainty.leader, certainty.leader_chosen = True, False
         certainty.synced.add(event.member_id)
     elif explanation.group is not None and explanation.group.leader and certainty.leader:
         certainty.synced.add(explanation.group.leader)
@@ -120,6 +125,7 @@ def _assigned(explanation: Explanation, event: Event) -> None:
 def _emptied(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
     certainty = explanation.certainty
     certainty.state = certainty.generation = certainty.roster = certainty.count = certainty.leader = True
+    certainty.leader_chosen = False
     certainty.waiting.clear()
 
 
@@ -161,7 +167,7 @@ def _cleaned_up(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
 
 def _led(explanation: Explanation, event: Event) -> None:
     if explanation.group is not None and explanation.group.leader == text_field(event, "new_leader"):
-        explanation.certainty.leader = True
+        explanation.certainty.leader, explanation.certainty.leader_chosen = True, False
         explanation.guesses.guessed_leader = False
 
 

@@ -18,6 +18,7 @@ Proposer = Callable[[Scene], Iterable[Script]]
 PENDING = HiddenInput("be_pending")
 """An id is out that no line has told."""
 DEADLINE = HiddenInput("end_join_phase")
+"""Comes for whoever has not joined."""
 
 
 def proposals(scene: Scene) -> Iterator[Script]:
@@ -31,6 +32,8 @@ def proposals(scene: Scene) -> Iterator[Script]:
 def standing(scene: Scene) -> tuple[HiddenInput, ...]:
     """Where the group must have been for this line, if the model does not have it there."""
     line, certainty = scene.line, scene.explanation.certainty
+    if line.group is None or line.name not in PROPOSERS:
+        return ()
     told = _told_before(scene)
     state, generation = scene.explanation.standing
     began = line if line.name == "RebalanceStarted" else scene.next("RebalanceStarted")
@@ -276,6 +279,8 @@ def _joined_unseen(scene: Scene, count: int) -> Iterator[HiddenInput]:
     group = scene.group
     pending = sorted(each for each in group.pending_join if is_named(each)) if group is not None else []
     named = tuple(pending) if len(pending) <= count else ()
+    if count > 0:
+        yield HiddenInput("hold_open")
     if named:
         yield HiddenInput("join_pending", named)
     for _ in range(count - len(named)):
@@ -301,7 +306,7 @@ def _not_rejoined(scene: Scene) -> Iterator[Script]:
     """The deadline came; everybody else had joined. Static members stay, whether they had or not."""
     absent = scene.names("members")
     replaced = scene.next("LeaderReplaced", "NoMemberRejoined", "GenerationStarted", "GroupEmptied")
-    inputs: list[HiddenInput] = list(scene.missing(*absent))
+    inputs: list[HiddenInput] = [*scene.missing(*absent), HiddenInput("be_dynamic", absent)]
     if any(member not in scene.members for member in absent):
         inputs.append(HiddenInput("park_none", absent))
     if replaced is not None and replaced.name == "GenerationStarted":
@@ -353,12 +358,14 @@ def _assigned(scene: Scene) -> Iterator[Script]:
     """The leader's SyncGroup. Since 3.0 the line names it; whom it left out stands in the next one."""
     member, empty = scene.line.member_id, scene.next("EmptyAssignmentsSet")
     left_out = tuple(names_field(empty, "members")) if empty is not None else ()
+    given_none = tuple(line.member_id or "" for line in scene.run_of("EmptyAssignmentSent") if line is not scene.line)
     led = (HiddenInput("lead", (member,)),) if member else ()
-    stores = scene.next("RebalanceStarted", "GroupStoreFailed")
-    fails = stores is not None and "sync_store_error" in (text_field(stores, "reason_id"), stores.name)
+    after = scene.next("RebalanceStarted", "GroupStoreFailed")
+    fails = after is not None and (after.name == "GroupStoreFailed" or text_field(after, "reason_id") == "sync_store_error")
     if scene.state is not State.COMPLETING_REBALANCE:
         led = (HiddenInput("adopt", generation=scene.line.generation, state=State.COMPLETING_REBALANCE), *led)
-    yield Script((*led, HiddenInput("sync", left_out, changed=fails)))
+    known = scene.missing(*left_out, *given_none)
+    yield Script((*led, *known, HiddenInput("sync_empty", given_none) if given_none else HiddenInput("sync", left_out, changed=fails)))
 
 
 # -- the group itself --------------------------------------------------------------------------------------------

@@ -55,8 +55,13 @@ class Scene:
         return State(told) if told in set(State) else None
 
     def next(self, *events: str) -> Event | None:
-        """The first line of the rest of the burst with one of these events."""
-        return next((event for event in self.ahead if event.name in events), None)
+        """The line directly behind this one, if it has one of these events. Lines that name no group may stand between."""
+        for event in self.ahead:
+            if event.name in events:
+                return event
+            if event.group is not None:
+                return None
+        return None
 
     def run_of(self, *events: str) -> Iterator[Event]:
         """This line and those directly behind it with one of these events."""

@@ -138,8 +138,11 @@ def _announced(explanation: Explanation, line: Event) -> ExpectedLine | None:
         if line.group is not None:
             _drop(explanation, len(waiting))
         return None
-    _drop(explanation, place)
-    return waiting.popleft()
+    found = waiting[place]
+    if any(waiting[number].event != line.name for number in range(place)):  # members of one step have no order
+        _drop(explanation, place)
+    waiting.remove(found)
+    return found
 
 
 def _drop(explanation: Explanation, count: int) -> None:

@@ -90,6 +90,8 @@ def _leader(tracker: Tracker, group: Group | None) -> Fact[str]:
     if group is None or (group.leader is not None and not is_named(group.leader)):
         return Fact(None, UNKNOWN)
     alike = all(other.group is not None and other.group.leader == group.leader for other in tracker.beam)
+    if group.leader is not None and best.certainty.leader_chosen:
+        return Fact(None, UNKNOWN)
     is_member = group.leader is None or _is_certain(best, group, group.leader)
     return _fact(group.leader, certain=best.certainty.leader and alike and is_member)
 
