@@ -91,11 +91,13 @@ def lines_of(trace: Json) -> Iterator[Line]:
         states = {name: (state["state"], state.get("generation")) for name, state in (before or {}).items()}
         found: list[Line] = []
         touched: dict[str, Line | None] = {}
+        moved: set[str] = set()
         for change in outcome.changes:
             if isinstance(change, Moved):
                 states[change.group] = (change.after.value, change.generation)
                 is_with_line = found and found[-1].event.time_us == change.at_ms * US_PER_MS
                 touched[change.group] = found[-1] if is_with_line else None
+                moved.add(change.group)
                 continue
             if change.group and change.event != "CoordinatorNote":
                 state = states.get(change.group, ("Absent", None))[0]
@@ -105,8 +107,9 @@ def lines_of(trace: Json) -> Iterator[Line]:
                 number += 1
                 found.append(Line(event, dict(states), None, place))
                 touched[change.group] = found[-1]
+                moved.discard(change.group)
         for name, line in touched.items():
-            if line is not None and line.event.group == name:
+            if line is not None and line.event.group == name and not (name in moved and line is not found[-1]):
                 line.after = step["state"][name]
                 line.states[name] = states[name]
         yield from found

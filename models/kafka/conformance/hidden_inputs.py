@@ -143,10 +143,12 @@ def _replace(explanation: Explanation, hidden: HiddenInput) -> None:
     _make_static(group, member, instance)
     explanation.guesses.member_id = hidden.members[1] if len(hidden.members) > 1 else ""
     explanation.guesses.changes_protocol = hidden.changed
-    if hidden.changed:
-        for other in group.members.values():  # they would have voted otherwise
-            group.update(other, tuple(reversed(other.protocols)), None, other.join)
-    _joining(explanation, "", instance, tuple(reversed(PROTOCOLS)) if hidden.changed else member.protocols, asks=False)
+    protocols = member.protocols
+    if hidden.changed:  # the others would have voted otherwise by now
+        protocols = tuple(sorted(PROTOCOLS, key=lambda protocol: protocol.name == group.protocol))
+        for other in group.members.values():
+            group.update(other, protocols, None, other.join)
+    _joining(explanation, "", instance, protocols, asks=False)
 
 
 def _make_static(group: Group, member: Member, instance: str) -> None:
@@ -283,6 +285,11 @@ def _hold_open(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: 
     _present(explanation).pending_join.add(HELD_BY)
 
 
+def _release(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    """The join phase ends with the next input that may end it."""
+    _present(explanation).pending_join.discard(HELD_BY)
+
+
 def _be_dynamic(explanation: Explanation, hidden: HiddenInput) -> None:
     """These are no static members."""
     group = _present(explanation)
@@ -326,6 +333,7 @@ RUNS: Mapping[str, Run] = {
     "sync": _sync,
     "sync_empty": _sync_empty,
     "hold_open": _hold_open,
+    "release": _release,
     "be_dynamic": _be_dynamic,
     "replace": _replace,
     "delete": _delete,

@@ -57,30 +57,26 @@ def _began(explanation: Explanation, event: Event) -> None:
 def _came(explanation: Explanation, event: Event) -> None:
     group = explanation.group
     if group is not None and group.state is State.PREPARING_REBALANCE and event.member_id:
-        explanation.certainty.waiting.add(event.member_id)
-        if len(group.members) == 1:
-            _first_came(explanation)
-
-
-def _first_came(explanation: Explanation) -> None:
-    """The group was empty: its first member leads."""
-    explanation.certainty.leader, explanation.certainty.leader_chosen = True, False
+        certainty = explanation.certainty
+        certainty.waiting.add(event.member_id)
+        if len(group.members) == 1:  # the first one leads, unless others are there unseen
+            certainty.leader, certainty.leader_chosen = _is_complete(explanation), False
 
 
 def _went(explanation: Explanation, event: Event) -> None:
     certainty, group = explanation.certainty, explanation.group
     certainty.waiting.discard(event.member_id or "")
     certainty.removed += 1
-    _leadership(explanation, group is not None and group.leader)
+    _leadership(explanation)
 
 
-def _leadership(explanation: Explanation, leader: object) -> None:
+def _leadership(explanation: Explanation) -> None:
     """A new leader is certain only where there was nothing to choose."""
     if explanation.guesses.guessed_leader:
         explanation.guesses.guessed_leader = False
         explanation.certainty.leader = False
         explanation.certainty.leader_chosen = True
-    elif leader and explanation.group is not None and len(explanation.group.members) == 1 and not _is_complete(explanation):
+    elif explanation.group is not None and len(explanation.group.members) <= 1 and not _is_complete(explanation):
         explanation.certainty.leader = False
 
 

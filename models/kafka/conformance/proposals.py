@@ -106,8 +106,7 @@ def _replaced(scene: Scene) -> Iterator[Script]:
     new = line.member_id or (text_field(began, "reason_member_id") if began is not None and is_meant else None)
     pair = (old, new) if new else (old,)
     changes = reason == "static_member_protocol_change"
-    script = (*scene.missing(old), HiddenInput("replace", pair, line.instance_id, changed=changes))
-    yield Script(script)
+    yield from _perhaps_held(scene, *scene.missing(old), HiddenInput("replace", pair, line.instance_id, changed=changes))
 
 
 # -- a join phase begins -----------------------------------------------------------------------------------------
@@ -159,8 +158,11 @@ def _replaced_by_reason(scene: Scene) -> Iterator[Script]:
 def _sync_missed(scene: Scene) -> Iterator[Script]:
     """SyncGroup never came. Only members can be removed; ids of members that were replaced may be among those waited for."""
     members = scene.names("reason_members") or scene.names("members")
-    present = tuple(member for member in members if member in scene.members)
-    yield from _perhaps_held(scene, *(() if present else scene.missing(*members)), HiddenInput("end_sync_wait", members))
+    unnamed = sum(not is_named(member) for member in scene.members)
+    unknown = [member for member in members if member not in scene.members]
+    if not scene.explanation.sight.policy.sync_needs_members and len(unknown) < len(members):
+        unknown = unknown[:unnamed]
+    yield from _perhaps_held(scene, *scene.missing(*unknown), HiddenInput("end_sync_wait", members))
 
 
 def _not_stored(scene: Scene) -> Iterator[Script]:
@@ -287,19 +289,19 @@ def _joined_unseen(scene: Scene, count: int) -> Iterator[HiddenInput]:
         yield HiddenInput("join_unseen")
 
 
-def _vanished(scene: Scene, count: int, leaving: tuple[str, ...]) -> tuple[str, ...]:
+def _vanished(scene: Scene, count: int, but: tuple[str, ...]) -> tuple[str, ...]:
     """Members of whom nothing is proven, unnamed ones and the latest first, the leader last."""
     proven, group = scene.explanation.certainty.waiting, scene.group
     leader = None if group is None else group.leader
-    order = sorted(reversed(list(scene.members)), key=lambda member: (member in leaving, member in proven, member == leader, is_named(member)))
+    order = sorted(reversed(list(scene.members)), key=lambda member: (member in but, member in proven, member == leader, is_named(member)))
     return tuple(order[:count])
 
 
 def _all_rejoined(scene: Scene, but: tuple[str, ...]) -> tuple[HiddenInput, ...]:
     awaited = scene.awaited(but=but)
     leaving = _leaves_last(scene)
-    ended = (*scene.missing(*leaving), HiddenInput("leave", leaving)) if leaving else ()
-    return (HiddenInput("rejoin", awaited), *ended, HiddenInput("end_if_open"))
+    ended = (HiddenInput("release"), HiddenInput("leave", leaving)) if leaving else ()
+    return (*scene.missing(*leaving), HiddenInput("rejoin", awaited), *ended, HiddenInput("end_if_open"))
 
 
 def _not_rejoined(scene: Scene) -> Iterator[Script]:
@@ -365,6 +367,11 @@ def _assigned(scene: Scene) -> Iterator[Script]:
     if scene.state is not State.COMPLETING_REBALANCE:
         led = (HiddenInput("adopt", generation=scene.line.generation, state=State.COMPLETING_REBALANCE), *led)
     known = scene.missing(*left_out, *given_none)
+    count = int_field(scene.line, "member_count")
+    more = len({*scene.members, *left_out, *given_none}) - (count or 0)
+    if known and count is not None and more > 0:
+        named = (member or "", *left_out, *given_none)
+        known = (HiddenInput("vanish", _vanished(scene, more, named)), *known)
     yield Script((*led, *known, HiddenInput("sync_empty", given_none) if given_none else HiddenInput("sync", left_out, changed=fails)))
 
 

@@ -68,7 +68,10 @@ class View:
 
 
 def view_of(tracker: Tracker) -> View:
-    """The group as the best explanation has it; what others deny is not certain."""
+    """The group as the best explanation has it; what others deny is not certain.
+
+    Between two lines of one step the model is ahead: only state and generation are those of that moment.
+    """
     best, (state, generation) = tracker.best, tracker.standing
     certainty, group = best.certainty, best.group
     alike = all(other.standing == best.standing for other in tracker.beam[1:])
@@ -93,7 +96,7 @@ def _leader(tracker: Tracker, group: Group | None) -> Fact[str]:
     if group.leader is not None and best.certainty.leader_chosen:
         return Fact(None, UNKNOWN)
     is_member = group.leader is None or _is_certain(best, group, group.leader)
-    return _fact(group.leader, certain=best.certainty.leader and alike and is_member)
+    return _fact(group.leader, certain=best.certainty.leader and alike and is_member and not best.announced)
 
 
 def _in_phase(group: Group) -> bool:
@@ -105,7 +108,7 @@ def _count(tracker: Tracker, group: Group | None) -> Fact[int]:
     if group is None:
         return Fact(0, CERTAIN if best.certainty.state else UNKNOWN)
     alike = all(other.group is not None and len(other.group.members) == len(group.members) for other in tracker.beam)
-    certain = best.certainty.count and alike
+    certain = best.certainty.count and alike and not best.announced
     if _in_phase(group):
         certain = certain and best.sight.shows_joins and not may_lose_members(best)
     return _fact(len(group.members), certain=certain)
@@ -114,6 +117,8 @@ def _count(tracker: Tracker, group: Group | None) -> Fact[int]:
 def _is_certain(explanation: Explanation, group: Group, member_id: str) -> bool:
     """Whether a member surely is one now."""
     certainty = explanation.certainty
+    if explanation.announced:
+        return False
     if member_id in certainty.waiting:
         return True
     return certainty.roster and not (_in_phase(group) and may_lose_members(explanation))
@@ -134,7 +139,7 @@ def _member(explanation: Explanation, group: Group, member: Member) -> MemberVie
 
 def _rejoined(explanation: Explanation, group: Group, member: Member) -> Fact[bool]:
     certainty = explanation.certainty
-    if not _in_phase(group):
+    if not _in_phase(group) or explanation.announced:
         return NOT_KNOWN
     if member.id in certainty.waiting:
         return Fact(True, CERTAIN)
