@@ -179,11 +179,11 @@ def _compare_all(view: View, state: Json, score: Score, where: str) -> None:
         score.add("member", True, member.member_id in members, member.certainty, where + f" {member.member_id}")
         if member.member_id not in members:
             continue
-        known = members[member.member_id]
+        known, who = members[member.member_id], f"{where} {member.member_id}"
         if member.rejoined.value is not None:
-            score.add("rejoined", known["awaiting"] == "join", member.rejoined.value, member.rejoined.certainty, where + f" {member.member_id}")
+            score.add("rejoined", known["awaiting"] == "join", member.rejoined.value, member.rejoined.certainty, who)
         if member.synced.value is not None and state["pending_sync"] is not None and view.state.value is not State.STABLE:
-            score.add("synced", member.member_id not in state["pending_sync"], member.synced.value, member.synced.certainty, where)
+            score.add("synced", member.member_id not in state["pending_sync"], member.synced.value, member.synced.certainty, who)
     if view.pending.certainty == CERTAIN:
         score.add("pending", sorted(state["pending_join"]), sorted(view.pending.value or ()), view.pending.certainty, where)
 
@@ -213,7 +213,8 @@ def report(name: str, score: Score) -> str:
     for what in dict.fromkeys(what for what, _ in score.counts):
         right, wrong = score.counts[what, "right"], score.counts[what, "wrong"]
         sure, surely_wrong = score.counts[what, "sure"], score.counts[what, "surely wrong"]
-        said.append(f"  {what}: {right} of {right + wrong} equal ({right / (right + wrong):.4f}); certain {sure + surely_wrong}, wrong {surely_wrong}")
+        share = right / (right + wrong)
+        said.append(f"  {what}: {right} of {right + wrong} equal ({share:.4f}); certain {sure + surely_wrong}, wrong {surely_wrong}")
     return "\n".join(said)
 
 

@@ -24,6 +24,7 @@ from pipelines.cli.commands import (
     report,
     simulate,
     sql,
+    state,
     whatif,
 )
 from pipelines.cli.commands import rebalances as tables
@@ -109,6 +110,7 @@ app = typer.Typer(
 )
 app.command("analyze", cls=Command, short_help="Who rebalanced, when, for how long, why, through whom.")(analyze.analyze)
 app.command("explain", cls=Command, short_help="One rebalance as a story, with its lines.")(explain.explain)
+app.command("state", cls=Command, short_help="A group as its coordinator held it, at a moment.")(state.state)
 app.command("rebalances", cls=Command, short_help="List rebalances.")(tables.rebalances)
 app.command("offenders", cls=Command, short_help="Rank members by the trouble that they made.")(tables.offenders)
 app.command("timeline", cls=Command, short_help="Show the states of groups over time.")(tables.timeline)

@@ -41,7 +41,7 @@ def align(expected: Iterable[ExpectedLine], seen: Sequence[Event]) -> Alignment:
     differing: list[str] = []
     for line in expected:
         found = next((number for number in range(place, len(seen)) if seen[number].name == line.event), None)
-        if found is None or found > place and not all(is_aside(each) for each in seen[place:found]):
+        if found is None or not all(is_aside(each) for each in seen[place:found]):
             missing += not line.is_optional
             continue
         differing += differences(line, seen[found])

@@ -29,7 +29,9 @@ def run(explanation: Explanation, hidden: HiddenInput) -> None:
     RUNS[hidden.kind](explanation, hidden)
 
 
-def _joining(explanation: Explanation, member: str, instance: str | None, protocols: tuple[Protocol, ...] = PROTOCOLS, *, asks: bool) -> None:
+def _joining(
+    explanation: Explanation, member: str, instance: str | None, protocols: tuple[Protocol, ...] = PROTOCOLS, *, asks: bool
+) -> None:
     request = Join(
         explanation.number(),
         explanation.group_id,
@@ -191,6 +193,7 @@ def _be_member(explanation: Explanation, hidden: HiddenInput) -> None:
     """Who is named has been a member: an unnamed one, a pending one, or one that joined unseen."""
     group = _present(explanation)
     for member_id in hidden.members:
+        group.pending_join.discard(member_id)
         if member_id in group.members:
             continue
         unnamed = next((each for each in group.members.values() if not is_named(each.id)), None)

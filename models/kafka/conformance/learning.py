@@ -64,7 +64,7 @@ def _came(explanation: Explanation, event: Event) -> None:
 
 
 def _went(explanation: Explanation, event: Event) -> None:
-    certainty, group = explanation.certainty, explanation.group
+    certainty = explanation.certainty
     certainty.waiting.discard(event.member_id or "")
     certainty.removed += 1
     _leadership(explanation)
@@ -154,7 +154,7 @@ def _created(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
     certainty.state = certainty.generation = certainty.roster = certainty.count = certainty.leader = True
 
 
-def _cleaned_up(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
+def _cleaned_up(explanation: Explanation, event: Event) -> None:
     """Whether the group is among what was removed, no line says."""
     certainty, state = explanation.certainty, explanation.standing[0]
     if state in (State.EMPTY, None) and not explanation.sight.shows("GroupDied") and (int_field(event, "offsets_count") or 0):

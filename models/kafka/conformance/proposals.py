@@ -293,8 +293,9 @@ def _vanished(scene: Scene, count: int, but: tuple[str, ...]) -> tuple[str, ...]
     """Members of whom nothing is proven, unnamed ones and the latest first, the leader last."""
     proven, group = scene.explanation.certainty.waiting, scene.group
     leader = None if group is None else group.leader
-    order = sorted(reversed(list(scene.members)), key=lambda member: (member in but, member in proven, member == leader, is_named(member)))
-    return tuple(order[:count])
+    latest = list(scene.members)[::-1]
+    latest.sort(key=lambda member: (member in but, member in proven, member == leader, is_named(member)))
+    return tuple(latest[:count])
 
 
 def _all_rejoined(scene: Scene, but: tuple[str, ...]) -> tuple[HiddenInput, ...]:

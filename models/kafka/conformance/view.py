@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -40,15 +41,16 @@ class MemberView:
     certainty: str
     rejoined: Fact[bool]
     synced: Fact[bool]
+    awaited: Fact[bool]
+    """Whether the group waits for it: for its JoinGroup in a join phase, for its SyncGroup after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimerView:
-    """A timer that is armed. Deadlines hang on timeouts, which lines seldom tell."""
+    """A timer that is armed. Deadlines hang on timeouts and on heartbeats, which lines seldom tell."""
 
     kind: str
     member_id: str | None
-    since_ms: int
     deadline_ms: int | None
     certainty: str
 
@@ -63,7 +65,11 @@ class View:
     member_count: Fact[int]
     members: tuple[MemberView, ...]
     pending: Fact[tuple[str, ...]]
-    weight: float
+    static: Fact[dict[str, str | None]]
+    """Member id by instance id; None where the id is not told."""
+    protocol: Fact[str]
+    votes: Fact[dict[str, int]]
+    timers: tuple[TimerView, ...]
     rivals: int
 
 
@@ -83,7 +89,10 @@ def view_of(tracker: Tracker) -> View:
         member_count=_count(tracker, group),
         members=tuple(_member(best, group, member) for member in group.members.values()) if group is not None else (),
         pending=_pending(best, group),
-        weight=best.weight,
+        static=_static(best, group),
+        protocol=Fact(None, UNKNOWN),
+        votes=Fact(None, UNKNOWN),
+        timers=tuple(_timers(best, group)) if group is not None else (),
         rivals=len(tracker.beam) - 1,
     )
 
@@ -119,7 +128,7 @@ def _is_certain(explanation: Explanation, group: Group, member_id: str) -> bool:
     certainty = explanation.certainty
     if explanation.announced:
         return False
-    if member_id in certainty.waiting:
+    if member_id in certainty.waiting or (member_id in certainty.synced and not _in_phase(group)):
         return True
     return certainty.roster and not (_in_phase(group) and may_lose_members(explanation))
 
@@ -128,13 +137,11 @@ def _member(explanation: Explanation, group: Group, member: Member) -> MemberVie
     named = is_named(member.id)
     certain = named and _is_certain(explanation, group, member.id)
     instance = member.instance if member.instance is None or is_named(member.instance) else None
-    return MemberView(
-        member.id if named else None,
-        instance,
-        CERTAIN if certain else INFERRED if named else UNKNOWN,
-        _rejoined(explanation, group, member),
-        _synced(explanation, group, member),
-    )
+    rejoined, synced = _rejoined(explanation, group, member), _synced(explanation, group, member)
+    met = rejoined if _in_phase(group) else synced
+    awaited = NOT_KNOWN if met.value is None else Fact(not met.value, met.certainty)
+    kind = CERTAIN if certain else INFERRED if named else UNKNOWN
+    return MemberView(member.id if named else None, instance, kind, rejoined, synced, awaited)
 
 
 def _rejoined(explanation: Explanation, group: Group, member: Member) -> Fact[bool]:
@@ -169,3 +176,29 @@ def _pending(explanation: Explanation, group: Group | None) -> Fact[tuple[str, .
     if not sight.shows("MemberIdHandedOut"):
         return Fact(named or None, UNKNOWN)
     return _fact(named, certain=sight.shows_pending and not explanation.certainty.size_doubted)
+
+
+def _static(explanation: Explanation, group: Group | None) -> Fact[dict[str, str | None]]:
+    """Instances that lines name. Before 3.0 a newcomer's line does not tell whether it is a static member."""
+    if group is None:
+        return Fact({}, CERTAIN if explanation.certainty.state else UNKNOWN)
+    named = {instance: member if is_named(member) else None for instance, member in sorted(group.static.items()) if is_named(instance)}
+    if not explanation.sight.policy.knows_static_members:
+        return Fact({}, CERTAIN)
+    return Fact(named, INFERRED)
+
+
+def _timers(explanation: Explanation, group: Group) -> Iterator[TimerView]:
+    """Timers of the group and of pending ids by the timeouts that are assumed; sessions are renewed by heartbeats that no line tells."""
+    waiting = {TimerKind.JOIN: State.PREPARING_REBALANCE, TimerKind.SYNC: State.COMPLETING_REBALANCE}
+    for timer in sorted(explanation.coordinator.timers.of_group(group.id), key=lambda timer: (timer.at_ms, timer.kind, timer.member)):
+        member = timer.member if is_named(timer.member) else None
+        if timer.kind in waiting and group.state in (waiting[timer.kind], State.STABLE):
+            yield TimerView(timer.kind.value, None, timer.at_ms, INFERRED)
+        elif timer.kind is TimerKind.HEARTBEAT and timer.member in group.pending_join:
+            yield TimerView("pending_member", member, timer.at_ms, INFERRED)
+        elif timer.kind is TimerKind.HEARTBEAT and timer.member in group.members:
+            if group.members[timer.member].is_new:
+                yield TimerView("new_member_join", member, timer.at_ms, INFERRED)
+            else:
+                yield TimerView("session", member, None, UNKNOWN)

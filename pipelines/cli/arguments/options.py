@@ -22,6 +22,7 @@ SHOW = "What to show"
 HOW = "How to show it"
 PANELS = (READ, SHOW, HOW)
 """Headings of help, in their order."""
+AT = "The moment that is asked for: `compare` holds what was before it against what was after it, `state` shows the group then."
 
 Paths = Annotated[
     list[str],

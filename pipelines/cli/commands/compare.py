@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 At = Annotated[
     str | None,
-    typer.Option("--at", metavar="TIME", help="Compare what was before this time with what was after it.", rich_help_panel=o.SHOW),
+    typer.Option("--at", metavar="TIME", help=o.AT, rich_help_panel=o.SHOW),
 ]
 Before = Annotated[
     str | None, typer.Option("--before", metavar="FROM..TO", help="The first of two periods; goes with --after.", rich_help_panel=o.SHOW)

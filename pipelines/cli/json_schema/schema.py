@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pipelines.cli.json_schema.group_state import GROUP_STATE
 from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
 from pipelines.cli.json_schema.verdicts import LINE_TOLD, WHAT_IF
 from pipelines.errors import UsageError
@@ -25,6 +26,7 @@ COMMANDS = (
     "events",
     "compare",
     "sql",
+    "state",
     "allocate",
     "whatif",
     "run",
@@ -88,6 +90,7 @@ def _objects() -> dict[str, dict[str, Any]]:
     return {
         "outages/if-down": IF_DOWN,
         "compare": COMPARISON,
+        "state": GROUP_STATE,
         "allocate": ALLOCATION,
         "whatif": WHAT_IF,
         "run": RUN,

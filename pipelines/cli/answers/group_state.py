@@ -1,0 +1,181 @@
+"""The state of one group at one of its lines: the coordinator's lines are read, and followed by the reference coordinator."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pipelines.cli.output.group_state import Shown
+from pipelines.errors import NothingReadable, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from models.events import Event
+    from parsers.reading.reader import ReadOptions
+
+MODERN = "Modern"
+"""Events of newer protocols begin so."""
+NAMELESS = ("LeaderReplaced", "OffsetsExpired", "GroupsDeleted", "BrokerConfigured", "KafkaVersion")
+"""Events beside the group's own that tell something of it, of its broker or of the version."""
+
+
+@dataclass(slots=True)
+class Lines:
+    """What was read: the group's lines in their order, and what else tells of its coordinator."""
+
+    own: list[Event] = field(default_factory=list)
+    version: str | None = None
+    configured: Event | None = None
+    groups: set[str] = field(default_factory=set)
+    rejected: bool = False
+    last_us: int | None = None
+    levels: set[str] = field(default_factory=set)
+
+
+def read_lines(paths: Sequence[str], group: str, options: ReadOptions, progress: Any = None) -> Lines:
+    """Read what the files hold of a group's coordinator."""
+    from parsers.reading.reader import find_files, read_file
+
+    found = find_files(list(paths), options)
+    if not found.files:
+        raise NothingReadable("no log could be read")
+    lines = Lines()
+    total, done = sum(source.size_bytes for source in found.files), 0
+    versions: dict[str, str] = {}
+    for source in found.files:
+        reader = read_file(source, options)
+        for chunk in reader:
+            _take(lines, chunk.events, group, versions)
+            done += chunk.counts.bytes
+            if progress is not None:
+                progress(source.name, done, total)
+        given = options.version_of(source.relative)
+        if given is not None:
+            versions[source.name] = given
+        lines.rejected = lines.rejected or reader.report.status in ("rejected", "truncated")
+    lines.own.sort(key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
+    files = dict.fromkeys(event.place.file for event in lines.own if event.group == group)
+    lines.version = next((versions[file] for file in files if file in versions), None)
+    if lines.configured is not None and lines.configured.place.file not in files:
+        lines.configured = None
+    return lines
+
+
+def _take(lines: Lines, batch: pa.RecordBatch, group: str, versions: dict[str, str]) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from pipelines.schema.row_conversion import events_of
+
+    if not batch.num_rows:
+        return
+    lines.last_us = max((at for at in (lines.last_us, _latest(batch)) if at is not None), default=None)
+    lines.groups.update(name for name in pc.unique(batch["group"]).to_pylist() if name)
+    by_coordinator = pc.equal(batch["witness"], "coordinator")
+    own = pc.and_kleene(pc.equal(batch["group"], group), by_coordinator)
+    aside = pc.and_kleene(pc.is_null(batch["group"]), pc.is_in(batch["event"], pa.array(NAMELESS)))
+    chosen = batch.filter(pc.fill_null(pc.or_kleene(own, aside), False))
+    lines.levels.update(level for level in pc.unique(chosen["level"]).to_pylist() if level)
+    for event in events_of(chosen):
+        version = event.fields.get("version")
+        if event.name == "KafkaVersion" and isinstance(version, str):
+            versions.setdefault(event.place.file, version)
+        elif event.name == "BrokerConfigured":
+            lines.configured = event
+        elif event.name != "KafkaVersion":
+            lines.own.append(event)
+
+
+def _latest(batch: pa.RecordBatch) -> int | None:
+    """The time of a batch's last record, in microseconds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    latest: int | None = pc.max(batch["order_at"].cast(pa.int64())).as_py()
+    return latest
+
+
+def check_group(lines: Lines, group: str) -> None:
+    """Refuse a group of which nothing can be shown, and say why."""
+    own = [event for event in lines.own if event.group == group]
+    if not own:
+        near = difflib.get_close_matches(group, lines.groups, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        known = " beside lines of its clients" if group in lines.groups else ""
+        raise UsageError(f"no line of a coordinator tells of group {group!r}{known}{hint}")
+    if any(event.name.startswith(MODERN) or event.name in ("GroupEpochBumped", "TargetComputed") for event in own):
+        raise UsageError(f"group {group!r} is of a newer protocol; states are shown of classic groups only")
+
+
+def shown_at(lines: Lines, group: str, at_us: int | None, step: int) -> Shown:
+    """The group at its last line by a time (None: the last of all), and so many lines further on or back."""
+    own = [event for event in lines.own if event.group == group]
+    before = len(own) if at_us is None else sum(event.time_us <= at_us for event in own)
+    number = before + step
+    if not 1 <= number <= len(own):
+        where = "before its first" if number < 1 else "behind its last"
+        raise UsageError(f"that is {where} line: {len(own)} lines of its coordinator tell of group {group!r}")
+    return _followed(lines, group, own[number - 1], number, len(own))
+
+
+def _followed(lines: Lines, group: str, wanted: Event, number: int, total: int) -> Shown:
+    from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
+    from models.kafka.conformance.tracker import Tracker
+    from models.kafka.conformance.version_hints import version_of
+    from models.kafka.conformance.view import view_of
+    from models.kafka.coordinator.runtime.version_policy import policy_for
+
+    version = lines.version or version_of(event for event in lines.own if event.group == group)
+    try:
+        policy = policy_for(version)
+    except ValueError as error:
+        raise UsageError(f"--kafka-version: {error}") from error
+    tracker = Tracker(group, Sight(policy, DEFAULT_LEVELS | lines.levels), _settings(lines, policy))
+    changed: dict[str, Event] = {}
+    known: dict[str, object] = {}
+    for line in tracker.follow(_of_its_broker(lines.own, group)):
+        for name, value in _standing(tracker):
+            if name not in known or known[name] != value:
+                known[name], changed[name] = value, line
+        if line is wanted:
+            break
+    best = tracker.best
+    told = lines.version is not None
+    return Shown(group, version, told, number, total, wanted, view_of(tracker), changed, best.unexplained, best.missing)
+
+
+def _standing(tracker: Any) -> Iterator[tuple[str, object]]:
+    state, generation = tracker.standing
+    yield from (("state", state), ("generation", generation))
+    group = tracker.best.group
+    yield "leader", None if group is None else group.leader
+    yield "members", None if group is None else tuple(group.members)
+    yield "pending", None if group is None else frozenset(group.pending_join)
+
+
+def _of_its_broker(lines: Iterable[Event], group: str) -> Iterator[Event]:
+    """The group's own lines, and those without a group of the partition and the broker that it is at."""
+    node = partition = None
+    for line in lines:
+        if line.group == group:
+            node, partition = line.node or node, line.partition if line.partition is not None else partition
+            yield line
+        elif line.node in (None, node) and line.partition in (None, partition):
+            yield line
+
+
+def _settings(lines: Lines, policy: Any) -> Any:
+    """The broker's settings if its file tells them."""
+    from dataclasses import replace
+
+    from models.kafka.coordinator.runtime.version_policy import default_settings
+
+    told = lines.configured
+    size, delay = (None, None) if told is None else (told.fields.get("group_max_size"), told.fields.get("initial_rebalance_delay_ms"))
+    if not isinstance(size, int):
+        return None
+    settings = replace(default_settings(policy), max_size=2**31 - 1)
+    return replace(settings, initial_delay_ms=delay) if isinstance(delay, int) else settings

@@ -1,0 +1,62 @@
+"""`groupscope state`: a group as its coordinator held it at one moment, line by line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.arguments import options as o
+
+
+def state(
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="Whose state.", show_default=False)],
+    paths: o.Paths,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help=o.AT, rich_help_panel=o.SHOW),
+    ] = None,
+    step: Annotated[
+        int, typer.Option("--step", metavar="N", help="N lines of the group further on, or back (-1).", rich_help_panel=o.SHOW)
+    ] = 0,
+    as_json: o.AsJson = False,
+    log_tz: o.LogZones = None,
+    cluster: o.Clusters = None,
+    kafka_version: o.KafkaVersions = None,
+    tz: o.Zone = None,
+    redact: o.Redact = None,
+    redact_key: o.RedactKey = None,
+    settings: o.SettingsFile = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> int:
+    """Show the state of a classic group at a moment: state, generation, leader, members, who is awaited, timers.
+
+    The model of the coordinator follows the lines of the real one up to the last line by --at, or to the end. What is
+    certain, inferred and unknown is told apart.
+    """
+    from conf.settings import load_settings
+    from pipelines.cli.answers.group_state import check_group, read_lines, shown_at
+    from pipelines.cli.answers.source import check_paths, clock_of
+    from pipelines.cli.arguments.rules import Given, read_options, shown_as
+    from pipelines.cli.arguments.times import moment
+    from pipelines.cli.output import group_state
+    from pipelines.cli.output.console import Talk, screen
+
+    found = load_settings(settings)
+    clock = clock_of(tz, found)
+    wanted = moment(at, clock.zone_name, "--at") if at is not None else None
+    check_paths(paths)
+    given = Given(log_tz, cluster, kafka_version, redact=redact, redact_key=redact_key)
+    options = read_options(found, given, fold_runs=False)
+    [name] = shown_as([group], options.redaction)
+    with Talk(quiet=quiet, verbose=verbose).progress("reading") as progress:
+        lines = read_lines(paths, name, options, progress)
+    check_group(lines, name)
+    shown = shown_at(lines, name, wanted.micros(lines.last_us) if wanted is not None else None, step)
+    if as_json:
+        group_state.write(shown)
+    else:
+        group_state.show(screen(), shown, clock)
+    return codes.decisive([codes.SOME_REJECTED] if lines.rejected else [])

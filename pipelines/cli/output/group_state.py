@@ -1,0 +1,183 @@
+"""A group's state for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dashboards.wording.units import NOTHING, Clock
+from pipelines.cli.output.grid import Column, grid
+from pipelines.cli.output.json_csv import write_object
+from pipelines.cli.output.screens import heading, say
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from models.events import Event
+    from models.kafka.conformance.view import Fact, MemberView, TimerView, View
+
+US_PER_MS = 1_000
+SURE, GUESSED, OPEN = "certain", "inferred", "unknown"
+TIMERS: Mapping[str, str] = {
+    "join": "end of the join phase",
+    "sync": "wait for SyncGroup",
+    "pending_member": "id that was handed out",
+    "new_member_join": "first join",
+    "session": "session",
+}
+"""What timers are for, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A group directly after one of its lines, the number of that line, and which line changed what last."""
+
+    group: str
+    version: str
+    version_told: bool
+    number: int
+    total: int
+    line: Event
+    view: View
+    changed_by: dict[str, Event]
+    unexplained: int
+    missing: int
+
+
+def write(shown: Shown) -> None:
+    """The state as `groupscope schema state` describes it."""
+    write_object(ready(shown))
+
+
+def ready(shown: Shown) -> dict[str, Any]:
+    """The state as plain values."""
+    from pipelines.schema.tables import instant_text
+
+    view, line = shown.view, shown.line
+    facts = {name: _fact(getattr(view, name), shown.changed_by.get(name)) for name in ("state", "generation", "leader")}
+    return {
+        "group": shown.group,
+        "kafka_version": {"value": shown.version, "certainty": SURE if shown.version_told else GUESSED},
+        "at": instant_text(line.time_us),
+        "line": {**_place(line), "event": line.name, "text": line.text},
+        "line_number": shown.number,
+        "line_count": shown.total,
+        **facts,
+        "member_count": _fact(view.member_count, shown.changed_by.get("members")),
+        "members": [_member(member) for member in view.members],
+        "members_changed_by": _maybe_place(shown.changed_by.get("members")),
+        "pending_members": _fact(view.pending, shown.changed_by.get("pending")),
+        "static_members": _fact(view.static, None),
+        "protocol": _fact(view.protocol, None),
+        "votes": _fact(view.votes, None),
+        "timers": [_timer(timer) for timer in view.timers],
+        "rivals": view.rivals,
+        "missing_lines": shown.missing,
+        "unexplained_lines": shown.unexplained,
+    }
+
+
+def _fact(fact: Fact[Any], changed_by: Event | None) -> dict[str, Any]:
+    value = sorted(fact.value) if isinstance(fact.value, tuple) else fact.value
+    return {"value": value, "certainty": fact.certainty, "changed_by": _maybe_place(changed_by)}
+
+
+def _bare(fact: Fact[Any]) -> dict[str, Any]:
+    return {"value": fact.value, "certainty": fact.certainty}
+
+
+def _place(event: Event) -> dict[str, Any]:
+    return {"file": event.place.file, "line": event.place.line}
+
+
+def _maybe_place(event: Event | None) -> dict[str, Any] | None:
+    return None if event is None else _place(event)
+
+
+def _member(member: MemberView) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "instance_id": member.instance_id,
+        "certainty": member.certainty,
+        "rejoined": _bare(member.rejoined),
+        "synced": _bare(member.synced),
+        "awaited": _bare(member.awaited),
+    }
+
+
+def _timer(timer: TimerView) -> dict[str, Any]:
+    from pipelines.schema.tables import instant_text
+
+    deadline = None if timer.deadline_ms is None else timer.deadline_ms * US_PER_MS
+    return {"timer": timer.kind, "member_id": timer.member_id, "deadline": instant_text(deadline), "certainty": timer.certainty}
+
+
+def show(console: Console, shown: Shown, clock: Clock) -> None:
+    """The state for people."""
+    view, line = shown.view, shown.line
+    say(console, f"{line.place.file}:{line.place.line} (line {shown.number} of {shown.total} of the group)", style="dim", wide=True)
+    say(console, line.text.splitlines()[0] if line.text else line.name, style="dim", wide=True)
+    console.print()
+    say(console, f"{shown.group} at {clock.stamp(line.time_us)}: {_words(view.state)}, generation {_words(view.generation)}", style="bold")
+    for title, fact, changed in (
+        ("state", view.state, shown.changed_by.get("state")),
+        ("leader", view.leader, shown.changed_by.get("leader")),
+        ("members", view.member_count, shown.changed_by.get("members")),
+        ("pending ids", view.pending, shown.changed_by.get("pending")),
+    ):
+        since = f"; since {changed.place.file}:{changed.place.line}" if changed is not None and fact.certainty != OPEN else ""
+        say(console, f"{title}: {_words(fact)}{since}", hang=2)
+    if view.members:
+        _members(console, view)
+    if any(timer.deadline_ms is not None for timer in view.timers):
+        _timers(console, view, clock)
+    say(console, _trust(shown), style="dim")
+
+
+def _words(fact: Fact[Any]) -> str:
+    if fact.certainty == OPEN:
+        return "unknown"
+    value = ", ".join(fact.value) if isinstance(fact.value, tuple) else fact.value
+    return f"{value if value not in (None, '') else 'none'}" + ("" if fact.certainty == SURE else f" ({fact.certainty})")
+
+
+def _answer(fact: Fact[bool]) -> str:
+    return NOTHING if fact.value is None else ("yes" if fact.value else "no") + ("" if fact.certainty == SURE else "?")
+
+
+def _members(console: Console, view: View) -> None:
+    heading(console, "Members")
+    members = view.members
+    columns = [
+        Column("member", [member.member_id or "(not named yet)" for member in members], least=16),
+        Column("instance", [member.instance_id or "" for member in members], rank=2, least=8),
+        Column("is one", [member.certainty for member in members], rank=1),
+        Column("rejoined", [_answer(member.rejoined) for member in members]),
+        Column("synced", [_answer(member.synced) for member in members]),
+        Column("awaited", [_answer(member.awaited) for member in members]),
+    ]
+    console.print(grid(columns, console.width))
+
+
+def _timers(console: Console, view: View, clock: Clock) -> None:
+    heading(console, f"Timers ({clock.zone_name})")
+    timers = [timer for timer in view.timers if timer.deadline_ms is not None]
+    columns = [
+        Column("timer", [TIMERS.get(timer.kind, timer.kind) for timer in timers]),
+        Column("member", [timer.member_id or "" for timer in timers], least=16),
+        Column("due", [clock.stamp((timer.deadline_ms or 0) * US_PER_MS) for timer in timers]),
+        Column("", ["assumed timeout" if timer.certainty == GUESSED else "" for timer in timers], rank=1),
+    ]
+    console.print(grid(columns, console.width))
+
+
+def _trust(shown: Shown) -> str:
+    odd = [
+        f"{shown.missing} expected lines are missing" if shown.missing else "",
+        f"{shown.unexplained} lines are unexplained" if shown.unexplained else "",
+        f"{shown.view.rivals} other explanations fit as well" if shown.view.rivals else "",
+    ]
+    told = "; ".join(filter(None, odd))
+    guessed = "" if shown.version_told else " (guessed from the wording)"
+    return f"Kafka {shown.version}{guessed}, by its coordinator's lines" + (f"; {told}." if told else "; all of them are explained.")

@@ -1,0 +1,117 @@
+"""`groupscope state`: a group at a moment, forwards and backwards by line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from models.kafka.coordinator.protocol.group_states import State
+from parsers.reading.reader import ReadOptions
+from pipelines.cli.answers.group_state import read_lines, shown_at
+from tests.cli.conftest import ROOT, Cli
+
+ROLLING = ("email-sender-h", "data_samples/kafka/2.8.2/rolling-restart")
+FROZEN = ("audit-trail-l", "data_samples/kafka/3.9.1/frozen-process")
+SLOW = ("email-sender-j2", "data_samples/kafka/4.1.1/slow-member")
+FAILOVER = ("audit-trail-i", "data_samples/kafka/2.8.2/coordinator-failover")
+STATES = {
+    "RebalanceStarted": State.PREPARING_REBALANCE,
+    "GenerationStarted": State.COMPLETING_REBALANCE,
+    "AssignmentReceived": State.STABLE,
+    "GroupEmptied": State.EMPTY,
+}
+"""What the group is in after a line."""
+OLD = ("shipping-e", "data_samples/kafka/1.1.1/poll-timeout")
+
+
+@pytest.fixture
+def asked(cli: Cli) -> Any:
+    schema = json.loads(cli("schema", "state").out)
+    Draft202012Validator.check_schema(schema)
+
+    def ask(*arguments: object) -> Any:
+        done = cli("state", *arguments, "--json", "--quiet")
+        assert done.code == 0, done.err
+        answer = json.loads(done.out)
+        errors = Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(answer)
+        assert [f"{error.json_path}: {error.message[:200]}" for error in errors] == []
+        return answer
+
+    return ask
+
+
+@pytest.mark.parametrize("group", [ROLLING, FROZEN, SLOW, OLD])
+def test_the_model_explains_every_line_of_a_sample(asked: Any, group: tuple[str, str]) -> None:
+    answer = asked(*group)
+    assert (answer["missing_lines"], answer["unexplained_lines"]) == (0, 0)
+    assert answer["line_number"] == answer["line_count"] > 0
+    assert answer["state"]["certainty"] == "certain"
+
+
+def test_at_each_line_state_and_generation_are_what_the_line_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walked backwards from the end to the first line."""
+    monkeypatch.chdir(ROOT)
+    group, folder = ROLLING
+    lines = read_lines([folder], group, ReadOptions())
+    walked = [shown_at(lines, group, None, -back) for back in range(37)]
+    assert [shown.number for shown in walked] == list(range(37, 0, -1))
+    told = [(shown.line.name, shown.view.state.value) for shown in walked if shown.line.name in STATES]
+    assert told == [(name, STATES[name]) for name, _ in told]
+    assert {name for name, _ in told} == set(STATES)
+    assert all(shown.line.generation in (None, shown.view.generation.value) for shown in walked)
+
+
+def test_a_time_takes_the_last_line_by_then(asked: Any) -> None:
+    answer = asked(*FROZEN, "--at", "10:18:16.571")
+    assert (answer["line"]["event"], answer["state"]["value"], answer["generation"]["value"]) == ("AssignmentReceived", "Stable", 3)
+    assert asked(*FROZEN, "--at", "10:18:17")["line"] == answer["line"]
+    assert asked(*FROZEN, "--at", "10:18:16.571", "--step", 1)["line_number"] == answer["line_number"] + 1
+    leader = answer["leader"]
+    assert (leader["value"], leader["certainty"]) == ("audit-trail-worker-2-d97dd9da-3cb5-47d9-b106-af789fd044a4", "certain")
+    [told] = [member for member in answer["members"] if member["member_id"] == leader["value"]]
+    assert told["synced"] == {"value": True, "certainty": "certain"}
+
+
+def test_while_members_are_awaited_the_deadline_is_shown(asked: Any) -> None:
+    """A member left, and the two others are told to rejoin: who has is not written, the deadline follows from a default."""
+    answer = asked(*SLOW, "--step", -3)
+    assert answer["state"]["value"] == "PreparingRebalance"
+    assert [member["certainty"] for member in answer["members"]] == ["certain", "certain"]
+    [join] = [timer for timer in answer["timers"] if timer["timer"] == "join"]
+    assert (join["deadline"][:19], join["certainty"]) == ("2026-11-21T09:14:43", "inferred")
+
+
+def test_what_changed_last_is_named_by_its_line(asked: Any) -> None:
+    answer = asked(*ROLLING)
+    assert answer["state"]["changed_by"] == {"file": answer["line"]["file"], "line": answer["line"]["line"]}
+
+
+def test_a_failover_is_followed(asked: Any) -> None:
+    answer = asked(*FAILOVER)
+    assert answer["state"]["value"] == "Empty"
+    assert answer["generation"] | {"changed_by": None} == {"value": 4, "certainty": "certain", "changed_by": None}
+
+
+def test_for_people(cli: Cli) -> None:
+    told = cli("state", *FROZEN, "--at", "10:18:16.571", "--quiet").out
+    assert "audit-trail-l at 2026-11-21 10:18:16.571: Stable, generation 3" in told
+    assert "Members\n" in told
+    assert "all of them are explained" in " ".join(told.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("audit-trail", FROZEN[1]), "did you mean audit-trail-l?"),
+        ((*FROZEN, "--step", "1"), "behind its last line"),
+        ((*FROZEN, "--at", "2020-01-01T00:00"), "before its first line"),
+        ((*FROZEN, "--at", "noon"), "is no time"),
+    ],
+)
+def test_what_can_not_be_shown(cli: Cli, arguments: tuple[str, ...], told: str) -> None:
+    done = cli("state", *arguments, "--quiet")
+    assert done.code == 2
+    assert told in " ".join(done.err.split())
