@@ -111,6 +111,7 @@ class Step:
     input: HiddenInput
     evidence: Event
     before: Step | None
+    depth: int = 1
 
 
 @dataclass(slots=True)

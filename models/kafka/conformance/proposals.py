@@ -244,10 +244,10 @@ def _perhaps_held(scene: Scene, *inputs: HiddenInput) -> Iterator[Script]:
     """The inputs, and the same while an id is out that holds the join phase open, where one may be."""
     yield Script(inputs)
     group, sight = scene.group, scene.explanation.sight
-    if not sight.policy.hands_out_member_ids:
+    if not sight.policy.hands_out_member_ids or group is None or group.state is State.EMPTY:
         return
-    absent = 0 if group is None else len(group.members) - group.waiting
-    if group is None or group.state is not State.PREPARING_REBALANCE or absent <= 1:
+    absent = len(group.members) - group.waiting
+    if absent <= sum(len(hidden.members) for hidden in inputs):  # else others are awaited, and the phase goes on anyway
         yield Script((PENDING, *inputs), "held_up")
 
 

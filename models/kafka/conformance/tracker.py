@@ -20,7 +20,7 @@ from models.kafka.conformance.learning import learn
 from models.kafka.conformance.likelihood import log_likelihood
 from models.kafka.conformance.proposals import proposals, standing
 from models.kafka.conformance.scene import Scene, Script
-from models.kafka.conformance.weights import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, SCRIPTS, weight
+from models.kafka.conformance.weights import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, SCRIPTS, STEPS_KEPT, weight
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import Settings
 from models.units import US_PER_MS
@@ -119,7 +119,7 @@ def _followed(explanation: Explanation, line: Event, ahead: Sequence[Event]) -> 
 def _doubt(explanation: Explanation, adopted: HiddenInput) -> None:
     """The model was not where the line says that the group is: that is a divergence unless it was only guessed."""
     certainty = explanation.certainty
-    if explanation.last is not None and explanation.last.before is not None and certainty.generation and certainty.state:
+    if explanation.accounted and certainty.generation and certainty.state:
         explanation.unexplained += 1
         explanation.weight += weight("adopted")
     certainty.roster = certainty.count = certainty.leader = adopted.state is State.EMPTY
@@ -207,5 +207,8 @@ def _announced_by_name(explanation: Explanation, line: Event) -> ExpectedLine | 
 
 
 def _run(explanation: Explanation, hidden: HiddenInput, line: Event) -> None:
+    last = explanation.last
+    is_settled = explanation.standing[0] in (State.STABLE, State.EMPTY) and (last is None or last.evidence is not line)
+    before = None if is_settled or (last is not None and last.depth >= STEPS_KEPT) else last
     run(explanation, hidden)
-    explanation.last = Step(line.time_us // US_PER_MS, hidden, line, explanation.last)
+    explanation.last = Step(line.time_us // US_PER_MS, hidden, line, before, 1 if before is None else before.depth + 1)

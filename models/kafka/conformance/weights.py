@@ -42,6 +42,9 @@ FORK_MARGIN = 2.0
 SCRIPTS = 6
 """Proposals tried for one line."""
 
+STEPS_KEPT = 10_000
+"""Hidden inputs kept of one rebalance; before it they are dropped."""
+
 BURST_LINES = 64
 """Lines looked ahead in one burst."""
 

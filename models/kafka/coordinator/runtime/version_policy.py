@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from models.kafka.coordinator.protocol.errors import Error
@@ -241,6 +242,7 @@ def policy_for(version: str, *, java: bool | None = None) -> Policy:
     return replace(Policy(), version=version, **changes)
 
 
+@lru_cache(maxsize=256)
 def parse_version(version: str) -> tuple[int, ...]:
     """Numbers of a version, without what follows them: "3.9.0-rc1" is (3, 9, 0), and (2, 8) comes before (2, 8, 1)."""
     found = re.match(r"\d+(?:\.\d+)*", version)
