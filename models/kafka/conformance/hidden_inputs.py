@@ -90,6 +90,12 @@ def _rejoin(explanation: Explanation, hidden: HiddenInput) -> None:
         _joining(explanation, member_id, member.instance, protocols, asks=True)
 
 
+def _rejoin_rest(explanation: Explanation, hidden: HiddenInput) -> None:
+    """All that are awaited join again, but for those that are named."""
+    awaited = (member.id for member in _present(explanation).members.values() if member.join is None)
+    _rejoin(explanation, HiddenInput("rejoin", tuple(member for member in awaited if member not in hidden.members)))
+
+
 def _leave(explanation: Explanation, hidden: HiddenInput) -> None:
     leavers = tuple(Leaver(member) for member in hidden.members)
     explanation.take(explanation.coordinator.handle(Leave(explanation.number(), explanation.group_id, leavers)))
@@ -204,6 +210,13 @@ def _be_member(explanation: Explanation, hidden: HiddenInput) -> None:
         if group.state is State.PREPARING_REBALANCE:
             made.join, made.is_new = explanation.number(), True
         group.add(made)
+
+
+def _be_only(explanation: Explanation, hidden: HiddenInput) -> None:
+    """Exactly these are members: unnamed ones are some of them, others have gone unseen."""
+    _be_member(explanation, hidden)
+    group = _present(explanation)
+    _vanish(explanation, HiddenInput("vanish", tuple(member for member in group.members if member not in hidden.members)))
 
 
 def _rename(group: Group, member: Member, member_id: str) -> None:
@@ -329,6 +342,7 @@ RUNS: Mapping[str, Run] = {
     "hand_out": _hand_out,
     "join_pending": _join_pending,
     "rejoin": _rejoin,
+    "rejoin_rest": _rejoin_rest,
     "leave": _leave,
     "expire": _expire,
     "end_join_phase": _end_join_phase,
@@ -344,6 +358,7 @@ RUNS: Mapping[str, Run] = {
     "vanish": _vanish,
     "be_pending": _be_pending,
     "be_member": _be_member,
+    "be_only": _be_only,
     "be_static": _be_static,
     "join_unseen": _join_unseen,
     "forget_pending": _forget_pending,

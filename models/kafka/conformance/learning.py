@@ -15,6 +15,8 @@ NAMED_BY_REASON = frozenset(
     {"new_member", "update_metadata", "leader_rejoin", "member_joining", "static_member_update", "static_member_protocol_change"}
 )
 """Reasons that name the member whose JoinGroup began the phase."""
+TELLING_REASONS = NAMED_BY_REASON | {"leave", "heartbeat_expiration", "pending_sync_expiration", "sync_store_error"}
+"""Reasons that leave nobody else who can have joined by then. Without one (until 2.0) the newcomer is not known."""
 
 
 def learn(explanation: Explanation, event: Event) -> None:
@@ -44,14 +46,13 @@ def _began(explanation: Explanation, event: Event) -> None:
     certainty.removed = 0
     certainty.waiting.clear()
     certainty.synced.clear()
-    certainty.none_rejoined = True
+    certainty.none_rejoined = event.fields.get("reason_id") in TELLING_REASONS
     member = text_field(event, "reason_member_id")
     if member and event.fields.get("reason_id") in NAMED_BY_REASON:
         certainty.waiting.add(member)
     if group is not None and group.is_initial:
         certainty.roster = certainty.count = bool(member)
         certainty.leader, certainty.leader_chosen = bool(member), False  # the first one of a memberless group leads
-        certainty.none_rejoined = bool(member)
 
 
 def _came(explanation: Explanation, event: Event) -> None:
@@ -97,6 +98,8 @@ def _generation_started(explanation: Explanation, event: Event) -> None:
     all_proven = len(names) == count and certainty.waiting.issuperset(names)
     one_sided = certainty.roster and len(names) == count and (sight.shows_joins or not may_lose_members(explanation))
     certainty.roster = all_proven or one_sided or (certainty.roster and certainty.count and count is None)
+    if event.fields.get("roster"):
+        certainty.roster = certainty.count = True
     certainty.largest = max(certainty.largest, count or 0)
     certainty.waiting.clear()
     certainty.none_synced = True

@@ -257,7 +257,10 @@ def _perhaps_held(scene: Scene, *inputs: HiddenInput) -> Iterator[Script]:
 def _generation_started(scene: Scene) -> Iterator[Script]:
     """The last awaited member joined, or one that was awaited left, or the deadline came."""
     count = int_field(scene.line, "member_count")
-    leaving = _leaves_last(scene)
+    leaving, roster = _leaves_last(scene), scene.names("roster")
+    if roster:  # another witness names them all
+        yield Script((HiddenInput("hold_open"), HiddenInput("be_only", (*roster, *leaving)), *_all_rejoined(scene, leaving)))
+        return
     more = 0 if count is None else count + len(leaving) - len(scene.members)
     if more > 0:
         yield Script((*_joined_unseen(scene, more), *_all_rejoined(scene, leaving)), "unnamed")
@@ -299,10 +302,9 @@ def _vanished(scene: Scene, count: int, but: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _all_rejoined(scene: Scene, but: tuple[str, ...]) -> tuple[HiddenInput, ...]:
-    awaited = scene.awaited(but=but)
     leaving = _leaves_last(scene)
     ended = (HiddenInput("release"), HiddenInput("leave", leaving)) if leaving else ()
-    return (*scene.missing(*leaving), HiddenInput("rejoin", awaited), *ended, HiddenInput("end_if_open"))
+    return (*scene.missing(*leaving), HiddenInput("rejoin_rest", but), *ended, HiddenInput("end_if_open"))
 
 
 def _not_rejoined(scene: Scene) -> Iterator[Script]:

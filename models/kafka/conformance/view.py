@@ -53,6 +53,8 @@ class TimerView:
     member_id: str | None
     deadline_ms: int | None
     certainty: str
+    is_initial: bool = False
+    """Whether it is a step of the initial delay, which no member's timeout decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ def _timers(explanation: Explanation, group: Group) -> Iterator[TimerView]:
     for timer in sorted(explanation.coordinator.timers.of_group(group.id), key=lambda timer: (timer.at_ms, timer.kind, timer.member)):
         member = timer.member if is_named(timer.member) else None
         if timer.kind in waiting and group.state in (waiting[timer.kind], State.STABLE):
-            yield TimerView(timer.kind.value, None, timer.at_ms, INFERRED)
+            yield TimerView(timer.kind.value, None, timer.at_ms, INFERRED, group.is_initial)
         elif timer.kind is TimerKind.HEARTBEAT and timer.member in group.pending_join:
             yield TimerView("pending_member", member, timer.at_ms, INFERRED)
         elif timer.kind is TimerKind.HEARTBEAT and timer.member in group.members:

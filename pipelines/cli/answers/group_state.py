@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from models.events import Event
+    from models.kafka.conformance.witnesses import Witnesses
     from parsers.reading.reader import ReadOptions
 
 MODERN = "Modern"
@@ -33,6 +34,8 @@ class Lines:
     rejected: bool = False
     last_us: int | None = None
     levels: set[str] = field(default_factory=set)
+    others: list[Event] = field(default_factory=list)
+    """What requests and clients tell of the group."""
 
 
 def read_lines(paths: Sequence[str], group: str, options: ReadOptions, progress: Any = None) -> Lines:
@@ -68,24 +71,27 @@ def _take(lines: Lines, batch: pa.RecordBatch, group: str, versions: dict[str, s
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from models.events import Witness
     from pipelines.schema.row_conversion import events_of
 
     if not batch.num_rows:
         return
     lines.last_us = max((at for at in (lines.last_us, _latest(batch)) if at is not None), default=None)
     lines.groups.update(name for name in pc.unique(batch["group"]).to_pylist() if name)
-    by_coordinator = pc.equal(batch["witness"], "coordinator")
-    own = pc.and_kleene(pc.equal(batch["group"], group), by_coordinator)
+    own = pc.equal(batch["group"], group)
     aside = pc.and_kleene(pc.is_null(batch["group"]), pc.is_in(batch["event"], pa.array(NAMELESS)))
     chosen = batch.filter(pc.fill_null(pc.or_kleene(own, aside), False))
-    lines.levels.update(level for level in pc.unique(chosen["level"]).to_pylist() if level)
+    coordinators = chosen.filter(pc.equal(chosen["witness"], "coordinator"))
+    lines.levels.update(level for level in pc.unique(coordinators["level"]).to_pylist() if level)
     for event in events_of(chosen):
         version = event.fields.get("version")
         if event.name == "KafkaVersion" and isinstance(version, str):
             versions.setdefault(event.place.file, version)
         elif event.name == "BrokerConfigured":
             lines.configured = event
-        elif event.name != "KafkaVersion":
+        elif event.witness in (Witness.REQUEST, Witness.CLIENT):
+            lines.others.append(event)
+        elif event.witness is Witness.COORDINATOR:
             lines.own.append(event)
 
 
@@ -118,10 +124,10 @@ def shown_at(lines: Lines, group: str, at_us: int | None, step: int) -> Shown:
     if not 1 <= number <= len(own):
         where = "before its first" if number < 1 else "behind its last"
         raise UsageError(f"that is {where} line: {len(own)} lines of its coordinator tell of group {group!r}")
-    return _followed(lines, group, own[number - 1], number, len(own))
+    return _followed(lines, group, own[number - 1], number, len(own), None if step else at_us)
 
 
-def _followed(lines: Lines, group: str, wanted: Event, number: int, total: int) -> Shown:
+def _followed(lines: Lines, group: str, wanted: Event, number: int, total: int, at_us: int | None) -> Shown:
     from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
     from models.kafka.conformance.tracker import Tracker
     from models.kafka.conformance.version_hints import version_of
@@ -134,9 +140,14 @@ def _followed(lines: Lines, group: str, wanted: Event, number: int, total: int) 
     except ValueError as error:
         raise UsageError(f"--kafka-version: {error}") from error
     tracker = Tracker(group, Sight(policy, DEFAULT_LEVELS | lines.levels), _settings(lines, policy))
+    witnesses = _witnesses(lines)
     changed: dict[str, Event] = {}
     known: dict[str, object] = {}
-    for line in tracker.follow(_of_its_broker(lines.own, group)):
+    own = {id(line): line for line in _of_its_broker(lines.own, group)}
+    enriched = {number: witnesses.enriched(line) for number, line in own.items()}
+    original = {id(line): own[number] for number, line in enriched.items()}
+    for followed in tracker.follow(enriched.values()):
+        line = original[id(followed)]
         for name, value in _standing(tracker):
             if name not in known or known[name] != value:
                 known[name], changed[name] = value, line
@@ -144,7 +155,18 @@ def _followed(lines: Lines, group: str, wanted: Event, number: int, total: int) 
             break
     best = tracker.best
     told = lines.version is not None
-    return Shown(group, version, told, number, total, wanted, view_of(tracker), changed, best.unexplained, best.missing)
+    began = changed["state"].time_us if "state" in changed else wanted.time_us
+    view = witnesses.applied(view_of(tracker), max(at_us or 0, wanted.time_us), began)
+    return Shown(group, version, told, number, total, wanted, view, changed, best.unexplained, best.missing)
+
+
+def _witnesses(lines: Lines) -> Witnesses:
+    from models.kafka.conformance.witnesses import Witnesses
+
+    witnesses = Witnesses()
+    for event in lines.others:
+        witnesses.take(event)
+    return witnesses
 
 
 def _standing(tracker: Any) -> Iterator[tuple[str, object]]:

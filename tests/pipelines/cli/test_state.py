@@ -24,6 +24,7 @@ STATES = {
     "GroupEmptied": State.EMPTY,
 }
 """What the group is in after a line."""
+REQUESTS = ("inventory-x", "data_samples/kafka/1.1.1/request-log")
 OLD = ("shipping-e", "data_samples/kafka/1.1.1/poll-timeout")
 
 
@@ -82,6 +83,28 @@ def test_while_members_are_awaited_the_deadline_is_shown(asked: Any) -> None:
     assert [member["certainty"] for member in answer["members"]] == ["certain", "certain"]
     [join] = [timer for timer in answer["timers"] if timer["timer"] == "join"]
     assert (join["deadline"][:19], join["certainty"]) == ("2026-11-21T09:14:43", "inferred")
+
+
+def test_requests_tell_names_timeouts_and_who_has_synced(asked: Any) -> None:
+    """Kafka 1.1 names no member in these lines; the request log does, and tells when each SyncGroup came."""
+    answer = asked(*REQUESTS, "--step", -6)
+    assert (answer["line"]["event"], answer["generation"]["value"]) == ("AssignmentReceived", 4)
+    names = [member["member_id"].rsplit("-", 5)[0] for member in answer["members"]]
+    assert names == ["inventory-worker-1", "inventory-worker-3"]
+    assert {member["certainty"] for member in answer["members"]} == {"certain"}
+    assert answer["leader"]["value"].startswith("inventory-worker-1-")
+    assert answer["protocol"] | {"changed_by": None} == {"value": "range", "certainty": "certain", "changed_by": None}
+    assert answer["votes"]["value"] == {"range": 2}
+    sessions = [timer["deadline"][:21] for timer in answer["timers"] if timer["timer"] == "session"]
+    assert sessions == ["2026-11-21T09:17:22.5", "2026-11-21T09:17:22.6"]
+
+
+def test_who_has_rejoined_is_known_to_the_millisecond_where_requests_tell_it(asked: Any) -> None:
+    """A phase of the request log: the second member asks to join, and the first one hears of it with its next heartbeat."""
+    lines = [asked(*REQUESTS, "--step", -back) for back in range(17, 12, -1)]
+    phase = next(answer for answer in lines if answer["state"]["value"] == "PreparingRebalance" and answer["generation"]["value"] == 1)
+    awaited = {member["member_id"]: member["awaited"] for member in phase["members"] if member["member_id"]}
+    assert {"value": True, "certainty": "certain"} in awaited.values()
 
 
 def test_what_changed_last_is_named_by_its_line(asked: Any) -> None:
