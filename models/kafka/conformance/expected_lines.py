@@ -14,8 +14,8 @@ from models.kafka.coordinator.runtime.version_policy import Policy
 DEFAULT_LEVELS = frozenset({"INFO", "WARN", "ERROR", "FATAL"})
 """What Kafka's default log4j settings let into server.log."""
 
-NAMELESS = frozenset({"StaticMemberKept", "LeaderReplaced", "CoordinatorNote", "OffsetsExpired", "GroupsDeleted"})
-"""Events whose lines may name no group, so that they may be missing where only a group's own lines are at hand."""
+ASIDE = frozenset({"StaticMemberKept", "LeaderReplaced", "CoordinatorNote", "OffsetsExpired", "GroupsDeleted", "MemberLoaded"})
+"""Events whose lines name no group, or say nothing that others do not say: they may be missing where a group's own lines are at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ExpectedLine:
     @property
     def is_optional(self) -> bool:
         """Whether a group's own lines may lack it."""
-        return self.event in NAMELESS
+        return self.event in ASIDE
 
 
 @dataclass(frozen=True, slots=True)

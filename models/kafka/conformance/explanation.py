@@ -130,6 +130,10 @@ class Explanation:
     unexplained: int = 0
     announced: deque[ExpectedLine] = field(default_factory=deque)
     """Lines that the model has written and the log not yet."""
+    node: str | None = None
+    """The broker that has the group."""
+    loading: dict[str, int | None] = field(default_factory=dict)
+    """Members that are read back just now, with the generation of each record."""
     said: list[Moved | Deed] = field(default_factory=list)
     requests: int = 0
 
@@ -150,6 +154,7 @@ class Explanation:
             guesses=guesses,
             certainty=self.certainty.fork(),
             announced=deque(self.announced),
+            loading=dict(self.loading),
             said=[],
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from models.kafka.conformance.explanation import UNNAMED, Explanation, HiddenInput, is_named
 from models.kafka.coordinator.classic.group import Group, Member
+from models.kafka.coordinator.classic.partition_ownership import Ownership
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Join, Leave, Leaver, Protocol, Sync
@@ -219,6 +220,44 @@ def _be_only(explanation: Explanation, hidden: HiddenInput) -> None:
     _vanish(explanation, HiddenInput("vanish", tuple(member for member in group.members if member not in hidden.members)))
 
 
+def _be_another(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    """There is a member more, which no line has named."""
+    group = _present(explanation)
+    group.add(Member(explanation.guesses.new_id(), None, "", "", SESSION_MS, REBALANCE_MS, CONSUMER, PROTOCOLS))
+
+
+def _read_member(explanation: Explanation, hidden: HiddenInput) -> None:
+    """A member is read back, before the group is."""
+    explanation.loading[hidden.members[0]] = hidden.generation
+
+
+def _unload(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    """The coordinator gives the group up; what it has written last stays."""
+    explanation.take(explanation.coordinator.unload())
+
+
+def _load(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
+    """Another coordinator takes the group over; where the old one was lost, no line says that it is gone."""
+    coordinator = explanation.coordinator
+    if coordinator.ownership is Ownership.OWNED:
+        coordinator.unload()
+    explanation.loading.clear()
+    explanation.take(coordinator.load())
+    group = explanation.group
+    for member in group.members.values() if group is not None else ():
+        group.update(member, PROTOCOLS, None, member.join)  # what is written of a member holds the chosen one alone
+
+
+def _adopt_loaded(explanation: Explanation, hidden: HiddenInput) -> None:
+    """What was read is as the lines tell it."""
+    group = explanation.group
+    state, generation = explanation.standing
+    if group is None or state is not hidden.state or hidden.generation not in (None, generation):
+        _adopt(explanation, hidden)
+    if hidden.members:
+        _be_only(explanation, hidden)
+
+
 def _rename(group: Group, member: Member, member_id: str) -> None:
     """Call a member by the id that a line tells at last."""
     before = member.id
@@ -247,6 +286,8 @@ def _elect(explanation: Explanation, hidden: HiddenInput) -> None:
 def _adopt(explanation: Explanation, hidden: HiddenInput) -> None:
     """The group is in a state that a line tells, and how it got there can't be said."""
     shard = explanation.coordinator.shard
+    if explanation.coordinator.ownership is not Ownership.OWNED:
+        explanation.coordinator.load()
     group = explanation.group
     generation = hidden.generation
     if group is None or (generation == 0 and group.generation):
@@ -359,6 +400,11 @@ RUNS: Mapping[str, Run] = {
     "be_pending": _be_pending,
     "be_member": _be_member,
     "be_only": _be_only,
+    "be_another": _be_another,
+    "read_member": _read_member,
+    "unload": _unload,
+    "load": _load,
+    "adopt_loaded": _adopt_loaded,
     "be_static": _be_static,
     "join_unseen": _join_unseen,
     "forget_pending": _forget_pending,

@@ -22,6 +22,8 @@ TELLING_REASONS = NAMED_BY_REASON | {"leave", "heartbeat_expiration", "pending_s
 def learn(explanation: Explanation, event: Event) -> None:
     """Take over what a line that has been accounted for makes certain."""
     explanation.certainty.none_rejoined = explanation.certainty.none_synced = False
+    if event.name == "RebalanceStarted" and event.node is not None:
+        explanation.node = event.node
     known = LEARNED.get(event.name)
     if known is not None:
         known(explanation, event)
@@ -164,6 +166,27 @@ def _cleaned_up(explanation: Explanation, event: Event) -> None:
         certainty.state = certainty.generation = False
 
 
+def _loaded(explanation: Explanation, event: Event) -> None:
+    """Members are certain where they were read back by name; what was under way before is gone."""
+    certainty, known = explanation.certainty, explanation.certainty.roster
+    count, group = int_field(event, "member_count"), explanation.group
+    names = 0 if group is None else sum(map(is_named, group.members))
+    certainty.state = True
+    certainty.generation = event.generation is not None
+    certainty.count = count is not None
+    certainty.roster = known and count == names
+    certainty.waiting.clear()
+    certainty.synced.clear()
+    explanation.node = event.node or explanation.node
+    explanation.loading.clear()
+
+
+def _unloaded(explanation: Explanation, event: Event) -> None:
+    """Where it goes, and what becomes of it there, the lines of another broker tell."""
+    if explanation.node in (None, event.node) or event.node is None:
+        explanation.certainty = Certainty(size_doubted=explanation.certainty.size_doubted, largest=explanation.certainty.largest)
+
+
 def _led(explanation: Explanation, event: Event) -> None:
     if explanation.group is not None and explanation.group.leader == text_field(event, "new_leader"):
         explanation.certainty.leader, explanation.certainty.leader_chosen = True, False
@@ -188,5 +211,7 @@ LEARNED: Mapping[str, Learn] = {
     "SimpleGroupCreated": _created,
     "OffsetsExpired": _cleaned_up,
     "LeaderReplaced": _led,
+    "GroupLoaded": _loaded,
+    "GroupUnloaded": _unloaded,
 }
 """By the event of a line."""

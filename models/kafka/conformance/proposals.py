@@ -83,6 +83,8 @@ def _generation_before(line: Event) -> int | None:
 
 def _added(scene: Scene) -> Iterator[Script]:
     """A newcomer without an id. Before 3.0 the reason alone tells whether it is a static one."""
+    if scene.member_id in scene.members and scene.member_id in scene.explanation.certainty.waiting:
+        return  # until 2.8 a static newcomer is told of twice
     began = scene.next("RebalanceStarted")
     named = began if began is not None and text_field(began, "reason_member_id") == scene.member_id else None
     instance = scene.line.instance_id or (text_field(named, "reason_instance_id") if named is not None else None)
@@ -244,11 +246,15 @@ def _perhaps_held(scene: Scene, *inputs: HiddenInput) -> Iterator[Script]:
     """The inputs, and the same while an id is out that holds the join phase open, where one may be."""
     yield Script(inputs)
     group, sight = scene.group, scene.explanation.sight
-    if not sight.policy.hands_out_member_ids or group is None or group.state is State.EMPTY:
+    if group is None or group.state is State.EMPTY:
         return
     absent = len(group.members) - group.waiting
-    if absent <= sum(len(hidden.members) for hidden in inputs):  # else others are awaited, and the phase goes on anyway
+    if absent > sum(len(hidden.members) for hidden in inputs):
+        return  # others are awaited, and the phase goes on anyway
+    if sight.policy.hands_out_member_ids:
         yield Script((PENDING, *inputs), "held_up")
+    if not sight.shows_joins and not scene.explanation.certainty.roster:
+        yield Script((HiddenInput("be_another"), *inputs), "unnamed")
 
 
 # -- a join phase ends -------------------------------------------------------------------------------------------
@@ -323,7 +329,7 @@ def _not_rejoined(scene: Scene) -> Iterator[Script]:
     elif replaced is not None and replaced.name == "LeaderReplaced":
         inputs += _election(scene, replaced, absent)
     else:
-        inputs.append(HiddenInput("rejoin", scene.awaited(but=absent)))
+        inputs.append(HiddenInput("rejoin_rest", absent))
     yield Script((*inputs, HiddenInput("park_none", absent), DEADLINE))
 
 
@@ -334,7 +340,7 @@ def _election(scene: Scene, line: Event, absent: tuple[str, ...] = ()) -> Iterat
     yield HiddenInput("be_static", (old,), line.instance_id)
     yield from scene.missing(new)
     yield HiddenInput("elect", (new,))
-    yield HiddenInput("rejoin", scene.awaited(but=(*absent, old)))
+    yield HiddenInput("rejoin_rest", (*absent, old))
 
 
 def _leader_replaced(scene: Scene) -> Iterator[Script]:
@@ -401,15 +407,28 @@ def _cleaned_up(scene: Scene) -> Iterator[Script]:
         yield Script((HiddenInput("die"),), "usual")
 
 
+def _member_loaded(scene: Scene) -> Iterator[Script]:
+    """One record of a member; of older generations, too, before the last one."""
+    yield Script((HiddenInput("read_member", (scene.member_id,), scene.line.instance_id, scene.line.generation),))
+
+
 def _loaded(scene: Scene) -> Iterator[Script]:
-    count = int_field(scene.line, "member_count")
-    has_members = count > 0 if count is not None else bool(scene.members) or (scene.line.generation or 0) > 0
-    state = State.STABLE if has_members else State.EMPTY
-    yield Script((HiddenInput("adopt", generation=scene.line.generation, state=state),))
+    """Another coordinator reads the group: what the old one wrote last, or what lines tell of that."""
+    explanation, line = scene.explanation, scene.line
+    count, read = int_field(line, "member_count"), explanation.loading
+    members = tuple(member for member, generation in read.items() if generation in (None, line.generation))
+    if count is None and members:
+        count = len(members)
+    inputs = [HiddenInput("load")]
+    has_members = count > 0 if count is not None else bool(scene.members) or (line.generation or 0) > 0
+    inputs.append(HiddenInput("adopt_loaded", members, generation=line.generation, state=State.STABLE if has_members else State.EMPTY))
+    yield Script(tuple(inputs))
 
 
-def _unloaded(scene: Scene) -> Iterator[Script]:  # noqa: ARG001
-    yield Script((HiddenInput("die"),))
+def _unloaded(scene: Scene) -> Iterator[Script]:
+    """An old coordinator may clear what another one has taken over already."""
+    if scene.line.node is None or scene.explanation.node in (None, scene.line.node):
+        yield Script((HiddenInput("unload"),))
 
 
 PROPOSERS: Mapping[str, Proposer] = {
@@ -435,5 +454,6 @@ PROPOSERS: Mapping[str, Proposer] = {
     "OffsetsExpired": _cleaned_up,
     "GroupLoaded": _loaded,
     "GroupUnloaded": _unloaded,
+    "MemberLoaded": _member_loaded,
 }
 """By the event of a line. What is not here changes nothing in the model."""

@@ -21,6 +21,7 @@ from models.kafka.conformance.likelihood import log_likelihood
 from models.kafka.conformance.proposals import proposals, standing
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.conformance.weights import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, SCRIPTS, STEPS_KEPT, weight
+from models.kafka.coordinator.protocol.errors import Fault
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import Settings
 from models.units import US_PER_MS
@@ -192,8 +193,12 @@ def _settled(explanation: Explanation, script: Script, alignment: Alignment, lin
     return said
 
 
+SILENT = frozenset({"die", "adopt", "adopt_loaded", "load", "unload", "read_member"})
+"""Inputs that versions may take without a line."""
+
+
 def _is_silent(script: Script) -> bool:
-    return all(hidden.kind in ("die", "adopt") for hidden in script.inputs)
+    return all(hidden.kind in SILENT for hidden in script.inputs)
 
 
 def _announced_by_name(explanation: Explanation, line: Event) -> ExpectedLine | None:
@@ -210,5 +215,8 @@ def _run(explanation: Explanation, hidden: HiddenInput, line: Event) -> None:
     last = explanation.last
     is_settled = explanation.standing[0] in (State.STABLE, State.EMPTY) and (last is None or last.evidence is not line)
     before = None if is_settled or (last is not None and last.depth >= STEPS_KEPT) else last
-    run(explanation, hidden)
+    try:
+        run(explanation, hidden)
+    except (Fault, LookupError, StopIteration):  # the model can't do that where it is: nothing is explained
+        explanation.weight += weight("adopted")
     explanation.last = Step(line.time_us // US_PER_MS, hidden, line, before, 1 if before is None else before.depth + 1)
