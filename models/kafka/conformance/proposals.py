@@ -83,8 +83,6 @@ def _generation_before(line: Event) -> int | None:
 
 def _added(scene: Scene) -> Iterator[Script]:
     """A newcomer without an id. Before 3.0 the reason alone tells whether it is a static one."""
-    if scene.member_id in scene.members and scene.member_id in scene.explanation.certainty.waiting:
-        return  # until 2.8 a static newcomer is told of twice
     began = scene.next("RebalanceStarted")
     named = began if began is not None and text_field(began, "reason_member_id") == scene.member_id else None
     instance = scene.line.instance_id or (text_field(named, "reason_instance_id") if named is not None else None)

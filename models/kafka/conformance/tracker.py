@@ -97,6 +97,8 @@ def _best_of(followed: list[tuple[Explanation, ExpectedLine | None]]) -> list[tu
 
 def _followed(explanation: Explanation, line: Event, ahead: Sequence[Event]) -> list[tuple[Explanation, ExpectedLine | None]]:
     """The explanations that one becomes by a line."""
+    if _is_repeated(explanation, line) or _is_elsewhere(explanation, line):
+        return [(explanation, None)]
     said = _announced(explanation, line)
     if said is not None:
         explanation.accounted += 1
@@ -115,6 +117,21 @@ def _followed(explanation: Explanation, line: Event, ahead: Sequence[Event]) -> 
         alignment = _tried(explanation, scripts[0], line, ahead)
         return [(explanation, _settled(explanation, scripts[0], alignment, line))]
     return _forks(explanation, scripts, line, ahead)
+
+
+def _is_repeated(explanation: Explanation, line: Event) -> bool:
+    """Until 2.8 two lines tell of a static newcomer."""
+    group = explanation.group
+    return line.name == "MemberAdded" and group is not None and line.member_id in group.members
+
+
+MOVING = frozenset({"GroupLoaded", "GroupUnloaded", "MemberLoaded", "RebalanceStarted"})
+"""Events by which a group may turn up at another broker."""
+
+
+def _is_elsewhere(explanation: Explanation, line: Event) -> bool:
+    """A broker that has the group no more still sees its old timers fire."""
+    return line.node is not None and explanation.node not in (None, line.node) and line.name not in MOVING
 
 
 def _doubt(explanation: Explanation, adopted: HiddenInput) -> None:
