@@ -244,8 +244,9 @@ def _load(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG00
     explanation.loading.clear()
     explanation.take(coordinator.load())
     group = explanation.group
-    for member in group.members.values() if group is not None else ():
-        group.update(member, PROTOCOLS, None, member.join)  # what is written of a member holds the chosen one alone
+    if group is not None:
+        for member in group.members.values():
+            group.update(member, PROTOCOLS, None, member.join)  # what is written of a member holds the chosen one alone
 
 
 def _adopt_loaded(explanation: Explanation, hidden: HiddenInput) -> None:

@@ -119,7 +119,7 @@ def _assigned(explanation: Explanation, event: Event) -> None:
     if event.member_id:
         certainty.leader, certainty.leader_chosen = True, False
         certainty.synced.add(event.member_id)
-    elif explanation.group is not None and explanation.group.leader and certainty.leader:
+    elif explanation.group is not None and explanation.group.leader and certainty.leader and certainty.roster:
         certainty.synced.add(explanation.group.leader)
 
 

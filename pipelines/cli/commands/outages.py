@@ -12,7 +12,6 @@ from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import Asked, question
 from pipelines.cli.commands import rebalances as tables
-from pipelines.cli.commands.outages_shortages import show_spans
 from pipelines.cli.output.console import Output, screen
 from pipelines.errors import CannotWrite, UsageError
 
@@ -68,7 +67,7 @@ def outages(
     if if_down is not None:
         return _if_down(source, if_down, reassignment, limit=limit, as_json=form == "json")
     if under_replicated:
-        return tables.listing(source, SPANS, SPANS, show_spans, limit=limit, form=form)
+        return tables.listing(source, SPANS, SPANS, _show_spans, limit=limit, form=form)
     return tables.list_outages(source, limit=limit, form=form)
 
 
@@ -170,3 +169,45 @@ def _show(
     if target is None:
         screens.say(console, f"with this in {name} (--reassignment FILE writes it):")
         console.print(json.dumps(move), soft_wrap=True, highlight=False, markup=False)
+
+
+def _show_spans(console: Console, source: Source, limit: int) -> None:
+    """Spans in order of time, those from before the logs first."""
+    from dashboards.view.row_access import column
+    from dashboards.wording.units import duration
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.grid import Column, grid
+
+    rows = sorted(
+        source.rows.under_replicated_spans, key=lambda row: (column(row, "started_at") or 0, column(row, "topic"), column(row, "partition"))
+    )
+    if not rows:
+        screens.say(console, "No partition was short of in-sync replicas, as far as these files tell.")
+        return
+    shown = rows[: limit or None]
+    many_clusters = len({column(row, "cluster") for row in rows}) > 1
+
+    def lasted(started_at: int | None, ended_at: int | None, ended_by: str) -> str:
+        if started_at is None:
+            return "began before the logs"
+        if ended_at is None:
+            return "still open" if ended_by == "open" else "end not told"
+        return duration((ended_at - started_at) / 1_000_000)
+
+    columns = [
+        Column(f"from ({source.clock.zone_name})", [source.clock.stamp(column(row, "started_at")) for row in shown]),
+        Column("cluster", [column(row, "cluster") if many_clusters else "" for row in shown], rank=6, least=16),
+        Column("partition", [f"{column(row, 'topic')}-{column(row, 'partition')}" for row in shown], least=20),
+        Column(
+            "lasted", [lasted(column(row, "started_at"), column(row, "ended_at"), column(row, "ended_by")) for row in shown], right=True
+        ),
+        Column("why", [column(row, "cause").replace("_", " ") for row in shown], rank=1, least=11),
+        Column("missing", [",".join(column(row, "missing")) for row in shown], rank=2, least=7),
+        Column("in sync", [",".join(column(row, "isr")) for row in shown], rank=3, least=7),
+        Column("replicas", [",".join(column(row, "replicas")) for row in shown], rank=4, least=8),
+    ]
+    console.print(grid(columns, console.width, indent=1))
+    if len(rows) > len(shown):
+        screens.say(console, f"{len(shown):,} of {len(rows):,} spans, by time; --limit 0 shows all", style="dim")
+    for file in sorted({settled for row in rows if (settled := column(row, "settled_by"))}):
+        screens.say(console, f"Some of this is inferred; {file} would settle it.", style="dim")
