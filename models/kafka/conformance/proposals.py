@@ -240,14 +240,20 @@ def _pending(scene: Scene, *members: str) -> tuple[HiddenInput, ...]:
     return (*((HiddenInput("forget_pending", unnamed),) if unnamed else ()), HiddenInput("be_pending", unknown))
 
 
+TOUCHING = frozenset({"rejoin", "leave", "expire", "replace", "end_sync_wait", "be_member"})
+"""Inputs after which fewer members may be awaited."""
+
+
 def _perhaps_held(scene: Scene, *inputs: HiddenInput) -> Iterator[Script]:
     """The inputs, and the same while an id is out that holds the join phase open, where one may be."""
     yield Script(inputs)
     group, sight = scene.group, scene.explanation.sight
     if group is None or group.state is State.EMPTY:
         return
-    absent = len(group.members) - group.waiting
-    if absent > sum(len(hidden.members) for hidden in inputs):
+    named = {member for hidden in inputs for member in hidden.members}
+    touched = sum(len(hidden.members) for hidden in inputs if hidden.kind in TOUCHING)
+    is_awaiting = len(group.members) - group.waiting > touched or bool(group.pending_join - named)
+    if is_awaiting or (group.is_initial and not touched and group.state is State.PREPARING_REBALANCE):
         return  # others are awaited, and the phase goes on anyway
     if sight.policy.hands_out_member_ids:
         yield Script((PENDING, *inputs), "held_up")
