@@ -199,5 +199,5 @@ def _settings(lines: Lines, policy: Any) -> Any:
     size, delay = (None, None) if told is None else (told.fields.get("group_max_size"), told.fields.get("initial_rebalance_delay_ms"))
     if not isinstance(size, int):
         return None
-    settings = replace(default_settings(policy), max_size=2**31 - 1)
+    settings = replace(default_settings(policy), max_size=size)
     return replace(settings, initial_delay_ms=delay) if isinstance(delay, int) else settings

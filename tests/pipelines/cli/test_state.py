@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from models.kafka.coordinator.protocol.group_states import State
 from parsers.reading.reader import ReadOptions
 from pipelines.cli.answers.group_state import read_lines, shown_at
-from tests.cli.conftest import ROOT, Cli
+from tests.pipelines.cli.conftest import ROOT, Cli
 
 ROLLING = ("email-sender-h", "data_samples/kafka/2.8.2/rolling-restart")
 FROZEN = ("audit-trail-l", "data_samples/kafka/3.9.1/frozen-process")

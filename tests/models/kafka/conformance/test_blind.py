@@ -5,13 +5,12 @@ All of them: `python -m tests.blind ../shared/vectors/classic-*.gz`.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.blind import follow_file, is_good, report
+from tests.conftest import SHARED
 
-VECTORS = Path(__file__).resolve().parents[3] / "shared" / "vectors"
+VECTORS = SHARED / "vectors"
 # Name, and every how many traces one is followed, so that the whole takes some seconds.
 RECORDINGS = {
     "classic-2.8.2-random": 20,
