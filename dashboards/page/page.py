@@ -57,6 +57,7 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         tiles=_tiles(answer),
         incidents=_incident_cards(answer.incidents[:CARDS_MAX]),
         faults=[visible(text) for text in story.faults(answer)],
+        nothing=visible(story.nothing_found(answer)),
         families=[(FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items() if name in used],
         base=common_folder([item.path for item in answer.files]),
         cards_open=CARDS_OPEN,

@@ -46,6 +46,22 @@ def story(item: Rebalance, clock: Clock) -> list[str]:
     return [sentence for sentence in (*sentences, *certainty(item)) if sentence]
 
 
+def nothing_found(answer: Answer) -> str:
+    """What is known where no rebalance and no outage was found: only a broker's log shows that there was none."""
+    recognised = {item.kind: item.path for item in answer.files if item.recognised}
+    if recognised.keys() & {"server", "controller", "state_change"}:
+        return "No rebalance and no outage is in these logs."
+    witnesses = " and ".join(name for kind, name in (("client", "consumers"), ("request", "a request log")) if kind in recognised)
+    if witnesses:
+        return (
+            f"Only lines of {witnesses} were recognised, which do not show rebalances by themselves: whether there were any is not known. "
+            "Add the server.log files of the brokers."
+        )
+    return (
+        "No line of a group coordinator or client was recognised. Are these the server.log files of brokers, or logs of consumers at INFO?"
+    )
+
+
 def faults(answer: Answer) -> list[str]:
     """RocketMQ: what stands wrong, and queues that were not held by exactly one client for longer than a handover takes."""
     found = [f"{item.group}: {item.title.lower()}" + (", still so." if item.ended_at is None else ".") for item in answer.conditions]

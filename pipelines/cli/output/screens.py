@@ -82,7 +82,7 @@ def _opening(console: Console, answer: Answer, clock: Clock) -> None:
         f"{when}{counted(totals.files_read, 'log file')}, {counted(totals.groups, 'group')}, {counted(totals.rebalances, 'rebalance')}.",
     )
     if not totals.rebalances and not totals.outages:
-        say(console, _why_nothing(answer), style="bold")
+        say(console, story.nothing_found(answer), style="bold")
         return
     if answer.outages:
         say(console, _leaderless(answer.outages), style="bold")
@@ -134,15 +134,6 @@ def _leaderless(items: Sequence[Outage]) -> str:
     text = f"{counted(len(partitions), 'partition')} had no leader"
     text += f", for up to {duration(longest)}" if longest is not None else ""
     return text + (f"; {len(still)} of them still {'has' if len(still) == 1 else 'have'} none when the logs end." if still else ".")
-
-
-def _why_nothing(answer: Answer) -> str:
-    recognised = sum(item.recognised for item in answer.files)
-    if recognised:
-        return "No rebalance and no outage is in these logs."
-    return (
-        "No line of a group coordinator or client was recognised. Are these the server.log files of brokers, or logs of consumers at INFO?"
-    )
 
 
 def _incidents(console: Console, items: Sequence[Incident], answer: Answer, clock: Clock) -> None:

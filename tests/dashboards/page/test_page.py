@@ -133,7 +133,7 @@ def test_the_page_tells_what_the_story_tells() -> None:
 
 
 def test_an_empty_answer_is_a_page_too() -> None:
-    assert "No rebalance and no outage was found" in "".join(Outline(page_of(made.Made())).texts)
+    assert "No line of a group coordinator or client was recognised" in "".join(Outline(page_of(made.Made())).texts)
 
 
 TEXTS = [*PAYLOADS, *CONTROL]
