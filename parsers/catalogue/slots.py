@@ -62,6 +62,13 @@ def parse_int(text: str) -> Any:
     return value if value in INT64 else NO
 
 
+_UP_TO_INT32 = (
+    r"(?:\d{1,9}|1\d{9}|20\d{8}|21[0-3]\d{7}|214[0-6]\d{6}|2147[0-3]\d{5}|21474[0-7]\d{4}|214748[0-2]\d{3}|2147483[0-5]\d\d"
+    r"|21474836[0-3]\d|214748364[0-7])"
+)
+"""0 to 2,147,483,647, which many use for timeouts that never run out."""
+
+
 def parse_int32(text: str) -> Any:
     """A decimal number that fits 32 bits, as the products hold generations, epochs, partitions and timeouts."""
     return _within(INT32, text)
@@ -241,8 +248,8 @@ TYPES: dict[str, SlotType] = {
     "facility": SlotType(r"[A-Z0-9_]+", _parse_facility, str, filler="CGRP"),
     "leader": SlotType(r"[^ ]+(?: \(me\))?", _parse_leader, str),
     "int": SlotType(r"-?\d{1,18}", parse_int, str, quick=int),
-    "int32": SlotType(r"-?\d{1,9}", parse_int32, str, quick=int),
-    "count": SlotType(r"\d{1,9}", partial(_within, COUNTS), str, quick=int),
+    "int32": SlotType(f"-?{_UP_TO_INT32}", parse_int32, str, quick=int),
+    "count": SlotType(_UP_TO_INT32, partial(_within, COUNTS), str, quick=int),
     "millis": SlotType(r"\d{1,14}", partial(_within, MILLIS), str, quick=int),
     "span_ms": SlotType(r"-?\d{1,12}", partial(_within, SPANS_MS), str, quick=int),
     "digits": SlotType(r"-?\d{1,10}", lambda text: NO if parse_int(text) is NO else text, str, quick=str),

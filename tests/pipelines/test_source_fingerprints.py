@@ -248,7 +248,7 @@ def test_the_order_of_layouts_counts_as_far_as_the_names_of_files_make_it(produc
     for number, (new, same) in enumerate({"records_1_kafkas.yaml": True, "records_8_kafka.yaml": False}.items()):
         folder = tmp_path / str(number)
         shutil.copytree(product, folder)
-        (folder / LAYOUTS).rename(folder / "parsers/layouts" / new)
+        (folder / LAYOUTS).rename(folder / "parsers/formats/data" / new)
         assert (told(folder) == told(product)) is same
 
 

@@ -9,7 +9,7 @@ from models.events import Event
 from models.kafka.observations.actions import assigned_members, int_field, names_field, text_field
 from models.kafka.observations.roster import Member, Roster
 
-LAGS_HELD = 64
+LAGS_HELD = 32
 """How many times between an assignment and the next rebalance are remembered."""
 
 _MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]

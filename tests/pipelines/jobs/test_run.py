@@ -205,8 +205,8 @@ def test_other_models_make_all_verdicts_anew_from_the_stored_events(
 ) -> None:
     site = copied(published)
     before = site.content()
-    for module in ("jobs.run", "jobs.states", "jobs.snapshots", "jobs.cluster_snapshots"):
-        monkeypatch.setattr(f"pipelines.{module}.model_version", lambda: "another")
+    for module in ("run", "registry.resume_states", "replay.group_snapshots", "replay.cluster_snapshots"):
+        monkeypatch.setattr(f"pipelines.jobs.{module}.model_version", lambda: "another")
     done = site.run()
 
     assert not done.spared

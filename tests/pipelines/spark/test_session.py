@@ -122,7 +122,7 @@ import sys
 from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
-from pipelines import session
+from pipelines.spark import session
 
 told = {"spark.master": "local[1]", "spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
 told |= session.delta_settings({}, Path("nowhere")) | dict(each.split("=", 1) for each in sys.argv[2:])
@@ -180,7 +180,7 @@ def test_local_workers_run_this_interpreter_and_see_our_packages(spark: SparkSes
         yield pd.DataFrame({"text": [sys.executable, str(pipelines.__file__)]})
 
     rows = spark.range(1, numPartitions=1).mapInPandas(where, "text string").collect()  # type: ignore[arg-type]
-    assert [row.text for row in rows] == [sys.executable, str(Path(session.__file__).with_name("__init__.py"))]
+    assert [row.text for row in rows] == [sys.executable, str(Path(session.__file__).parents[1] / "__init__.py")]
 
 
 class MadeUp:
