@@ -43,9 +43,7 @@ def history_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | None
         yield from rows
 
 
-def histories_of(
-    cluster: str, parts: Parts, until: int = 0, limits: Limits | None = None
-) -> Iterator[tuple[str, Iterator[RocketHistory]]]:
+def histories_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | None = None) -> Iterator[tuple[str, Iterator[RocketHistory]]]:
     """As `history_of`, group by group: what one makes raise is not of the others."""
     stage = RocketStage(parts, until)
     groups = stage.groups()

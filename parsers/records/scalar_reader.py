@@ -244,9 +244,7 @@ class RecordReader:
         """Keep an event, unless it goes into a run that is under way."""
         rows = self.events
         fields = canonical_json(found.fields)  # what may raise comes before anything is counted
-        in_run = self.folder is not None and self.folder.swallow(
-            len(rows.line), at, place.offset, found.event, found.columns, found.fields
-        )
+        in_run = self.folder is not None and self.folder.swallow(len(rows.line), at, place.offset, found.event, found.columns, found.fields)
         self.counts.recognised += 1
         self.counts.bytes_recognised += place.length - place.shared
         if in_run:
