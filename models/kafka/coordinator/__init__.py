@@ -1,5 +1,6 @@
-"""The reference coordinator: Kafka's own rules by version, on a virtual clock.
+"""Reference model of the coordinator: Kafka's rules by version, with virtual time.
 
-Requests and timers in; responses, changes of state and announcements out. Equal to recordings of real coordinators. Knows neither logs
-nor verdicts, and imports nothing but itself. Start with `group_coordinator`, which both protocols share, then `classic.coordinator`.
+Takes requests and elapsed time; returns responses, fired timers, state transitions and events that a broker would log.
+Tested against recordings of real coordinators. Knows neither logs nor verdicts and imports nothing outside this
+package. Start with `group_coordinator`, the interface of both protocols, then `classic.coordinator`.
 """

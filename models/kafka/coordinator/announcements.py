@@ -1,6 +1,7 @@
-"""What a broker writes of its coordinators' deeds: which message, at which level, with which fields, by version.
+"""Expected log lines of coordinator events, by broker version.
 
-The catalogue of messages words it. A deed that a version keeps to itself has no announcement.
+Each rule gives the message, its level and its fields; the message catalogue has the wording. An event that a version
+does not log has no announcement.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from models.kafka.coordinator.runtime.version_policy import Policy, parse_versio
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A line of server.log, before it is worded. `node` and `partition` are where the group's coordinator is."""
+    """An expected line of server.log, before it is worded.
+
+    `node` and `partition` identify the group's coordinator.
+    """
 
     message: str
     level: str
@@ -26,16 +30,20 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A message and its levels, each since a version; None means that it is not written any more, or not yet."""
+    """A message and its log level by version.
+
+    `scala` and `java` list (first version, level) for each implementation; a level of None means that the line is no longer
+    written.
+    """
 
     message: str
     scala: tuple[tuple[str, str | None], ...] = (("0.11", "INFO"),)
     java: tuple[tuple[str, str | None], ...] = (("3.7", "INFO"),)
     java_message: str = ""
-    """Where the coordinator in Java has another message for it."""
+    """Message of the coordinator in Java, if it differs."""
 
     def level(self, policy: Policy) -> str | None:
-        """The level in a version, None where it has no such line."""
+        """Log level in a version, None if the line isn't written."""
         version = parse_version(policy.version)
         level = None
         for since, given in self.java if policy.is_java else self.scala:
@@ -44,7 +52,7 @@ class Rule:
         return level
 
     def message_of(self, policy: Policy) -> str:
-        """The message in a version."""
+        """Catalogue name of the message in a version."""
         return self.java_message if policy.is_java and self.java_message else self.message
 
 
@@ -96,11 +104,11 @@ RULES: Mapping[str, Rule] = {
 }
 
 NO_REASON: Mapping[bool, str] = {False: "", True: "not provided"}
-"""What stands for a client's reason where it gave none, in Scala and in Java (JoinGroupRequest.joinReason)."""
+"""Placeholder for a missing client reason, by `is_java` (JoinGroupRequest.joinReason)."""
 
 
 def announce(policy: Policy, deed: Deed, node: int, partition: int) -> Announcement | None:
-    """The line that a broker writes of a deed, None where it writes none."""
+    """Return the log line of an event, None if none is written."""
     special = (other for told, other in INSTEAD.get(deed.event, ()) if told.items() <= deed.fields.items())
     rule = next(special, RULES.get(deed.event))
     level = rule.level(policy) if rule is not None else None
@@ -158,7 +166,7 @@ INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], Rule], ...]] = {
         }.items()
     ),
 }
-"""Other messages for deeds that have these fields."""
+"""Rules that replace `RULES` for events with these field values."""
 
 _ERROR_TEXTS: Mapping[str, str] = {
     Error.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
@@ -169,17 +177,20 @@ _ERROR_TEXTS: Mapping[str, str] = {
     Error.REQUEST_TIMED_OUT: "The request timed out.",
     Error.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
 }
-"""What errors say of themselves (Errors.java)."""
+"""Messages of error codes (Errors.java)."""
 
 
 def _store_failure(deed: Deed, *, is_java: bool) -> Mapping[str, Any]:
-    """Say the log's error (Java, of members and new groups), or the one that clients are told; the old id stays the member's."""
+    """Fields of a line about a failed write of a group.
+
+    Java logs the log's own error for members and new groups; otherwise the error sent to clients is logged.
+    """
     name = deed.fields["error"] if is_java and deed.fields["_what"] != "empty" else deed.fields["_told"]
     return {"error": _ERROR_TEXTS.get(name, name), "_member_id": deed.member, "_instance_id": deed.instance}
 
 
 _MORE: Mapping[str, Mapping[str, Any]] = {
-    "RebalanceStarted": {"state": "PreparingRebalance"},  # the line is written after the step
+    "RebalanceStarted": {"state": "PreparingRebalance"},  # the line is written after the transition
     "GroupLoaded": {"group_type": "classic"},
     "OffsetsExpired": {"duration_ms": 0},
     "TargetComputed": {"duration_ms": 1},

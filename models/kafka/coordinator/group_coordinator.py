@@ -1,8 +1,9 @@
-"""The coordinator as brokers have run it since 4.0: classic and consumer groups under one roof, and the way between them (KIP-848).
+"""Coordinator of classic and consumer groups, with conversion between them (KIP-848).
 
-A classic group becomes a consumer group when a member of the consumer protocol joins it, and goes back when only members of the
-classic protocol are left (4.0.0, GroupMetadataManager.java: validateOnlineUpgrade, convertToConsumerGroup,
-validateOnlineDowngradeWithFencedMembers, convertToClassicGroup; ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup).
+This is what brokers run since 4.0. A classic group becomes a consumer group when a member of the consumer protocol
+joins, and goes back when only classic members are left. Source: 4.0.0, GroupMetadataManager.java
+(validateOnlineUpgrade, convertToConsumerGroup, validateOnlineDowngradeWithFencedMembers, convertToClassicGroup),
+ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup.
 """
 
 from __future__ import annotations
@@ -39,15 +40,18 @@ Groups = Mapping[str, Group | ConsumerGroup | SimpleGroup]
 
 @dataclass(slots=True)
 class BothLog:
-    """What the partition holds of groups of either kind; another coordinator can take them over from it."""
+    """Records of both kinds of groups, from which another coordinator can load."""
 
     classic: Log = field(default_factory=Log)
     consumer: dict[str, ConsumerGroup] = field(default_factory=dict)
-    """Filled when a coordinator gives its groups up: until then they hold the same."""
+    """Filled when a coordinator unloads; empty until then."""
 
 
 class BothCoordinator:
-    """Two coordinators with one clock, between which groups go. It is driven as either of them is."""
+    """Two coordinators with one clock, and conversion of groups between them.
+
+    Used like either of them.
+    """
 
     def __init__(
         self,
@@ -76,7 +80,7 @@ class BothCoordinator:
         )
         self.modern = Coordinator(modern, make_member_id=make_modern_id, **options)
         self.modern.shard.neighbour = self
-        self.modern.shard.writes = self.classic.shard.writes  # there is one log
+        self.modern.shard.writes = self.classic.shard.writes  # both write to the same partition
         if loaded:
             self.load()
 
@@ -87,17 +91,17 @@ class BothCoordinator:
 
     @property
     def groups(self) -> Groups:
-        """The groups as they are now; to be looked at only."""
+        """The current groups, for reading only."""
         return {**self.classic.groups, **self.modern.groups}
 
     def next_ms(self) -> int | None:
-        """When the first timer is due."""
+        """Deadline of the next timer, None if there is none."""
         return min((due for each in (self.classic, self.modern) if (due := each.timers.next_ms()) is not None), default=None)
 
-    # -- what happens ------------------------------------------------------------------------------------------
+    # -- requests, time and orders -----------------------------------------------------------------------------
 
     def handle(self, request: Request) -> Outcome:
-        """Hand a request to who holds its group."""
+        """Pass a request to the coordinator that has its group."""
         group = self.modern.groups.get(request.group)
         if not isinstance(request, ConsumerHeartbeat) and group is None:
             return self._merged(self.classic.handle(request))
@@ -110,14 +114,14 @@ class BothCoordinator:
         return self._merged(self.modern.handle(request))
 
     def _unreached(self, request: Request) -> Error | None:
-        """What a request gets without a look at its group."""
+        """Error that a request gets without looking at its group."""
         limits = self.classic.shard.settings
         if isinstance(request, Join) and not limits.min_session_ms <= request.session_ms <= limits.max_session_ms:
             return refusal(self.classic.shard, self.classic.ownership, request) or Error.INVALID_SESSION_TIMEOUT
         return refusal(self.classic.shard, self.classic.ownership, request)
 
     def advance(self, by_ms: int) -> Outcome:
-        """Let time pass; timers of both fire in order."""
+        """Advance the clock; timers of both coordinators fire in order."""
         target_ms = self.now_ms + by_ms
         happened = Outcome()
         while (due_ms := self.next_ms()) is not None and due_ms <= target_ms:
@@ -125,23 +129,23 @@ class BothCoordinator:
         return _joined(happened, self._advance_to(target_ms))
 
     def set_topic(self, topic: str, partitions: int) -> Outcome:
-        """Let the cluster have a topic with so many partitions."""
+        """Set a topic's partition count; 0 removes the topic."""
         return self._merged(self.modern.set_topic(topic, partitions))
 
     def fail_writes(self, error: Error) -> None:
-        """Let writes to the log end with an error from now on, or well again (NONE)."""
+        """Let all later writes fail with an error; NONE ends that."""
         self.classic.fail_writes(error)
 
     def hold_writes(self) -> None:
-        """Let replicas confirm nothing from now on, until `settle_writes`."""
+        """Leave writes unconfirmed by replicas until `settle_writes`."""
         self.classic.hold_writes()
 
     def settle_writes(self, error: Error = Error.NONE) -> Outcome:
-        """End the writes that wait, well or not, and let none wait any more."""
+        """Complete all pending writes with `error` and stop holding writes."""
         return self._merged(self.classic.settle_writes(error))
 
     def load(self, epoch: int | None = None) -> Outcome:
-        """Take over the groups of the log; members' sessions begin anew (onLoaded)."""
+        """Load the log's groups and restart members' sessions (onLoaded)."""
         if not self.classic.heeds(epoch, loads=True):
             return self._merged()
         loaded = self.classic.load()
@@ -157,7 +161,7 @@ class BothCoordinator:
         return self._merged(loaded)
 
     def unload(self, epoch: int | None = None) -> Outcome:
-        """Give the groups up; nothing of consumer groups is parked."""
+        """Unload all groups; consumer groups have no parked requests."""
         if not self.classic.heeds(epoch, loads=False):
             return self._merged()
         shard = self.modern.shard
@@ -170,13 +174,14 @@ class BothCoordinator:
         return _summed(self._merged(self.classic.advance(at_ms - self.classic.now_ms), self.modern.advance(at_ms - self.modern.now_ms)))
 
     def _merged(self, *outcomes: Outcome) -> Outcome:
-        """What was done, and what came of it at the other one."""
+        """Combine outcomes with what both coordinators did meanwhile."""
         return _joined(*outcomes, self.modern.shard.outcome(), self.classic.shard.outcome())
 
     def _handed_over(self, emptied: ConsumerGroup, request: Join) -> Outcome:
-        """Let a classic group take an empty one's place, if that can be written. Who names a member only ends the empty one.
+        """Replace an empty consumer group by a classic one.
 
-        classicGroupJoinToClassicGroup, maybeDeleteEmptyConsumerGroup: in memory, as no record goes with that refusal.
+        If the write fails, the consumer group stays. A join with a member id only removes the empty group: in memory, because
+        that refusal writes no record. Source: classicGroupJoinToClassicGroup, maybeDeleteEmptyConsumerGroup.
         """
         del self.modern.shard.groups[emptied.id]
         outcome = self.classic.handle(request)
@@ -188,10 +193,13 @@ class BothCoordinator:
             self.modern.shard.tell("GroupConverted", emptied, from_type="empty consumer", to_type="classic")
         return self._merged(outcome)
 
-    # -- from one kind to the other ----------------------------------------------------------------------------
+    # -- conversion between the protocols ----------------------------------------------------------------------
 
     def upgraded(self, group_id: str) -> ConsumerGroup | None:
-        """The consumer group that a classic one would become. Its members are at its generation, with what they were assigned."""
+        """Convert a classic group to a consumer group, None if missing.
+
+        Members keep their assignments and start at the group's generation. Refuses if Kafka would not convert the group.
+        """
         group = self.classic.groups.get(group_id)
         if group is None:
             return None
@@ -221,7 +229,10 @@ class BothCoordinator:
             raise Refusal(Error.GROUP_ID_NOT_FOUND)
 
     def _upgraded_member(self, group: Group, member: ClassicMember) -> Member:
-        """A member as it goes on; where no protocol has been chosen yet, its first one's subscription counts."""
+        """Convert a classic member.
+
+        If no protocol was chosen yet, its first one's subscription counts.
+        """
         metadata = member.metadata(group.protocol) if group.protocol is not None else member.protocols[0].metadata
         topics = topics_of(metadata)
         if topics is None:
@@ -241,7 +252,10 @@ class BothCoordinator:
         )
 
     def give_up(self, group_id: str) -> bool:
-        """Drop a classic group: it is a consumer group now, and who waits in it is told to join again."""
+        """Drop a converted classic group.
+
+        Parked requests get REBALANCE_IN_PROGRESS. Returns True if the group existed.
+        """
         shard = self.classic.shard
         group = shard.groups.pop(group_id, None)
         if group is None:
@@ -253,7 +267,10 @@ class BothCoordinator:
         return True
 
     def checkpoint(self, group_id: str) -> Callable[[], None]:
-        """Note how a classic group stands; what comes back brings it back to that, save for answers that were given."""
+        """Record a classic group's state and return a function that restores it.
+
+        Responses that were sent are not undone.
+        """
         shard = self.classic.shard
         group, record, said = shard.groups.get(group_id), shard.log.groups.get(group_id), len(shard.changes)
 
@@ -265,7 +282,10 @@ class BothCoordinator:
         return take_back
 
     def downgrade(self, group: ConsumerGroup, leaving: Collection[Member]) -> bool:
-        """Make a classic group of those that remain, if all of them speak the classic protocol; who left begins a rebalance."""
+        """Convert to a classic group of the remaining members.
+
+        Only if all of them use the classic protocol; members that leave cause a rebalance. Returns True if converted.
+        """
         if not group.is_classic_without(leaving) or not self._may_downgrade(group, leaving):
             return False
         shard = self.classic.shard
@@ -295,7 +315,7 @@ class BothCoordinator:
 
 
 def _put(into: dict[str, Any], key: str, value: Any) -> None:
-    """Have a value under a key, or none."""
+    """Set a key to a value, or delete it for None."""
     if value is None:
         into.pop(key, None)
     else:
@@ -303,7 +323,7 @@ def _put(into: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _downgraded_member(group: ConsumerGroup, member: Member) -> ClassicMember:
-    """A member as it goes on, with its target as assignment."""
+    """Convert a member; its target becomes its assignment."""
     side = member.classic or ClassicSide(0, ())
     timeouts = (side.session_ms, member.rebalance_ms)
     made = ClassicMember(member.id, member.instance, member.client_id, member.client_host, *timeouts, CONSUMER, side.protocols)
@@ -312,7 +332,7 @@ def _downgraded_member(group: ConsumerGroup, member: Member) -> ClassicMember:
 
 
 def _summed(outcome: Outcome) -> Outcome:
-    """Groups of both kinds are cleaned up at once, and one line tells how much there was."""
+    """Merge the clean-up lines of both coordinators into one."""
     told = [change for change in outcome.changes if isinstance(change, Deed) and change.event == "OffsetsExpired"]
     if not told:
         return outcome
@@ -322,7 +342,7 @@ def _summed(outcome: Outcome) -> Outcome:
 
 
 def _joined(*outcomes: Outcome) -> Outcome:
-    """What follows from several steps, in their order."""
+    """Concatenate the outcomes of several steps."""
     return Outcome(
         tuple(answer for outcome in outcomes for answer in outcome.answers),
         tuple(fired for outcome in outcomes for fired in outcome.fired),

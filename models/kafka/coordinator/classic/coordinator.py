@@ -1,8 +1,8 @@
-"""The coordinator: requests and the passing of time go in, answers, fired timers and changes come out.
+"""Coordinator of classic groups: handles requests and elapsed time.
 
-It follows GroupCoordinator.scala (until 3.9) and GroupMetadataManager.java with GroupCoordinatorShard.java (since 4.0) step by
-step, by the policy of a version. It does no I/O and reads no clock; where Kafka's own choice depends on the order of a hash
-table it asks `Choices`.
+Follows GroupCoordinator.scala (until 3.9) and GroupMetadataManager.java with GroupCoordinatorShard.java (since 4.0)
+step by step, with a policy for what differs by version. It does no I/O and reads no clock. Choices that depend on the
+order of a hash table in Kafka are left to `Choices`.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = 
     Fetch: (fetch, FetchResponse),
     Delete: (delete, Response),
 }
-"""Who handles a request, and what answers it if it is refused as a whole."""
+"""Handler of each request type, and the response to a refusal."""
 
 NEED_GROUP_ID = (Join, Sync, Heartbeat, Leave)
-"""Requests that can't be for the group without a name (isValidGroupId)."""
+"""Requests that need a non-empty group id (isValidGroupId)."""
 
 
 class Coordinator:
     """A coordinator of one version, with its groups.
 
-    `make_member_id` is called with the prefix of a new id; `order` puts members' timers of one deadline in order. With a `log`
-    the groups that it holds are loaded at `now_ms`; `loaded` False leaves that to `load`.
+    `make_member_id` receives the prefix of a new id; `order` sorts timers with the same deadline. Groups in `log` are
+    loaded at `now_ms`, unless `loaded` is False; then `load` does it.
     """
 
     def __init__(
@@ -78,7 +78,10 @@ class Coordinator:
         self.ownership = Ownership.LOADING
         self._leadership = Leadership()
         self.is_held = False
-        """Whether timers fire only when told to (`fire`), for whom knows neither their deadlines nor what renews them."""
+        """Whether timers fire only by `fire`.
+
+        For replays that know neither deadlines nor what renews them.
+        """
         self._schedule_clean_up()
         if loaded:
             self.load()
@@ -90,25 +93,28 @@ class Coordinator:
 
     @property
     def groups(self) -> Mapping[str, Group]:
-        """The groups as they are now; to be looked at only."""
+        """The current groups, for reading only."""
         return self.shard.groups
 
     @property
     def log(self) -> Log:
-        """What is written; another coordinator can take the groups over from it once this one has been unloaded."""
+        """The records written so far.
+
+        Another coordinator can load the groups from it after this one was unloaded.
+        """
         return self.shard.log
 
     @property
     def timers(self) -> Timers:
-        """The timers that wait; to be looked at only."""
+        """The pending timers, for reading only."""
         return self.shard.timers
 
     def next_ms(self) -> int | None:
-        """When the first timer is due."""
+        """Deadline of the next timer, None if there is none."""
         return self.timers.next_ms()
 
     def handle(self, request: Request) -> Outcome:
-        """Handle a request at the present time, and timers that are due at once because of it."""
+        """Handle a request now, and fire timers that it makes due."""
         shard = self.shard
         handler, refused = HANDLERS[type(request)]
         if not request.group and isinstance(request, NEED_GROUP_ID):
@@ -126,20 +132,26 @@ class Coordinator:
         return shard.outcome()
 
     def advance(self, by_ms: int) -> Outcome:
-        """Let time pass; each timer fires at its own deadline, and what it starts can fire within the same wait."""
+        """Advance the clock and fire each timer at its deadline.
+
+        Timers that are set on the way fire as well if they are due.
+        """
         target_ms = self.shard.now_ms + by_ms
         self._fire_until(target_ms)
         self.shard.now_ms = target_ms
         return self.shard.outcome()
 
     def fire(self, kind: TimerKind, group: str, member: str = "", detail: Any = None) -> Outcome:
-        """Let one timer fire now, whatever its deadline is, or whether it was set."""
+        """Fire one timer now, regardless of its deadline or existence."""
         self.timers.cancel(kind, group, member)
         self._fire(Timer(kind, group, member, self.shard.now_ms, detail))
         return self.shard.outcome()
 
     def fork(self, *, choices: Choices, make_member_id: Callable[[str], str]) -> Coordinator:
-        """The same coordinator for another course of events, between two requests and with no write under way."""
+        """Copy the coordinator to explore another course of events.
+
+        Call it between two requests while no write is pending.
+        """
         made = copy.copy(self)
         shard = self.shard
         made.shard = replace(
@@ -157,21 +169,30 @@ class Coordinator:
         return made
 
     def load(self, epoch: int | None = None) -> Outcome:
-        """Finish loading: take over the groups of the log (onGroupLoaded, onLoaded). A late order is not heeded."""
+        """Load the log's groups (onGroupLoaded, onLoaded).
+
+        Ignored if `epoch` is outdated.
+        """
         if self.heeds(epoch, loads=True) and self.ownership is not Ownership.OWNED:
             self.ownership = Ownership.OWNED
             load(self.shard)
         return self.shard.outcome()
 
     def unload(self, epoch: int | None = None) -> Outcome:
-        """Give the groups up: another broker leads the partition now (onGroupUnloaded, onUnloaded). A late order is not heeded."""
+        """Unload all groups because another broker leads the partition.
+
+        Ignored if `epoch` is outdated. Source: onGroupUnloaded, onUnloaded.
+        """
         if self.heeds(epoch, loads=False):
             unload(self.shard)
             self.ownership = Ownership.FOREIGN
         return self.shard.outcome()
 
     def heeds(self, epoch: int | None, *, loads: bool) -> bool:
-        """Whether an order to load or to give up the partition counts, by the epoch that it names; one that doesn't is announced."""
+        """Whether to obey an order to load or unload, by its epoch.
+
+        An outdated order is logged.
+        """
         heeded = self._leadership.heeds(self.shard.policy.epoch_guard, epoch, loads=loads)
         if not heeded:
             current: dict[str, Any] = {} if self._leadership.epoch is None else {"_current": self._leadership.epoch}
@@ -179,32 +200,38 @@ class Coordinator:
         return heeded
 
     def stop(self) -> None:
-        """Shut the service down; requests find no coordinator at all any more."""
+        """Shut the service down; requests then get COORDINATOR_NOT_AVAILABLE."""
         self.ownership = Ownership.STOPPED
 
     def fail_writes(self, error: Error) -> None:
-        """Let writes to the log end with an error from now on, or well again (NONE)."""
+        """Let all later writes fail with an error; NONE ends that."""
         self.shard.writes.error = error
 
     def hold_writes(self) -> None:
-        """Let replicas confirm nothing from now on, until `settle_writes`."""
+        """Leave writes unconfirmed by replicas until `settle_writes`."""
         self.shard.writes.held = True
 
     def settle_writes(self, error: Error = Error.NONE) -> Outcome:
-        """End the writes that wait, well or not, and let none wait any more."""
+        """Complete all pending writes with `error` and stop holding writes."""
         self.shard.writes.settle(error)
         self._fire_until(self.shard.now_ms)
         return self.shard.outcome()
 
     def complete_transaction(self, producer_id: int, *, commit: bool) -> Outcome:
-        """End a producer's transaction for all groups (handleTxnCompletion, replayEndTransactionMarker)."""
+        """End a producer's transaction in all groups.
+
+        Source: handleTxnCompletion, replayEndTransactionMarker.
+        """
         self.shard.log.end += 1
         for group in self.shard.groups.values():
             group.offsets.complete(producer_id, commit=commit)
         return self.shard.outcome()
 
     def gone_after_ms(self, group: str) -> int | None:
-        """When an Empty group will be removed unless somebody joins or commits; None if that can't be said."""
+        """Time at which an idle Empty group will be removed.
+
+        None if it can't be known.
+        """
         return gone_after_ms(self.shard, self.shard.groups[group])
 
     def _fire_until(self, target_ms: int) -> None:
@@ -216,7 +243,7 @@ class Coordinator:
             self.shard.fired.append(replace(fired, fault=thrown) if thrown else fired)
 
     def _fire(self, timer: Timer) -> str:
-        """Do what a timer is for, and say what the broker's code throws meanwhile."""
+        """Carry out a timer; returns the broker's exception, if any."""
         shard = self.shard
         if timer.kind is TimerKind.CLEANUP:
             clean_up(shard)
@@ -233,7 +260,7 @@ class Coordinator:
         thrown = ""
         try:
             _DONE_BY[timer.kind](shard, group, timer)
-        except Fault as fault:  # what is done a second time may come at the wrong moment
+        except Fault as fault:  # A retried operation may run in a state that it does not expect.
             thrown = fault.thrown
             if shard.policy.is_java:
                 shard.note("timer_rescheduled", timer.group, _key=key_of(timer), detail=str(fault))
@@ -252,4 +279,4 @@ _DONE_BY: Mapping[TimerKind, Callable[[Shard, Group, Timer], None]] = {
     TimerKind.JOIN: lambda shard, group, timer: end_join_step(shard, group, timer.detail),
     TimerKind.SYNC: lambda shard, group, timer: end_sync_wait(shard, group, timer.detail),
 }
-"""What the timers of groups do."""
+"""Actions of the timers of groups."""

@@ -1,9 +1,10 @@
-"""What the Java coordinator keeps back while replicas don't confirm what it has written (4.0.0, CoordinatorRuntime.java).
+"""Responses deferred by the Java coordinator until replicas confirm its writes.
 
-Its state is what it wants to be at once; only the answers wait, those of operations that wrote nothing among them, until the high
-watermark has passed all that was written before. After offsets.commit.timeout.ms their senders are told that there is no
-coordinator, nothing is taken back, and what a timer has done it does once more (append, OperationTimeout, EventBasedCoordinatorTimer).
-JoinGroup and SyncGroup are answered by the group and not by the operation: only who is still parked is told so.
+Source: 4.0.0, CoordinatorRuntime.java (append, OperationTimeout, EventBasedCoordinatorTimer). The state changes at
+once. Only responses wait until the high watermark has passed all earlier writes, including responses of operations that
+wrote nothing. After offsets.commit.timeout.ms the senders get COORDINATOR_NOT_AVAILABLE, nothing is undone, and a
+timer's operation is repeated. The group itself answers JoinGroup and SyncGroup, so for these only members that are
+still parked get the error.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from models.kafka.coordinator.runtime.offsets_log import JAVA_ERRORS, Writes
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 
 RETRY_MS = 500
-"""How long after a failed operation of a timer the next try comes."""
+"""Delay before a failed timer operation is retried."""
 
 UNHEARD = -1
-"""In place of a parked request whose sender has been told already that its time is over."""
+"""Marks a parked request as already answered with a timeout."""
 
 
 class Deferring(Protocol):
-    """What is needed of a coordinator's shard, of whichever protocol."""
+    """The part of a coordinator's shard used here, for either protocol."""
 
     answers: list[Answer]
     writes: Writes
@@ -37,17 +38,17 @@ class Deferring(Protocol):
         """Answer a request now."""
 
     def note(self, what: str, group_id: str = "", member_id: str | None = None, **fields: Any) -> None:
-        """Note something that changes nothing, and that a broker announces all the same."""
+        """Record an event that a broker logs although no state changes."""
 
 
 class Parking(Deferring, Protocol):
-    """The same of one with classic groups."""
+    """A shard with classic groups."""
 
     groups: dict[str, Group]
 
 
 def await_replicas(shard: Deferring, request: Request, refused: Callable[[Error], Response], response: Callable[[], Response]) -> None:
-    """Answer a request once replicas have what was written so far, or that they don't."""
+    """Answer a request once earlier writes are confirmed or have failed."""
 
     def ended(error: Error) -> None:
         told = JAVA_ERRORS.offsets.get(error, error)
@@ -57,7 +58,10 @@ def await_replicas(shard: Deferring, request: Request, refused: Callable[[Error]
 
 
 def defer(shard: Deferring, request: Request, refused: Callable[[Error], Response]) -> None:
-    """Keep back the answer that an operation has just given, if it is one that waits: refusals don't, nor what only reads."""
+    """Defer the response just given to a request.
+
+    Refusals and reads of unconfirmed state are not deferred.
+    """
     if isinstance(request, Fetch) and not request.require_stable:
         return
     kept = (Error.NONE, Error.REBALANCE_IN_PROGRESS) if isinstance(request, Heartbeat) else (Error.NONE,)
@@ -67,7 +71,10 @@ def defer(shard: Deferring, request: Request, refused: Callable[[Error], Respons
 
 
 def defer_parked(shard: Parking, request: Join | Sync) -> None:
-    """Tell who is still parked when its time is over; the group goes on as if it were there (GroupCoordinatorService.joinGroup)."""
+    """Send a timeout to a member that is still parked.
+
+    The group goes on as if the member were still there (GroupCoordinatorService.joinGroup).
+    """
 
     def ended(error: Error) -> None:
         group = shard.groups.get(request.group)
@@ -84,12 +91,18 @@ def defer_parked(shard: Parking, request: Join | Sync) -> None:
 
 
 def retry(shard: Deferring, timer: Timer) -> None:
-    """Let a timer whose operation failed fire again soon, in place of one that was set since (EventBasedCoordinatorTimer.schedule)."""
+    """Schedule a failed timer again after RETRY_MS.
+
+    Replaces one that was set in the meantime (EventBasedCoordinatorTimer.schedule).
+    """
     shard.timers.schedule(timer.kind, timer.group, timer.member, shard.now_ms + RETRY_MS, timer.detail)
 
 
 def key_of(timer: Timer) -> str:
-    """What the coordinator in Java calls a timer (classicGroupHeartbeatKey, consumerGroupSessionTimeoutKey and the like)."""
+    """Name of a timer in the Java coordinator.
+
+    Source: classicGroupHeartbeatKey, consumerGroupSessionTimeoutKey and others.
+    """
     return "-".join(part for part in (_KEYS.get(timer.kind, timer.kind.value), timer.group, timer.member) if part)
 
 
@@ -97,7 +110,7 @@ _KEYS = {TimerKind.SESSION: "session-timeout", TimerKind.REBALANCE: "rebalance-t
 
 
 def defer_timer(shard: Deferring, timer: Timer) -> None:
-    """Let a timer that has fired fire again if replicas don't confirm in time what it waited for."""
+    """Fire a timer again if replicas don't confirm its writes in time."""
 
     def ended(error: Error) -> None:
         if error is Error.REQUEST_TIMED_OUT:

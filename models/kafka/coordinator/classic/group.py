@@ -1,7 +1,7 @@
-"""A classic group as its coordinator holds it (GroupMetadata.scala, ClassicGroup.java).
+"""A classic group in the coordinator's memory (GroupMetadata.scala, ClassicGroup.java).
 
-Everything that requests are checked against is kept as counts, so that a check costs the same for ten members and for ten
-thousand: how many wait, how many support a protocol, how many have which preferences and which rebalance timeout.
+Facts that requests are checked against are kept as counts: waiting members, supporters of each protocol, preferences,
+and rebalance timeouts. A check therefore costs the same for ten members as for ten thousand.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ T = TypeVar("T")
 
 
 class Tally(Counter[T]):
-    """Counts that vanish at zero."""
+    """A counter without entries at zero."""
 
     def drop(self, item: T) -> None:
-        """Take one away."""
+        """Subtract one."""
         if self[item] > 1:
             self[item] -= 1
         else:
@@ -34,7 +34,10 @@ class Tally(Counter[T]):
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """A member (MemberMetadata.scala, ClassicGroupMember.java). `join` and `sync` are the ids of its parked requests."""
+    """A member (MemberMetadata.scala, ClassicGroupMember.java).
+
+    `join` and `sync` are the ids of its parked requests.
+    """
 
     id: str
     instance: str | None
@@ -51,22 +54,28 @@ class Member:
 
     @property
     def preferences(self) -> tuple[str, ...]:
-        """The names of its protocols, best first."""
+        """Names of its protocols, preferred first."""
         return tuple(protocol.name for protocol in self.protocols)
 
     @property
     def is_excused(self) -> bool:
-        """Whether a parked request stands for a heartbeat (hasSatisfiedHeartbeat); never before the first join is answered."""
+        """Whether a parked request replaces heartbeats (hasSatisfiedHeartbeat).
+
+        Never before the first join was answered.
+        """
         return not self.is_new and (self.join is not None or self.sync is not None)
 
     def metadata(self, protocol: str | None) -> bytes:
-        """The subscription that it sent for a protocol."""
+        """Subscription metadata sent for a protocol."""
         return next(known.metadata for known in self.protocols if known.name == protocol)
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """A classic group. Requests change it only through the handlers; the methods here keep its counts right."""
+    """A classic group.
+
+    Requests change it only through the handlers; its methods keep the counts consistent.
+    """
 
     id: str
     state_since_ms: int | None
@@ -79,24 +88,30 @@ class Group:
     static: dict[str, str] = field(default_factory=dict)
     """Member id by instance id."""
     pending_join: set[str] = field(default_factory=set)
-    """Ids that were handed out and not used yet (KIP-394)."""
+    """Ids that were handed out but not used yet (KIP-394)."""
     pending_sync: set[str] = field(default_factory=set)
-    """Members whose SyncGroup is still expected in this generation."""
+    """Members with an outstanding SyncGroup in this generation."""
     is_initial: bool = False
-    """Whether this join phase began in Empty, so that it waits for more members to come."""
+    """Whether this join phase began in Empty and has an initial delay."""
     new_member_added: bool = False
-    """Whether somebody joined during the initial delay; only its extension clears this, not the end of the phase."""
+    """Whether a member joined during the initial delay.
+
+    Only an extension of the delay clears it, not the end of the phase.
+    """
     subscribed: frozenset[str] | None = None
-    """Topics of all members since the last join phase ended, None if unknown."""
+    """Topics subscribed by the last generation's members, None if unknown."""
     offsets: Offsets = field(default_factory=Offsets)
     waiting: int = 0
-    """Members with a parked JoinGroup."""
+    """Number of members with a parked JoinGroup."""
     _supported: Tally[str] = field(default_factory=Tally)
     _preferences: Tally[tuple[str, ...]] = field(default_factory=Tally)
     _rebalance_ms: Tally[int] = field(default_factory=Tally)
 
     def fork(self) -> Group:
-        """The same group for another course of events. Members are copied one deep: what they sent is shared."""
+        """Copy the group to explore another course of events.
+
+        Members are copied; the data they sent is shared.
+        """
         made = copy.copy(self)
         made.members = {member_id: copy.copy(member) for member_id, member in self.members.items()}
         for name in ("static", "pending_join", "pending_sync", "_supported", "_preferences", "_rebalance_ms"):
@@ -106,21 +121,24 @@ class Group:
 
     @property
     def all_joined(self) -> bool:
-        """Whether every member has a parked join and no id is pending (hasAllMembersJoined)."""
+        """Whether all members have joined and no id is pending (hasAllMembersJoined)."""
         return self.waiting == len(self.members) and not self.pending_join
 
     @property
     def rebalance_ms(self) -> int:
-        """The longest rebalance timeout of its members, 0 without members."""
+        """Longest rebalance timeout of the members, 0 without members."""
         return max(self._rebalance_ms, default=0)
 
     @property
     def can_rebalance(self) -> bool:
-        """Whether a join phase may begin now."""
+        """Whether a join phase may begin in the current state."""
         return self.state in VALID_PREVIOUS[State.PREPARING_REBALANCE]
 
     def move(self, after: State, at_ms: int) -> State:
-        """Set the state and return the one before; nothing else sets it (transitionTo)."""
+        """Change the state and return the previous one (transitionTo).
+
+        Raises Fault if Kafka does not allow the transition.
+        """
         before = self.state
         if before not in VALID_PREVIOUS[after]:
             raise Fault(f"group {self.id} can't move from {before} to {after}")
@@ -129,14 +147,17 @@ class Group:
         return before
 
     def supports(self, protocol_type: str, protocols: Iterable[Protocol]) -> bool:
-        """Whether a join with these protocols fits: all present members must support one of them (supportsProtocols)."""
+        """Whether all members support one of the protocols (supportsProtocols)."""
         if self.state is State.EMPTY:
             return bool(protocol_type) and any(True for _ in protocols)
         size = len(self.members)
         return self.protocol_type == protocol_type and any(self._supported[protocol.name] == size for protocol in protocols)
 
     def add(self, member: Member) -> None:
-        """Take a member in. The first one of a memberless group sets its protocol type; without a leader it becomes it."""
+        """Add a member.
+
+        The first member sets the group's protocol type; a member of a group without a leader becomes its leader.
+        """
         if not self.members:
             self.protocol_type = member.protocol_type
         if self.leader is None:
@@ -149,7 +170,10 @@ class Group:
         self._count(member)
 
     def pop(self, member_id: str) -> Member | None:
-        """Take a member out, its parked requests with it. Who leads then is the caller's to decide."""
+        """Remove a member with its parked requests.
+
+        The caller chooses a new leader.
+        """
         self.pending_sync.discard(member_id)
         member = self.members.pop(member_id, None)
         if member is not None:
@@ -160,7 +184,10 @@ class Group:
         return member
 
     def update(self, member: Member, protocols: tuple[Protocol, ...], timeouts: tuple[int, int] | None, join: int | None) -> None:
-        """Replace what a member offers and its parked join, and its session and rebalance timeouts unless None (updateMember)."""
+        """Replace a member's protocols, parked join and timeouts (updateMember).
+
+        `timeouts` are session and rebalance timeout; None leaves them unchanged.
+        """
         self._discount(member)
         member.protocols = protocols
         if timeouts is not None:
@@ -169,7 +196,10 @@ class Group:
         self.park_join(member, join)
 
     def rename(self, member: Member, instance: str, member_id: str) -> None:
-        """Give a static member a new id, with leadership and assignment; `pending_sync` keeps the old one (replaceStaticMember)."""
+        """Give a static member a new id (replaceStaticMember).
+
+        It keeps leadership and assignment; `pending_sync` keeps the old id.
+        """
         del self.members[member.id]
         if self.leader == member.id:
             self.leader = member_id
@@ -178,12 +208,18 @@ class Group:
         self.static[instance] = member_id
 
     def park_join(self, member: Member, join: int | None) -> None:
-        """Keep a join until the phase ends; one that was parked before is dropped without an answer."""
+        """Park a join until the phase ends.
+
+        A join that was parked before is dropped without a response.
+        """
         self.waiting += (join is not None) - (member.join is not None)
         member.join = join
 
     def vote(self) -> list[str]:
-        """The protocols with most votes: each member votes for its first one that all support (selectProtocol)."""
+        """Protocols with most votes (selectProtocol).
+
+        Each member votes for its first protocol that all members support.
+        """
         size = len(self.members)
         votes: Counter[str] = Counter()
         for names, voters in self._preferences.items():
@@ -192,7 +228,7 @@ class Group:
         return [name for name, count in votes.items() if count == most]
 
     def subscribe(self) -> None:
-        """Learn the subscribed topics anew (computeSubscribedTopics)."""
+        """Update the subscribed topics (computeSubscribedTopics)."""
         if self.protocol_type != CONSUMER:
             self.subscribed = None
         else:

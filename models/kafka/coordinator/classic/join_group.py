@@ -1,4 +1,4 @@
-"""JoinGroup (handleJoinGroup, classicGroupJoinToClassicGroup)."""
+"""Handler of JoinGroup (handleJoinGroup, classicGroupJoinToClassicGroup)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def join(shard: Shard, request: Join) -> None:
 
 
 def join_first(shard: Shard, group: Group, request: Join) -> None:
-    """Join a group that has just been made. Where it has to be written to last, it is gone again if it can't be."""
+    """Join a new group.
+
+    If the policy stores new groups, the group is removed again when the write fails.
+    """
     record = shard.record(group, {})
     join_group(shard, group, request)
     if not shard.policy.stores_new_groups:
@@ -48,7 +51,7 @@ def join_first(shard: Shard, group: Group, request: Join) -> None:
 
 
 def join_group(shard: Shard, group: Group, request: Join) -> None:
-    """Answer a JoinGroup to a group that is there, or park it."""
+    """Answer a JoinGroup to an existing group, or park it."""
     if not has_room(shard, group, request.member):
         refuse_for_size(shard, group, request)
     elif not group.supports(request.protocol_type, request.protocols):
@@ -62,12 +65,15 @@ def join_group(shard: Shard, group: Group, request: Join) -> None:
 
 
 def refuse(shard: Shard, request: Join, error: Error) -> None:
-    """Answer with an error and the id that the client sent."""
+    """Answer with an error and the member id from the request."""
     shard.answer(request.request_id, JoinResponse(error, request.member))
 
 
 def has_room(shard: Shard, group: Group, member_id: str) -> bool:
-    """Whether group.max.size lets this member in (acceptJoiningMember; until 2.5 in handleJoinGroup)."""
+    """Whether group.max.size admits this member.
+
+    Source: acceptJoiningMember; until 2.5 handleJoinGroup.
+    """
     limit, size = shard.policy.size_limit, shard.settings.max_size
     member = group.members.get(member_id)
     if limit is SizeLimit.BY_WAITING:
@@ -83,7 +89,10 @@ def has_room(shard: Shard, group: Group, member_id: str) -> bool:
 
 
 def refuse_for_size(shard: Shard, group: Group, request: Join) -> None:
-    """Refuse a member for which there is no room; it leaves the group, but its timers stay."""
+    """Refuse and remove a member beyond group.max.size.
+
+    Its timers stay.
+    """
     shard.remove_member(group, request.member)
     if shard.policy.size_refusal_forgets_pending:
         group.pending_join.discard(request.member)
@@ -91,7 +100,10 @@ def refuse_for_size(shard: Shard, group: Group, request: Join) -> None:
 
 
 def join_new(shard: Shard, group: Group, request: Join) -> None:
-    """A client without an id: replace a static member, hand out an id, or take it in (doUnknownJoinGroup, doNewMemberJoinGroup)."""
+    """Handle a join without a member id.
+
+    Replaces a static member, hands out an id, or adds a member (doUnknownJoinGroup, doNewMemberJoinGroup).
+    """
     instance = request.instance if shard.policy.knows_static_members else None
     member_id = shard.make_member_id(request.client_id if instance is None else instance)
     if instance is not None and instance in group.static:
@@ -106,7 +118,10 @@ def join_new(shard: Shard, group: Group, request: Join) -> None:
 
 
 def add_member(shard: Shard, group: Group, request: Join, member_id: str, instance: str | None) -> None:
-    """Take a new member in, with five minutes for its first join to be answered (addMemberAndRebalance)."""
+    """Add a member and rebalance (addMemberAndRebalance).
+
+    Its first join must be answered within five minutes.
+    """
     extends = {Extension.WHILE_GENERATION_IS_0: group.generation == 0, Extension.AFTER_EMPTY: group.is_initial}
     if group.state is State.PREPARING_REBALANCE and extends[shard.policy.extension]:
         group.new_member_added = True
@@ -130,7 +145,10 @@ def add_member(shard: Shard, group: Group, request: Join, member_id: str, instan
 
 
 def step(shard: Shard, group: Group, request: Join, reason_id: str, member: Member) -> None:
-    """After a member was added or changed: rebalance, or see whether that was the last join (maybePrepareRebalanceOrCompleteJoin)."""
+    """Rebalance after a member was added or changed, or complete the phase.
+
+    Source: maybePrepareRebalanceOrCompleteJoin.
+    """
     if group.can_rebalance:
         rebalance(shard, group, reason_id, reason_member_id=member.id, reason_instance_id=member.instance, client_reason=request.reason)
     else:
@@ -138,7 +156,10 @@ def step(shard: Shard, group: Group, request: Join, reason_id: str, member: Memb
 
 
 def join_known(shard: Shard, group: Group, request: Join) -> None:
-    """A client with an id, pending or a member's (doJoinGroup, doCurrentMemberJoinGroup, classicGroupJoinExistingMember)."""
+    """Handle a join with a pending or a member's id.
+
+    Source: doJoinGroup, doCurrentMemberJoinGroup, classicGroupJoinExistingMember.
+    """
     if request.member in group.pending_join:
         if request.instance is not None:
             raise Fault("JoinGroup with an instance id for a pending member")
@@ -158,7 +179,10 @@ def join_known(shard: Shard, group: Group, request: Join) -> None:
 
 
 def rejoin_reason(group: Group, member: Member, request: Join) -> str | None:
-    """Why the join of a present member needs a join phase; None if it is answered with the present generation."""
+    """Reason why a member's join needs a join phase.
+
+    None if it is answered with the current generation.
+    """
     if group.state is State.PREPARING_REBALANCE:
         return "member_joining"
     if group.state is State.STABLE and group.leader == member.id:
@@ -167,15 +191,19 @@ def rejoin_reason(group: Group, member: Member, request: Join) -> str | None:
 
 
 def update_member(shard: Shard, group: Group, request: Join, member: Member) -> None:
-    """Take over what a known member sent; an older parked join is dropped (updateMember)."""
+    """Take over the data of a rejoin (updateMember).
+
+    An older parked join is dropped.
+    """
     timeouts = (request.session_ms, request.rebalance_ms) if shard.policy.rejoin_updates_timeouts else None
     group.update(member, request.protocols, timeouts, request.request_id)
 
 
 def replace_static(shard: Shard, group: Group, request: Join, instance: str, member_id: str) -> None:
-    """A static member comes back under a new id (updateStaticMemberAndRebalance, updateStaticMemberThenRebalanceOrCompleteJoin).
+    """Replace the id of a returning static member.
 
-    What the old id had parked is fenced. The new id's session begins with the old timeout; the old id's timer stays queued.
+    Requests parked by the old id are fenced. The new id's session starts with the old timeout; the old id's timer stays
+    queued. Source: updateStaticMemberAndRebalance, updateStaticMemberThenRebalanceOrCompleteJoin.
     """
     member = group.members[group.static[instance]]
     old_id, before = member.id, Before.of(group, member)
@@ -200,7 +228,7 @@ def replace_static(shard: Shard, group: Group, request: Join, instance: str, mem
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """A static member and its group's leader as they were before it came back."""
+    """A static member and its group's leader before its return."""
 
     leader: str | None
     member_id: str
@@ -209,12 +237,15 @@ class Before:
 
     @classmethod
     def of(cls, group: Group, member: Member) -> Before:
-        """As they are now."""
+        """Record the current values."""
         return cls(group.leader, member.id, member.protocols, (member.session_ms, member.rebalance_ms))
 
 
 def answer_swap(shard: Shard, group: Group, request: Join, instance: str, member: Member, before: Before) -> None:
-    """Tell a returning static member that nothing changes, once that is written; if it can't be, the old id stays the member's."""
+    """Answer a returning static member with the unchanged generation.
+
+    The response waits for the write; if the write fails, the member gets its old id back.
+    """
 
     def written(error: Error) -> None:
         if error is Error.NONE:
@@ -222,7 +253,7 @@ def answer_swap(shard: Shard, group: Group, request: Join, instance: str, member
             return
         shard.answer_join(group, member, JoinResponse(error))
         if group.members.get(member.id) is not member:
-            return  # it is gone meanwhile
+            return  # The member was removed while the write was pending.
         group.update(member, before.protocols, before.timeouts, None)
         group.rename(member, instance, before.member_id)
         shard.renew(group, member)
@@ -235,7 +266,7 @@ def answer_swap(shard: Shard, group: Group, request: Join, instance: str, member
 
 
 def protocol_stays(shard: Shard, group: Group) -> bool:
-    """Whether the present protocol would win again (KAFKA-10284)."""
+    """Whether the current protocol would win again (KAFKA-10284)."""
     winners = group.vote()
     if group.protocol not in winners:
         return False
@@ -243,9 +274,9 @@ def protocol_stays(shard: Shard, group: Group) -> bool:
 
 
 def swapped(shard: Shard, group: Group, request: Join, member: Member, leader_before: str | None) -> JoinResponse:
-    """What a returning static member is told in an unchanged generation.
+    """Response to a returning static member in an unchanged generation.
 
-    Clients before JoinGroup v9 are told the leader's old id, so that a returning leader does not assign again (KIP-814).
+    Clients before JoinGroup v9 get the leader's old id, so that a returning leader does not assign again (KIP-814).
     """
     skips = request.supports_skip_assignment and request.require_known_member_id and shard.policy.skips_assignment
     leads = skips and group.leader == member.id

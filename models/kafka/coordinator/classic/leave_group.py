@@ -1,4 +1,4 @@
-"""Who may speak for a member, and how members go: LeaveGroup."""
+"""Validation of a request's sender, and the handler of LeaveGroup."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from models.kafka.coordinator.protocol.responses import LeaveResponse, MemberLef
 
 
 def member_error(shard: Shard, group: Group, member_id: str, instance: str | None, operation: str, *, strict: bool = False) -> Error:
-    """Check that a request comes from a member (isStaticMemberFenced and has; since 3.0 validateCurrentMember, validateMember).
+    """Check that a request comes from a member of the group.
 
-    An instance id must belong to the member. Until 2.8 one that nobody has is ignored, except by JoinGroup (`strict`).
+    An instance id must belong to the member. Until 2.8 an unknown instance id is ignored, except by JoinGroup (`strict`).
+    Source: isStaticMemberFenced and has; since 3.0 validateCurrentMember, validateMember.
     """
     if instance is not None and shard.policy.knows_static_members:
         mapped = group.static.get(instance)
@@ -26,7 +27,7 @@ def member_error(shard: Shard, group: Group, member_id: str, instance: str | Non
 
 
 def leave(shard: Shard, request: Leave) -> None:
-    """Let members go, one after the other (handleLeaveGroup, classicGroupLeaveToClassicGroup)."""
+    """Remove members one by one (handleLeaveGroup, classicGroupLeaveToClassicGroup)."""
     group = shard.groups.get(request.group)
     if group is None:
         left = [MemberLeft(each.member, each.instance, Error.UNKNOWN_MEMBER_ID) for each in request.members]
@@ -40,7 +41,7 @@ def leave(shard: Shard, request: Leave) -> None:
 
 
 def leave_one(shard: Shard, group: Group, leaver: Leaver) -> Error:
-    """Let one member go, or give a pending id back."""
+    """Remove one member, or discard a pending id."""
     if leaver.member in group.pending_join and not fenced_first(shard, group, leaver):
         return return_pending(shard, group, leaver)
     found = who_leaves(shard, group, leaver)
@@ -58,7 +59,7 @@ def leave_one(shard: Shard, group: Group, leaver: Leaver) -> Error:
 
 
 def tell_left(shard: Shard, group: Group, member: Member, leaver: Leaver) -> None:
-    """Announce that a member has left."""
+    """Record a member's leave for the log."""
     shard.tell(
         "MemberLeft",
         group,
@@ -73,12 +74,15 @@ def tell_left(shard: Shard, group: Group, member: Member, leaver: Leaver) -> Non
 
 
 def fenced_first(shard: Shard, group: Group, leaver: Leaver) -> bool:
-    """Whether the instance id is looked at before pending ids are, and is another member's (until 2.8)."""
+    """Whether another member's instance id is rejected before pending ids are checked.
+
+    True until 2.8.
+    """
     return shard.policy.instance_decides_leaver and leaver.instance is not None and leaver.instance in group.static
 
 
 def return_pending(shard: Shard, group: Group, leaver: Leaver) -> Error:
-    """Take a handed-out id back."""
+    """Discard a member id that was handed out but not used."""
     if leaver.instance is not None and shard.policy.instance_decides_leaver:
         raise Fault("LeaveGroup with an instance id for a pending member")
     group.pending_join.discard(leaver.member)
@@ -91,7 +95,10 @@ def return_pending(shard: Shard, group: Group, leaver: Leaver) -> Error:
 
 
 def who_leaves(shard: Shard, group: Group, leaver: Leaver) -> Member | Error:
-    """The member that is to go. An instance id without a member id is an administrator's way to name it."""
+    """Find the member that leaves, or the error.
+
+    Administrators send an instance id without a member id.
+    """
     mapped = group.static.get(leaver.instance) if leaver.instance is not None else None
     if not leaver.member:
         return Error.UNKNOWN_MEMBER_ID if mapped is None else group.members[mapped]

@@ -1,4 +1,4 @@
-"""Offsets: OffsetCommit and TxnOffsetCommit, OffsetFetch, expiry, and the end of groups that have neither members nor offsets."""
+"""Offset commits and fetches, offset expiry, and removal of empty groups."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.runtime.version_policy import Retention
 
 GROUP_ERROR_VERSION = 9
-"""OffsetCommit since when a client understands GROUP_ID_NOT_FOUND."""
+"""First OffsetCommit version with the error GROUP_ID_NOT_FOUND."""
 
 
 def commit(shard: Shard, request: Commit) -> None:
-    """Store offsets, of members or of simple consumers (handleCommitOffsets, OffsetMetadataManager.commitOffset)."""
+    """Store the offsets of a member or simple consumer.
+
+    Source: handleCommitOffsets, OffsetMetadataManager.commitOffset.
+    """
     transactional = request.producer_id is not None
     group = shard.groups.get(request.group)
     is_new = group is None
@@ -59,7 +62,10 @@ def commit_error(shard: Shard, group: Group, request: Commit) -> Error:
 
 
 def transactional_error(shard: Shard, group: Group, request: Commit) -> Error:
-    """Check a TxnOffsetCommit; before KIP-447 producers name no member (doTxnCommitOffsets, validateOffsetCommit)."""
+    """Check a TxnOffsetCommit (doTxnCommitOffsets, validateOffsetCommit).
+
+    Producers before KIP-447 name no member.
+    """
     names_member = request.generation >= 0 or bool(request.member) or request.instance is not None
     if not shard.policy.checks_transactional_member or not names_member:
         return Error.NONE
@@ -68,10 +74,10 @@ def transactional_error(shard: Shard, group: Group, request: Commit) -> Error:
 
 
 def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
-    """Write the offsets and take them over, for good or until their transaction ends; then answer (storeOffsets).
+    """Write the offsets, apply them and answer (storeOffsets).
 
-    Who waited too long is told so. In Java the offsets count all the same once replicas have them; in Scala the coordinator
-    knows nothing more of them, and only the next one reads them in the log.
+    Offsets of a transaction stay provisional until it ends. If the write times out, the sender gets an error. In Java the
+    offsets still count once replicas have them; in Scala only the next coordinator sees them when it reads the log.
     """
     keep_ms = request.retention_ms
     if keep_ms is None and shard.policy.retention is Retention.PER_OFFSET:
@@ -106,9 +112,9 @@ def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
 
 
 def fetch(shard: Shard, request: Fetch) -> None:
-    """Tell the offsets of a group, whatever its state; of one that is not there, none (handleFetchOffsets).
+    """Answer with a group's offsets, in any state (handleFetchOffsets).
 
-    In Java only transactions make an offset unstable: for what is not confirmed yet the answer waits.
+    A missing group has none. In Java only transactions make an offset unstable; for unconfirmed writes the response waits.
     """
     group = shard.groups.get(request.group)
     offsets = Offsets() if group is None else group.offsets
@@ -129,7 +135,7 @@ def fetch(shard: Shard, request: Fetch) -> None:
 def fetched(
     offsets: Offsets, request: Fetch, unstable: Callable[[TopicPartition], bool] = lambda _: False
 ) -> dict[TopicPartition, int | Error | None]:
-    """The offsets that are asked for; not those that something under way may still replace, where that matters to who asks."""
+    """Return the requested offsets, or UNSTABLE_OFFSET_COMMIT for unstable ones."""
     found: dict[TopicPartition, int | Error | None] = {}
     for place in tuple(offsets.committed) if request.places is None else request.places:
         committed = offsets.committed.get(place)
@@ -139,7 +145,10 @@ def fetched(
 
 
 def delete(shard: Shard, request: Delete) -> None:
-    """Delete a group without members (handleDeleteGroups, GroupCoordinatorShard.deleteGroups)."""
+    """Delete a group without members.
+
+    Source: handleDeleteGroups, GroupCoordinatorShard.deleteGroups.
+    """
     group = shard.groups.get(request.group)
     if group is None:
         shard.refuse(request.request_id, Error.GROUP_ID_NOT_FOUND)
@@ -153,19 +162,22 @@ def delete(shard: Shard, request: Delete) -> None:
 
 
 def clean_up(shard: Shard) -> None:
-    """Drop expired offsets, and empty groups that have none (cleanupGroupMetadata)."""
+    """Remove expired offsets and then empty groups (cleanupGroupMetadata)."""
     dropped = 0
     for group in list(shard.groups.values()):
         dropped += len(group.offsets.drop(partial(is_expired, shard, group)))
         if group.state is State.EMPTY and not group.offsets:
             shard.remove_group(group)
-            dropped += shard.policy.is_java  # which counts what it writes, this among it
+            dropped += shard.policy.is_java  # Java counts the records that it writes, a group's tombstone included
     if dropped or shard.policy.tells_idle_clean_up:
         shard.announce("OffsetsExpired", offsets_count=dropped)
 
 
 def is_expired(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> bool:
-    """Whether an offset is to go (GroupMetadata.removeExpiredOffsets, ClassicGroup.offsetExpirationCondition)."""
+    """Whether an offset has expired.
+
+    Source: GroupMetadata.removeExpiredOffsets, ClassicGroup.offsetExpirationCondition.
+    """
     if shard.policy.transactions_hold_expiry and group.offsets.is_in_transaction(place):
         return False
     since_ms = expires_since(shard, group, place, committed)
@@ -179,7 +191,7 @@ def is_expired(shard: Shard, group: Group, place: TopicPartition, committed: Com
 
 
 def expires_since(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> int | None:
-    """The moment from which the retention of an offset counts; None while it can't expire."""
+    """Start of an offset's retention, None while it can't expire."""
     rule = shard.policy.retention
     if rule is Retention.PER_OFFSET or group.protocol_type is None:
         return committed.at_ms
@@ -193,9 +205,9 @@ def expires_since(shard: Shard, group: Group, place: TopicPartition, committed: 
 
 
 def gone_after_ms(shard: Shard, group: Group) -> int | None:
-    """When the group will be removed if nobody comes or commits any more; None if that can't be said.
+    """Time at which an idle Empty group will be removed.
 
-    The clean-up that comes first after the last offset's retention does it. Only Empty groups end so.
+    The first clean-up after the last offset's retention removes it. None if the group is not Empty or has pending offsets.
     """
     if group.state is not State.EMPTY or group.offsets.unwritten or group.offsets.unwritten_transactional or group.offsets.transactions:
         return None
@@ -209,7 +221,7 @@ def gone_after_ms(shard: Shard, group: Group) -> int | None:
 
 
 def end_of(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> int:
-    """The first moment at which an offset of an Empty group can be removed."""
+    """Earliest time at which an Empty group's offset can be removed."""
     if committed.expires_ms is not None:
         return committed.expires_ms + (shard.policy.retention is Retention.PER_OFFSET)
     since_ms = expires_since(shard, group, place, committed)

@@ -1,4 +1,4 @@
-"""Taking a partition of __consumer_offsets over and giving it up, and what requests get where groups can't be reached.
+"""Loading and unloading of an offsets partition, and errors without a group.
 
 GroupCoordinator.scala: onElection, onResignation, onGroupLoaded, onGroupUnloaded, validateGroupStatus.
 GroupMetadataManager.java: onLoaded, onUnloaded; GroupCoordinatorService.java: handleOperationException.
@@ -22,24 +22,30 @@ from models.kafka.coordinator.runtime.version_policy import EpochGuard, SizeLimi
 
 
 class Ownership(Enum):
-    """What a broker is to an offsets partition."""
+    """Relation of a broker to an offsets partition."""
 
     OWNED = "owned"
     LOADING = "loading"
-    """It leads the partition and is still reading it."""
+    """The broker leads the partition and is still reading it."""
     FOREIGN = "foreign"
     STOPPED = "stopped"
-    """The coordinator is not running at all."""
+    """The coordinator is not running."""
 
 
 @dataclass(slots=True)
 class Leadership:
-    """The epoch of the partition's leadership as far as orders have told it; they may come out of order."""
+    """Leader epoch of the offsets partition, from orders seen so far.
+
+    Orders may arrive out of sequence.
+    """
 
     epoch: int | None = None
 
     def heeds(self, guard: EpochGuard, epoch: int | None, *, loads: bool) -> bool:
-        """Whether an order is carried out; one without an epoch always is."""
+        """Whether an order is obeyed.
+
+        An order without an epoch always is.
+        """
         if guard is EpochGuard.NONE or epoch is None:
             return True
         if guard is EpochGuard.NOT_OLDER:
@@ -52,9 +58,9 @@ class Leadership:
 
 
 def refusal(shard: Shard, ownership: Ownership, request: Request) -> Error | None:
-    """What a request gets without a look at its group; None if its group is to be asked.
+    """Error that a request gets without looking at its group.
 
-    While the partition is loaded heartbeats are believed, and SyncGroup is told to rejoin.
+    None if the group decides. While the partition is loading, heartbeats succeed and SyncGroup gets REBALANCE_IN_PROGRESS.
     """
     if ownership is Ownership.OWNED:
         return None
@@ -68,7 +74,10 @@ def refusal(shard: Shard, ownership: Ownership, request: Request) -> Error | Non
 
 
 def unload(shard: Shard) -> None:
-    """Give all groups up: what is being written fails, what is parked is told to look elsewhere, and timers will find nothing."""
+    """Unload all groups.
+
+    Pending writes fail, parked requests get NOT_COORDINATOR, and all timers are dropped.
+    """
     shard.writes.settle(Error.NOT_LEADER_OR_FOLLOWER)
     for group in list(shard.groups.values()):
         before = group.state
@@ -85,7 +94,10 @@ def unload(shard: Shard) -> None:
 
 
 def load(shard: Shard) -> None:
-    """Take all groups over that the log holds; groups with members are Stable, whatever they were in when they were lost."""
+    """Load all groups of the log.
+
+    Groups with members become Stable, whatever their state was before.
+    """
     names = sorted({*shard.log.groups, *(name for name, offsets in shard.log.offsets.items() if offsets)})
     for group in [restored(shard, name, shard.log.groups.get(name)) for name in names]:
         shard.groups[group.id] = group
@@ -101,7 +113,7 @@ def load(shard: Shard) -> None:
 
 
 def tell_loaded(shard: Shard, group: Group, member: Member) -> None:
-    """Announce that a member was read back (GroupMetadata.loadGroup)."""
+    """Record that a member was loaded (GroupMetadata.loadGroup)."""
     shard.tell(
         "MemberLoaded",
         group,
@@ -115,7 +127,10 @@ def tell_loaded(shard: Shard, group: Group, member: Member) -> None:
 
 
 def restored(shard: Shard, group_id: str, record: StoredGroup | None) -> Group:
-    """A group as its record describes it; without a record it is nothing but its offsets (GroupMetadata.loadGroup)."""
+    """Rebuild a group from its record (GroupMetadata.loadGroup).
+
+    Without a record the group has offsets only.
+    """
     if record is None:
         return Group(group_id, shard.now_ms if shard.policy.stores_state_time else None)
     group = Group(group_id, record.since_ms)

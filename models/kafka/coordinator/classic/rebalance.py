@@ -1,4 +1,4 @@
-"""Join phases of a group: how one begins, waits, is prolonged and ends, and what follows when members go."""
+"""Join phases: start, wait, extension and end, and removal of members."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNKNOWN_JOIN = JoinResponse(Error.UNKNOWN_MEMBER_ID)
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """One step of the initial delay: how long it is, and how much may still follow."""
+    """One step of the initial delay, with the time that remains."""
 
     step_ms: int
     remaining_ms: int
@@ -26,8 +26,8 @@ class Delay:
 def rebalance(shard: Shard, group: Group, reason_id: str, **reason: Any) -> None:
     """Begin a join phase (prepareRebalance).
 
-    From Empty it waits the initial delay, however many join; otherwise it ends as soon as all have joined, at the latest after
-    the longest rebalance timeout of the present members.
+    From Empty it waits for the initial delay even if all have joined. Otherwise it ends once all members have joined, at
+    the latest after their longest rebalance timeout.
     """
     is_initial = group.state is State.EMPTY
     reason["reason_state"] = group.state.value
@@ -53,13 +53,19 @@ def await_joins(shard: Shard, group: Group, wait_ms: int, delay: Delay | None = 
 
 
 def try_complete(shard: Shard, group: Group) -> None:
-    """End the join phase if all have joined and no initial delay runs (maybeCompleteJoinPhase, tryCompleteJoin)."""
+    """Complete the join phase if all have joined and no delay runs.
+
+    Source: maybeCompleteJoinPhase, tryCompleteJoin.
+    """
     if group.state is State.PREPARING_REBALANCE and group.all_joined and not group.is_initial:
         complete(shard, group)
 
 
 def end_join_step(shard: Shard, group: Group, delay: Delay | None) -> None:
-    """The deadline of a join phase has come (InitialDelayedJoin.onComplete, tryCompleteInitialRebalanceElseSchedule)."""
+    """Handle the deadline of a join phase.
+
+    Source: InitialDelayedJoin.onComplete, tryCompleteInitialRebalanceElseSchedule.
+    """
     if delay is None or not group.new_member_added or not delay.remaining_ms:
         complete(shard, group)
         return
@@ -71,7 +77,7 @@ def end_join_step(shard: Shard, group: Group, delay: Delay | None) -> None:
 def complete(shard: Shard, group: Group) -> None:
     """End the join phase (onCompleteJoin, completeClassicGroupJoin).
 
-    Dynamic members that have not joined are dropped. Static ones stay; if nobody else is there the phase is prolonged.
+    Dynamic members that have not joined are removed. Static ones stay; if nobody has joined, the phase is extended.
     """
     shard.timers.cancel(TimerKind.JOIN, group.id, "")
     drop_absent(shard, group)
@@ -93,7 +99,7 @@ def complete(shard: Shard, group: Group) -> None:
 
 
 def drop_absent(shard: Shard, group: Group) -> None:
-    """Remove the dynamic members that have no parked join."""
+    """Remove the dynamic members without a parked join."""
     absent = [member for member in group.members.values() if member.join is None and member.instance is None]
     for member in absent:
         shard.remove_member(group, member.id)
@@ -104,7 +110,7 @@ def drop_absent(shard: Shard, group: Group) -> None:
 
 
 def lead_by_joined(shard: Shard, group: Group) -> bool:
-    """Make sure that the leader has joined; false if nobody has (maybeElectNewJoinedLeader)."""
+    """Elect a joined leader (maybeElectNewJoinedLeader); False if nobody has joined."""
     leader = group.members[group.leader or ""]
     if leader.join is not None:
         return True
@@ -118,7 +124,7 @@ def lead_by_joined(shard: Shard, group: Group) -> bool:
 
 
 def begin_generation(shard: Shard, group: Group) -> None:
-    """Choose the protocol, answer the joins and wait for SyncGroup (initNextGeneration and what follows it)."""
+    """Choose the protocol, answer the joins and wait for SyncGroup (initNextGeneration)."""
     winners = group.vote()
     group.protocol = winners[0] if len(winners) == 1 else shard.choices.protocol(group.id, group.generation, shard.now_ms, winners)
     group.subscribe()
@@ -135,7 +141,7 @@ def begin_generation(shard: Shard, group: Group) -> None:
 
 
 def joined(group: Group, member_id: str) -> JoinResponse:
-    """What a member is told of the present generation; the leader is told the members too."""
+    """Response with the current generation; the leader's contains all members."""
     members = current_members(group) if group.leader == member_id else ()
     return JoinResponse(Error.NONE, member_id, group.generation, group.protocol_type, group.protocol, group.leader, False, members)
 
@@ -146,7 +152,10 @@ def current_members(group: Group) -> tuple[JoinedMember, ...]:
 
 
 def propagate(shard: Shard, group: Group, assignments: dict[str, bytes], error: Error = Error.NONE) -> None:
-    """Set all assignments and answer parked syncs, whose members get a fresh session (propagateAssignment)."""
+    """Set all assignments and answer parked SyncGroups (propagateAssignment).
+
+    Members that get an answer start a new session.
+    """
     told = (group.protocol_type, group.protocol) if error is Error.NONE else (None, None)
     for member in group.members.values():
         member.assignment = assignments.get(member.id, b"")
@@ -157,7 +166,10 @@ def propagate(shard: Shard, group: Group, assignments: dict[str, bytes], error: 
 
 
 def end_sync_wait(shard: Shard, group: Group, generation: int) -> None:
-    """Remove the members that have not sent SyncGroup in time, and rebalance (onExpirePendingSync, expirePendingSync)."""
+    """Remove members that missed the SyncGroup deadline, and rebalance.
+
+    Source: onExpirePendingSync, expirePendingSync.
+    """
     if generation != group.generation or group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_sync:
         return
     missing = sorted(group.pending_sync)
@@ -171,7 +183,10 @@ def end_sync_wait(shard: Shard, group: Group, generation: int) -> None:
 
 
 def member_gone(shard: Shard, group: Group, reason_id: str, **reason: Any) -> None:
-    """Go on after a member was removed: rebalance, or see whether the join phase can end (removeMemberAndUpdateGroup)."""
+    """Rebalance after a removal, or try to complete the join phase.
+
+    Source: removeMemberAndUpdateGroup.
+    """
     if group.state is State.PREPARING_REBALANCE:
         try_complete(shard, group)
     elif group.state is not State.EMPTY:
@@ -179,7 +194,10 @@ def member_gone(shard: Shard, group: Group, reason_id: str, **reason: Any) -> No
 
 
 def expire_session(shard: Shard, group: Group, member_id: str) -> None:
-    """A session, a pending id or a new member's join limit has run out (onExpireHeartbeat, expireClassicGroupMemberHeartbeat)."""
+    """Handle an expired session, pending id or first-join limit.
+
+    Source: onExpireHeartbeat, expireClassicGroupMemberHeartbeat.
+    """
     member = group.members.get(member_id)
     if member_id in group.pending_join:
         group.pending_join.discard(member_id)
@@ -200,11 +218,14 @@ def expire_session(shard: Shard, group: Group, member_id: str) -> None:
 
 
 def keeps_waiting(shard: Shard, group: Group) -> bool:
-    """Whether an initial delay goes on although all that were expected have joined."""
+    """Whether an initial delay goes on although all have joined."""
     return group.is_initial and not shard.policy.expiry_cuts_initial_delay
 
 
 def remove_joining(shard: Shard, group: Group, member: Member) -> None:
-    """Remove a member; its parked join is told so, its parked sync is dropped without an answer."""
+    """Remove a member and answer its parked join with UNKNOWN_MEMBER_ID.
+
+    Its parked sync is dropped without a response.
+    """
     shard.answer_join(group, member, UNKNOWN_JOIN)
     shard.remove_member(group, member.id)

@@ -1,4 +1,4 @@
-"""What all handlers of a coordinator share: its groups, timers and clock, and what it has said since it was last asked."""
+"""State shared by the handlers of classic groups."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from models.kafka.coordinator.runtime.version_policy import Policy, Settings
 
 
 def numbered_ids() -> Callable[[str], str]:
-    """Make member ids by counting; real ones end in a random UUID (generateMemberId)."""
+    """Generate member ids with a counter instead of a random UUID (generateMemberId)."""
     numbers = count(1)
     return lambda prefix: f"{prefix}-{next(numbers)}"
 
 
 def stored(group: Group, assignments: Mapping[str, bytes], since_ms: int | None) -> StoredGroup:
-    """The record of a group as it is now (groupMetadataValue)."""
+    """Record of a group in its current state (groupMetadataValue)."""
     members = tuple(
         StoredMember(
             member.id,
@@ -45,7 +45,7 @@ def stored(group: Group, assignments: Mapping[str, bytes], since_ms: int | None)
 
 @dataclass(slots=True)
 class Shard:
-    """State of one coordinator and the outcome of what it is doing now."""
+    """State of one coordinator and the outcome of the current call."""
 
     policy: Policy
     settings: Settings
@@ -61,7 +61,7 @@ class Shard:
     changes: list[Moved | Deed] = field(default_factory=list)
 
     def outcome(self) -> Outcome:
-        """What happened since the last call."""
+        """Return and clear what has happened since the last call."""
         outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.changes))
         self.answers.clear()
         self.fired.clear()
@@ -69,30 +69,30 @@ class Shard:
         return outcome
 
     def answer(self, request_id: int, response: Response) -> None:
-        """Answer a request now, if anybody still listens."""
+        """Answer a request now, unless it has already timed out."""
         if request_id == UNHEARD:
             return
         self.answers.append(Answer(request_id, self.now_ms, response))
 
     def refuse(self, request_id: int, error: Error) -> None:
-        """Answer a request with nothing but an error, or with nothing but success."""
+        """Answer a request with an error code only; NONE means success."""
         self.answers.append(Answer(request_id, self.now_ms, RESPONSES[error]))
 
     def tell(self, event: str, group: Group, member: Member | None = None, **fields: Any) -> None:
-        """Note a deed that a broker announces."""
+        """Record an event of a group that a broker logs."""
         member_id, instance = (None, None) if member is None else (member.id, member.instance)
         self.changes.append(Deed(event, self.now_ms, group.id, group.generation, member_id, instance, fields))
 
     def announce(self, event: str, **fields: Any) -> None:
-        """Note a deed that is no single group's."""
+        """Record an event that concerns several groups or none."""
         self.changes.append(Deed(event, self.now_ms, "", 0, fields=fields))
 
     def note(self, what: str, group_id: str = "", member_id: str | None = None, **fields: Any) -> None:
-        """Note something that changes nothing, and that a broker announces all the same."""
+        """Record an event that a broker logs although no state changes."""
         self.changes.append(Deed("CoordinatorNote", self.now_ms, group_id, 0, member_id, fields={"_note": what, **fields}))
 
     def move(self, group: Group, after: State) -> None:
-        """Set a group's state."""
+        """Change a group's state and record the transition."""
         before = group.move(after, self.now_ms)
         self.changes.append(Moved(self.now_ms, group.id, before, after, group.generation))
 
@@ -102,11 +102,14 @@ class Shard:
         return group
 
     def record(self, group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:
-        """A group's record as it is now, with these assignments."""
+        """Record of a group with the given assignments."""
         return stored(group, assignments, group.state_since_ms if self.policy.stores_state_time else None)
 
     def store(self, group: Group, record: StoredGroup, what: str, then: Written) -> None:
-        """Write a group's record, then go on with what clients are told of the error (storeGroup). `what` says what it is for."""
+        """Write a group's record, then call `then` with the client's error (storeGroup).
+
+        `what` names the purpose of the write.
+        """
 
         def written(error: Error) -> None:
             told = self.policy.write_errors.group.get(error, error)
@@ -120,7 +123,7 @@ class Shard:
         self.write(group, written)
 
     def write(self, group: Group, written: Written) -> None:
-        """Write something of a group, and say how it went (appendForGroup)."""
+        """Write a record of a group; `written` gets the resulting error."""
 
         def ended(error: Error) -> None:
             if self.policy.is_java and error not in STANDS_IN_LOG:
@@ -130,21 +133,27 @@ class Shard:
         self.writes.append(self.timers, group.id, self.now_ms, ended)
 
     def remove_group(self, group: Group) -> None:
-        """Let a group die. Its timers stay queued and will find nothing (KIP-211; removeGroup)."""
+        """Remove a group (removeGroup).
+
+        Its timers stay queued and find nothing (KIP-211).
+        """
         self.move(group, State.DEAD)
         self.tell("GroupDied", group)
         del self.groups[group.id]
         self.log.groups.pop(group.id, None)
 
     def answer_join(self, group: Group, member: Member, response: JoinResponse) -> None:
-        """Answer a member's parked join, if there is one (maybeInvokeJoinCallback)."""
+        """Answer a member's parked join, if any (maybeInvokeJoinCallback)."""
         if member.join is not None:
             request_id = member.join
             group.park_join(member, None)
             self.answer(request_id, response)
 
     def answer_sync(self, member: Member, response: SyncResponse) -> bool:
-        """Answer a member's parked sync and say whether there was one (maybeInvokeSyncCallback)."""
+        """Answer a member's parked sync, if any (maybeInvokeSyncCallback).
+
+        Returns True if there was one.
+        """
         if member.sync is None:
             return False
         self.answer(member.sync, response)
@@ -152,7 +161,10 @@ class Shard:
         return True
 
     def renew(self, group: Group, member: Member, timeout_ms: int | None = None) -> None:
-        """Start a member's session anew (completeAndScheduleNextHeartbeatExpiration, rescheduleClassicGroupMemberHeartbeat)."""
+        """Restart a member's session.
+
+        Source: completeAndScheduleNextHeartbeatExpiration, rescheduleClassicGroupMemberHeartbeat.
+        """
         if self.policy.excused_have_no_timer and member.is_excused:
             self.timers.cancel(TimerKind.HEARTBEAT, group.id, member.id)
         else:
@@ -160,18 +172,18 @@ class Shard:
             self.timers.schedule(TimerKind.HEARTBEAT, group.id, member.id, self.now_ms + wait_ms)
 
     def end_session(self, group: Group, member_id: str) -> None:
-        """Drop the session timer of a member (removeHeartbeatForLeavingMember)."""
+        """Cancel a member's session timer (removeHeartbeatForLeavingMember)."""
         self.timers.cancel(TimerKind.HEARTBEAT, group.id, member_id)
 
     def remove_member(self, group: Group, member_id: str) -> Member | None:
-        """Take a member out of its group; if it led, one of those that remain leads (GroupMetadata.remove)."""
+        """Remove a member and replace it as leader (GroupMetadata.remove)."""
         member = group.pop(member_id)
         if group.leader == member_id:
             group.leader = self.choose_leader(group, group.members) if group.members else None
         return member
 
     def choose_leader(self, group: Group, candidates: dict[str, Member]) -> str:
-        """Ask who leads, unless only one can."""
+        """Return the only candidate, or let `choices` pick the leader."""
         if len(candidates) == 1:
             return next(iter(candidates))
         return self.choices.leader(group.id, group.generation, self.now_ms, candidates.keys())

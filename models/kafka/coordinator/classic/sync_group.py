@@ -1,4 +1,4 @@
-"""SyncGroup and Heartbeat: what members send between two join phases."""
+"""Handlers of SyncGroup and Heartbeat."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from models.kafka.coordinator.runtime.timers import TimerKind
 
 
 def sync(shard: Shard, request: Sync) -> None:
-    """Answer a SyncGroup, or park it until the leader's has come (doSyncGroup, classicGroupSyncToClassicGroup)."""
+    """Answer a SyncGroup, or park it until the leader's arrives.
+
+    Source: doSyncGroup, classicGroupSyncToClassicGroup.
+    """
     group = shard.groups.get(request.group)
     error = Error.UNKNOWN_MEMBER_ID if group is None else sync_error(shard, group, request)
     if group is None or error is not Error.NONE:
@@ -46,21 +49,27 @@ def sync_error(shard: Shard, group: Group, request: Sync) -> Error:
 
 
 def differs(shard: Shard, asked: str | None, present: str | None) -> bool:
-    """Whether a protocol type or name is inconsistent with the group's (isProtocolInconsistent)."""
+    """Whether a protocol type or name differs from the group's (isProtocolInconsistent)."""
     if asked is None or (present is None and not shard.policy.missing_protocol_differs):
         return False
     return asked != present
 
 
 def synced(shard: Shard, group: Group, member: Member) -> None:
-    """Expect no SyncGroup of this member any more; nobody left to expect ends the wait (removePendingSyncMember)."""
+    """Mark a member's SyncGroup as received (removePendingSyncMember).
+
+    The last one cancels the deadline.
+    """
     group.pending_sync.discard(member.id)
     if not group.pending_sync:
         shard.timers.cancel(TimerKind.SYNC, group.id, "")
 
 
 def assign(shard: Shard, group: Group, request: Sync, leader: Member) -> None:
-    """Store the leader's assignment and hand it out; members that it leaves out get an empty one."""
+    """Store the leader's assignment and send it to the members.
+
+    Members without an entry get an empty assignment.
+    """
     assignments = dict(request.assignments)
     missing = sorted(group.members.keys() - assignments.keys())
     shard.tell("AssignmentReceived", group, leader, member_count=len(group.members), static_count=len(group.static))
@@ -70,7 +79,7 @@ def assign(shard: Shard, group: Group, request: Sync, leader: Member) -> None:
 
     def written(error: Error) -> None:
         if group.state is not State.COMPLETING_REBALANCE or group.generation != generation:
-            return  # another rebalance has begun while the write was under way
+            return  # another rebalance began while the write was pending
         if error is Error.NONE:
             propagate(shard, group, assignments)
             shard.move(group, State.STABLE)
@@ -82,7 +91,10 @@ def assign(shard: Shard, group: Group, request: Sync, leader: Member) -> None:
 
 
 def heartbeat(shard: Shard, request: Heartbeat) -> None:
-    """Answer a heartbeat; where it is accepted it renews the session (handleHeartbeat, classicGroupHeartbeatToClassicGroup)."""
+    """Answer a heartbeat and renew the session if it is accepted.
+
+    Source: handleHeartbeat, classicGroupHeartbeatToClassicGroup.
+    """
     group = shard.groups.get(request.group)
     error = Error.UNKNOWN_MEMBER_ID if group is None else heartbeat_error(shard, group, request)
     if group is not None and error is Error.NONE:
@@ -93,7 +105,10 @@ def heartbeat(shard: Shard, request: Heartbeat) -> None:
 
 
 def heartbeat_error(shard: Shard, group: Group, request: Heartbeat) -> Error:
-    """Check a heartbeat. Until 2.6.0 one that comes between join and sync is told of a rebalance and renews nothing."""
+    """Check a heartbeat.
+
+    Until 2.6.0 a heartbeat between join and sync gets REBALANCE_IN_PROGRESS and renews nothing.
+    """
     completing = group.state is State.COMPLETING_REBALANCE and not shard.policy.accepts_heartbeat_while_completing
     error = member_error(shard, group, request.member, request.instance, "heartbeat")
     if error is Error.NONE and request.generation != group.generation and not (completing and shard.policy.checks_state_first):

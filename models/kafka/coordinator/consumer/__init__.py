@@ -1,5 +1,5 @@
-"""The coordinator of consumer groups (KIP-848): epochs, targets, reconciliation.
+"""Coordinator of consumer groups (KIP-848): epochs, targets, reconciliation.
 
-Follows GroupMetadataManager.java and CurrentAssignmentBuilder.java. Imports `classic` for members that still speak the older protocol,
-`runtime` and `protocol`. Start with `coordinator`, then `heartbeat`.
+Follows GroupMetadataManager.java and CurrentAssignmentBuilder.java. Imports `classic` for members with the older
+protocol, `runtime` and `protocol`. Start with `coordinator`, then `heartbeat`.
 """

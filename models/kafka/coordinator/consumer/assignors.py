@@ -1,7 +1,8 @@
-"""Server-side assignors: who is to have which partitions (KIP-848; 4.0.0, RangeAssignor.java and Uniform*AssignmentBuilder.java).
+"""Server-side assignors for consumer groups (KIP-848).
 
-`range` is determined by its input. `uniform` promises balance, and that members keep what they had as far as balance allows;
-which of several such targets it finds depends in Kafka on the order of hash tables, here on the order of names.
+Source: 4.0.0, RangeAssignor.java and Uniform*AssignmentBuilder.java. The result of `range` depends on its input only.
+`uniform` promises balance, and that members keep their partitions as far as balance allows. Kafka chooses among several
+valid targets by hash order; this code chooses by name.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Pa
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """A member as an assignor sees it. `target` is what it was to have so far."""
+    """A member as seen by an assignor.
+
+    `target` is its previous target.
+    """
 
     topics: AbstractSet[str]
     instance: str | None = None
@@ -24,7 +28,7 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What an assignor is given: members by id, and the partition counts of the topics that exist."""
+    """Input of an assignor: members by id, partition counts of existing topics."""
 
     group: str
     epoch: int
@@ -35,16 +39,19 @@ class Subscription:
 
 Targets = Mapping[str, Partitions]
 ChooseTarget = Callable[[Subscription], Targets]
-"""Gives each member its target; members that are left out get nothing."""
+"""Assigns a target to each member; members without an entry get none."""
 
 
 def choose_target(subscription: Subscription) -> Targets:
-    """The target by the assignor that the subscription names."""
+    """Compute targets with the assignor named in the subscription."""
     return ASSIGNORS[subscription.assignor](subscription)
 
 
 def range_target(subscription: Subscription) -> Targets:
-    """Of each topic consecutive partitions, in the order of instance ids, then of member ids; the first ones get one more."""
+    """Assign consecutive partitions of each topic.
+
+    Members are ordered by instance id, then by member id; the first ones get one more.
+    """
     targets: dict[str, set[TopicPartition]] = {member: set() for member in subscription.members}
     ordered = sorted(subscription.members, key=lambda member: _static_first(member, subscription.members[member].instance))
     for topic, count in subscription.topics.items():
@@ -65,7 +72,10 @@ def _static_first(member: str, instance: str | None) -> tuple[bool, str]:
 
 
 def uniform_target(subscription: Subscription) -> Targets:
-    """Shares that differ by one at most where all subscribe to the same topics, else as even as subscriptions let them be."""
+    """Assign shares that differ by one partition at most.
+
+    If subscriptions differ, shares are as even as they allow.
+    """
     members = subscription.members
     takers = {topic: sorted(member for member in members if topic in members[member].topics) for topic in subscription.topics}
     targets: dict[str, set[TopicPartition]] = {member: set() for member in members}
@@ -85,9 +95,10 @@ def uniform_target(subscription: Subscription) -> Targets:
 
 
 def _limits(subscription: Subscription) -> dict[str, int]:
-    """How much each member may keep: an even share of the topics that exactly it and its like subscribe to, rounded up.
+    """Number of partitions that each member may keep.
 
-    Of the shares that are rounded up there are only as many as partitions are left over, and who has most is let keep most.
+    Members with equal subscriptions share their topics evenly. Where the share isn't a whole number, members with the
+    largest current targets get the extra partition.
     """
     alike: dict[frozenset[str], list[str]] = {}
     for member in sorted(subscription.members):

@@ -1,7 +1,8 @@
-"""Members of consumer groups that still speak the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+"""Requests of classic members in consumer groups.
 
-They join and sync without waiting for others: JoinGroup is a step of their own towards the target, SyncGroup fetches what they
-have by then, and a heartbeat tells them when to join again (4.0.0, GroupMetadataManager.java, classicGroup…ToConsumerGroup).
+They send JoinGroup, SyncGroup, Heartbeat and LeaveGroup, but don't wait for each other. JoinGroup takes a step towards
+the member's target, SyncGroup fetches the current assignment, and a heartbeat's error asks for another join. Source:
+4.0.0, GroupMetadataManager.java, classicGroup…ToConsumerGroup.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from models.kafka.coordinator.runtime.timers import TimerKind
 
 
 def join(shard: Shard, request: Join) -> None:
-    """Take the member in or further, and answer at once with the epoch that it is at (classicGroupJoinToConsumerGroup)."""
+    """Add or advance the member and answer with its epoch.
+
+    Source: classicGroupJoinToConsumerGroup.
+    """
     group = shard.consumer_group(request.group)
     member_id = request.member or shard.make_member_id()
     check_size(shard, group, member_id)
@@ -53,7 +57,10 @@ def join(shard: Shard, request: Join) -> None:
 
 
 def _expect_sync(shard: Shard, group: ConsumerGroup, after: Member, replaced: Member | None) -> None:
-    """Once the join is written the member has to sync in time, unless the group has gone back to the classic protocol with it."""
+    """Start the SyncGroup deadline once the join has been written.
+
+    If the member replaced one of the consumer protocol, the group may turn into a classic one instead.
+    """
     shard.timers.cancel(TimerKind.JOIN, group.id, after.id)
     if replaced is not None and shard.neighbour is not None and shard.neighbour.downgrade(group, ()):
         del shard.groups[group.id]
@@ -63,7 +70,10 @@ def _expect_sync(shard: Shard, group: ConsumerGroup, after: Member, replaced: Me
 
 
 def _place(shard: Shard, group: ConsumerGroup, request: Join, member_id: str) -> tuple[Member, Member | None]:
-    """The member as it is before the request tells anything, and whom it replaces; any dynamic id is let in."""
+    """Find the member before the request changes it, and whom it replaces.
+
+    Any dynamic id is accepted.
+    """
     if request.instance is None:
         return group.members.get(member_id) or Member(member_id), None
     if request.member:
@@ -75,7 +85,10 @@ def _place(shard: Shard, group: ConsumerGroup, request: Join, member_id: str) ->
 
 
 def _told(before: Member, request: Join) -> Member:
-    """The member with what its first protocol says: all of a client's say the same (deserializeSubscription)."""
+    """Apply the subscription in the member's first protocol (deserializeSubscription).
+
+    All protocols of a client carry the same topics.
+    """
     topics = topics_of(request.protocols[0].metadata)
     if topics is None:
         raise Fault("a subscription can't be read")
@@ -91,7 +104,10 @@ def _told(before: Member, request: Join) -> Member:
 
 
 def sync(shard: Shard, request: Sync) -> None:
-    """Tell a member what it has; one that is behind the group has to join again first (classicGroupSyncToConsumerGroup)."""
+    """Send a member its assignment (classicGroupSyncToConsumerGroup).
+
+    A member behind the group epoch has to join again first.
+    """
     group = shard.consumer_group(request.group)
     member, classic = _member(shard, group, request.member, request.instance)
     if request.generation != member.epoch:
@@ -108,7 +124,10 @@ def sync(shard: Shard, request: Sync) -> None:
 
 
 def heartbeat(shard: Shard, request: Heartbeat) -> None:
-    """Renew a session, and say whether it is time to join again (classicGroupHeartbeatToConsumerGroup)."""
+    """Renew a session; REBALANCE_IN_PROGRESS asks the member to join again.
+
+    Source: classicGroupHeartbeatToConsumerGroup.
+    """
     group = shard.consumer_group(request.group)
     member, _ = _member(shard, group, request.member, request.instance)
     if request.generation != member.epoch:
@@ -122,7 +141,7 @@ def heartbeat(shard: Shard, request: Heartbeat) -> None:
 
 
 def leave(shard: Shard, request: Leave) -> None:
-    """Let members go, all in one step (classicGroupLeaveToConsumerGroup)."""
+    """Remove members in one step (classicGroupLeaveToConsumerGroup)."""
     group = shard.consumer_group(request.group)
     left: list[MemberLeft] = []
     gone: dict[str, Member] = {}
@@ -141,7 +160,10 @@ def leave(shard: Shard, request: Leave) -> None:
 
 
 def _leaver(shard: Shard, group: ConsumerGroup, leaver: Leaver) -> Member:
-    """Who is to go; an instance id without a member id is an administrator's way to name it."""
+    """Find the leaving member.
+
+    Administrators send an instance id without a member id.
+    """
     if leaver.instance is not None and not leaver.member:
         holder = group.static_member(leaver.instance)
         return _member(shard, group, "" if holder is None else holder.id, leaver.instance)[0]
@@ -149,7 +171,7 @@ def _leaver(shard: Shard, group: ConsumerGroup, leaver: Leaver) -> Member:
 
 
 def _member(shard: Shard, group: ConsumerGroup, member_id: str, instance: str | None) -> tuple[Member, ClassicSide]:
-    """The member that asks, which has to speak the classic protocol."""
+    """Find the sender; refuse it if it isn't a classic member."""
     member = group.members.get(member_id) if instance is None else instance_holder(shard, group, member_id, instance)
     if member is None or member.classic is None:
         raise Refusal(Error.UNKNOWN_MEMBER_ID)
@@ -157,6 +179,9 @@ def _member(shard: Shard, group: ConsumerGroup, member_id: str, instance: str | 
 
 
 def _expect_join(shard: Shard, group: ConsumerGroup, member: Member) -> None:
-    """Give a member its rebalance timeout to join again, unless that runs already."""
+    """Start the deadline for another join, unless it runs already.
+
+    The deadline is the member's rebalance timeout.
+    """
     if shard.timers.due_ms(TimerKind.JOIN, group.id, member.id) is None:
         shard.timers.schedule(TimerKind.JOIN, group.id, member.id, shard.now_ms + member.rebalance_ms)

@@ -1,8 +1,8 @@
-"""The coordinator: requests, changes of topics and the passing of time go in, answers, fired timers and deeds come out.
+"""Coordinator of consumer groups: handles requests, topic changes and elapsed time.
 
-It follows GroupMetadataManager.java of 4.0.0 step by step, and GroupCoordinatorShard.java around it. It does no I/O and reads
-no clock. What an assignor would choose it asks `choose_target`. Of the groups that nothing but the classic protocol is spoken in
-it knows only those without members; `both.BothCoordinator` holds the others, and lets groups go from one kind to the other.
+Follows GroupMetadataManager.java and GroupCoordinatorShard.java of 4.0.0 step by step. It does no I/O and reads no
+clock; `choose_target` stands for the assignors. It knows classic groups only if they have no members.
+`group_coordinator.BothCoordinator` holds the others and converts groups between the protocols.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = 
     Heartbeat: (classic_heartbeat, Response),
     Leave: (leave, LeaveResponse),
 }
-"""Who handles a request, and what answers it if it is refused. The last four are of classic members in consumer groups."""
+"""Handler of each request type, and the response if it is refused.
+
+The last four come from classic members of consumer groups.
+"""
 
 WHY_FENCED: Mapping[TimerKind, str] = {
     TimerKind.SESSION: "the member session expired.",
@@ -48,11 +51,14 @@ WHY_FENCED: Mapping[TimerKind, str] = {
     TimerKind.JOIN: "the classic member failed to join within the rebalance timeout.",
     TimerKind.SYNC: "the member failed to sync within timeout.",
 }
-"""What is said of a member whose time is over."""
+"""Logged reason for fencing a member, by the timer that fired."""
 
 
 class Coordinator:
-    """A coordinator with its groups. `order` puts members' timers of one deadline in order."""
+    """A coordinator with its groups.
+
+    `order` sorts members' timers with the same deadline.
+    """
 
     def __init__(
         self,
@@ -75,16 +81,16 @@ class Coordinator:
 
     @property
     def groups(self) -> Mapping[str, ConsumerGroup | SimpleGroup]:
-        """The groups as they are now; to be looked at only."""
+        """The current groups, for reading only."""
         return self.shard.groups
 
     @property
     def timers(self) -> Timers:
-        """The timers that wait; to be looked at only."""
+        """The pending timers, for reading only."""
         return self.shard.timers
 
     def handle(self, request: Request) -> Outcome:
-        """Handle a request at the present time, then the tasks that it queued, then timers that are due at once."""
+        """Handle a request, the tasks it queued, and timers due now."""
         shard = self.shard
         handler, refused = HANDLERS[type(request)]
         operation = begin(shard, [request.group])
@@ -103,9 +109,10 @@ class Coordinator:
         return shard.outcome()
 
     def set_topic(self, topic: str, partitions: int) -> Outcome:
-        """Let the cluster have a topic with so many partitions, or none of that name (0). Partitions never become fewer.
+        """Set a topic's partition count; 0 removes the topic.
 
-        Groups that subscribe to it look at their topics with their next heartbeat (onNewMetadataImage).
+        Partition counts never fall. Groups that subscribe to the topic look at it with their next heartbeat
+        (onNewMetadataImage).
         """
         shard = self.shard
         known = shard.topics.get(topic, 0)
@@ -121,7 +128,10 @@ class Coordinator:
         return shard.outcome()
 
     def advance(self, by_ms: int) -> Outcome:
-        """Let time pass; each timer fires at its own deadline, and what it starts can fire within the same wait."""
+        """Advance the clock and fire each timer at its deadline.
+
+        Timers that are set on the way fire as well if they are due.
+        """
         target_ms = self.shard.now_ms + by_ms
         self._fire_until(target_ms)
         self.shard.now_ms = target_ms
@@ -158,9 +168,9 @@ class Coordinator:
         group = shard.groups.get(timer.group)
         member = group.members.get(timer.member) if isinstance(group, ConsumerGroup) else None
         if not isinstance(group, ConsumerGroup) or member is None:
-            return  # it outlived what it was made for
+            return  # the timer outlived its group or member
         if timer.kind is TimerKind.REBALANCE and member.epoch != timer.detail:
-            return  # it has revoked since
+            return  # the member has revoked since
         why = WHY_FENCED[timer.kind].format(epoch=member.epoch, rebalance_ms=member.rebalance_ms)
         operation = begin(shard, [group.id])
         shard.tell("ModernMemberFenced", group, member, why=why)

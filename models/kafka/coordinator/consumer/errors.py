@@ -1,4 +1,4 @@
-"""How a request is refused."""
+"""Refusal of a request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from models.kafka.coordinator.protocol.errors import Error
 
 
 class Refusal(Exception):
-    """A request is refused; nothing that it asked for has been done."""
+    """Raised to refuse a request before it has any effect."""
 
     def __init__(self, error: Error) -> None:
         super().__init__(error.value)

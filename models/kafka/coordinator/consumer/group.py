@@ -1,7 +1,7 @@
-"""A consumer group as its coordinator holds it (4.0.0, ModernGroup.java and ConsumerGroup.java).
+"""A consumer group in the coordinator's memory (4.0.0, ModernGroup.java, ConsumerGroup.java).
 
-What requests ask of the group as a whole is kept as counts, so that a heartbeat costs the same for ten members and for ten
-thousand: how many subscribe to a topic or pattern, how many name an assignor, which partitions are held.
+Facts about the whole group are kept as counts: subscribers of a topic or pattern, votes for an assignor, partitions in
+use. A heartbeat therefore costs the same for ten members as for ten thousand.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from models.kafka.coordinator.runtime.offsets import Offsets
 
 
 class GroupState(StrEnum):
-    """Derived from members and epochs, never set."""
+    """State of a consumer group, derived from members and epochs."""
 
     EMPTY = "Empty"
-    ASSIGNING = "Assigning"  # a target for the group epoch is still to be computed
-    RECONCILING = "Reconciling"  # members are on their way to it
+    ASSIGNING = "Assigning"  # no target for the group epoch yet
+    RECONCILING = "Reconciling"  # members have not reached their targets
     STABLE = "Stable"
 
 
 @dataclass(slots=True, eq=False)
 class SimpleGroup:
-    """A classic group that was made by a commit and never had a member."""
+    """A classic group created by a commit that never had members."""
 
     id: str
     offsets: Offsets = field(default_factory=Offsets)
@@ -38,7 +38,10 @@ class SimpleGroup:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Which topics matched a pattern when it was last looked at; `created` tells how many topics had been created by then."""
+    """Topics that matched a pattern at `at_ms`.
+
+    `created` is the number of topics created by then.
+    """
 
     topics: tuple[str, ...]
     at_ms: int
@@ -47,34 +50,37 @@ class Resolution:
 
 @dataclass(slots=True, eq=False)
 class ConsumerGroup:
-    """A consumer group. `put` and `drop` are the only ways to change its members."""
+    """A consumer group.
+
+    Its members change only through `put`, `move`, `replace` and `drop`.
+    """
 
     id: str
     epoch: int = 0
     target_epoch: int = 0
     members: dict[str, Member] = field(default_factory=dict)
     static: dict[str, str] = field(default_factory=dict)
-    """Member id by instance id."""
+    """Member ids by instance id."""
     targets: dict[str, Partitions] = field(default_factory=dict)
     metadata: dict[str, int] = field(default_factory=dict)
-    """Partition counts of subscribed topics, as of when the group last looked."""
+    """Partition counts of subscribed topics when the group last looked."""
     resolutions: dict[str, Resolution] = field(default_factory=dict)
-    """Resolved patterns. All are made in one go, so they are of one time."""
+    """Resolved patterns, all resolved at the same time."""
     refresh_requested: bool = False
-    """Whether a subscribed topic has changed since the group last looked."""
+    """Whether a subscribed topic changed since the group last looked."""
     offsets: Offsets = field(default_factory=Offsets)
     held: set[TopicPartition] = field(default_factory=set)
-    """What members have or have yet to revoke."""
+    """Partitions that members have or have yet to revoke."""
     _topics: Tally[str] = field(default_factory=Tally)
     _regexes: Tally[str] = field(default_factory=Tally)
     _assignors: Tally[str] = field(default_factory=Tally)
     _classic: int = 0
-    """Members that speak the classic protocol, and how many of them support which assignor."""
+    """Number of members with the classic protocol."""
     _supported: Tally[str] = field(default_factory=Tally)
 
     @property
     def state(self) -> GroupState:
-        """Looks at each member, so it is meant for looking, not for work."""
+        """Current state; checks every member, so use it for inspection only."""
         if not self.members:
             return GroupState.EMPTY
         if self.epoch > self.target_epoch:
@@ -84,44 +90,59 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str | None:
-        """The assignor that most members name; those that name none don't vote. Of equals the last by name wins."""
+        """The assignor named by most members, None if none names any.
+
+        Ties go to the last by name.
+        """
         return max(self._assignors, key=lambda name: (self._assignors[name], name), default=None)
 
     @property
     def regexes(self) -> Mapping[str, int]:
-        """Patterns in use, with how many members use them."""
+        """Number of members by pattern."""
         return self._regexes
 
     def has_reached_target(self, member: Member) -> bool:
-        """Whether the member has all that it is to have."""
+        """Whether the member has its whole target."""
         return member.state is MemberState.STABLE and member.epoch == self.target_epoch
 
     def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a JoinGroup with these assignors fits those that the present classic members support (supportsClassicProtocols)."""
+        """Whether all classic members support one of the join's assignors.
+
+        Source: supportsClassicProtocols.
+        """
         return protocol_type == CONSUMER and any(self._supported[name] == self._classic for name in names)
 
     def is_classic_without(self, leaving: Collection[Member]) -> bool:
-        """Whether members remain, all of the classic protocol (allMembersUseClassicProtocolExcept)."""
+        """Whether members remain and all use the classic protocol.
+
+        Source: allMembersUseClassicProtocolExcept.
+        """
         remaining = len(self.members) - len(leaving)
         return remaining > 0 and remaining == self._classic - sum(member.classic is not None for member in leaving)
 
     def waits_for_others(self, member: Member) -> bool:
-        """Whether somebody still holds what the member is to have (waitingOnUnreleasedPartition)."""
+        """Whether another member still holds partitions of the member's target.
+
+        Source: waitingOnUnreleasedPartition.
+        """
         return any(partition in self.held for partition in self.target(member.id) - member.assigned)
 
     def static_member(self, instance: str) -> Member | None:
-        """The member of an instance. Refuses where the instance leads to a member that is gone, as Kafka's look-up does."""
+        """The member of an instance, None if the instance is unknown.
+
+        Refuses with UNKNOWN_MEMBER_ID if the member no longer exists, as Kafka's lookup does.
+        """
         member_id = self.static.get(instance)
         if member_id is not None and member_id not in self.members:
             raise Refusal(Error.UNKNOWN_MEMBER_ID)
         return None if member_id is None else self.members[member_id]
 
     def target(self, member_id: str) -> Partitions:
-        """What the member is to have."""
+        """The member's target assignment."""
         return self.targets.get(member_id, NO_PARTITIONS)
 
     def subscribed(self) -> set[str]:
-        """Names of all topics that members subscribe to, by name or by a resolved pattern, whether they exist or not."""
+        """All topics subscribed by name or resolved pattern, existing or not."""
         return {*self._topics, *(topic for resolution in self.resolutions.values() for topic in resolution.topics)}
 
     def subscribes(self, topic: str) -> bool:
@@ -129,17 +150,17 @@ class ConsumerGroup:
         return topic in self._topics or any(topic in resolution.topics for resolution in self.resolutions.values())
 
     def topics_of(self, member: Member) -> set[str]:
-        """Names of the topics that one member subscribes to."""
+        """Topics that one member subscribes to."""
         resolution = self.resolutions.get(member.regex or "")
         return {*member.topics, *(resolution.topics if resolution else ())}
 
     def look_at(self, topics: Mapping[str, int]) -> bool:
-        """Take the subscribed topics' partition counts over; True if they are other than before."""
+        """Update the partition counts of subscribed topics; True if they changed."""
         before, self.metadata = self.metadata, {topic: topics[topic] for topic in sorted(self.subscribed()) if topic in topics}
         return before != self.metadata
 
     def put(self, member: Member) -> None:
-        """Take a member in, in place of the one with its id."""
+        """Add a member, or replace the one with its id."""
         before = self.members.get(member.id)
         if before is not None:
             self._uncount(before)
@@ -158,21 +179,21 @@ class ConsumerGroup:
         self.held |= member.pending_revocation
 
     def move(self, member: Member) -> None:
-        """Set a member that differs from the one with its id in its assignment only."""
+        """Update a member after a change of its assignment alone."""
         before = self.members[member.id]
         self.held -= before.assigned | before.pending_revocation
         self.held |= member.assigned | member.pending_revocation
         self.members[member.id] = member
 
     def replace(self, old: Member, new: Member) -> None:
-        """Pass a static member's place to its new id, its target with it."""
+        """Replace a static member's id; the new id keeps the target."""
         target = self.targets.pop(old.id, NO_PARTITIONS)
         self.drop(old)
         self.put(new)
         self.targets[new.id] = target
 
     def drop(self, member: Member) -> None:
-        """Take a member out, its target with it."""
+        """Remove a member and its target."""
         del self.members[member.id]
         self._uncount(member)
         self.targets.pop(member.id, None)
@@ -180,7 +201,7 @@ class ConsumerGroup:
             del self.static[member.instance]
 
     def forget_unused_regex(self, regex: str | None) -> None:
-        """Delete what a pattern resolved to once nobody uses it."""
+        """Delete the resolution of a pattern that no member uses."""
         if regex and regex not in self._regexes:
             self.resolutions.pop(regex, None)
 

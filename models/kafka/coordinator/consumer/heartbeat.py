@@ -1,6 +1,7 @@
-"""ConsumerGroupHeartbeat, followed through in Kafka's own order (4.0.0, GroupMetadataManager.java, consumerGroupHeartbeat).
+"""Handler of ConsumerGroupHeartbeat, in Kafka's own order.
 
-A refused request leaves nothing behind, not even the group that it would have made. So all checks come first.
+Source: 4.0.0, GroupMetadataManager.java, consumerGroupHeartbeat. A refused request must change nothing and must not
+create a group, so all checks come first.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.runtime.timers import TimerKind
 
 CLASSIC = "classic"
-"""The protocol of members that join by JoinGroup."""
+"""Name of the protocol of members that join with JoinGroup."""
 
 
 def heartbeat(shard: Shard, request: ConsumerHeartbeat) -> None:
@@ -53,11 +54,11 @@ def heartbeat(shard: Shard, request: ConsumerHeartbeat) -> None:
     shard.answer(request.request_id, HeartbeatResponse(Error.NONE, after.id, after.epoch, shard.settings.heartbeat_interval_ms, assignment))
 
 
-# -- checks: nothing is changed yet ------------------------------------------------------------------------
+# -- checks: these change nothing --------------------------------------------------------------------------
 
 
 def check_fields(request: ConsumerHeartbeat, assignors: tuple[str, ...]) -> None:
-    """Refuse what no group could answer (throwIfConsumerGroupHeartbeatRequestIsInvalid)."""
+    """Refuse invalid requests (throwIfConsumerGroupHeartbeatRequestIsInvalid)."""
     needs_id = request.api_version >= 1 or request.epoch > JOIN_EPOCH or request.epoch == LEAVE_EPOCH
     empty = (needs_id and not request.member) or not request.group or request.instance == "" or request.rack == ""
     joins_incompletely = request.epoch == JOIN_EPOCH and (
@@ -74,7 +75,10 @@ def check_fields(request: ConsumerHeartbeat, assignors: tuple[str, ...]) -> None
 
 
 def _group(shard: Shard, request: ConsumerHeartbeat) -> ConsumerGroup:
-    """The group of a heartbeat; one that joins makes it, also in place of a classic group that has no members."""
+    """Find a heartbeat's group, or create it for a joining member.
+
+    A consumer group may replace a classic group without members.
+    """
     known = shard.groups.get(request.group)
     if isinstance(known, ConsumerGroup):
         group = known
@@ -89,19 +93,19 @@ def _group(shard: Shard, request: ConsumerHeartbeat) -> ConsumerGroup:
 
 
 def _new_group(shard: Shard, group_id: str) -> ConsumerGroup:
-    """A group that is not there yet: new, or made of a classic one (getOrMaybeCreateConsumerGroup)."""
+    """Create a group or convert a classic one (getOrMaybeCreateConsumerGroup)."""
     upgraded = None if shard.neighbour is None else shard.neighbour.upgraded(group_id)
     return ConsumerGroup(group_id) if upgraded is None else upgraded
 
 
 def check_size(shard: Shard, group: ConsumerGroup, member_id: str) -> None:
-    """Refuse a newcomer where the group is full (throwIfConsumerGroupIsFull)."""
+    """Refuse a new member if the group is full (throwIfConsumerGroupIsFull)."""
     if len(group.members) >= shard.settings.max_size and member_id not in group.members:
         raise Refusal(Error.GROUP_MAX_SIZE_REACHED)
 
 
 def _place(shard: Shard, group: ConsumerGroup, request: ConsumerHeartbeat) -> tuple[Member, Member | None]:
-    """The member as it is before the request tells anything, and whom it replaces."""
+    """Find the member before the request changes it, and whom it replaces."""
     if request.instance is not None and request.epoch == JOIN_EPOCH:
         return _static_place(shard, group, request, request.instance)
     if request.instance is not None:
@@ -118,7 +122,10 @@ def _place(shard: Shard, group: ConsumerGroup, request: ConsumerHeartbeat) -> tu
 
 
 def _static_place(shard: Shard, group: ConsumerGroup, request: ConsumerHeartbeat, instance: str) -> tuple[Member, Member | None]:
-    """A static member that joins takes the place of the one that left for a while (getOrMaybeSubscribeStaticConsumerMember)."""
+    """Let a joining static member replace the one that left temporarily.
+
+    Source: getOrMaybeSubscribeStaticConsumerMember.
+    """
     holder = group.static_member(instance)
     if holder is None:
         return group.members.get(request.member) or Member(request.member), None
@@ -129,7 +136,7 @@ def _static_place(shard: Shard, group: ConsumerGroup, request: ConsumerHeartbeat
 
 
 def instance_holder(shard: Shard, group: ConsumerGroup, member_id: str, instance: str) -> Member:
-    """The member of an instance, which has to be the one that asks."""
+    """Find the member of an instance; refuse any other sender."""
     holder = group.static_member(instance)
     if holder is None:
         raise Refusal(Error.UNKNOWN_MEMBER_ID)
@@ -140,12 +147,15 @@ def instance_holder(shard: Shard, group: ConsumerGroup, member_id: str, instance
 
 
 def tell_refused(shard: Shard, group: ConsumerGroup, member_id: str, holder: Member, why: str) -> None:
-    """Announce that a static member is not let in, or is not the one that it says."""
+    """Record that a static member was refused or fenced."""
     shard.tell("ModernMemberRefused", group, replace(holder, id=member_id), old_member_id=holder.id, why=why)
 
 
 def _check_epoch(member: Member, request: ConsumerHeartbeat) -> None:
-    """Refuse another epoch than the member's; the one before will do where the answer that raised it may have been lost."""
+    """Refuse a request whose epoch is not the member's.
+
+    The previous epoch is accepted because the response with the new one may have been lost.
+    """
     if request.epoch == member.epoch:
         return
     lost_answer = request.epoch == member.previous_epoch and owns_only(request.owned, member.assigned)
@@ -153,11 +163,14 @@ def _check_epoch(member: Member, request: ConsumerHeartbeat) -> None:
         raise Refusal(Error.FENCED_MEMBER_EPOCH)
 
 
-# -- what an accepted heartbeat does -----------------------------------------------------------------------
+# -- effects of an accepted heartbeat ----------------------------------------------------------------------
 
 
 def enter(shard: Shard, group: ConsumerGroup, before: Member, replaced: Member | None, protocol: str = "consumer") -> None:
-    """Let the member have its place in the group, and the group its place among others."""
+    """Register the member in the group, and the group with the coordinator.
+
+    A classic group of the same name is replaced.
+    """
     if group.id not in shard.groups and shard.neighbour is not None and shard.neighbour.give_up(group.id):
         shard.tell(
             "GroupConverted",
@@ -176,11 +189,11 @@ def enter(shard: Shard, group: ConsumerGroup, before: Member, replaced: Member |
         group.put(before)
         shard.tell("ModernMemberJoined", group, before, protocol=protocol)
     elif protocol == CLASSIC:
-        shard.tell("ModernMemberJoined", group, before, protocol=protocol, again=True)  # each JoinGroup is told
+        shard.tell("ModernMemberJoined", group, before, protocol=protocol, again=True)  # every JoinGroup is logged
 
 
 def subscribe(shard: Shard, group: ConsumerGroup, before: Member, after: Member) -> None:
-    """Take over what the request tells of the member, and raise the group epoch if that calls for a new target."""
+    """Update the member, and raise the group epoch if targets must change."""
     is_new_target_needed = group.epoch == 0 or before.topics != after.topics or takes_over_resolution(group, before, after)
     if needs_resolution(group, before, after, shard.now_ms, shard.topics_created):
         shard.unresolved.append(group)
@@ -203,7 +216,10 @@ def _tell_subscription(shard: Shard, group: ConsumerGroup, before: Member, after
 
 
 def move_on(shard: Shard, group: ConsumerGroup, member: Member, owned: Owned | None) -> Member:
-    """Bring the member nearer to its target; while it has to revoke, it does so against the clock (maybeReconcile)."""
+    """Advance the member towards its target (maybeReconcile).
+
+    If it has to revoke partitions, its rebalance timeout starts.
+    """
     if group.has_reached_target(member):
         return member
     after = reconcile(member, group.target_epoch, group.target(member.id), owned, group.held)
@@ -223,7 +239,10 @@ def move_on(shard: Shard, group: ConsumerGroup, member: Member, owned: Owned | N
 
 
 def _leave(shard: Shard, request: ConsumerHeartbeat) -> None:
-    """End a membership, or let a static member go for a while: then only its epoch says so (consumerGroupLeave)."""
+    """Remove a member, or mark a static one as temporarily gone.
+
+    The mark is its epoch (consumerGroupLeave).
+    """
     group = shard.consumer_group(request.group)
     if request.instance is not None:
         member = instance_holder(shard, group, request.member, request.instance)

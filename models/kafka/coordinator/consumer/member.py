@@ -12,13 +12,13 @@ from models.kafka.coordinator.protocol.requests import Protocol
 
 
 class MemberState(StrEnum):
-    """How far a member is on its way to its target."""
+    """Progress of a member towards its target."""
 
     STABLE = "STABLE"
     UNREVOKED_PARTITIONS = "UNREVOKED_PARTITIONS"
-    """It has yet to say that it owns no more what it loses."""
+    """It has not yet confirmed the loss of revoked partitions."""
     UNRELEASED_PARTITIONS = "UNRELEASED_PARTITIONS"
-    """Others hold what it gains."""
+    """Other members still hold partitions of its target."""
 
 
 STEPS: Mapping[MemberState, Mapping[MemberState, str]] = {
@@ -38,7 +38,7 @@ STEPS: Mapping[MemberState, Mapping[MemberState, str]] = {
         MemberState.UNRELEASED_PARTITIONS: "others have released some of what it gains, or none",
     },
 }
-"""Why a member goes from one state to the next (CurrentAssignmentBuilder.java, build)."""
+"""Reason for each transition (CurrentAssignmentBuilder.java, build)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,10 @@ class ClassicSide:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member as its last heartbeat left it. Epoch -2 is a static member that means to come back."""
+    """A member after its last heartbeat.
+
+    Epoch -2 marks a static member that has left temporarily.
+    """
 
     id: str
     instance: str | None = None
@@ -68,10 +71,10 @@ class Member:
     pending_revocation: Partitions = NO_PARTITIONS
     client_host: str = ""
     classic: ClassicSide | None = None
-    """None: it speaks the consumer protocol."""
+    """None for members of the consumer protocol."""
 
     def told(self, request: ConsumerHeartbeat) -> Member:
-        """The member with all that the request tells of it; the same object if that is nothing new."""
+        """Apply a heartbeat's fields; returns the same object if nothing changed."""
         if request.tells_nothing and request.instance == self.instance and self.classic is None:
             return self
         after = replace(

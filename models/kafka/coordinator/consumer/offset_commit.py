@@ -1,4 +1,7 @@
-"""Offsets of consumer groups: commits, deletion, and expiry (4.0.0, OffsetMetadataManager.java, ConsumerGroup.java)."""
+"""Offsets of consumer groups: commits, deletion and expiry.
+
+Source: 4.0.0, OffsetMetadataManager.java, ConsumerGroup.java.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,21 @@ from models.kafka.coordinator.protocol.responses import FetchResponse, Response
 from models.kafka.coordinator.runtime.offsets import Committed, Offsets, TopicPartition
 
 FIRST_VERSION_WITH_EPOCHS = 9
-"""OffsetCommit requests of members carry their epoch since then."""
+"""First OffsetCommit version with a member epoch."""
 
 
 RECORDS_OF_A_GROUP = 3
-"""Its epoch, its topics' partitions and the epoch of its targets, all of which end with it (createGroupTombstoneRecords)."""
+"""Records deleted with a group (createGroupTombstoneRecords).
+
+Its epoch, its topics' metadata and its target epoch.
+"""
 
 
 def commit(shard: Shard, request: Commit) -> None:
-    """Keep offsets. A commit without generation makes a group that is nothing but its offsets. No session is renewed."""
+    """Store offsets; no session is renewed.
+
+    A commit without a generation creates a group with offsets only.
+    """
     group = shard.groups.get(request.group)
     if group is None:
         if request.generation >= 0:
@@ -35,7 +44,10 @@ def commit(shard: Shard, request: Commit) -> None:
 
 
 def _check_member(group: ConsumerGroup, request: Commit) -> None:
-    """Refuse who is no member or of another epoch; the instance id plays no part (validateOffsetCommit)."""
+    """Refuse commits of unknown members or other epochs (validateOffsetCommit).
+
+    The instance id is not checked.
+    """
     if request.generation < 0 and not group.members:
         return
     member = group.members.get(request.member)
@@ -48,13 +60,16 @@ def _check_member(group: ConsumerGroup, request: Commit) -> None:
 
 
 def fetch(shard: Shard, request: Fetch) -> None:
-    """Tell the offsets of a group; none are in transactions here."""
+    """Answer with a group's offsets; no transactions are modelled here."""
     group = shard.groups.get(request.group)
     shard.answer(request.request_id, FetchResponse(Error.NONE, fetched(Offsets() if group is None else group.offsets, request)))
 
 
 def delete(shard: Shard, request: Delete) -> None:
-    """Delete a group without members, its offsets with it; its timers stay queued and will find nothing."""
+    """Delete a group without members, together with its offsets.
+
+    Its timers stay queued and find nothing.
+    """
     group = shard.groups.get(request.group)
     if group is None:
         raise Refusal(Error.GROUP_ID_NOT_FOUND)
@@ -66,7 +81,10 @@ def delete(shard: Shard, request: Delete) -> None:
 
 
 def clean_up(shard: Shard) -> None:
-    """Drop offsets whose retention is over, counted from their commit, save those of subscribed topics; then groups that are left bare."""
+    """Remove expired offsets and then empty groups.
+
+    Retention counts from the commit; offsets of subscribed topics don't expire.
+    """
     written = 0
     oldest_kept_ms = shard.now_ms - shard.settings.retention_ms
     for group in list(shard.groups.values()):

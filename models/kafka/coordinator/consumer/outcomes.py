@@ -1,4 +1,4 @@
-"""What the coordinator of consumer groups answers, beside what that of classic groups does, and the settings that it looks at."""
+"""Responses and settings that only consumer groups have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from models.kafka.coordinator.protocol.responses import Response
 
 
 class Migration(Enum):
-    """group.consumer.migration.policy: whether a classic group becomes a consumer group (upgrade) and the other way (downgrade)."""
+    """Setting group.consumer.migration.policy.
+
+    Upgrades turn classic groups into consumer groups, downgrades the reverse.
+    """
 
     DISABLED = "disabled"
     UPGRADE = "upgrade"
@@ -20,18 +23,21 @@ class Migration(Enum):
 
     @property
     def upgrades(self) -> bool:
-        """Whether a member of the consumer protocol may join a classic group."""
+        """Whether a consumer protocol member may join a classic group."""
         return self in (Migration.UPGRADE, Migration.BIDIRECTIONAL)
 
     @property
     def downgrades(self) -> bool:
-        """Whether a group goes back to the classic protocol once nobody speaks the other one any more."""
+        """Whether a group turns classic once only classic members remain."""
         return self in (Migration.DOWNGRADE, Migration.BIDIRECTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatResponse(Response):
-    """ConsumerGroupHeartbeat's answer. `assignment` is None where it is not sent."""
+    """Response to ConsumerGroupHeartbeat.
+
+    `assignment` is None if it is not sent.
+    """
 
     member: str = ""
     epoch: int = 0
@@ -41,7 +47,7 @@ class HeartbeatResponse(Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The broker's settings that matter to consumer groups, with their defaults."""
+    """Broker settings of consumer groups, with their defaults."""
 
     session_ms: int = 45_000
     """group.consumer.session.timeout.ms"""
@@ -50,7 +56,7 @@ class Settings:
     max_size: int = 2**31 - 1
     """group.consumer.max.size"""
     assignors: tuple[str, ...] = ("uniform", "range")
-    """group.consumer.assignors; the first is taken where members name none."""
+    """group.consumer.assignors; the first is the default."""
     retention_ms: int = 604_800_000
     """offsets.retention.minutes"""
     retention_check_interval_ms: int = 600_000
@@ -58,4 +64,4 @@ class Settings:
     migration: Migration = Migration.BIDIRECTIONAL
     """group.consumer.migration.policy"""
     topics: Mapping[str, int] = field(default_factory=dict)
-    """Partition counts of the topics that are there at the start."""
+    """Initial partition counts of topics."""

@@ -1,7 +1,8 @@
-"""How a member moves from what it has to what it is to have (4.0.0, CurrentAssignmentBuilder.java).
+"""Reconciliation: a member's steps from its current to its target assignment.
 
-A member must have given up what it loses before it gets what it gains, and it gains only what nobody holds any more. So it
-stops twice at most on its way: until it has revoked, and until others have released.
+Source: 4.0.0, CurrentAssignmentBuilder.java. A member must revoke what it loses before it gains partitions, and it
+gains only partitions that nobody holds. So it waits at most twice: until it has revoked, and until others have
+released.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ Owned = Mapping[str, frozenset[int]]
 
 
 def reconcile(member: Member, target_epoch: int, target: Partitions, owned: Owned | None, held: AbstractSet[TopicPartition]) -> Member:
-    """A member that has not reached its target, after one heartbeat; the same object if it stays as it is.
+    """Advance a member by one heartbeat.
 
-    `owned` is what it says that it has (None: it doesn't say), `held` is what any member has or has yet to revoke.
+    Returns the same object if nothing changes. `owned` is the sender's own list of partitions (None: not sent); `held` are
+    all partitions that any member has or has yet to revoke.
     """
     if member.state is MemberState.UNREVOKED_PARTITIONS:
         if owns_any(owned, member.pending_revocation):
@@ -29,14 +31,14 @@ def reconcile(member: Member, target_epoch: int, target: Partitions, owned: Owne
 
 
 def owns_any(owned: Owned | None, partitions: Partitions) -> bool:
-    """Whether a member may still own one of these; if it doesn't say, it may."""
+    """Whether a member may own one of these; True without information."""
     if owned is None:
         return True
     return any(number in owned.get(topic, ()) for topic, number in partitions)
 
 
 def owns_only(owned: Owned | None, partitions: Partitions) -> bool:
-    """Whether a member says what it owns, and owns nothing else."""
+    """Whether a member lists its partitions and owns no others."""
     return owned is not None and all((topic, number) in partitions for topic, numbers in owned.items() for number in numbers)
 
 

@@ -1,7 +1,7 @@
-"""Subscriptions by pattern: when patterns are resolved, and what follows (4.0.0, GroupMetadataManager.java).
+"""Subscriptions by pattern, and when patterns are resolved.
 
-Patterns are matched against the names of all topics by a task that runs after the request that asked for it, and then for all
-patterns of the group at once (maybeUpdateRegularExpressions, handleRegularExpressionsResult).
+A task matches patterns against all topic names after the request that caused it. It resolves all patterns of the group
+at once. Source: 4.0.0, GroupMetadataManager.java, maybeUpdateRegularExpressions, handleRegularExpressionsResult.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ PATTERNS_KEPT = 1024
 
 @lru_cache(maxsize=PATTERNS_KEPT)
 def compiled(regex: str) -> re.Pattern[str]:
-    """A pattern, which brokers read as RE2 does; what both that and Python know means the same. Refuses an invalid one."""
+    """Compile a pattern, or refuse an invalid one.
+
+    Brokers use RE2; syntax known to both RE2 and Python has the same meaning.
+    """
     try:
         return re.compile(regex)
     except re.error as error:
@@ -29,21 +32,27 @@ def compiled(regex: str) -> re.Pattern[str]:
 
 
 def check_regex(group: ConsumerGroup, before: Member, after: Member) -> None:
-    """Refuse a pattern that is new in the group and invalid (throwIfRegularExpressionIsInvalid)."""
+    """Refuse an invalid pattern that is new to the group.
+
+    Source: throwIfRegularExpressionIsInvalid.
+    """
     if after.regex and after.regex != before.regex and after.regex not in group.regexes:
         compiled(after.regex)
 
 
 def takes_over_resolution(group: ConsumerGroup, before: Member, after: Member) -> bool:
-    """Whether the member changes to a pattern that others use and that is resolved, which raises the group epoch."""
+    """Whether the member switches to a pattern already resolved for others.
+
+    That raises the group epoch.
+    """
     return bool(after.regex) and after.regex != before.regex and after.regex in group.regexes and after.regex in group.resolutions
 
 
 def needs_resolution(group: ConsumerGroup, before: Member, after: Member, now_ms: int, created: int) -> bool:
-    """Whether the request of a member makes its group resolve its patterns anew.
+    """Whether a member's request makes its group resolve patterns again.
 
-    Asked before the member is changed in the group, as resolutions that the request drops still count. `created` is how many
-    topics have been created so far; that topics grow or go is no reason.
+    Call it before the group is changed, because resolutions that the request drops still count. `created` is the number of
+    topics created so far; grown or deleted topics are no reason.
     """
     in_use = dict(group.regexes)
     if after.regex != before.regex:
@@ -60,7 +69,7 @@ def needs_resolution(group: ConsumerGroup, before: Member, after: Member, now_ms
 
 
 def resolve(group: ConsumerGroup, topics: dict[str, int], now_ms: int, created: int) -> bool:
-    """Resolve all patterns of a group; True if that, or the topics as they are now, calls for a new target."""
+    """Resolve all patterns of a group; True if any result changed."""
     changed = False
     for regex in group.regexes:
         pattern = compiled(regex)

@@ -1,4 +1,7 @@
-"""What members ask of the coordinator of consumer groups; commits and deletions are those of all groups."""
+"""Requests to the coordinator of consumer groups.
+
+Commits and deletions are the same for all groups.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ NOT_SENT = -1
 
 @dataclass(frozen=True, slots=True)
 class ConsumerHeartbeat(Request):
-    """ConsumerGroupHeartbeat. A field that is None (or -1) was not sent, so it is as before."""
+    """Request ConsumerGroupHeartbeat.
+
+    A field of None (or -1) was not sent and keeps its value.
+    """
 
     member: str
     epoch: int
@@ -29,15 +35,15 @@ class ConsumerHeartbeat(Request):
     owned: Mapping[str, frozenset[int]] | None = None
     client_id: str = ""
     api_version: int = 1
-    """In version 0 the coordinator makes the id of a member that joins without one."""
+    """In version 0 the coordinator generates ids of joining members."""
 
     @property
     def is_full(self) -> bool:
-        """Whether it tells everything, as a client does that doesn't know what became of its last one."""
+        """Whether all fields are sent, as after a lost response."""
         subscribed = self.topics is not None or self.regex is not None
         return self.rebalance_ms != NOT_SENT and subscribed and self.owned is not None
 
     @property
     def tells_nothing(self) -> bool:
-        """Whether it says nothing new of its sender, as nearly all do."""
+        """Whether no field about the sender is sent, the usual case."""
         return self.rebalance_ms == NOT_SENT and self.topics is None and self.regex is None and self.assignor is None and self.rack is None

@@ -1,8 +1,8 @@
-"""Writes that fail: what an operation has done is taken back, what it has said stays.
+"""Rollback of operations whose writes fail.
 
-Groups lie in structures that go back to what was last written, and clients are told of the error. Lines that were logged, timers
-that were set or ended, and answers to parked requests are not taken back; a timer whose operation failed fires again soon
-(4.0.0, CoordinatorRuntime.java: append, failCurrentBatch, EventBasedCoordinatorTimer.schedule).
+Groups return to the last written state and clients get an error. Logged lines, timers and responses to parked requests
+are not undone; a timer whose operation failed fires again soon. Source: 4.0.0, CoordinatorRuntime.java (append,
+failCurrentBatch), EventBasedCoordinatorTimer.schedule.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.runtime.offsets_log import JAVA_ERRORS
 
 NOT_WRITTEN = frozenset({"refresh_requested"})
-"""What a group knows only in memory."""
+"""Fields of a group that are never written."""
 
 
 @dataclass(slots=True)
 class Operation:
-    """One operation under way whose writes fail, or are not confirmed, with its groups as they were before."""
+    """An operation whose write fails or stays unconfirmed.
+
+    `before` has its groups in their previous state.
+    """
 
     shard: Shard
     error: Error
@@ -32,7 +35,10 @@ class Operation:
     said: int
 
     def fails(self) -> bool:
-        """End the operation: if it wrote and can't, take it back and say so. What replicas don't confirm stays."""
+        """End the operation; True if its write failed and was undone.
+
+        Writes that replicas have not confirmed are kept.
+        """
         if not any(self._is_changed(group_id) for group_id in self.before):
             return False
         if self.error is Error.NONE:
@@ -52,7 +58,7 @@ class Operation:
 
     @property
     def told(self) -> Error:
-        """What clients are told of the error."""
+        """Error code sent to clients."""
         return JAVA_ERRORS.offsets.get(self.error, self.error)
 
     def _is_changed(self, group_id: str) -> bool:
@@ -63,12 +69,12 @@ class Operation:
 
 
 class Written:
-    """An operation whose writes end well: nothing has to be kept."""
+    """An operation whose writes succeed, so that nothing is kept."""
 
     told = Error.NONE
 
     def fails(self) -> bool:
-        """It does not."""
+        """Always False."""
         return False
 
 

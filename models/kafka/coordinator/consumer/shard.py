@@ -1,4 +1,4 @@
-"""What all handlers share: groups, topics, timers and clock, and what has been said and done since last asked."""
+"""State shared by the handlers of consumer groups: groups, topics, timers, outcome."""
 
 from __future__ import annotations
 
@@ -20,30 +20,36 @@ from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 
 
 def numbered_ids() -> Callable[[], str]:
-    """Make member ids by counting; real ones are random UUIDs."""
+    """Generate member ids with a counter instead of random UUIDs."""
     numbers = count(1)
     return lambda: f"member-{next(numbers)}"
 
 
 class Neighbour(Protocol):
-    """Who holds the classic groups beside this coordinator, where groups may go from one protocol to the other."""
+    """Owner of the classic groups, for conversion between the protocols."""
 
     def upgraded(self, group_id: str) -> ConsumerGroup | None:
-        """The consumer group that a classic one would become; None if there is none, or it can't."""
+        """Convert a classic group; None if it doesn't exist.
+
+        Refuses if the group can't be converted.
+        """
 
     def give_up(self, group_id: str) -> bool:
-        """Drop a classic group, as it is a consumer group now; say whether there was one."""
+        """Drop a converted classic group; True if it existed."""
 
     def checkpoint(self, group_id: str) -> Callable[[], None]:
-        """Note how a classic group stands; what comes back brings it back to that."""
+        """Record a classic group's state and return a function that restores it."""
 
     def downgrade(self, group: ConsumerGroup, leaving: Collection[Member]) -> bool:
-        """Take a group over without those that leave it, if only members of the classic protocol remain; say whether it was."""
+        """Convert a group to a classic one without the leaving members.
+
+        Only if all others use the classic protocol. Returns True if converted.
+        """
 
 
 @dataclass(slots=True)
 class Shard:
-    """State of one coordinator and the outcome of what it is doing now."""
+    """State of one coordinator and the outcome of the current call."""
 
     settings: Settings
     choose_target: ChooseTarget = choose_target
@@ -53,17 +59,17 @@ class Shard:
     groups: dict[str, ConsumerGroup | SimpleGroup] = field(default_factory=dict)
     topics: dict[str, int] = field(default_factory=dict)
     topics_created: int = 0
-    """How many topics have come into being, counted so that a pattern's resolution can be dated."""
+    """Number of topics created so far, which dates pattern resolutions."""
     neighbour: Neighbour | None = None
     writes: Writes = field(default_factory=Writes)
     unresolved: list[ConsumerGroup] = field(default_factory=list)
-    """Groups whose patterns are to be resolved once the present request or timer is done with."""
+    """Groups whose patterns are resolved after the current request or timer."""
     answers: list[Answer] = field(default_factory=list)
     fired: list[Fired] = field(default_factory=list)
     deeds: list[Deed] = field(default_factory=list)
 
     def outcome(self) -> Outcome:
-        """What happened since the last call."""
+        """Return and clear what has happened since the last call."""
         outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.deeds))
         self.answers.clear()
         self.fired.clear()
@@ -75,39 +81,39 @@ class Shard:
         self.answers.append(Answer(request_id, self.now_ms, response))
 
     def tell(self, event: str, group: ConsumerGroup, member: Member | None = None, **fields: object) -> None:
-        """Note a deed that a broker announces."""
+        """Record an event of a group that a broker logs."""
         member_id, instance = (None, None) if member is None else (member.id, member.instance)
         self.deeds.append(Deed(event, self.now_ms, group.id, group.epoch, member_id, instance, fields))
 
     def announce(self, event: str, **fields: object) -> None:
-        """Note a deed that is no single group's."""
+        """Record an event that concerns several groups or none."""
         self.deeds.append(Deed(event, self.now_ms, "", 0, fields=fields))
 
     def note(self, what: str, group_id: str = "", member_id: str | None = None, **fields: object) -> None:
-        """Note something that changes nothing, and that a broker announces all the same."""
+        """Record an event that a broker logs although no state changes."""
         self.deeds.append(Deed("CoordinatorNote", self.now_ms, group_id, 0, member_id, fields={"_note": what, **fields}))
 
     def consumer_group(self, group_id: str) -> ConsumerGroup:
-        """The group; refuses if there is none, or if it is a classic one."""
+        """The consumer group of a name; refuses if there is none."""
         group = self.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             raise Refusal(Error.GROUP_ID_NOT_FOUND)
         return group
 
     def look_at_topics(self, group: ConsumerGroup) -> bool:
-        """Let a group see its topics as they are now; True if anything is new to it."""
+        """Update a group's view of its topics; True if it changed."""
         if not group.look_at(self.topics):
             return False
         self.tell("SubscriptionMetadataChanged", group, metadata=dict(group.metadata))
         return True
 
     def raise_epoch(self, group: ConsumerGroup) -> None:
-        """Begin a rebalance: the next heartbeat of any member will find that a new target is needed."""
+        """Raise the group epoch, so that a new target is needed."""
         group.epoch += 1
         self.tell("GroupEpochBumped", group)
 
     def compute_target(self, group: ConsumerGroup) -> None:
-        """Give all members their targets for the present epoch (updateTargetAssignment)."""
+        """Compute all members' targets for the current epoch (updateTargetAssignment)."""
         subscription = Subscription(
             group.id,
             group.epoch,
@@ -120,7 +126,10 @@ class Shard:
         self.tell("TargetComputed", group, assignor=subscription.assignor)
 
     def remove_members(self, group: ConsumerGroup, members: Collection[Member]) -> None:
-        """End memberships: the others share what they had (consumerGroupFenceMembers), or are a classic group from now on."""
+        """Remove members and rebalance (consumerGroupFenceMembers).
+
+        The group turns classic if only classic members remain and the policy allows it.
+        """
         for member in members:
             for kind in MEMBER_TIMERS:
                 self.timers.cancel(kind, group.id, member.id)
@@ -134,10 +143,10 @@ class Shard:
         self.raise_epoch(group)
 
     def renew(self, group: ConsumerGroup, member: Member) -> None:
-        """Start a member's session anew; one of the classic protocol has brought its own timeout."""
+        """Restart a member's session; classic members have their own timeout."""
         session_ms = self.settings.session_ms if member.classic is None else member.classic.session_ms
         self.timers.schedule(TimerKind.SESSION, group.id, member.id, self.now_ms + session_ms)
 
 
 MEMBER_TIMERS = (TimerKind.SESSION, TimerKind.REBALANCE, TimerKind.JOIN, TimerKind.SYNC)
-"""What may wait for a member; the last two only where it speaks the classic protocol."""
+"""Timers of a member; the last two exist for classic members only."""

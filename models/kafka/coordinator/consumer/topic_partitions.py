@@ -1,4 +1,4 @@
-"""Sets of partitions, and the forms in which they are sent."""
+"""Sets of partitions and their representation in requests."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ NO_PARTITIONS: Partitions = frozenset()
 
 
 def flat(by_topic: Mapping[str, Iterable[int]]) -> Partitions:
-    """Partitions that are listed by topic, as one set."""
+    """Flatten partition numbers by topic into one set."""
     return frozenset((topic, number) for topic, numbers in by_topic.items() for number in numbers)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Partitions as they are listed by topic, both in order."""
+    """Partition numbers by topic, both sorted."""
     listed: dict[str, list[int]] = {}
     for topic, number in sorted(partitions):
         listed.setdefault(topic, []).append(number)

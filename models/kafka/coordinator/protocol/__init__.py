@@ -1,4 +1,4 @@
-"""Words of the protocol: requests, responses, errors, states and subscriptions.
+"""Protocol types: requests, responses, errors, states and subscriptions.
 
 Imports nothing. Start with `requests`.
 """

@@ -1,7 +1,8 @@
-"""The consumers' own protocol, which brokers pass on as bytes: subscriptions and assignments (ConsumerProtocol.java).
+"""Consumer protocol inside group requests: subscriptions and assignments (ConsumerProtocol.java).
 
-Both begin with an int16 version. A subscription lists topics, has user data, and since version 1 the partitions that its sender
-still owns, by topic; an assignment lists partitions by topic. Only a coordinator of both protocols looks inside (KIP-848).
+Brokers pass these bytes on; only a coordinator of both protocols reads them (KIP-848). Both begin with an int16
+version. A subscription lists topics, has user data, and since version 1 lists the partitions that its sender still
+owns, by topic. An assignment lists partitions by topic.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ VERSION_WITH_OWNED = 1
 
 
 def subscription(topics: Iterable[str], owned: Iterable[Partition] | None = None) -> bytes:
-    """A subscription without user data; with `owned` it is of version 1, as cooperative members send it."""
+    """Encode a subscription without user data.
+
+    With `owned` it has version 1, which cooperative members send.
+    """
     names = sorted(topics)
     version = 0 if owned is None else VERSION_WITH_OWNED
     head = struct.pack(">hi", version, len(names)) + b"".join(_text(name) for name in names) + struct.pack(">i", -1)
@@ -22,7 +26,10 @@ def subscription(topics: Iterable[str], owned: Iterable[Partition] | None = None
 
 
 def owned_of(metadata: bytes) -> Mapping[str, frozenset[int]]:
-    """The partitions that a subscription says are owned; of version 0, none. It is one that `topics_of` can read."""
+    """Partitions owned according to a subscription; empty for version 0.
+
+    `metadata` must be readable by `topics_of`.
+    """
     version, count = struct.unpack_from(">hi", metadata)
     at = 6
     for _ in range(count):
@@ -38,12 +45,12 @@ def owned_of(metadata: bytes) -> Mapping[str, frozenset[int]]:
 
 
 def assignment(share: Iterable[Partition]) -> bytes:
-    """An assignment without user data."""
+    """Encode an assignment without user data."""
     return struct.pack(">h", 0) + _listed(share) + struct.pack(">i", -1)
 
 
 def assigned(packed: bytes) -> tuple[Partition, ...]:
-    """The partitions of an assignment; of an empty one, none."""
+    """Partitions of an encoded assignment; none if it is empty."""
     return _read(packed, 2) if packed else ()
 
 

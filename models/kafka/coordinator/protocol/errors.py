@@ -1,4 +1,4 @@
-"""The errors that a coordinator answers with, named as in Kafka's `Errors`."""
+"""Error codes of a coordinator's responses, named as in Kafka's `Errors`."""
 
 from __future__ import annotations
 
@@ -46,13 +46,16 @@ class Error(StrEnum):
 
 
 class Fault(Exception):
-    """The broker's code would throw here; the request handler answers UNKNOWN_SERVER_ERROR and what was done stays done."""
+    """An exception in the broker's code.
+
+    The response is UNKNOWN_SERVER_ERROR; earlier effects of the request remain.
+    """
 
     thrown = "IllegalStateException"
-    """What the broker's code throws."""
+    """Name of the exception in the broker's code."""
 
 
 class NoSuchMember(Fault):
-    """A member that is asked for is none (GroupMetadata.get)."""
+    """Lookup of a member that doesn't exist (GroupMetadata.get)."""
 
     thrown = "NoSuchElementException"

@@ -1,4 +1,4 @@
-"""States of a classic group, and which may follow which."""
+"""States of a classic group and their valid transitions."""
 
 from __future__ import annotations
 

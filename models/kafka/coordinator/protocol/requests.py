@@ -1,6 +1,6 @@
-"""What a coordinator is asked, as its request handlers see it: decoded, without the protocol's framing.
+"""Requests to a coordinator, decoded and without framing.
 
-`request_id` tells requests apart; the answer bears it. An empty member id means that the client has none yet.
+The response has the `request_id` of its request. An empty member id means that the client has none yet.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """An assignment strategy that a member can follow, with its subscription."""
+    """An assignment strategy that a member supports, with its subscription."""
 
     name: str
     metadata: bytes
@@ -19,7 +19,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What all requests have."""
+    """Fields of all requests."""
 
     request_id: int
     group: str
@@ -27,7 +27,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Join(Request):
-    """JoinGroup. Protocols are in the client's order of preference, each name once."""
+    """Request JoinGroup.
+
+    Protocols are in the client's order of preference, each name once.
+    """
 
     member: str
     protocol_type: str
@@ -38,7 +41,7 @@ class Join(Request):
     client_id: str = ""
     client_host: str = ""
     require_known_member_id: bool = False
-    """JoinGroup v4 and later: a dynamic member must come back with the id that it was given (KIP-394)."""
+    """JoinGroup v4 and later: members must rejoin with their id (KIP-394)."""
     supports_skip_assignment: bool = False
     """JoinGroup v9 and later (KIP-814)."""
     reason: str | None = None
@@ -46,7 +49,10 @@ class Join(Request):
 
 @dataclass(frozen=True, slots=True)
 class Sync(Request):
-    """SyncGroup. `protocol_type` and `protocol` are None where the client does not send them (before v5)."""
+    """Request SyncGroup.
+
+    `protocol_type` and `protocol` are None before v5.
+    """
 
     member: str
     generation: int
@@ -76,14 +82,17 @@ class Leaver:
 
 @dataclass(frozen=True, slots=True)
 class Leave(Request):
-    """LeaveGroup; one member before v3."""
+    """Request LeaveGroup; it has one member before v3."""
 
     members: tuple[Leaver, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Commit(Request):
-    """OffsetCommit. A simple consumer has generation -1 and no member id."""
+    """Request OffsetCommit.
+
+    A simple consumer has generation -1 and no member id.
+    """
 
     offsets: Mapping[tuple[str, int], int]
     """Offset by topic and partition."""
@@ -91,21 +100,21 @@ class Commit(Request):
     generation: int = -1
     instance: str | None = None
     retention_ms: int | None = None
-    """Retention that the client asks for itself (v2 to v4)."""
+    """Retention requested by the client (v2 to v4)."""
     api_version: int = 9
     producer_id: int | None = None
-    """TxnOffsetCommit: the offsets count once this producer's transaction is committed."""
+    """Set for TxnOffsetCommit: offsets count once this producer's transaction commits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch(Request):
-    """OffsetFetch. Without `places` all offsets of the group are asked for."""
+    """Request OffsetFetch; without `places` it asks for all offsets."""
 
     places: tuple[tuple[str, int], ...] | None = None
     require_stable: bool = False
-    """Offsets that a transaction may still replace are not wanted (KIP-447)."""
+    """Whether offsets that a transaction may replace are refused (KIP-447)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delete(Request):
-    """DeleteGroups, for one group."""
+    """Request DeleteGroups, for one group."""

@@ -1,4 +1,7 @@
-"""What a coordinator answers. Where `error` is not NONE the other fields keep their defaults, save where a client needs them."""
+"""Responses of a coordinator.
+
+If `error` is not NONE, other fields keep their defaults unless a client needs them.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,17 @@ from models.kafka.coordinator.protocol.errors import Error
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer that is nothing but an error or its absence: Heartbeat, OffsetCommit, DeleteGroups."""
+    """A response with an error code only.
+
+    For Heartbeat, OffsetCommit and DeleteGroups.
+    """
 
     error: Error = Error.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedMember:
-    """A member as the leader is told of it, with its metadata for the chosen protocol."""
+    """A member in the leader's response, with metadata for the chosen protocol."""
 
     member: str
     instance: str | None
@@ -26,7 +32,7 @@ class JoinedMember:
 
 @dataclass(frozen=True, slots=True)
 class JoinResponse(Response):
-    """JoinGroup's answer; only the leader is told the members."""
+    """Response to JoinGroup; only the leader's has members."""
 
     member: str = ""
     generation: int = -1
@@ -39,7 +45,7 @@ class JoinResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class SyncResponse(Response):
-    """SyncGroup's answer."""
+    """Response to SyncGroup."""
 
     protocol_type: str | None = None
     protocol: str | None = None
@@ -48,7 +54,7 @@ class SyncResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class MemberLeft:
-    """What became of one member of a LeaveGroup request."""
+    """Result of one member of a LeaveGroup request."""
 
     member: str
     instance: str | None
@@ -57,21 +63,21 @@ class MemberLeft:
 
 @dataclass(frozen=True, slots=True)
 class LeaveResponse(Response):
-    """LeaveGroup's answer, members in the order of the request."""
+    """Response to LeaveGroup, with members in request order."""
 
     members: tuple[MemberLeft, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse(Response):
-    """OffsetFetch's answer: the offset of each partition, None where there is none, or why it can't be told."""
+    """Response to OffsetFetch: offset or error by partition, None if uncommitted."""
 
     offsets: Mapping[tuple[str, int], int | Error | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response on its way to whoever sent the request. `at_ms` is the virtual time of its completion."""
+    """A response to a request, completed at virtual time `at_ms`."""
 
     request_id: int
     at_ms: int
@@ -79,4 +85,4 @@ class Answer:
 
 
 RESPONSES = {error: Response(error) for error in Error}
-"""Heartbeats are answered often, so their answers are made once."""
+"""Shared responses, because heartbeats are answered often."""

@@ -1,4 +1,4 @@
-"""The topics inside a consumer's subscription, as the coordinator reads them for the expiry of offsets."""
+"""Topics in a consumer's subscription, needed for offset expiry."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 CONSUMER = "consumer"
-"""The protocol type of consumers; the coordinator reads no other type's metadata."""
+"""Protocol type of consumers, the only one whose metadata is read."""
 
 
 def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
-    """The union of all members' topics; None if one member's can't be read (GroupMetadata.computeSubscribedTopics)."""
+    """Union of all members' topics (GroupMetadata.computeSubscribedTopics).
+
+    None if one member's can't be read.
+    """
     topics: set[str] = set()
     for one in set(metadata):
         found = topics_of(one)
@@ -23,9 +26,10 @@ def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
 
 @lru_cache(maxsize=4096)
 def topics_of(metadata: bytes) -> frozenset[str] | None:
-    """The topics of one subscription, read as version 0, with which all versions begin; None if it can't be read.
+    """Topics of one subscription, None if it can't be read.
 
-    int16 version, int32 count, each topic with an int16 length, int32 length of user data (-1: none) and the data.
+    Reads version 0, the start of every version: int16 version, int32 count, each topic with an int16 length, int32 length
+    of user data (-1: none) and the data.
     """
     try:
         _, count = struct.unpack_from(">hi", metadata)

@@ -1,4 +1,4 @@
-"""What coordinators run on: timers, choices, the offsets log, rules by version.
+"""Basis of both coordinators: timers, choices, offsets log, rules by version.
 
-Imports `protocol` alone. Start with `version_policy`: what differs between versions.
+Imports `protocol` alone. Start with `version_policy`, which lists the differences between versions.
 """

@@ -1,4 +1,7 @@
-"""Choices that Kafka leaves to the order of a hash table, so that neither request nor state determines them."""
+"""Choices that depend on the order of a hash table in Kafka.
+
+Neither request nor state determines them.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,26 @@ from typing import Protocol
 
 
 class Choices(Protocol):
-    """Answers what the coordinator can't know; asked only where there is more than one candidate.
+    """Makes choices between several candidates for the coordinator.
 
     `generation` is the group's generation at that moment; `at_ms` is the virtual time.
     """
 
     def leader(self, group: str, generation: int, at_ms: int, candidates: Collection[str]) -> str:
-        """Who leads once the leader is gone, or has not rejoined (GroupMetadata.remove, maybeElectNewJoinedLeader)."""
+        """Choose a new leader (GroupMetadata.remove, maybeElectNewJoinedLeader)."""
 
     def protocol(self, group: str, generation: int, at_ms: int, winners: Sequence[str]) -> str:
-        """Which of the protocols with most votes the generation that begins now follows (GroupMetadata.selectProtocol)."""
+        """Choose among the protocols with most votes (GroupMetadata.selectProtocol)."""
 
     def keeps_protocol(self, group: str, generation: int, at_ms: int, winners: Sequence[str]) -> bool:
-        """Whether the present protocol, one of the winners, wins the vote that a static member's return calls for."""
+        """Whether the current protocol wins a tie.
+
+        Asked when a static member returns; the current protocol is among the winners.
+        """
 
 
 class FirstChoice:
-    """Takes the member that has been there longest and the protocol that comes first by name; keeps what there is."""
+    """Default choices: longest-standing member, first protocol, no change on ties."""
 
     def leader(self, group: str, generation: int, at_ms: int, candidates: Collection[str]) -> str:  # noqa: ARG002
         """The longest-standing candidate."""
@@ -34,5 +40,5 @@ class FirstChoice:
         return min(winners)
 
     def keeps_protocol(self, group: str, generation: int, at_ms: int, winners: Sequence[str]) -> bool:  # noqa: ARG002
-        """Yes: a tie is no reason to rebalance."""
+        """Always True: a tie is no reason to rebalance."""
         return True

@@ -1,7 +1,7 @@
-"""Offsets of a group (GroupMetadata.scala, OffsetMetadataManager.java): committed ones, and those on their way to it.
+"""Offsets of a group, committed and pending (GroupMetadata.scala, OffsetMetadataManager.java).
 
-An offset waits as long as its write does, and one that was committed in a transaction until that ends. Meanwhile readers see
-the one before, or are told to wait if they ask for stable offsets, and it holds up the end of the group.
+An offset is pending until its write completes; in a transaction, until that ends. Meanwhile readers get the previous
+offset, or UNSTABLE_OFFSET_COMMIT if they ask for stable ones, and the group can't be removed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ TopicPartition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset. `expires_ms` is set where the client, or an old broker, fixed the end itself."""
+    """A committed offset.
+
+    `expires_ms` is set if the client or an old broker fixed the expiry.
+    """
 
     offset: int
     at_ms: int
     expires_ms: int | None = None
     written: int = 0
-    """Number of the write that holds it: of two offsets the one that was written later counts."""
+    """Number of the write; for two offsets, the later write counts."""
 
 
 Values = Mapping[TopicPartition, Committed]
@@ -33,23 +36,26 @@ class Offsets:
 
     committed: dict[TopicPartition, Committed] = field(default_factory=dict)
     transactions: dict[int, dict[TopicPartition, Committed]] = field(default_factory=dict)
-    """Written in transactions that have not ended, by producer id."""
+    """Offsets of open transactions, by producer id."""
     unwritten: Counter[TopicPartition] = field(default_factory=Counter)
-    """How many writes of an offset have not ended (pendingOffsetCommits)."""
+    """Number of pending writes by partition (pendingOffsetCommits)."""
     unwritten_transactional: Counter[TopicPartition] = field(default_factory=Counter)
-    """The same of offsets in transactions (pendingTransactionalOffsetCommits without an appended offset)."""
+    """The same for transactions (pendingTransactionalOffsetCommits without an appended offset)."""
     given_up: dict[TopicPartition, Committed] = field(default_factory=dict)
-    """Offsets that nobody waits for any more and that stand in the log all the same: the next coordinator will find them."""
+    """Offsets whose write timed out but is in the log.
+
+    The next coordinator will load them.
+    """
 
     def __bool__(self) -> bool:
         return any((self.committed, self.transactions, self.unwritten, self.unwritten_transactional))
 
     def begin(self, values: Values, producer_id: int | None = None) -> None:
-        """Offsets are being written (prepareOffsetCommit, prepareTxnOffsetCommit)."""
+        """Mark offsets as being written (prepareOffsetCommit, prepareTxnOffsetCommit)."""
         self._unwritten(producer_id).update(values.keys())
 
     def end(self, values: Values, producer_id: int | None = None) -> None:
-        """Their write has ended, well or not (onOffsetCommitAppend, failPendingOffsetWrite)."""
+        """Mark a write as completed or failed (onOffsetCommitAppend, failPendingOffsetWrite)."""
         unwritten = self._unwritten(producer_id)
         unwritten.subtract(values.keys())
         for place in values:
@@ -57,7 +63,7 @@ class Offsets:
                 del unwritten[place]
 
     def put(self, values: Values, producer_id: int | None = None) -> None:
-        """Take written offsets over, those of a transaction for later."""
+        """Apply written offsets; those of a transaction when it commits."""
         if producer_id is None:
             self.committed.update(values)
             for place in self.given_up.keys() & values.keys():
@@ -66,31 +72,40 @@ class Offsets:
             self.transactions.setdefault(producer_id, {}).update(values)
 
     def give_up(self, values: Values) -> None:
-        """Forget offsets whose write took too long."""
+        """Record offsets whose write timed out."""
         self.given_up.update(values)
 
     def complete(self, producer_id: int, *, commit: bool) -> None:
-        """End a producer's transaction (completePendingTxnOffsetCommit): offsets that were written later stay."""
+        """End a producer's transaction (completePendingTxnOffsetCommit).
+
+        Offsets that were written later stay.
+        """
         for place, pending in self.transactions.pop(producer_id, {}).items():
             known = self.committed.get(place)
             if commit and (known is None or known.written < pending.written):
                 self.committed[place] = pending
 
     def is_unstable(self, place: TopicPartition) -> bool:
-        """Whether another offset may take its place before anybody commits anew (hasPendingOffsetCommitsForTopicPartition)."""
+        """Whether a pending write or transaction may replace the offset.
+
+        Source: hasPendingOffsetCommitsForTopicPartition.
+        """
         return place in self.unwritten or self.is_in_transaction(place)
 
     def is_in_transaction(self, place: TopicPartition) -> bool:
-        """Whether a transaction that has not ended may set it (hasPendingTransactionalOffsets)."""
+        """Whether an open transaction may replace the offset (hasPendingTransactionalOffsets)."""
         return place in self.unwritten_transactional or any(place in pending for pending in self.transactions.values())
 
     def written(self) -> Offsets:
-        """What the log holds of it."""
+        """Offsets in the log, without pending writes."""
         transactions = {producer: dict(pending) for producer, pending in self.transactions.items()}
         return Offsets(self.committed | self.given_up, transactions)
 
     def drop(self, expired: Callable[[TopicPartition, Committed], bool]) -> list[TopicPartition]:
-        """Remove the offsets that have expired and return where they were; those that are being written stay."""
+        """Remove expired offsets and return their partitions.
+
+        Offsets that are being written stay.
+        """
         gone = [place for place, committed in self.committed.items() if place not in self.unwritten and expired(place, committed)]
         for place in gone:
             del self.committed[place]

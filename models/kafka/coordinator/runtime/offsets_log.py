@@ -1,9 +1,9 @@
-"""What a coordinator writes to its partition of __consumer_offsets, how writes fail, and what can be read back.
+"""Records in __consumer_offsets, how writes fail, and what can be loaded.
 
-A write ends at once and well unless the coordinator is told otherwise (`Writes`). Where replicas don't confirm it, it waits for them,
-and is given up after offsets.commit.timeout.ms: by then it stands in the log all the same. What clients are told of a failure is a
-matter of tables, one for groups and one for offsets (GroupMetadataManager.scala, storeGroup and storeOffsets; GroupMetadataManager.java,
-appendGroupMetadataErrorToResponseError; CoordinatorOperationExceptionHelper.java, handleOperationException).
+By default a write succeeds at once; `Writes` changes that. A write that replicas don't confirm times out after
+offsets.commit.timeout.ms, but stays in the log. Two tables, for groups and for offsets, give the error sent to clients.
+Source: GroupMetadataManager.scala (storeGroup, storeOffsets), GroupMetadataManager.java
+(appendGroupMetadataErrorToResponseError), CoordinatorOperationExceptionHelper.java (handleOperationException).
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 
 @dataclass(frozen=True, slots=True)
 class StoredMember:
-    """A member in the value of a group's record; of its protocols only the subscription for the chosen one is kept."""
+    """A member in a group's record.
+
+    Only the subscription for the chosen protocol is stored.
+    """
 
     id: str
     instance: str | None
@@ -32,7 +35,10 @@ class StoredMember:
 
 @dataclass(frozen=True, slots=True)
 class StoredGroup:
-    """The value of a group's record (GroupMetadataValue). `since_ms` is None where the version doesn't write it."""
+    """Value of a group's record (GroupMetadataValue).
+
+    `since_ms` is None if the version doesn't write it.
+    """
 
     generation: int
     protocol_type: str | None
@@ -44,37 +50,40 @@ class StoredGroup:
 
 @dataclass(slots=True)
 class Log:
-    """What the partition holds, as compaction would leave it. Another coordinator can be made from it."""
+    """Compacted contents of the partition, from which a coordinator can load."""
 
     groups: dict[str, StoredGroup] = field(default_factory=dict)
     offsets: dict[str, Offsets] = field(default_factory=dict)
-    """Filled when a coordinator gives its groups up: until then they hold the same."""
+    """Filled when a coordinator unloads; empty until then."""
     end: int = 0
-    """How many writes there were."""
+    """Number of writes so far."""
 
 
 Written = Callable[[Error], None]
-"""Told the log's own error once a write has ended."""
+"""Called with the log's own error when a write has ended."""
 
 
 @dataclass(slots=True)
 class Writes:
-    """How writes end: with `error` at once, or, while replicas confirm none (`held`), when they do or when their time is over."""
+    """Results of writes.
+
+    Writes end with `error` at once. While `held`, they end when replicas confirm or the timeout has passed.
+    """
 
     error: Error = Error.NONE
     held: bool = False
     timeout_ms: int = 5_000
     """offsets.commit.timeout.ms"""
     unconfirmed: bool = False
-    """Whether anything was written that replicas have not confirmed yet."""
+    """Whether a write is not confirmed by replicas yet."""
     times_out: bool = False
-    """Whether what is done now follows from a write whose time is over."""
+    """Whether the current operation handles a write timeout."""
     _waiting: dict[int, tuple[Timers, str, Written]] = field(default_factory=dict)
     _late: list[Callable[[], None]] = field(default_factory=list)
     _count: int = 0
 
     def append(self, timers: Timers, group_id: str, now_ms: int, written: Written) -> None:
-        """Write, and say how it went."""
+        """Write; `written` gets the resulting error."""
         if self.held:
             self.unconfirmed = True
             self.wait(timers, group_id, now_ms, written)
@@ -82,23 +91,23 @@ class Writes:
             written(self.error)
 
     def wait(self, timers: Timers, group_id: str, now_ms: int, written: Written) -> None:
-        """Wait for replicas to confirm what was written so far (DelayedProduce, DeferredEventQueue)."""
+        """Wait until replicas confirm earlier writes (DelayedProduce, DeferredEventQueue)."""
         self._count += 1
         self._waiting[self._count] = timers, group_id, written
         timers.schedule(TimerKind.WRITE, group_id, _name(self._count), now_ms + self.timeout_ms, self._count)
 
     def later(self, confirmed: Callable[[], None]) -> None:
-        """Do something as soon as replicas confirm, however late."""
+        """Call a function as soon as replicas confirm, even after the timeout."""
         self._late.append(confirmed)
 
     def time_out(self, number: int) -> None:
-        """Give up waiting (DelayedProduce.onExpiration, CoordinatorRuntime.OperationTimeout)."""
+        """Time out a write (DelayedProduce.onExpiration, CoordinatorRuntime.OperationTimeout)."""
         self.times_out = True
         self._waiting.pop(number)[-1](Error.REQUEST_TIMED_OUT)
         self.times_out = False
 
     def settle(self, error: Error) -> None:
-        """End all writes that wait, in their order, and wait no more."""
+        """End all pending writes in order and stop holding writes."""
         self.held = self.unconfirmed = False
         late, waiting = self._late[:], tuple(self._waiting.items())
         self._late.clear()
@@ -111,12 +120,15 @@ class Writes:
 
 
 def _name(number: int) -> str:
-    """A write as timers call it: of those that end at one moment the earlier comes first."""
+    """Name of a write's timer; sorts earlier writes first."""
     return f"{number:012}"
 
 
 STANDS_IN_LOG = frozenset({Error.NONE, Error.REQUEST_TIMED_OUT})
-"""How a write has ended that the leader's log holds: replicas that were too slow for its sender have it later."""
+"""Results of writes that are in the leader's log.
+
+Replicas too slow for the sender have the write later.
+"""
 
 _NOT_AVAILABLE = {Error.UNKNOWN_TOPIC_OR_PARTITION, Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 _MOVED = {Error.NOT_LEADER_OR_FOLLOWER, Error.KAFKA_STORAGE_ERROR}
@@ -134,7 +146,7 @@ def _told(timed_out: Error, too_large: Error) -> Mapping[Error, Error]:
 
 @dataclass(frozen=True, slots=True)
 class WriteErrors:
-    """What clients are told of each way in which a write fails; errors that are not named are passed on."""
+    """Error codes sent to clients by write error; others are passed on."""
 
     group: Mapping[Error, Error]
     offsets: Mapping[Error, Error]

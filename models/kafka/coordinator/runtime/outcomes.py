@@ -1,4 +1,4 @@
-"""What a coordinator does beside answering: steps between states, and deeds that its broker would announce."""
+"""Effects of a coordinator beside responses: state transitions, events and fired timers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A step of a group between two states; `generation` is the one after the step."""
+    """A state transition of a group; `generation` is the one afterwards."""
 
     at_ms: int
     group: str
@@ -24,7 +24,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something worth announcing. `event` and the keys of `fields` are names of `models.events.EVENTS`."""
+    """An event that a broker logs.
+
+    `event` and the keys of `fields` are names in `models.events.EVENTS`.
+    """
 
     event: str
     at_ms: int
@@ -34,12 +37,15 @@ class Deed:
     instance: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     undone: bool = False
-    """It was announced, and could not be written: what it tells of has been taken back."""
+    """Whether the event was logged but undone because its write failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fired:
-    """A timer that fired, with effect or without; `tied` if another timer waited for the same moment."""
+    """A timer that fired, with or without effect.
+
+    `tied` is True if another timer had the same deadline.
+    """
 
     at_ms: int
     kind: TimerKind
@@ -47,11 +53,11 @@ class Fired:
     member: str | None
     tied: bool
     fault: str = ""
-    """What the broker's code throws while the timer is handled, if anything."""
+    """Exception thrown by the broker's code, if any."""
 
 
 def firings(timers: Timers, until_ms: int) -> Iterator[tuple[Timer, Fired]]:
-    """Timers that are due by `until_ms` in their order, those among them that are set meanwhile, and what is told of each."""
+    """Yield timers due by `until_ms` in order, including newly set ones."""
     while (timer := timers.take(until_ms)) is not None:
         tied = timers.next_ms() == timer.at_ms
         yield timer, Fired(timer.at_ms, timer.kind, timer.group or None, timer.member or None, tied)
@@ -59,7 +65,7 @@ def firings(timers: Timers, until_ms: int) -> Iterator[tuple[Timer, Fired]]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All that follows from one request or from the passing of time, each in order."""
+    """All effects of one request or time step, each in order."""
 
     answers: tuple[Answer, ...] = ()
     fired: tuple[Fired, ...] = ()

@@ -1,7 +1,7 @@
-"""Timers on a virtual clock: no thread, no wall clock; time moves only when the caller says so.
+"""Timers on a virtual clock, which only the caller advances.
 
-Renewing a timer is what a coordinator does most, once for each heartbeat. A renewed timer therefore keeps its old place in the
-heap and moves on when that place comes up, so that a renewal costs the same however many members there are.
+Renewal is the most frequent operation: once per heartbeat. A renewed timer keeps its old place in the heap and moves
+when that place comes up, so the cost of a renewal does not depend on the number of members.
 """
 
 from __future__ import annotations
@@ -14,32 +14,36 @@ from typing import Any
 
 
 class TimerKind(StrEnum):
-    """What a timer is for."""
+    """Purpose of a timer."""
 
     HEARTBEAT = "heartbeat"
-    """Session of a classic member or of a pending member, or the join limit of a new member."""
+    """Session of a classic or pending member, or first-join limit."""
     SESSION = "session"
     """Session of a member of a KIP-848 group."""
     SYNC = "sync"
-    """By when all members of a generation must have sent SyncGroup."""
+    """Deadline for the SyncGroups of a generation."""
     REBALANCE = "rebalance"
-    """By when a member of a KIP-848 group must have revoked partitions."""
+    """Deadline for a KIP-848 member to revoke partitions."""
     JOIN = "join"
-    """The end of a join phase, or of one step of the initial delay."""
+    """Deadline of a join phase or of a step of its delay."""
     CLEANUP = "cleanup"
-    """Expiry of offsets and of groups without any."""
+    """Expiry of offsets and removal of empty groups."""
     WRITE = "write"
-    """By when replicas must have confirmed a write."""
+    """Deadline for replicas to confirm a write."""
 
 
-# Kafka gives no order to timers of one deadline. This one makes runs repeatable: members' timers come before their group's.
+# Kafka does not define the order of timers with the same deadline. This order makes runs repeatable: members' timers
+# come before their group's.
 _RANK = {kind: rank for rank, kind in enumerate(TimerKind)}
 _COMPACT_ABOVE = 64
 
 
 @dataclass(slots=True, eq=False)
 class Timer:
-    """A timer that waits. `detail` is the caller's: what is to be done when it fires."""
+    """A pending timer.
+
+    `detail` belongs to the caller.
+    """
 
     kind: TimerKind
     group: str
@@ -47,7 +51,7 @@ class Timer:
     at_ms: int
     detail: Any = None
     place: int = -1
-    """Number of the one heap entry that counts; all others of this timer are stale."""
+    """Number of the only valid heap entry; all others are stale."""
     queued_ms: int = -1
 
 
@@ -55,9 +59,10 @@ _Entry = tuple[int, int, str, Any, int, Timer]
 
 
 class Timers:
-    """All timers of a coordinator: at most one for each kind, group and member; a new one replaces the old.
+    """All timers of a coordinator.
 
-    `order` puts members' timers of one deadline in order; by default by id.
+    There is at most one for each kind, group and member; a new one replaces the old. `order` sorts members' timers with the
+    same deadline, by default by id.
     """
 
     __slots__ = ("_heap", "_live", "_order", "_places")
@@ -69,7 +74,7 @@ class Timers:
         self._places = 0
 
     def schedule(self, kind: TimerKind, group: str, member: str, at_ms: int, detail: Any = None) -> None:
-        """Start a timer, in place of one of the same kind, group and member."""
+        """Start a timer, replacing one of the same kind, group and member."""
         key = (kind, group, member)
         timer = self._live.get(key)
         if timer is None:
@@ -82,25 +87,25 @@ class Timers:
             self._push(timer)
 
     def cancel(self, kind: TimerKind, group: str, member: str) -> None:
-        """Drop a timer; nothing happens if there is none."""
+        """Cancel a timer, if there is one."""
         timer = self._live.pop((kind, group, member), None)
         if timer is not None:
             timer.place = -1
 
     def clear(self) -> None:
-        """Drop all timers."""
+        """Cancel all timers."""
         self._heap.clear()
         self._live.clear()
 
     def fork(self) -> Timers:
-        """The same timers for another course of events; what they are to do is shared."""
+        """Copy the timers; their details are shared."""
         made = Timers(self._order)
         for timer in self._live.values():
             made.schedule(timer.kind, timer.group, timer.member, timer.at_ms, timer.detail)
         return made
 
     def due_ms(self, kind: TimerKind, group: str, member: str) -> int | None:
-        """The deadline of one timer, None if there is none such."""
+        """Deadline of one timer, None if it isn't set."""
         timer = self._live.get((kind, group, member))
         return None if timer is None else timer.at_ms
 
@@ -110,7 +115,7 @@ class Timers:
         return top[0] if top else None
 
     def take(self, until_ms: int) -> Timer | None:
-        """Take the first timer whose deadline is not after `until_ms`."""
+        """Remove and return the first timer due by `until_ms`, if any."""
         if not self._heap or self._heap[0][0] > until_ms:
             return None
         top = self._settled()
@@ -122,7 +127,7 @@ class Timers:
         return timer
 
     def of_group(self, group: str) -> Iterator[Timer]:
-        """The timers that wait under a group's name, in no order; meant for looking, not for work."""
+        """Pending timers of a group, unordered; for inspection only."""
         return (timer for timer in self._live.values() if timer.group == group)
 
     def _push(self, timer: Timer) -> None:
@@ -135,7 +140,10 @@ class Timers:
         heapq.heappush(self._heap, (timer.at_ms, _RANK[timer.kind], timer.group, self._order(timer.member), self._places, timer))
 
     def _settled(self) -> _Entry | None:
-        """The heap's first entry, once stale ones are dropped and renewed ones have moved to their deadline."""
+        """First valid heap entry.
+
+        Drops stale entries and moves renewed ones to their deadline.
+        """
         while self._heap:
             top = self._heap[0]
             timer = top[-1]

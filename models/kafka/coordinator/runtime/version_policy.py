@@ -1,4 +1,7 @@
-"""How coordinators differ by version, as data: what a handler asks for is a field here, never a version number."""
+"""Differences between coordinator versions, as data.
+
+Handlers ask for a field of the policy, never for a version number.
+"""
 
 from __future__ import annotations
 
@@ -13,134 +16,176 @@ from models.kafka.coordinator.runtime.offsets_log import JAVA_ERRORS, SCALA_ERRO
 
 
 class Extension(Enum):
-    """When a new member prolongs the initial delay (addMemberAndRebalance, addMemberThenRebalanceOrCompleteJoin)."""
+    """Condition for a new member to extend the initial delay.
+
+    Source: addMemberAndRebalance, addMemberThenRebalanceOrCompleteJoin.
+    """
 
     WHILE_GENERATION_IS_0 = 0
     AFTER_EMPTY = 1
 
 
 class SizeLimit(Enum):
-    """How group.max.size is applied (handleJoinGroup, acceptJoiningMember)."""
+    """Application of group.max.size (handleJoinGroup, acceptJoiningMember)."""
 
     NONE = 0
     BY_MEMBERS = 1
-    """Full for newcomers; an oversized group sheds members that have not rejoined yet."""
+    """Refuses new members; oversized groups refuse members that have not rejoined."""
     BY_WAITING = 2
-    """During a join phase those that wait count, otherwise the members."""
+    """During a join phase waiting members count, otherwise all members."""
 
 
 class Swap(Enum):
-    """What the return of a static member under a new id does (updateStaticMemberAndRebalance)."""
+    """Effect of a static member's return with a new id.
+
+    Source: updateStaticMemberAndRebalance.
+    """
 
     ANSWER = 0
-    """Answered at once with the present generation."""
+    """The current generation is sent at once."""
     VOTE = 1
-    """Answered at once unless another protocol would win now; then a rebalance."""
+    """As ANSWER if the protocol stays, otherwise a rebalance."""
     REBALANCE = 2
 
 
 class EpochGuard(Enum):
-    """Which orders to load or to give up a partition are heeded, by the epoch of its leadership that they name."""
+    """Condition by leader epoch to obey an order to load or unload."""
 
     NONE = 0
     NOT_OLDER = 1
-    """Those of the latest epoch or a later one, also once the partition has been given up (maybeUpdateCoordinatorEpoch)."""
+    """Orders of the latest or a later epoch, even after unloading (maybeUpdateCoordinatorEpoch)."""
     NEWER = 2
-    """Those of a later epoch than what is loaded is of (scheduleLoadOperation, scheduleUnloadOperation)."""
+    """Orders of a later epoch than the loaded one.
+
+    Source: scheduleLoadOperation, scheduleUnloadOperation.
+    """
 
 
 class Retention(Enum):
-    """What the retention of an offset is counted from (removeExpiredOffsets, offsetExpirationCondition)."""
+    """Start of an offset's retention (removeExpiredOffsets, offsetExpirationCondition)."""
 
     PER_OFFSET = 0
-    """From its commit, whatever becomes of the group."""
+    """From its commit, regardless of the group."""
     PER_GROUP = 1
-    """KIP-211: from when the group became empty; from the commit for groups without a protocol type."""
+    """From when the group became empty (KIP-211).
+
+    From the commit for groups without a protocol type.
+    """
     PER_SUBSCRIPTION = 2
-    """And from the commit in groups with members, for topics that none of them subscribes to."""
+    """As PER_GROUP, and from the commit for topics without a subscribed member."""
     PER_STABLE_SUBSCRIPTION = 3
-    """The same, but only while the group is Stable."""
+    """As PER_SUBSCRIPTION, but only while the group is Stable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One version's coordinator. The defaults are those of 1.1; `_SINCE` says what changed when."""
+    """Rules of one version's coordinator.
+
+    The defaults are those of 1.1; `_SINCE` lists later changes.
+    """
 
     version: str = "1.1"
     is_java: bool = False
-    """Whether it is the coordinator written anew in Java."""
+    """Whether it is the coordinator in Java."""
 
-    # Who may be a member.
+    # Membership.
     hands_out_member_ids: bool = False
-    """A newcomer is given an id and must come back with it (KIP-394); the group waits for ids that are out."""
+    """Whether new members get an id and must rejoin with it (KIP-394).
+
+    The group waits for ids that were handed out.
+    """
     knows_static_members: bool = False
-    """KIP-345: ids outlive members, absent static members stay in the group, the leader is elected anew if absent."""
+    """Whether static membership is supported (KIP-345).
+
+    Ids outlive members, absent static members stay in the group, and an absent leader is replaced.
+    """
     size_limit: SizeLimit = SizeLimit.NONE
     size_refusal_forgets_pending: bool = False
-    """Whether a refused pending id is no longer waited for (GroupMetadata.remove)."""
+    """Whether refusal for size discards a pending id (GroupMetadata.remove)."""
     limits_first_join: bool = False
-    """Whether a new member's parked join is given up after five minutes (NewMemberJoinTimeoutMs)."""
+    """Whether a new member's parked join expires after five minutes (NewMemberJoinTimeoutMs)."""
     refuses_unmapped_instance: bool = False
-    """Whether an instance id must be known if it is given (validateCurrentMember), not only not be another member's."""
+    """Whether an unknown instance id is refused (validateCurrentMember)."""
     dead_group: Error = Error.UNKNOWN_MEMBER_ID
-    """The answer where the group was just removed or handed over."""
+    """Error for a group that was just removed or unloaded."""
     max_session_ms: int = 300_000
     """Default of group.max.session.timeout.ms."""
 
     # Join phase.
     extension: Extension = Extension.WHILE_GENERATION_IS_0
     expiry_cuts_initial_delay: bool = False
-    """Whether an expiry during the initial delay ends the phase if all others have joined (removeMemberAndUpdateClassicGroup)."""
+    """Whether a session expiry can end the initial delay early.
+
+    It does if all other members have joined (removeMemberAndUpdateClassicGroup).
+    """
     any_join_completes: bool = True
-    """Whether every JoinGroup ends with an attempt to complete the phase, refused ones too (handleJoinGroup)."""
+    """Whether every JoinGroup, even a refused one, tries to complete the phase.
+
+    Source: handleJoinGroup.
+    """
     second_wait_is_initial: bool = False
-    """Whether a phase that nobody rejoined still counts as initial when it is prolonged (previousState)."""
+    """Whether an extended phase that nobody rejoined counts as initial (previousState)."""
     rejoin_updates_timeouts: bool = False
     replaced_stays_new: bool = True
-    """Whether the replacement of a static member that never finished a join is as new as that one (replaceGroupInstance)."""
+    """Whether a static member's replacement inherits "never joined" (replaceGroupInstance)."""
     swap_in_stable: Swap = Swap.ANSWER
     swap_in_completing: Swap = Swap.ANSWER
     skips_assignment: bool = False
-    """A returning static leader is told so, and that it need not assign (KIP-814)."""
+    """Whether a returning static leader may skip the assignment (KIP-814)."""
     absentees_keep_timers: bool = True
-    """Whether the timers of members that a join phase drops stay queued."""
+    """Whether the timers of members removed by a join phase stay queued."""
 
     # SyncGroup.
     limits_sync: bool = False
-    """Whether members that don't send SyncGroup in time are removed (schedulePendingSync)."""
+    """Whether members that miss the SyncGroup deadline are removed (schedulePendingSync)."""
     sync_needs_members: bool = False
-    """Whether the end of that time fails over ids that are members no more (onExpirePendingSync)."""
+    """Whether that deadline fails if ids are no longer members (onExpirePendingSync)."""
     checks_sync_protocol: bool = False
     missing_protocol_differs: bool = True
-    """Whether a protocol in SyncGroup is inconsistent with a group that has none yet (isProtocolInconsistent)."""
+    """Whether any protocol in SyncGroup mismatches a group without one (isProtocolInconsistent)."""
     stable_sync_renews: bool = True
     """Whether SyncGroup in a Stable group renews the session."""
 
     # Heartbeat, LeaveGroup.
     accepts_heartbeat_while_completing: bool = False
     checks_state_first: bool = True
-    """Whether CompletingRebalance is answered before generation (Heartbeat) and membership (OffsetCommit) are looked at."""
+    """Whether state is checked before generation (Heartbeat) and membership (OffsetCommit).
+
+    In CompletingRebalance the response is then REBALANCE_IN_PROGRESS.
+    """
     leaves_in_one_step: bool = False
-    """Whether a batch of leaves is followed by one rebalance step, not by one for each (classicGroupLeaveToClassicGroup)."""
+    """Whether a batch of leaves causes one rebalance, not one each.
+
+    Source: classicGroupLeaveToClassicGroup.
+    """
     tells_leave_last: bool = False
-    """Whether a leave is announced after the rebalance that it begins."""
+    """Whether a leave is logged after the rebalance that it starts."""
     instance_decides_leaver: bool = False
-    """Whether a known instance id says who leaves, and one with a pending id is a fault (handleLeaveGroup until 2.8)."""
+    """Whether a known instance id identifies the leaving member.
+
+    A pending id with an instance id is then a fault (handleLeaveGroup until 2.8).
+    """
     pending_leave_ends_timer: bool = False
 
     # Offsets.
     commit_to_unknown_group: Error = Error.ILLEGAL_GENERATION
-    """OffsetCommit v9 with a generation; older requests always get ILLEGAL_GENERATION."""
+    """Error for OffsetCommit v9 with a generation.
+
+    Older requests always get ILLEGAL_GENERATION.
+    """
     transaction_makes_group: bool = True
-    """Whether TxnOffsetCommit makes a group that is not there even if it names a generation (getOrMaybeCreateGroup)."""
+    """Whether TxnOffsetCommit with a generation creates a missing group (getOrMaybeCreateGroup)."""
     checks_transactional_member: bool = False
-    """Whether offsets in a transaction are taken from present members only (KIP-447)."""
+    """Whether only members may commit offsets in a transaction (KIP-447)."""
     knows_stable_offsets: bool = False
     """Whether OffsetFetch can ask for stable offsets (KIP-447)."""
     transactions_hold_expiry: bool = False
-    """Whether an offset that a transaction may replace can't expire meanwhile (cleanupExpiredOffsets)."""
+    """Whether an offset can't expire while a transaction may replace it.
+
+    Source: cleanupExpiredOffsets.
+    """
     tells_idle_clean_up: bool = True
-    """Whether a clean-up is announced that found nothing (cleanupGroupMetadata)."""
+    """Whether a clean-up without effect is logged (cleanupGroupMetadata)."""
     retention: Retention = Retention.PER_OFFSET
     retention_ms: int = 86_400_000
     """Default of offsets.retention.minutes."""
@@ -148,18 +193,18 @@ class Policy:
     # Writing and loading.
     write_errors: WriteErrors = SCALA_ERRORS
     stores_new_groups: bool = False
-    """Whether a group is written as soon as it exists (newEmptyGroupMetadataRecord)."""
+    """Whether a new group is written at once (newEmptyGroupMetadataRecord)."""
     stores_static_swap: bool = False
-    """Whether the return of a static member is written before it is answered (KAFKA-9801)."""
+    """Whether a static member's return is written before the response (KAFKA-9801)."""
     stores_state_time: bool = False
-    """Whether the moment since when a group is in its state is written (KIP-211)."""
+    """Whether the time of the last state change is written (KIP-211)."""
     epoch_guard: EpochGuard = EpochGuard.NONE
     is_owned_while_loading: bool = False
-    """Whether requests of that time are told to wait, not to look elsewhere (validateGroupStatus)."""
+    """Whether requests during loading get COORDINATOR_LOAD_IN_PROGRESS, not NOT_COORDINATOR (validateGroupStatus)."""
 
     # Timers.
     excused_have_no_timer: bool = True
-    """Whether renewing the session of a member with a parked request queues nothing (tryCompleteElseWatch)."""
+    """Whether members with a parked request have no session timer (tryCompleteElseWatch)."""
 
 
 _SINCE: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -205,7 +250,7 @@ _SINCE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("3.4", {"rejoin_updates_timeouts": True}),
 )
 
-# The coordinator written anew in Java: opt-in from 3.7 (KRaft only), the only one since 4.0.
+# The coordinator in Java: opt-in from 3.7 (KRaft only), the only one since 4.0.
 _JAVA: dict[str, Any] = {
     "is_java": True,
     "tells_leave_last": False,
@@ -231,7 +276,10 @@ JAVA_SINCE = (4, 0)
 
 
 def policy_for(version: str, *, java: bool | None = None) -> Policy:
-    """The coordinator of a Kafka version, such as "2.8.2" or "4.0". `java`: whether it is the new one; by default since 4.0."""
+    """Policy of a Kafka version, such as "2.8.2" or "4.0".
+
+    `java` selects the implementation; by default Java since 4.0.
+    """
     number = parse_version(version)
     changes: dict[str, Any] = {}
     for since, changed in _SINCE:
@@ -244,7 +292,10 @@ def policy_for(version: str, *, java: bool | None = None) -> Policy:
 
 @lru_cache(maxsize=256)
 def parse_version(version: str) -> tuple[int, ...]:
-    """Numbers of a version, without what follows them: "3.9.0-rc1" is (3, 9, 0), and (2, 8) comes before (2, 8, 1)."""
+    """Numbers of a version without suffix: "3.9.0-rc1" is (3, 9, 0).
+
+    (2, 8) sorts before (2, 8, 1). Raises ValueError if there is no number.
+    """
     found = re.match(r"\d+(?:\.\d+)*", version)
     if found is None:
         raise ValueError(f"not a version: {version!r}")
@@ -253,7 +304,7 @@ def parse_version(version: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The broker's settings that a coordinator looks at."""
+    """Broker settings used by a coordinator."""
 
     initial_delay_ms: int = 3_000
     """group.initial.rebalance.delay.ms"""
@@ -270,9 +321,9 @@ class Settings:
     retention_check_interval_ms: int = 600_000
     """offsets.retention.check.interval.ms"""
     commit_timeout_ms: int = 5_000
-    """offsets.commit.timeout.ms; of all that a coordinator writes, not of commits alone"""
+    """offsets.commit.timeout.ms; applies to all writes of a coordinator."""
 
 
 def default_settings(policy: Policy) -> Settings:
-    """What a broker of this version has unless told otherwise."""
+    """Default settings of a broker of this version."""
     return Settings(max_session_ms=policy.max_session_ms, retention_ms=policy.retention_ms)
