@@ -1,4 +1,5 @@
 """Leader elections of Kafka's controllers, by version.
 
-Follows PartitionLeaderElectionAlgorithms.scala and PartitionChangeBuilder.java. Imports `models` alone. Start with `dispatch`.
+Follows PartitionLeaderElectionAlgorithms.scala and PartitionChangeBuilder.java. Imports `models` alone. Start with
+`dispatch`.
 """

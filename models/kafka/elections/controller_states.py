@@ -1,8 +1,8 @@
-"""The ZooKeeper controller's view of partitions and replicas: their states and the legal steps.
+"""Partition and replica states of the ZooKeeper controller, with legal transitions.
 
-PartitionStateMachine.scala and ReplicaStateMachine.scala (0.8 to 3.9): validPreviousStates, checkInvalidPartitionStateChange,
-checkInvalidReplicaStateChange. An illegal step is logged and not taken; the others of the same call are. KRaft has no such
-states: there a partition without a leader has leader -1.
+PartitionStateMachine.scala and ReplicaStateMachine.scala (0.8 to 3.9): validPreviousStates,
+checkInvalidPartitionStateChange, checkInvalidReplicaStateChange. An illegal transition is logged and skipped; others of
+the same call happen. KRaft has no such states: there a partition without a leader has leader -1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 
 class PartitionState(StrEnum):
-    """States of a partition, by the names that state-change.log prints."""
+    """States of a partition, with the names in state-change.log."""
 
     NON_EXISTENT = "NonExistentPartition"
     NEW = "NewPartition"
@@ -60,18 +60,21 @@ S = TypeVar("S", PartitionState, ReplicaState)
 
 @dataclass(slots=True)
 class StateMachine(Generic[K, S]):
-    """States of many partitions, or of many replicas; whoever has none does not exist."""
+    """States of many partitions or replicas; a missing key doesn't exist."""
 
     previous: Mapping[S, frozenset[S]]
     missing: S
     states: dict[K, S] = field(default_factory=dict)
 
     def state(self, key: K) -> S:
-        """The state of one."""
+        """The state of one partition or replica."""
         return self.states.get(key, self.missing)
 
     def move(self, keys: Iterable[K], after: S) -> list[K]:
-        """Put all into a state that may be; return those that may not, which keep theirs (doHandleStateChanges)."""
+        """Move keys to a state; return those without a legal transition.
+
+        Refused keys keep their state (doHandleStateChanges).
+        """
         refused = []
         for key in keys:
             if self.state(key) not in self.previous[after]:
@@ -84,10 +87,10 @@ class StateMachine(Generic[K, S]):
 
 
 def partitions() -> StateMachine[tuple[str, int], PartitionState]:
-    """A machine of partitions by topic and number."""
+    """State machine of partitions, by topic and number."""
     return StateMachine(PARTITION_PREVIOUS, PartitionState.NON_EXISTENT)
 
 
 def replicas() -> StateMachine[tuple[str, int, int], ReplicaState]:
-    """A machine of replicas by topic, number and broker."""
+    """State machine of replicas, by topic, number and broker."""
     return StateMachine(REPLICA_PREVIOUS, ReplicaState.NON_EXISTENT)

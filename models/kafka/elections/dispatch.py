@@ -1,6 +1,6 @@
-"""Who leads a partition after a broker is lost or back: elections of both controllers, as the partition stage asks for them.
+"""Elections by either controller, as needed after a broker's departure or return.
 
-Node -1 is "no leader". The answer is the leader and the ISR that the controller writes down.
+Node -1 is "no leader". Results are the leader and ISR that the controller stores.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ Elected = tuple[int, tuple[int, ...]]
 def elected(
     replicas: tuple[str, ...], isr: tuple[str, ...] | None, is_down: Callable[[str], bool], *, kraft: bool, unclean: bool
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Leader and ISR after an election by either controller, with nodes as logs print them; None where it can't be told."""
+    """Elect a leader; returns the leader and ISR as strings.
+
+    Leader is None if the ISR or a node's number is unknown.
+    """
     if isr is None or not replicas or not all(node.isdecimal() for node in (*replicas, *isr)):
         return None, ()
     alive = frozenset(int(node) for node in {*replicas, *isr} if not is_down(node))
@@ -26,7 +29,10 @@ def elected(
 
 
 def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], unclean: bool) -> Elected:
-    """The ZooKeeper controller's offline election; without a result the ISR stays as it is."""
+    """Offline election of the ZooKeeper controller.
+
+    Without a result the ISR is unchanged.
+    """
     current = elections.LeaderAndIsr(-1, 0, isr)
     outcome = elections.elect(
         elections.Strategy.OFFLINE, elections.Replicas(replicas), elections.Brokers(alive), current, unclean_enabled=unclean
@@ -35,7 +41,10 @@ def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: f
 
 
 def kraft_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], unclean: bool) -> Elected:
-    """The ISR keeps its last member, so that it may lead when it is back."""
+    """Online or unclean election of the KRaft controller.
+
+    The ISR keeps its last member, so that it may lead after its return.
+    """
     registered = kraft_elections.Registration(replicas, isr, -1, 0, 0)
     election = kraft_elections.Election.UNCLEAN if unclean else kraft_elections.Election.ONLINE
     left = tuple(node for node in isr if node in alive)

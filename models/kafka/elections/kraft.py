@@ -1,8 +1,9 @@
-"""How the KRaft controller changes a partition: who leads, who is in the ISR, and what the change record says.
+"""Partition changes of the KRaft controller: leader, ISR and change record.
 
-Kafka 4.0.0, `PartitionChangeBuilder.java`. A registration and what is wanted of it go in, a record comes out, and the
-registration after it. Node -1 is "no leader". The eligible leader replicas (ELR, KIP-966) left the ISR while it was already
-smaller than min.insync.replicas, so they have all committed records; the last known ELR have lost that claim.
+Source: Kafka 4.0.0, `PartitionChangeBuilder.java`. `change` turns a registration and the wanted changes into a record;
+`apply` gives the registration after it. Node -1 is "no leader". Eligible leader replicas (ELR, KIP-966) left the ISR
+while it was already smaller than min.insync.replicas, so they have all committed records; the last known ELR have lost
+that property.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ METADATA_VERSION = re.compile(r"(\d+)\.(\d+)(?:-IV(\d+))?")
 
 
 class Election(StrEnum):
-    """How hard to look for a leader."""
+    """Candidates that an election may choose."""
 
-    PREFERRED = "PREFERRED"  # the first replica if it may lead, else whoever leads
-    ONLINE = "ONLINE"  # whoever leads, else any replica that has all committed records
-    UNCLEAN = "UNCLEAN"  # as ONLINE, and else any replica that is alive
+    PREFERRED = "PREFERRED"  # the first replica if it may lead, else the current leader
+    ONLINE = "ONLINE"  # the current leader, else any replica with all committed records
+    UNCLEAN = "UNCLEAN"  # as ONLINE, else any live replica
 
 
 class LeaderRecovery(StrEnum):
-    """Whether the leader was elected although it may lack committed records and has not yet dealt with it (KIP-704)."""
+    """Whether an uncleanly elected leader has recovered (KIP-704).
+
+    Such a leader may lack committed records.
+    """
 
     RECOVERED = "RECOVERED"
     RECOVERING = "RECOVERING"
@@ -33,7 +37,7 @@ class LeaderRecovery(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A partition as the metadata log has it."""
+    """A partition in the metadata log."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -49,9 +53,9 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to become of a partition, and under which rules. A target of None is what is registered.
+    """Wanted changes of a partition, and the rules for them.
 
-    `alive` are the brokers that may lead: not fenced, not shutting down.
+    A target of None means the registered value. `alive` are the brokers that may lead: neither fenced nor shutting down.
     """
 
     alive: frozenset[int]
@@ -68,7 +72,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Elected:
-    """The node that an election finds; `unclean` if it may lack committed records."""
+    """The elected node; `unclean` if it may lack committed records."""
 
     node: int
     unclean: bool = False
@@ -76,7 +80,7 @@ class Elected:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRecord:
-    """PartitionChangeRecord; None leaves a field as it is."""
+    """A PartitionChangeRecord; None leaves a field unchanged."""
 
     isr: tuple[int, ...] | None = None
     leader: int | None = None
@@ -89,7 +93,7 @@ class ChangeRecord:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it changes nothing, so that none is written."""
+        """Whether it changes nothing and is therefore not written."""
         return self == _NOTHING
 
 
@@ -98,7 +102,7 @@ _NOTHING = ChangeRecord()
 
 @dataclass(frozen=True, slots=True)
 class _Targets:
-    """What the partition is to be like, while the change is put together."""
+    """Target values of a partition while its change is built."""
 
     isr: tuple[int, ...]
     replicas: tuple[int, ...]
@@ -112,7 +116,7 @@ class _Targets:
 
 
 def elect_leader(partition: Registration, wanted: Wanted) -> Elected:
-    """The election alone, with the targets as they were given."""
+    """Elect a leader without building a change record."""
     return _elect(partition, wanted, _given(partition, wanted))
 
 
@@ -145,12 +149,15 @@ def _elect(partition: Registration, wanted: Wanted, targets: _Targets) -> Electe
 
 
 def _may_lead(replica: int, wanted: Wanted, targets: _Targets) -> bool:
-    """The ELR counts only while the ISR is empty."""
+    """Whether a replica may lead; ELR count while the ISR is empty."""
     return replica in wanted.alive and (replica in targets.isr or (not targets.isr and replica in targets.elr))
 
 
 def _last_known_leader_may_return(partition: Registration, wanted: Wanted, targets: _Targets) -> bool:
-    """Whether the leader that was last known is all that is left. Nothing asks whether it is alive: 4.0.0 only logs that."""
+    """Whether the last known leader is the only candidate left.
+
+    Version 4.0.0 does not check that it is alive; it only logs that.
+    """
     return (
         wanted.elr_enabled and wanted.use_last_known_leader and not targets.isr and not targets.elr and len(partition.last_known_elr) == 1
     )
@@ -160,7 +167,7 @@ def _last_known_leader_may_return(partition: Registration, wanted: Wanted, targe
 
 
 def change(partition: Registration, wanted: Wanted) -> ChangeRecord | None:
-    """The record that brings a partition nearer to what is wanted; None if nothing changes."""
+    """Record that brings a partition closer to the targets, None without changes."""
     targets = _with_eligible_replicas(partition, wanted, _with_finished_reassignment(partition, _given(partition, wanted)))
     targets, record = _with_leader(partition, wanted, targets)
     record = _bump_if_replicas_removed(partition, targets, record)
@@ -179,7 +186,10 @@ def change(partition: Registration, wanted: Wanted) -> ChangeRecord | None:
 
 
 def apply(partition: Registration, record: ChangeRecord | None) -> Registration:
-    """The registration after a record: a named leader raises the leader epoch, even if it is the old one."""
+    """Registration after a record.
+
+    A named leader raises the leader epoch even if it is the same one.
+    """
     if record is None:
         return partition
     return Registration(
@@ -210,7 +220,10 @@ def _without(replicas: Iterable[int], *gone: Iterable[int]) -> tuple[int, ...]:
 
 
 def _with_finished_reassignment(partition: Registration, targets: _Targets) -> _Targets:
-    """End a reassignment once all replicas that stay are in the ISR, not only those that it adds."""
+    """Finish a reassignment once all remaining replicas are in the ISR.
+
+    Replicas that were not added count as well.
+    """
     if not targets.adding and not targets.removing:
         return targets
     replicas = _without(targets.replicas, partition.removing)
@@ -221,7 +234,10 @@ def _with_finished_reassignment(partition: Registration, targets: _Targets) -> _
 
 
 def _with_eligible_replicas(partition: Registration, wanted: Wanted, targets: _Targets) -> _Targets:
-    """Let those that leave an ISR below the minimum stay eligible, unless they lost their log by an unclean shutdown."""
+    """Keep replicas eligible that leave an ISR below the minimum.
+
+    Replicas with an unclean shutdown lost their log and are excluded.
+    """
     if not wanted.elr_enabled:
         return targets
     if len(targets.isr) >= wanted.min_isr:
@@ -240,7 +256,7 @@ def _with_leader(partition: Registration, wanted: Wanted, targets: _Targets) -> 
     if elected.node in targets.elr:
         targets = replace(targets, isr=(elected.node,), elr=_without(targets.elr, [elected.node]))
     if elected.unclean:
-        # Nobody is known to have what an unclean leader has, so it starts alone.
+        # No replica is known to match an unclean leader, so the ISR is the leader alone.
         record = replace(record, isr=(elected.node,))
         if partition.leader_recovery is not LeaderRecovery.RECOVERING:
             record = replace(record, leader_recovery=LeaderRecovery.RECOVERING)
@@ -248,7 +264,7 @@ def _with_leader(partition: Registration, wanted: Wanted, targets: _Targets) -> 
 
 
 def _bump_if_replicas_removed(partition: Registration, targets: _Targets, record: ChangeRecord) -> ChangeRecord:
-    """Raise the leader epoch, so that a removed replica's fetches are refused."""
+    """Raise the leader epoch, so that a removed replica's fetches fail."""
     if record.leader is None and not set(partition.replicas) <= set(targets.replicas):
         return replace(record, leader=partition.leader)
     return record
@@ -265,7 +281,7 @@ def _record_eligible_replicas(partition: Registration, wanted: Wanted, targets: 
 
 
 def _record_isr(partition: Registration, wanted: Wanted, targets: _Targets, record: ChangeRecord) -> ChangeRecord:
-    """Without ELR the ISR keeps its last member, whatever becomes of it."""
+    """Record the ISR; without ELR it keeps its last member."""
     if record.isr is None and targets.isr != partition.isr and (targets.isr or wanted.elr_enabled):
         record = replace(record, isr=targets.isr)
     shrunk = record.isr is not None and not set(partition.isr) <= set(record.isr)
@@ -275,7 +291,7 @@ def _record_isr(partition: Registration, wanted: Wanted, targets: _Targets, reco
 
 
 def isr_shrink_raises_epoch(metadata_version: str) -> bool:
-    """Whether leaving the ISR raises the leader epoch; since 3.6 it does so no more (KAFKA-15021)."""
+    """Whether an ISR shrink raises the leader epoch (until 3.6, KAFKA-15021)."""
     found = METADATA_VERSION.fullmatch(metadata_version)
     if found is None:
         message = f"not a metadata version: {metadata_version!r}"
@@ -284,7 +300,7 @@ def isr_shrink_raises_epoch(metadata_version: str) -> bool:
 
 
 def _record_last_known_leader(partition: Registration, wanted: Wanted, record: ChangeRecord) -> ChangeRecord:
-    """Keep who led last from when the partition becomes leaderless until it has a leader again."""
+    """Record the last leader while the partition has none."""
     if not (wanted.elr_enabled and wanted.use_last_known_leader):
         return record
     if record.isr == () and partition.last_known_elr != (partition.leader,):

@@ -1,8 +1,8 @@
 """Leader elections of the ZooKeeper controller, as pure functions.
 
-Kafka 2.8.2, `Election.scala` and `PartitionLeaderElectionAlgorithms` in `PartitionStateMachine.scala`.
-Replicas are broker ids; their order is the order of the assignment, whose first one is preferred.
-An ISR may name brokers outside the assignment: an election keeps them, and never elects them.
+Source: Kafka 2.8.2, `Election.scala` and `PartitionLeaderElectionAlgorithms` in `PartitionStateMachine.scala`. Replicas
+are broker ids in assignment order; the first is preferred. An ISR may name brokers outside the assignment: an election
+keeps them but never elects them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import StrEnum
 
 
 class Strategy(StrEnum):
-    """Why a leader is looked for; each reason has candidates of its own."""
+    """Reason for an election, which determines the candidates."""
 
     OFFLINE = "offline"
     REASSIGN = "reassign"
@@ -24,33 +24,39 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsr:
-    """Leadership of a partition as ZooKeeper holds it."""
+    """Leadership of a partition as stored in ZooKeeper."""
 
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
 
     def passed_to(self, leader: int, isr: Sequence[int]) -> LeaderAndIsr:
-        """The next leadership: each change raises the leader epoch by one."""
+        """The next leadership, with a leader epoch raised by one."""
         return LeaderAndIsr(leader, self.leader_epoch + 1, tuple(isr))
 
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """Who runs, as the controller sees it. Brokers that shut down in good order still run."""
+    """Brokers as seen by the controller.
+
+    Brokers in a controlled shutdown still run.
+    """
 
     running: frozenset[int]
     shutting_down: frozenset[int] = frozenset()
 
     @property
     def online(self) -> frozenset[int]:
-        """Brokers that may be given new work."""
+        """Brokers that may get new leaderships."""
         return self.running - self.shutting_down
 
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """Assignment of a partition; `adding` and `removing` are what a reassignment under way has still to do."""
+    """Assignment of a partition.
+
+    `adding` and `removing` are the pending changes of a reassignment.
+    """
 
     all: tuple[int, ...]
     adding: tuple[int, ...] = ()
@@ -58,23 +64,29 @@ class Replicas:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The assignment that a reassignment leads to."""
+        """The assignment after the reassignment."""
         return tuple(replica for replica in self.all if replica not in self.removing)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an election yields: the next leadership (None: nobody could be elected), and the replicas that are told of it."""
+    """Result of an election.
+
+    `leadership` is None if there was no candidate; `replicas` are the brokers notified of it.
+    """
 
     leadership: LeaderAndIsr | None
     replicas: tuple[int, ...]
 
 
-# -- who is elected ----------------------------------------------------------------------------------------
+# -- candidates --------------------------------------------------------------------------------------------
 
 
 def offline_leader(assignment: Sequence[int], isr: Sequence[int], live: AbstractSet[int], *, unclean_enabled: bool) -> int | None:
-    """The first live replica in the ISR; where none is left and unclean elections are allowed, the first live one."""
+    """First live replica in the ISR.
+
+    If there is none and unclean elections are allowed, the first live replica.
+    """
     clean = _first(assignment, lambda replica: replica in live and replica in isr)
     if clean is None and unclean_enabled:
         return _first(assignment, lambda replica: replica in live)
@@ -82,19 +94,19 @@ def offline_leader(assignment: Sequence[int], isr: Sequence[int], live: Abstract
 
 
 def reassigned_leader(target: Sequence[int], isr: Sequence[int], live: AbstractSet[int]) -> int | None:
-    """The first live replica of the target assignment that is in the ISR."""
+    """First live replica of the target assignment that is in the ISR."""
     return _first(target, lambda replica: replica in live and replica in isr)
 
 
 def preferred_leader(assignment: Sequence[int], isr: Sequence[int], live: AbstractSet[int]) -> int | None:
-    """The first replica of the assignment or nobody."""
+    """The first replica of the assignment if eligible, else None."""
     return _first(assignment[:1], lambda replica: replica in live and replica in isr)
 
 
 def controlled_shutdown_leader(
     assignment: Sequence[int], isr: Sequence[int], live: AbstractSet[int], shutting_down: AbstractSet[int]
 ) -> int | None:
-    """The first live replica in the ISR whose broker stays."""
+    """First live replica in the ISR whose broker is not shutting down."""
     return _first(assignment, lambda replica: replica in live and replica in isr and replica not in shutting_down)
 
 
@@ -102,13 +114,16 @@ def _first(replicas: Sequence[int], wanted: Callable[[int], bool]) -> int | None
     return next((replica for replica in replicas if wanted(replica)), None)
 
 
-# -- what follows ------------------------------------------------------------------------------------------
+# -- result ------------------------------------------------------------------------------------------------
 
 
 def elect(
     strategy: Strategy, replicas: Replicas, brokers: Brokers, current: LeaderAndIsr | None, *, unclean_enabled: bool = False
 ) -> Outcome:
-    """Elect a leader by `strategy`; without a current leadership nobody is elected. `unclean_enabled` matters to OFFLINE only."""
+    """Elect a leader by `strategy`.
+
+    Without a current leadership nobody is elected. `unclean_enabled` matters to OFFLINE only.
+    """
     told = _told(strategy, replicas, brokers)
     leader = None if current is None else _leader(strategy, replicas, brokers, current.isr, unclean_enabled)
     if current is None or leader is None:
@@ -143,7 +158,7 @@ def _leader(strategy: Strategy, replicas: Replicas, brokers: Brokers, isr: Seque
 def _isr(strategy: Strategy, brokers: Brokers, isr: tuple[int, ...], leader: int) -> tuple[int, ...]:
     match strategy:
         case Strategy.OFFLINE if leader not in isr:
-            return (leader,)  # an unclean leader knows nothing of what the ISR had in common
+            return (leader,)  # an unclean leader can't trust the former ISR
         case Strategy.OFFLINE:
             return tuple(replica for replica in isr if replica in brokers.online)
         case Strategy.CONTROLLED_SHUTDOWN:
