@@ -1,6 +1,6 @@
-"""Clusters and clients that are made up: what they write, and what was really done to them.
+"""Simulated clusters and clients: their logs, and the true causes.
 
-A `scenario` says who is there and what goes wrong, `world` lets time pass from event to event, `cluster` holds the brokers and
-the coordinators that run on them, `consumer` is a Java client, `faults` are what befalls them, `truth` keeps the record.
-All chance comes from one seed, and nothing is kept that grows with time.
+`scenario` defines members and faults, `simulation` runs them, `world` advances time from event to event, `cluster` has
+brokers and their coordinators, `consumer` is a Java client, `faults` are applied to them, and `truth` records what
+happened. All randomness comes from one seed, and memory does not grow with simulated time.
 """

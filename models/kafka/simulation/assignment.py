@@ -1,4 +1,4 @@
-"""What leaders of classic groups give out: shares by range, and by cooperative-sticky, which moves as little as balance lets it."""
+"""Client-side assignors of classic groups: range and cooperative-sticky."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ Owned = Mapping[str, Mapping[str, frozenset[int]]]
 
 
 def shares(members: Sequence[str], wanted: Wanted, topics: Mapping[str, int]) -> dict[str, list[Partition]]:
-    """Consecutive partitions of each topic for each member that wants it, in the members' order (RangeAssignor)."""
+    """Consecutive partitions of each topic by member (RangeAssignor).
+
+    Members are in the given order.
+    """
     made: dict[str, list[Partition]] = {member: [] for member in members}
     for topic in sorted(topics):
         takers = [member for member in members if topic in wanted[member]]
@@ -27,9 +30,10 @@ def shares(members: Sequence[str], wanted: Wanted, topics: Mapping[str, int]) ->
 
 
 def cooperative_shares(wanted: Wanted, topics: Mapping[str, int], owned: Owned) -> dict[str, list[Partition]]:
-    """An even share for each, of what it owned as much as fits; what another one still owns is left out (CooperativeStickyAssignor).
+    """Balanced shares with as little movement as possible (CooperativeStickyAssignor).
 
-    It is given out in the rebalance that follows once its owner has revoked it.
+    A partition that another member still owns is left out; it is assigned in the next rebalance, after its owner has
+    revoked it.
     """
     subscribers = {member: Subscriber(frozenset(wanted[member]), target=flat(owned[member])) for member in wanted}
     balanced = uniform_target(Subscription("", 0, "uniform", subscribers, topics))

@@ -1,6 +1,7 @@
-"""What consumers of either protocol have in common: a process with an application that polls, and a coordinator to find.
+"""Common part of clients of both protocols: process, polling and coordinator lookup.
 
-A life ends with each stop: what was planned in an earlier one is void. A pause puts off what is due, a cut loses what is under way.
+A process ends with each stop, and actions planned in an earlier one are dropped. A pause delays actions; a network cut
+loses requests and responses.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from models.kafka.simulation.scenario import GroupPlan
 from models.kafka.simulation.world import World
 
 RETRY_MS = (100, 400)
-"""retry.backoff.ms, and what a search for the coordinator takes."""
+"""retry.backoff.ms, and the duration of a coordinator lookup."""
 COORDINATOR_ID = 2**31 - 1
 GONE = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
 
 
 class Phase(Enum):
-    """How far a client is with the group (MemberState)."""
+    """Progress of a client in its group (MemberState)."""
 
     STOPPED = "stopped"
     UNJOINED = "unjoined"
@@ -37,7 +38,7 @@ class Phase(Enum):
 
 @dataclass(slots=True, eq=False)
 class Client(ABC):
-    """One client, whichever protocol it speaks."""
+    """A client of either protocol."""
 
     world: World
     cluster: Cluster
@@ -48,25 +49,25 @@ class Client(ABC):
     phase: Phase = Phase.STOPPED
     member: str = ""
     generation: int = -1
-    """The member's epoch where it speaks the consumer protocol."""
+    """Generation, or member epoch in the consumer protocol."""
     node: int | None = None
     owned: tuple[Partition, ...] = ()
     life: int = 0
     attempt: int = 0
-    """Counts joins and stable times; what belongs to an earlier one is void."""
+    """Counts joins and stable phases; callbacks of an earlier one are dropped."""
     busy_until_ms: int = 0
     paused_until_ms: int = 0
     cut_until_ms: int = 0
     act: str | None = None
-    """Why it last joined or left, as whoever made it do so knows; for the truth."""
+    """Cause of its latest join or leave, for the truth."""
     _poll_planned: bool = field(default=False)
 
     @property
     def runs(self) -> bool:
-        """Whether its process is there."""
+        """Whether its process is running."""
         return self.phase is not Phase.STOPPED
 
-    # -- what befalls it ---------------------------------------------------------------------------------------
+    # -- faults and commands -----------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the process."""
@@ -80,40 +81,40 @@ class Client(ABC):
         self._poll_soon()
 
     def kill(self) -> None:
-        """End the process; nobody is told, and what is on its way to it is for nobody."""
+        """Kill the process without notice; responses to it are dropped."""
         self.life += 1
         self.attempt += 1
         self.phase = Phase.STOPPED
 
     @abstractmethod
     def close(self) -> None:
-        """Close the consumer in good order."""
+        """Close the consumer gracefully."""
 
     def poll_slowly(self, for_ms: int) -> None:
-        """Let the application be busy with what it has polled."""
+        """Keep the application busy with the last poll's records."""
         self.busy_until_ms = max(self.busy_until_ms, self.world.now_ms + for_ms)
         if for_ms > self.plan.max_poll_ms:
             self.later(self.plan.max_poll_ms, self._poll_timed_out)
 
     @abstractmethod
     def subscribe(self, topics: tuple[str, ...]) -> None:
-        """Let the application want other topics."""
+        """Change the application's subscription."""
 
     @abstractmethod
     def see_new_partitions(self) -> None:
-        """Learn from fresh metadata that topics have grown."""
+        """Notice new partitions in refreshed metadata."""
 
     def pause(self, for_ms: int) -> None:
-        """Stop the whole process for a while, as a garbage collection does."""
+        """Pause the process, as a garbage collection does."""
         self.paused_until_ms = self.world.now_ms + for_ms
 
     def cut(self, for_ms: int) -> None:
-        """Let nothing come through to the brokers or from them for a while."""
+        """Drop all traffic to and from the brokers for a while."""
         self.cut_until_ms = self.world.now_ms + for_ms
         self.later(for_ms, self._reconnect)
 
     def later(self, after_ms: int, action: Callable[[], None]) -> None:
-        """Plan something of this life; a pause puts it off."""
+        """Schedule an action of this process; a pause delays it."""
         life = self.life
 
         def act() -> None:
@@ -127,14 +128,17 @@ class Client(ABC):
         self.world.plan(after_ms, act)
 
     def say(self, message: str, level: str = "", /, **fields: Any) -> None:
-        """Write a line to the client's log; `level` tells wordings of one message apart where clients have several."""
+        """Write a line to the client's log.
+
+        `level` selects a wording if clients have several for a message.
+        """
         who = {"client_id": self.name, "group": self.plan.name, "instance_id": self.instance}
         self.world.say(self.name, f"kafka.client.{message}", level, **{**who, **fields})
 
     # -- polling -----------------------------------------------------------------------------------------------
 
     def _poll_soon(self) -> None:
-        """The application polls again when it is done with what it has; only polls that do something are planned."""
+        """Schedule the next poll with an effect, once the application is free."""
         if not self._poll_planned:
             self._poll_planned = True
             self.later(self._until_poll_ms(), self._poll)
@@ -151,16 +155,16 @@ class Client(ABC):
 
     @abstractmethod
     def _polled(self) -> None:
-        """Do what a poll does beside handing out records."""
+        """Handle a poll's effects other than returning records."""
 
     @abstractmethod
     def _poll_timed_out(self) -> None:
-        """Notice that the application has not polled for max.poll.interval.ms, if that is so."""
+        """Handle an exceeded max.poll.interval.ms, unless the application has polled."""
 
     # -- the coordinator ---------------------------------------------------------------------------------------
 
     def _with_coordinator(self, action: Callable[[], None]) -> None:
-        """Find the coordinator if it isn't known, then go on."""
+        """Find the coordinator if it is unknown, then run `action`."""
         if self.node is not None:
             action()
             return
@@ -174,7 +178,7 @@ class Client(ABC):
 
     @abstractmethod
     def _tell_coordinator_found(self) -> None:
-        """Write that the coordinator is known."""
+        """Log that the coordinator was found."""
 
     def _coordinator(self) -> dict[str, Any]:
         node = self.node or 0
@@ -187,7 +191,10 @@ class Client(ABC):
             self.node = None
 
     def _send(self, request: Request, receive: Callable[[Response], None], lost: Callable[[], None]) -> None:
-        """Send a request to the coordinator; what belongs to an earlier attempt, or comes during a cut, is not received."""
+        """Send a request to the coordinator.
+
+        Responses to an earlier attempt, or during a cut, are dropped.
+        """
         attempt, sent_ms = self.attempt, self.world.now_ms
         if sent_ms < self.cut_until_ms or self.node is None:
             return
@@ -209,9 +216,9 @@ class Client(ABC):
 
     @abstractmethod
     def _reconnect(self) -> None:
-        """Go on after a cut: what was on its way is lost."""
+        """Continue after a cut; pending requests are lost."""
 
 
 def names(partitions: tuple[Partition, ...]) -> list[str]:
-    """Partitions as lines name them."""
+    """Partitions as logged, such as `topic-3`."""
     return [f"{topic}-{number}" for topic, number in partitions]

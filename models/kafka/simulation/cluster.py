@@ -1,4 +1,4 @@
-"""The brokers of a made-up cluster: each group has its coordinator on one of them, which may fail and be taken over."""
+"""Brokers of a simulated cluster, with coordinators that fail over."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ from models.kafka.simulation.world import Said, Served, World
 OFFSETS_PARTITIONS = 50
 """offsets.topic.num.partitions"""
 LATENCY_MS = (1, 3)
-"""How long a request or a response is on its way."""
+"""Travel time of a request or response."""
 LOADING_MS = (20, 120)
 NOBODY = 0
 
 AnyCoordinator = Coordinator | BothCoordinator
-"""The latter since 4.0."""
+"""BothCoordinator is used since 4.0."""
 Receive = Callable[[Response], None]
 
 
 @dataclass(slots=True)
 class Flight:
-    """A request that a broker has not answered yet. `lost` tells its sender that it never will."""
+    """A request without a response yet.
+
+    `lost` is called if there will be none.
+    """
 
     request: Request
     client_id: str
@@ -44,7 +47,7 @@ class Flight:
 
 @dataclass(slots=True)
 class Seat:
-    """Where a group's coordinator is: its offsets partition, the broker that leads it (0: nobody yet), and the coordinator."""
+    """A group's offsets partition, its leader (0: none) and its coordinator."""
 
     group: str
     partition: int
@@ -62,7 +65,7 @@ Settled = Callable[[Seat, int], None]
 
 @dataclass(slots=True)
 class Cluster:
-    """Brokers by number from 1, and the seats of the groups."""
+    """Brokers, numbered from 1, and coordinators of groups."""
 
     world: World
     scenario: Scenario
@@ -108,11 +111,11 @@ class Cluster:
     # -- time --------------------------------------------------------------------------------------------------
 
     def next_ms(self) -> int | None:
-        """When the first timer of any coordinator is due."""
+        """Deadline of the next timer of any coordinator, None without timers."""
         return min((due for seat in self.seats.values() if (due := seat.coordinator.next_ms()) is not None), default=None)
 
     def advance(self, now_ms: int) -> None:
-        """Let the coordinators' timers fire up to now."""
+        """Fire the coordinators' timers that are due by `now_ms`."""
         for seat in self.seats.values():
             due_ms = seat.coordinator.next_ms()
             if due_ms is not None and due_ms <= now_ms:
@@ -123,7 +126,7 @@ class Cluster:
         self.settle(seat, outcome)
 
     def settle(self, seat: Seat, outcome: Outcome) -> None:
-        """Write what a coordinator has done, and send its answers."""
+        """Log a coordinator's events and send its responses."""
         node = seat.node
         for change in outcome.changes:
             self.watch(change)
@@ -140,12 +143,12 @@ class Cluster:
         self.world.plan(self.world.between(*LATENCY_MS), lambda: flight.receive(response))
 
     def hold_writes(self, group: str) -> None:
-        """Let replicas confirm nothing of what a group's coordinator writes."""
+        """Leave writes of a group's coordinator unconfirmed by replicas."""
         self._catch_up(self.seats[group], self.world.now_ms)
         self.seats[group].coordinator.hold_writes()
 
     def settle_writes(self, group: str) -> None:
-        """Let replicas have all that was written, if there is a coordinator that waits for it."""
+        """Confirm all pending writes of a group's coordinator."""
         seat = self.seats[group]
         self._catch_up(seat, self.world.now_ms)
         self.settle(seat, seat.coordinator.settle_writes())
@@ -153,17 +156,17 @@ class Cluster:
     # -- requests ----------------------------------------------------------------------------------------------
 
     def number(self) -> int:
-        """A number for a request."""
+        """Next request number."""
         self._requests += 1
         return self._requests
 
     def coordinator_of(self, group: str) -> int | None:
-        """The broker that FindCoordinator names; None while there is none."""
+        """Broker named by FindCoordinator, None if there is none."""
         node = self.seats[group].node
         return node if node in self.up else None
 
     def send(self, node: int, client_id: str, request: Request, receive: Receive, lost: Callable[[], None]) -> None:
-        """Let a request travel to a broker."""
+        """Send a request to a broker; it arrives after a delay."""
         self.world.plan(self.world.between(*LATENCY_MS), lambda: self._arrive(node, client_id, request, receive, lost))
 
     def _arrive(self, node: int, client_id: str, request: Request, receive: Receive, lost: Callable[[], None]) -> None:
@@ -180,7 +183,7 @@ class Cluster:
         self.settle(seat, seat.coordinator.handle(request))
 
     def _refuse(self, node: int, client_id: str, request: Request, receive: Receive) -> None:
-        """A broker that is not the coordinator says so: as one does that has no groups at all."""
+        """Answer as a broker that isn't the group's coordinator."""
         stranger = BothCoordinator(self.policy) if self.policy.is_java else Coordinator(self.policy)
         stranger.unload()
         response = stranger.handle(request).answers[0].response
@@ -188,7 +191,10 @@ class Cluster:
         self.world.plan(self.world.between(*LATENCY_MS), lambda: receive(response))
 
     def add_partitions(self, topic: str, count: int) -> None:
-        """Let a topic grow: brokers write what logs they make, one with ZooKeeper also what it was asked for."""
+        """Add partitions to a topic, with the brokers' log lines.
+
+        With ZooKeeper a broker also logs the request.
+        """
         before = self.topics[topic]
         self.topics[topic] = before + count
         for seat in self.seats.values():
@@ -206,7 +212,7 @@ class Cluster:
     # -- brokers -----------------------------------------------------------------------------------------------
 
     def crash(self, node: int, noticed_after_ms: int) -> None:
-        """A broker dies; others take over once the controller has noticed."""
+        """Crash a broker; others take over once the controller notices."""
         self.up.discard(node)
         for seat in self._seats_of(node):
             seat.node = NOBODY
@@ -216,7 +222,7 @@ class Cluster:
         self.world.plan(noticed_after_ms, self._elect)
 
     def shut_down(self, node: int) -> None:
-        """A broker hands its groups over before it stops."""
+        """Stop a broker gracefully, after it has handed over its groups."""
         self.world.say(node, "kafka.broker.stopping", node=str(node))
         for seat in self._seats_of(node):
             self._catch_up(seat, self.world.now_ms)
@@ -230,7 +236,7 @@ class Cluster:
             self._lose_flights(seat)
 
     def start(self, node: int) -> None:
-        """A broker is back; it leads what nobody leads."""
+        """Start a broker; it takes over partitions without a leader."""
         self._boot(node)
         self._elect()
 
@@ -255,7 +261,7 @@ class Cluster:
                 self._take_over(seat, min(self.up, key=lambda node: ((node - seat.partition - 1) % self.scenario.brokers, node)))
 
     def _resign(self, seat: Seat) -> None:
-        """Give a partition up, with what a broker says of it."""
+        """Resign a seat's partition, with the broker's log lines."""
         group, where = seat.coordinator.groups.get(seat.group), {"node": str(seat.node), "partition": seat.partition}
         counts = {"groups_count": int(group is not None), "offsets_count": 0 if group is None else len(group.offsets.committed)}
         told = GIVEN_UP_IN[self.policy.is_java].format(seat.epoch)
@@ -278,7 +284,7 @@ class Cluster:
 
     def _loaded(self, seat: Seat, coordinator: AnyCoordinator, where: dict[str, object], loading_ms: int) -> None:
         if seat.coordinator is not coordinator or seat.node == NOBODY:
-            return  # lost again meanwhile
+            return  # the partition was lost again during the load
         self._catch_up(seat, self.world.now_ms)
         self.world.say(seat.node, LOADED[self.policy.is_java], **where, duration_ms=loading_ms)
         self.settle(seat, coordinator.load())
@@ -286,12 +292,12 @@ class Cluster:
 
 LOAD_STARTED = {False: "kafka.offsets.load_scheduled", True: "kafka.runtime.load_scheduled"}
 LOADED = {False: "kafka.offsets.loaded", True: "kafka.runtime.loaded"}
-"""What Scala's and Java's brokers write when they take a partition of __consumer_offsets over."""
+"""Message when a load ends, by `is_java`."""
 RESIGNING = {
     False: ("kafka.group.coordinator_resigned", "kafka.offsets.unload_scheduled"),
     True: ("kafka.runtime.unload_scheduled", "kafka.runtime.unload_started"),
 }
 UNLOADED = {False: "kafka.offsets.unloaded", True: "kafka.runtime.unloaded"}
-"""The same as they give one up, before its groups and after them."""
+"""Message when an unload ends, by `is_java`; RESIGNING lists earlier ones."""
 GIVEN_UP_IN = {False: "Some({})", True: "OptionalInt[{}]"}
-"""How they print the epoch of an order to give one up, which may lack it."""
+"""Format of an optional epoch in an order to unload."""

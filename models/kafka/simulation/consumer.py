@@ -1,8 +1,8 @@
-"""A consumer of the classic protocol as the Java client behaves: its application polls, its heartbeat thread beats.
+"""Java consumer of the classic protocol, with polling and heartbeats.
 
-AbstractCoordinator.java, ConsumerCoordinator.java: ensureActiveGroup, the response handlers, HeartbeatThread, maybeLeaveGroup.
-With an eager assignor it gives up all that it has before it joins, with the cooperative one only what it is to lose, and then joins
-once more (KIP-429). A client writes what its classes write at DEBUG and above.
+Source: AbstractCoordinator.java, ConsumerCoordinator.java (ensureActiveGroup, the response handlers, HeartbeatThread,
+maybeLeaveGroup). With an eager assignor it revokes all partitions before a join. With the cooperative one it revokes
+only what it loses and then joins once more (KIP-429). Log lines are those at DEBUG and above.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ FATAL = frozenset(
     {Error.GROUP_MAX_SIZE_REACHED, Error.FENCED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL, Error.INVALID_SESSION_TIMEOUT}
 )
 TELLS_REFUSALS = (2, 7)
-"""Since when a client tells at INFO why it will join again."""
+"""First version with the reason for a rejoin at INFO."""
 
 
 @dataclass(slots=True, eq=False)
 class Consumer(Client):
-    """A client of the classic protocol, with an eager assignor or the cooperative one."""
+    """A client of the classic protocol, with eager or cooperative assignor."""
 
     why: str | None = None
-    """What it will give as the reason of its next join (KIP-800)."""
+    """Reason for its next join (KIP-800)."""
     _leads: bool = False
     _assigned_topics: dict[str, int] = field(default_factory=dict)
-    """Partition counts when it last made an assignment (assignmentSnapshot)."""
+    """Partition counts at its last assignment as leader (assignmentSnapshot)."""
 
     # -- the application ---------------------------------------------------------------------------------------
 
@@ -54,24 +54,24 @@ class Consumer(Client):
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether it keeps what it has while it joins."""
+        """Whether it keeps its partitions while it joins."""
         return self.plan.assignor == COOPERATIVE
 
     def close(self) -> None:
-        """Close the consumer: a dynamic member says good-bye."""
+        """Close the consumer; a dynamic member leaves the group."""
         self.act = "close"
         self._leave(CLOSED)
         self.say("closed")
         self.kill()
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
-        """Let the application want other topics."""
+        """Change the application's subscription."""
         self.topics = topics
         self.say("subscribed", topics=sorted(topics))
         self._rejoin("subscription has changed", "subscription_change")
 
     def see_new_partitions(self) -> None:
-        """Learn from fresh metadata that topics have grown since they were assigned; only the leader does anything about it."""
+        """Notice added partitions; only the leader rejoins."""
         if self._leads and self.phase is Phase.STABLE and self._assigned_topics != self.cluster.topics:
             self._rejoin("cached metadata has changed", "metadata_change")
 
@@ -82,7 +82,7 @@ class Consumer(Client):
             self._join()
 
     def _rejoin(self, why: str, act: str | None = None) -> None:
-        """Join again with the next poll (requestRejoin)."""
+        """Rejoin with the next poll (requestRejoin)."""
         if self.phase is Phase.STOPPED:
             return
         self.why = why
@@ -92,9 +92,9 @@ class Consumer(Client):
             self._poll_soon()
 
     def _poll_timed_out(self) -> None:
-        """The heartbeat thread finds that nobody polls any more (handlePollTimeoutExpiry).
+        """Leave after an exceeded poll interval, in the heartbeat thread.
 
-        It looks for an unknown coordinator before it looks at the time (HeartbeatThread.run), so that it has whom to tell.
+        Source: handlePollTimeoutExpiry. An unknown coordinator is looked up first (HeartbeatThread.run).
         """
         if self.phase is not Phase.STABLE or self.busy_until_ms <= self.world.now_ms:
             return
@@ -112,7 +112,7 @@ class Consumer(Client):
         self.say("coordinator_found", **self._coordinator())
 
     def _reconnect(self) -> None:
-        """A cut is over: a join that waited is sent again."""
+        """Continue after a cut; a pending join is sent again."""
         self._lose_coordinator("session timed out without receiving a heartbeat response", disconnected=False)
         if self.phase in (Phase.JOINING, Phase.SYNCING):
             self._again()
@@ -123,7 +123,7 @@ class Consumer(Client):
     # -- joining -----------------------------------------------------------------------------------------------
 
     def _join(self) -> None:
-        """Give up what has to be given up before, and join (onJoinPrepare)."""
+        """Revoke partitions as needed, then join (onJoinPrepare)."""
         kept = tuple(each for each in self.owned if each[0] in self.topics) if self.is_cooperative else ()
         self._revoke(tuple(each for each in self.owned if each not in kept))
         self._again()
@@ -176,7 +176,7 @@ class Consumer(Client):
             self._refused("join_failed", error)
 
     def _refused(self, message: str, error: Error) -> None:
-        """A join or sync was refused; go on as the error asks."""
+        """Handle the error of a join or sync."""
         self.say(
             message,
             "INFO" if parse_version(self.cluster.policy.version) >= TELLS_REFUSALS else "DEBUG",
@@ -275,7 +275,7 @@ class Consumer(Client):
         self.later(self.plan.commit_ms, lambda: self._commit_on(attempt))
 
     def _reset(self, why: str) -> None:
-        """Give member id and generation up (resetStateAndGeneration)."""
+        """Give up member id and generation (resetStateAndGeneration)."""
         self.say("generation_reset", why=why)
         self.say("rejoin_requested", why=why)
         self.phase, self.member, self.generation, self.why = Phase.UNJOINED, "", -1, why
@@ -283,7 +283,7 @@ class Consumer(Client):
         self._revoke(self.owned, "lost")
 
     def _leave(self, why: str) -> None:
-        """Tell the coordinator, unless it wouldn't know or is to wait for the instance (maybeLeaveGroup)."""
+        """Leave the group, except as a static or unknown member (maybeLeaveGroup)."""
         if self.instance is not None or self.node is None or not self.member or self.phase is Phase.UNJOINED:
             return
         self.say("leave_sent", member_id=self.member, **self._coordinator(), why=why)

@@ -1,4 +1,4 @@
-"""The record of consumer groups: each epoch with what raised it, and when all members had arrived at it."""
+"""Record of consumer groups' epochs: causes, and when all members had arrived."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from models.kafka.coordinator.runtime.outcomes import Deed
 
 LEFT, EXPIRED, JOINED = "left", "expired", "joined"
 NOTICEABLE_MS = 1_500
-"""Who gives up partitions later than this, beyond what its heartbeats and polls take, keeps the others waiting."""
+"""Members that revoke later than this delay the others.
+
+Counted beyond their usual heartbeat and poll delays.
+"""
 WHY_FENCED = (
     ("session", "session_timeout"),
     ("to transition", "rebalance_timeout"),
@@ -23,7 +26,10 @@ WHY_FENCED = (
 
 @dataclass(slots=True)
 class Epoch:
-    """An epoch that is not reached by all yet. `acts` holds who did what to raise it: client, kind, cause."""
+    """An epoch that not all members have reached.
+
+    `acts` lists client, kind and cause of the actions that raised it.
+    """
 
     group: str
     number: int
@@ -33,21 +39,24 @@ class Epoch:
     migrates: bool
     revoking: set[str] = field(default_factory=set)
     revoked: dict[str, int] = field(default_factory=dict)
-    """When who had to give something up had done so."""
+    """Time at which each revoking client had finished."""
 
     def clients(self, *kinds: str) -> list[str]:
-        """Who did one of these things."""
+        """Clients with an action of one of these kinds."""
         return list(dict.fromkeys(client for client, kind, _ in self.acts if kind in kinds))
 
 
 @dataclass(slots=True)
 class Epochs:
-    """Told of consumer groups' deeds; hands finished rows to `write`. `client_of` names who a deed is of, `act_of` what it meant by it."""
+    """Follows events of consumer groups and passes finished rows to `write`.
+
+    `client_of` gives the client of an event, `act_of` the cause known to that client.
+    """
 
     client_of: Callable[[Deed], str]
     act_of: Callable[[str], str | None]
     usual_ms: Callable[[str], int]
-    """How long a client's heartbeats and polls take."""
+    """Usual delay by a client's heartbeats and polls, in milliseconds."""
     write: Callable[[dict[str, Any]], None]
     open: dict[str, Epoch] = field(default_factory=dict)
     pending: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
@@ -55,11 +64,11 @@ class Epochs:
     migrating: set[str] = field(default_factory=set)
 
     def watch(self, deed: Deed) -> None:
-        """Something of MODERN_DEEDS that a coordinator did to a consumer group."""
+        """Take an event of MODERN_DEEDS."""
         _HANDLERS[deed.event](self, deed)
 
     def settled(self, group: ConsumerGroup, now_ms: int) -> None:
-        """A step is over: has the group arrived?"""
+        """Close the epoch if the group is stable or empty."""
         epoch = self.open.get(group.id)
         self.sizes[group.id] = len(group.members)
         if epoch is None:
@@ -70,11 +79,11 @@ class Epochs:
             self._close(group.id, now_ms, "stable")
 
     def close(self, group: str, outcome: str) -> None:
-        """The group goes on as something else, or its coordinator is gone."""
+        """Close an epoch whose group was converted or lost its coordinator."""
         self._close(group, None, outcome)
         self.pending.pop(group, None)
 
-    # -- what it is told ---------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------------------
 
     def _joined(self, deed: Deed) -> None:
         if not deed.fields.get("rejoined") and not deed.fields.get("again"):
@@ -102,7 +111,7 @@ class Epochs:
     def _bumped(self, deed: Deed) -> None:
         self._close(deed.group, None, "interrupted")
         acts = self.pending.pop(deed.group, [])
-        acts.sort(key=lambda act: act[1] == "metadata")  # that topics are others follows from who subscribes to them
+        acts.sort(key=lambda act: act[1] == "metadata")  # subscriptions come first because changed metadata follows from them
         was_empty = self.sizes.get(deed.group, 0) == 0
         self.open[deed.group] = Epoch(deed.group, deed.generation, deed.at_ms, was_empty, acts, deed.group in self.migrating)
         self.migrating.discard(deed.group)
@@ -156,7 +165,7 @@ class Epochs:
         }
 
     def _late(self, epoch: Epoch) -> list[str]:
-        """The member that was there last, if that was late."""
+        """The last member to revoke, if it was late."""
         last = max(epoch.revoked, key=lambda client: epoch.revoked[client], default=None)
         if last is None or epoch.revoked[last] - epoch.start_ms - self.usual_ms(last) < NOTICEABLE_MS:
             return []

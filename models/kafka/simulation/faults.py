@@ -1,4 +1,4 @@
-"""What befalls clients and brokers of a made-up cluster, by the names that scenarios use."""
+"""Faults of clients and brokers, by the names used in scenarios."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from models.kafka.simulation.scenario import CLASSIC, MODERN, Fault, GroupPlan
 from models.kafka.simulation.world import World
 
 CRASH_NOTICED_MS = (9_000, 18_000)
-"""broker.session.timeout.ms and zookeeper.session.timeout.ms: when the controller finds a dead broker."""
+"""Time until the controller notices a crash.
+
+KRaft: broker.session.timeout.ms; ZooKeeper: zookeeper.session.timeout.ms.
+"""
 
 
 class ScenarioRun(Protocol):
-    """Clients and brokers that a fault acts upon."""
+    """The running simulation as seen by a fault."""
 
     @property
     def world(self) -> World:
-        """Clock, dice and plan of what is to come."""
+        """Clock, random numbers and planned events."""
 
     @property
     def cluster(self) -> Cluster:
@@ -29,58 +32,61 @@ class ScenarioRun(Protocol):
 
     @property
     def members(self) -> dict[str, list[Client]]:
-        """The clients of each group."""
+        """Clients by group."""
 
     def client(self, group: GroupPlan, name: str, instance: str | None, /) -> Client:
-        """A client that speaks its group's protocol, not started yet."""
+        """Create a client of its group's protocol without starting it."""
 
     def add_member(self, group: GroupPlan, /) -> Client:
-        """One more client of a group, not started yet."""
+        """Add a client to a group without starting it."""
 
     def running(self, group: GroupPlan, /) -> list[Client]:
-        """The members of a group that run."""
+        """Running members of a group."""
 
     def pick(self, fault: Fault, group: GroupPlan, /) -> list[Client]:
-        """Members that a fault befalls."""
+        """Choose the members that a fault applies to."""
 
 
 Action = Callable[[ScenarioRun, Fault, GroupPlan], None]
 
 
 def crash(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """A member's process dies."""
+    """Kill a member's process."""
     for member in simulation.pick(fault, group):
         member.kill()
         _back(simulation, fault, member)
 
 
 def close(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """A member is closed in good order."""
+    """Close a member gracefully."""
     for member in simulation.pick(fault, group):
         member.close()
         _back(simulation, fault, member)
 
 
 def slow_poll(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """A member's application works on what it has polled for a long time; beyond max.poll.interval.ms it leaves."""
+    """Let a member process its records for a long time.
+
+    Beyond max.poll.interval.ms it leaves the group.
+    """
     for member in simulation.pick(fault, group):
         member.poll_slowly(fault.for_ms)
 
 
 def gc_pause(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """A member's process stands still."""
+    """Pause a member's process."""
     for member in simulation.pick(fault, group):
         member.pause(fault.for_ms)
 
 
 def network_cut(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """A member can't reach the brokers."""
+    """Cut a member off from the brokers."""
     for member in simulation.pick(fault, group):
         member.cut(fault.for_ms)
 
 
 def rolling_restart(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """One member after the other is closed and started again; `for` lies between two of them."""
+    """Restart members one by one, `for` apart."""
     for number, member in enumerate(simulation.running(group)):
 
         def restart(member: Client = member) -> None:
@@ -92,7 +98,7 @@ def rolling_restart(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> 
 
 
 def migrate(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """One member after the other is closed and comes back speaking the other protocol; `for` lies between two of them."""
+    """Restart members one by one with the other protocol, `for` apart."""
     members = simulation.members[group.name]
     for number, member in enumerate(simulation.running(group)):
 
@@ -109,26 +115,29 @@ def migrate(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
 
 
 def scale_out(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """More members come."""
+    """Add members."""
     for _ in range(fault.count):
         simulation.world.plan(simulation.world.between(0, group.start_ms), simulation.add_member(group).start)
 
 
 def scale_in(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """Members that came last are closed."""
+    """Close the members that were added last."""
     for member in simulation.running(group)[-fault.count :]:
         simulation.world.plan(simulation.world.between(0, group.start_ms), lambda member=member: member.runs and member.close())  # type: ignore[misc]
 
 
 def subscription_change(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """A member's application subscribes to all topics of its group but the last, or to all of them again."""
+    """Remove the last topic from a member's subscription, or add it again."""
     topics = tuple(group.topics)
     for member in simulation.pick(fault, group):
         member.subscribe(topics[:-1] if len(topics) > 1 and set(member.topics) == set(topics) else topics)
 
 
 def partition_increase(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """Each topic of a group gets more partitions, of which members learn when they refresh their metadata."""
+    """Add partitions to a group's topics.
+
+    Members learn of them when they refresh their metadata.
+    """
     for topic in group.topics:
         simulation.cluster.add_partitions(topic, fault.count)
     for member in simulation.running(group):
@@ -136,7 +145,7 @@ def partition_increase(simulation: ScenarioRun, fault: Fault, group: GroupPlan) 
 
 
 def coordinator_crash(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """A broker dies and is started again later."""
+    """Crash a broker and start it again later."""
     node = fault.broker or simulation.cluster.coordinator_of(group.name)
     if node in simulation.cluster.up and len(simulation.cluster.up) > 1:
         simulation.cluster.crash(node, CRASH_NOTICED_MS[not simulation.cluster.policy.is_java])
@@ -144,7 +153,7 @@ def coordinator_crash(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -
 
 
 def coordinator_failover(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """A broker is restarted in good order; others take its groups over."""
+    """Restart a broker gracefully; others take its groups over."""
     node = fault.broker or simulation.cluster.coordinator_of(group.name)
     if node in simulation.cluster.up and len(simulation.cluster.up) > 1:
         simulation.cluster.shut_down(node)
@@ -152,7 +161,10 @@ def coordinator_failover(simulation: ScenarioRun, fault: Fault, group: GroupPlan
 
 
 def store_failure(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """Too few replicas are in sync, so that the group can't be written; since 4.0 it is, and nobody confirms it."""
+    """Let writes of the group fail for lack of in-sync replicas.
+
+    Since 4.0 they are written but not confirmed.
+    """
     if simulation.cluster.policy.is_java:  # CoordinatorPartitionWriter.append: acks=1; Partition.maybeIncrementLeaderHW: not under min ISR
         slow_replicas(simulation, fault, group)
         return
@@ -161,7 +173,7 @@ def store_failure(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> No
 
 
 def slow_replicas(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
-    """Replicas fetch nothing for a while: what the group's coordinator writes is confirmed late, or not in time."""
+    """Stop replication for a while, so writes are confirmed late or never."""
     simulation.cluster.hold_writes(group.name)
     simulation.world.plan(fault.for_ms, lambda: simulation.cluster.settle_writes(group.name))
 
@@ -172,7 +184,7 @@ def _back(simulation: ScenarioRun, fault: Fault, member: Client) -> None:
 
 
 def _start(member: Client) -> None:
-    """Start a member unless another fault has done so."""
+    """Start a member unless another fault has already started it."""
     return None if member.runs else member.start()
 
 
@@ -196,4 +208,4 @@ FAULTS: Mapping[str, Action] = {
         slow_replicas,
     )
 }
-"""By name. The docstrings say what each does."""
+"""Faults by name; the functions' docstrings describe them."""

@@ -1,7 +1,7 @@
-"""A consumer of the consumer protocol (KIP-848) as the Java client behaves: one request for all, sent by its background thread.
+"""Java consumer of the consumer protocol (KIP-848), with its background thread.
 
-AbstractMembershipManager.java, ConsumerMembershipManager.java, ConsumerHeartbeatRequestManager.java (4.0). What the coordinator
-gives or takes is taken over at the next poll, as the application may want to commit first; then a heartbeat says so.
+Source: 4.0, AbstractMembershipManager.java, ConsumerMembershipManager.java, ConsumerHeartbeatRequestManager.java. A new
+assignment is applied at the next poll, because the application may want to commit first; then a heartbeat confirms it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,21 @@ RETRIED = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS})
 
 @dataclass(slots=True, eq=False)
 class ModernConsumer(Client):
-    """A client of the consumer protocol. Its phase is JOINING until it has an epoch, then SYNCING while it takes a share over."""
+    """A client of the consumer protocol.
+
+    Its phase is JOINING until it has an epoch, then SYNCING until it has applied its assignment.
+    """
 
     state: str = "UNSUBSCRIBED"
-    """The state that its log names (MemberState.java)."""
+    """Its state in log lines (MemberState.java)."""
     target: Partitions | None = None
-    """What it was last given and has not taken over yet."""
+    """Latest assignment that was not applied yet."""
     _told_topics: tuple[str, ...] = ()
     _stale: bool = False
-    """Whether it left because it polled too late, until it polls again."""
+    """Whether it left after a poll timeout and has not polled since."""
     _stale_since_ms: int = 0
     _beats: int = field(default=0)
-    """Counts chains of heartbeats; the last one goes on."""
+    """Counts chains of heartbeats; only the last chain continues."""
 
     # -- the application ---------------------------------------------------------------------------------------
 
@@ -46,7 +49,7 @@ class ModernConsumer(Client):
         Client.start(self)
 
     def close(self) -> None:
-        """Close the consumer: it says good-bye, a static one that it means to come back."""
+        """Close the consumer: leave, or leave temporarily as a static member."""
         self.act = "close"
         if self.phase is not Phase.UNJOINED and not self._stale:
             self._move("PREPARE_LEAVING")
@@ -56,7 +59,7 @@ class ModernConsumer(Client):
         self.kill()
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
-        """Let the application want other topics; the next heartbeat, which is sent at once, says so."""
+        """Change the subscription and send it with a heartbeat at once."""
         self.topics = topics
         self.say("subscribed", topics=sorted(topics))
         self.act = "subscription_change"
@@ -73,7 +76,7 @@ class ModernConsumer(Client):
             self._take_over(self.target)
 
     def _poll_timed_out(self) -> None:
-        """The background thread finds that nobody polls any more, and leaves the group until somebody does."""
+        """Leave after an exceeded poll interval, in the background thread."""
         if self.phase in (Phase.STOPPED, Phase.UNJOINED) or self._stale or self.busy_until_ms <= self.world.now_ms:
             return
         advice = ", which typically implies that the poll loop is spending too much time processing messages."
@@ -87,7 +90,7 @@ class ModernConsumer(Client):
         self._poll_soon()
 
     def _return(self) -> None:
-        """Polling again after all, it joins under the id that it had."""
+        """Rejoin with the same member id after a late poll."""
         late_ms = self.world.now_ms - self._stale_since_ms
         self.say("polled_too_late", exceeded_ms=late_ms, member_id=self.member)
         self._stale = False
@@ -103,7 +106,7 @@ class ModernConsumer(Client):
         self._beat_now()
 
     def _beat_now(self) -> None:
-        """Send a heartbeat now, and go on from it."""
+        """Send a heartbeat now and restart the interval."""
         self._beats += 1
         self._beat(self._beats)
 
@@ -120,7 +123,7 @@ class ModernConsumer(Client):
             self._send(self._heartbeat(), self._beaten, lambda: self.later(self.world.between(*RETRY_MS), self._beat_now))
 
     def _heartbeat(self) -> ConsumerHeartbeat:
-        """What a heartbeat says: all when it joins, later what has changed, and what it has."""
+        """Build a heartbeat: all fields when joining, otherwise changes and owned partitions."""
         joins = self.generation == JOIN_EPOCH
         told: dict[str, Any] = {}
         if self._told_topics != self.topics:
@@ -153,7 +156,7 @@ class ModernConsumer(Client):
             self._arrive()
 
     def _refused(self, error: Error) -> None:
-        """Go on as the error asks, and tell all again (HeartbeatState.reset)."""
+        """Handle an error and resend all fields (HeartbeatState.reset)."""
         self._told_topics = ()
         if error in GONE:
             self._lose_coordinator(f"error response {error.value}", disconnected=False)
@@ -169,7 +172,7 @@ class ModernConsumer(Client):
             self.kill()
 
     def _take_over(self, share: Partitions) -> None:
-        """Give up what is lost, take what is gained, and tell the coordinator at once."""
+        """Revoke and add partitions, then send a heartbeat at once."""
         before = frozenset(self.owned)
         if lost := tuple(sorted(before - share)):
             self.say("modern_revoking", detail=names(lost))
@@ -185,7 +188,7 @@ class ModernConsumer(Client):
         self._move("STABLE")
 
     def _move(self, state: str) -> None:
-        """Step to another state, and say so."""
+        """Change the client's state and log it."""
         before, self.state = self.state, state
         fields: Mapping[str, Any] = {"member_epoch": self.generation, "from_state": before, "to_state": state}
         self.say("member_state", member_id=self.member, **fields)
@@ -196,15 +199,15 @@ class ModernConsumer(Client):
         self.owned, self.target = (), None
 
     def _leave(self) -> None:
-        """Send the last heartbeat; nobody waits for its answer."""
+        """Send the leaving heartbeat without waiting for a response."""
         epoch = LEAVE_EPOCH if self.instance is None else LEAVE_FOR_A_WHILE_EPOCH
         request = ConsumerHeartbeat(self.cluster.number(), self.plan.name, self.member, epoch, self.instance, client_id=self.name)
         self._send(request, lambda _: None, lambda: None)
 
-    # -- the rest ----------------------------------------------------------------------------------------------
+    # -- other -------------------------------------------------------------------------------------------------
 
     def see_new_partitions(self) -> None:
-        """Do nothing: its coordinator sees them itself."""
+        """Do nothing, because the coordinator notices them itself."""
 
     def _tell_coordinator_found(self) -> None:
         node = self.node or 0
@@ -212,7 +215,7 @@ class ModernConsumer(Client):
         self.say("modern_coordinator_found", **where)
 
     def _reconnect(self) -> None:
-        """A cut is over; the next heartbeat tells what has become of it."""
+        """Send a heartbeat after a cut."""
         if self.phase in (Phase.STOPPED, Phase.UNJOINED):
             return
         self._lose_coordinator("null", disconnected=True)

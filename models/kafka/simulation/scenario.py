@@ -1,4 +1,4 @@
-"""Scenarios: who takes part, and what befalls them."""
+"""Scenarios: members of groups, brokers, and the faults applied to them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ASSIGNORS = ("range", COOPERATIVE)
 
 
 class ScenarioError(Exception):
-    """A scenario says something that makes no sense; the message says what."""
+    """An invalid scenario; the message names the error."""
 
 
 def duration_ms(value: object) -> int:
-    """A duration such as "250ms", "30s", "5m" or "1h"."""
+    """Milliseconds of a duration such as "250ms", "30s", "5m" or "1h"."""
     found = span_us(value, whole=True) if isinstance(value, str) else None
     if found is None:
         raise ScenarioError(f"{value!r} is no duration such as '250ms', '30s', '5m' or '1h'")
@@ -41,46 +41,49 @@ class GroupPlan:
     assignor: str = "range"
     """partition.assignment.strategy of classic members: "range" or "cooperative-sticky"."""
     static: bool = False
-    """Whether members have group.instance.id."""
+    """Whether members have a group.instance.id."""
     session_ms: int = 10_000
     heartbeat_ms: int = 3_000
     max_poll_ms: int = 300_000
     poll_ms: int = 400
-    """How long the application is busy between two polls, on average."""
+    """Average time between two polls of the application."""
     commit_ms: int = 5_000
     """auto.commit.interval.ms"""
     metadata_ms: int = 60_000
-    """metadata.max.age.ms: how long a change of topics may stay unnoticed."""
+    """metadata.max.age.ms: maximum delay until changed topics are noticed."""
     start_ms: int = 500
-    """The members start within this time."""
+    """Interval in which members start."""
     first_ms: int = 1_000
-    """When the first of them starts."""
+    """Start of that interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Something that befalls a member, a group or a broker, once (`at_ms`) or again and again (`every_ms`, on average)."""
+    """A fault of a member, group or broker.
+
+    It occurs once (`at_ms`) or repeatedly (`every_ms`, on average).
+    """
 
     kind: str
     group: str | None = None
-    """None: the first group; with `every_ms`, any."""
+    """None means the first group, or any group with `every_ms`."""
     member: int | None = None
-    """Number of the member from 1; None: any that runs."""
+    """Number of the member from 1; None means any running one."""
     at_ms: int | None = None
     every_ms: int | None = None
     for_ms: int = 20_000
-    """How long it lasts; the time until it is over."""
+    """Duration of the fault."""
     back_ms: int | None = None
-    """After which time a member that has gone is started again; None: never."""
+    """Delay until a stopped member starts again; None: never."""
     count: int = 1
-    """How many members or partitions come."""
+    """Number of members or partitions added."""
     broker: int | None = None
-    """Number of the broker; None: the group's coordinator."""
+    """Number of the broker; None means the group's coordinator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A whole scenario."""
+    """A complete scenario."""
 
     name: str = "scenario"
     description: str = ""
@@ -97,12 +100,12 @@ class Scenario:
     migration: str = "bidirectional"
     """group.consumer.migration.policy"""
     closes: bool = True
-    """Whether all members are closed in good order at the end."""
+    """Whether all members are closed gracefully at the end."""
     groups: tuple[GroupPlan, ...] = (GroupPlan(),)
     faults: tuple[Fault, ...] = ()
 
     def check(self, kinds: Mapping[str, object]) -> None:
-        """Raise where a fault is unknown, or befalls whom there isn't."""
+        """Raise ScenarioError for unknown faults, groups or brokers, and duplicate names."""
         groups = {group.name for group in self.groups}
         if len(groups) < len(self.groups):
             raise ScenarioError("two groups have one name")
@@ -123,7 +126,10 @@ class Scenario:
 
 
 def scenario_of(name: str, table: Mapping[str, Any], members: int | None = None) -> Scenario:
-    """A scenario from the table of a file. `members` takes the place of the groups' sizes."""
+    """Build a scenario from a parsed file.
+
+    `members` overrides the sizes of all groups.
+    """
     groups = tuple(_read(GroupPlan, each, "group") for each in table.get("group", [{}]))
     if members is not None:
         groups = tuple(_sized(group, members) for group in groups)
@@ -138,7 +144,7 @@ def _sized(group: GroupPlan, members: int) -> GroupPlan:
 
 
 def _read(kind: type[T], table: Mapping[str, Any], what: str) -> T:
-    """A dataclass from a table whose keys lack `_ms`."""
+    """Build a dataclass from a table whose keys lack the suffix `_ms`."""
     known: dict[str, Callable[[Any], Any]] = {
         each.name.removesuffix("_ms"): duration_ms if each.name.endswith("_ms") else _as_is
         for each in fields(kind)  # type: ignore[arg-type]

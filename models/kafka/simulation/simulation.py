@@ -1,4 +1,4 @@
-"""A scenario as it unfolds."""
+"""A running scenario."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FIRST_STATIC_VERSION = "2.3"
 FIRST_COOPERATIVE_VERSION = "2.4"
 FIRST_MODERN_VERSION = "4.0"
 SETTLING_MS = 5_000
-"""How long before the end no fault begins any more, and members are closed."""
+"""Final interval without new faults, in which members are closed."""
 
 
 @dataclass(slots=True)
 class Simulation:
-    """Clients, brokers and faults of a scenario, by the policy of a version. `run` lets it happen."""
+    """Clients, brokers and faults of a scenario, for one version."""
 
     scenario: Scenario
     version: str
@@ -34,7 +34,7 @@ class Simulation:
     cluster: Cluster = field(init=False)
     truth: Truth = field(init=False)
     consumers: dict[str, Client] = field(default_factory=dict)
-    """By client id and by instance id."""
+    """Clients by client id and by instance id."""
     members: dict[str, list[Client]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Simulation:
             self.world.plan(self.scenario.duration_ms - SETTLING_MS, self._close_all)
 
     def _check_version(self) -> None:
-        """Refuse a scenario of which the version has no notion."""
+        """Raise ScenarioError if the version lacks a feature of the scenario."""
         version, groups = parse_version(self.version), self.scenario.groups
         if version < FIRST_VERSION:
             raise ScenarioError(f"the words of {self.version} are not known well enough; from 1.1 on they are")
@@ -69,7 +69,7 @@ class Simulation:
                 raise ScenarioError(f"{what} came with {since}, and this is {self.version}")
 
     def run(self) -> Iterator[Happening]:
-        """All that is written, in order of time, until the scenario is over."""
+        """Yield log lines and served requests in order of time."""
         while True:
             events_ms, timers_ms = self.world.next_ms(), self.cluster.next_ms()
             due = [at_ms for at_ms in (events_ms, timers_ms) if at_ms is not None]
@@ -83,10 +83,10 @@ class Simulation:
             yield from self.world.taken()
         self.truth.finish()
 
-    # -- who takes part ----------------------------------------------------------------------------------------
+    # -- members -----------------------------------------------------------------------------------------------
 
     def client(self, group: GroupPlan, name: str, instance: str | None) -> Client:
-        """A client that speaks its group's protocol, not started yet."""
+        """Create a client of its group's protocol without starting it."""
         kind = ModernConsumer if group.protocol == MODERN else Consumer
         client = self.consumers[name] = kind(self.world, self.cluster, group, name, instance)
         if instance is not None:
@@ -94,7 +94,7 @@ class Simulation:
         return client
 
     def add_member(self, group: GroupPlan) -> Client:
-        """One more client of a group, not started yet."""
+        """Add a client to a group without starting it."""
         members = self.members[group.name]
         name = f"{group.name}-worker-{len(members) + 1}"
         instance = f"{group.name}-instance-{len(members) + 1}" if group.static else None
@@ -103,17 +103,17 @@ class Simulation:
         return member
 
     def running(self, group: GroupPlan) -> list[Client]:
-        """The members of a group that run."""
+        """Running members of a group."""
         return [member for member in self.members[group.name] if member.runs]
 
     def pick(self, fault: Fault, group: GroupPlan) -> list[Client]:
-        """Whom a fault befalls: the member that it names, or any that runs; nobody if there is none."""
+        """Choose the named member, or random running members."""
         running = self.running(group)
         if fault.member is not None:
             return [member for member in self.members[group.name][fault.member - 1 : fault.member] if member.runs]
         return self.world.dice.sample(running, min(fault.count, len(running)))
 
-    # -- what befalls them -------------------------------------------------------------------------------------
+    # -- faults ------------------------------------------------------------------------------------------------
 
     def _plan(self, fault: Fault) -> None:
         groups = [group for group in self.scenario.groups if fault.group in (None, group.name)]

@@ -1,7 +1,7 @@
-"""The record of what really happened: group by group each step between states, and each rebalance with its cause.
+"""True history of simulated groups: state transitions and rebalances with their causes.
 
-Causes are told from what was done to the clients, as their own intent shows it (`Consumer.act`); a log never enters. They are
-named as in the labelled corpora.
+Causes follow from the faults and from the clients' own intent (`Client.act`), never from logs. Names are those of the
+labelled corpora.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from models.kafka.simulation.cluster import Seat
 from models.kafka.simulation.epochs import MODERN_DEEDS, Epochs
 
 UUID_LENGTH = 37
-"""A dash and a UUID end each member id."""
+"""Length of a dash and UUID, the end of each member id."""
 NOTICEABLE_MS = 1_500
-"""Who keeps the others waiting for less than this, beyond what its heartbeats and polls take, is not called a blocker."""
+"""Minimum delay of others that makes a member a blocker.
+
+Counted beyond its usual heartbeat and poll delays.
+"""
 
 LEFT, EXPIRED, EVICTED, JOINED = "left", "expired", "evicted", "joined"
 ACTS = {"MemberLeft": LEFT, "MemberFailed": EXPIRED, "MemberAdded": JOINED, "PendingMemberJoined": JOINED}
@@ -32,7 +35,10 @@ GOODBYES = frozenset({"member_leave_graceful", "poll_timeout", "session_timeout"
 
 @dataclass(slots=True)
 class Row:
-    """A rebalance that is under way. `acts` holds who did what in it, in order."""
+    """A rebalance in progress.
+
+    `acts` lists client, action and member in order.
+    """
 
     group: str
     generation_before: int
@@ -44,56 +50,59 @@ class Row:
     generation_after: int | None = None
     join_complete_ms: int | None = None
     assigned_ms: int | None = None
-    """When the leader's assignment came: it counts once it is written."""
+    """When the leader's assignment arrived; it counts once it is written."""
     end_ms: int | None = None
     outcome: str = "interrupted"
     state_before: str = ""
 
     def clients(self, *kinds: str) -> list[str]:
-        """Who did one of these things."""
+        """Clients with an action of one of these kinds."""
         return list(dict.fromkeys(client for client, kind, _ in self.acts if kind in kinds))
 
 
 @dataclass(slots=True)
 class Truth:
-    """Told of everything; `taken` hands finished entries on."""
+    """Receives all events; `taken` returns finished entries."""
 
     consumers: Mapping[str, Client]
-    """By client id and by instance id."""
+    """Clients by client id and by instance id."""
     open: dict[str, Row] = field(default_factory=dict)
     before: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
-    """Deeds of the present step that come before the rebalance that they begin."""
+    """Actions that precede the rebalance they cause."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
-    """Client ids of members whose ids don't tell them, as long as they are members."""
+    """Client ids of current members whose member ids don't contain them."""
     epochs: Epochs = field(init=False)
 
     def __post_init__(self) -> None:
         self.epochs = Epochs(self.client_behind, self._act_of, self._usual_ms, self._write)
 
     def taken(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Rebalances and steps that are finished since the last call."""
+        """Rebalances and transitions finished since the last call."""
         taken = self.rows, self.steps
         self.rows, self.steps = [], []
         return taken
 
     def client_of(self, member_id: str) -> str:
-        """The client id of a member; ids begin with the client's or the instance's."""
+        """Client id of a member.
+
+        Member ids begin with the client's or the instance's id.
+        """
         if member_id in self.names:
             return self.names[member_id]
         owner = member_id[:-UUID_LENGTH]
         return self.consumers[owner].name if owner in self.consumers else owner
 
     def client_behind(self, deed: Deed) -> str:
-        """The client id of the member that a deed is of."""
+        """Client id of the member in an event."""
         by_instance = self.consumers.get(deed.instance or "")
         return by_instance.name if by_instance is not None else self.client_of(deed.member or "")
 
-    # -- what it is told ---------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------------------
 
     def watch(self, change: Moved | Deed) -> None:
-        """Something that a coordinator did."""
+        """Take a transition or event of a coordinator."""
         if isinstance(change, Moved):
             self._step(change)
         elif change.event in MODERN_DEEDS:
@@ -113,7 +122,10 @@ class Truth:
             self.open[change.group].assigned_ms = change.at_ms
 
     def arrived(self, seat: Seat, request: Request, now_ms: int) -> None:
-        """A request has come to its coordinator: of members that rejoin, the last one keeps the others waiting."""
+        """Record a request's arrival.
+
+        The member that rejoins last delays the others.
+        """
         if isinstance(request, ConsumerHeartbeat | Join) and request.member and not request.member.startswith(f"{request.client_id}-"):
             self.names[request.member] = request.client_id
         row = self.open.get(request.group)
@@ -124,17 +136,20 @@ class Truth:
             row.rejoined[self.client_of(request.member)] = now_ms
 
     def settled(self, seat: Seat, now_ms: int) -> None:
-        """A step is over."""
+        """Close the epoch of a consumer group if it is over."""
         group = seat.coordinator.groups.get(seat.group)
         if isinstance(group, ConsumerGroup):
             self.epochs.settled(group, now_ms)
 
     def lost(self, group: str) -> None:
-        """The group's coordinator is gone, and a rebalance with it; epochs are kept."""
+        """Close a group's rebalance because its coordinator is lost.
+
+        Epochs are kept.
+        """
         self._close(group, "coordinator_lost")
 
     def finish(self) -> None:
-        """All is over; rebalances that are under way stay open."""
+        """Close all rebalances in progress as open."""
         for group in list(self.open):
             self._close(group, "open")
         for group in list(self.epochs.open):
@@ -183,7 +198,7 @@ class Truth:
     def _act(self, deed: Deed, client: str, kind: str, member: str) -> None:
         row = self.open.get(deed.group)
         over_ms = None if row is None else row.join_complete_ms
-        if row is not None and (over_ms is None or over_ms == deed.at_ms):  # later ones begin the next rebalance
+        if row is not None and (over_ms is None or over_ms == deed.at_ms):  # later actions belong to the next rebalance
             row.acts.append((client, kind, member))
         else:
             self.before.setdefault(deed.group, []).append((client, kind, member))
@@ -194,7 +209,7 @@ class Truth:
         gone = self.epochs.pending.pop(deed.group, [])
         cause = self._cause(deed, self.consumers.get(self.client_of(members[0])))
         row = Row(deed.group, deed.generation, deed.at_ms, cause, self.client_of(members[0]), self.before.pop(deed.group, []))
-        row.acts += [(client, LEFT, "") for client, _, _ in gone]  # whose leave made the group classic again
+        row.acts += [(client, LEFT, "") for client, _, _ in gone]  # their departure made the group classic again
         row.trigger = row.trigger or next((client for client, _, _ in gone), "")
         row.state_before = str(deed.fields.get("reason_state"))
         for member in members:
@@ -248,7 +263,7 @@ class Truth:
         }
 
     def _settled(self, row: Row) -> tuple[str, list[str]]:
-        """The cause as it looks once the rebalance is over, and who is behind it."""
+        """Final cause and offenders of a closed rebalance."""
         gone = row.clients(LEFT, EXPIRED, EVICTED)
         if row.outcome == "empty" and row.cause != "new_group":
             return "group_empty", gone or [row.trigger]
@@ -270,7 +285,7 @@ class Truth:
 
     @staticmethod
     def _returned(row: Row) -> set[str]:
-        """Clients of which one member went and another came within the rebalance."""
+        """Clients with one member that left and another that joined."""
         came = {(client, member) for client, kind, member in row.acts if kind == JOINED}
         went = {client for client, kind, member in row.acts if kind in (LEFT, EXPIRED) and (client, member) not in came}
         return went & {client for client, _ in came}

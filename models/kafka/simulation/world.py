@@ -1,4 +1,4 @@
-"""Time in a made-up cluster: it jumps from event to event, and what is written on the way is handed on."""
+"""Simulated time, which jumps from event to event."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from models.kafka.coordinator.protocol.responses import Response
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A line in a log: `source` is a broker's number or a client's name."""
+    """A log line; `source` is a broker's number or a client's name."""
 
     at_ms: int
     source: int | str
@@ -27,7 +27,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A request that a broker has answered."""
+    """A request and its response."""
 
     at_ms: int
     arrived_ms: int
@@ -43,7 +43,10 @@ Action = Callable[[], None]
 
 @dataclass(slots=True)
 class World:
-    """The clock, the dice and what is due. Events of one moment happen in the order in which they were planned."""
+    """Clock, random numbers and planned events.
+
+    Events with the same time happen in the order in which they were planned.
+    """
 
     seed: int
     now_ms: int = 0
@@ -56,34 +59,34 @@ class World:
         self.dice = random.Random(self.seed)  # noqa: S311 - a simulation has to be repeatable
 
     def plan(self, after_ms: int, action: Action) -> None:
-        """Let something happen after a while."""
+        """Plan an action after a delay."""
         self._planned += 1
         heapq.heappush(self._due, (self.now_ms + max(after_ms, 0), self._planned, action))
 
     def next_ms(self) -> int | None:
-        """When the next event is due."""
+        """Time of the next event, None if there is none."""
         return self._due[0][0] if self._due else None
 
     def step(self) -> None:
-        """Let the next event happen."""
+        """Run the next event."""
         self.now_ms, _, action = heapq.heappop(self._due)
         action()
 
     def say(self, source: int | str, message: str, level: str = "INFO", /, **fields: Any) -> None:
-        """Write a line."""
+        """Write a log line."""
         self.happened.append(Said(self.now_ms, source, message, level, fields))
 
     def taken(self) -> Iterator[Happening]:
-        """Hand on what happened since the last call."""
+        """Return and clear what has happened since the last call."""
         happened, self.happened = self.happened, []
         return iter(happened)
 
     def between(self, low_ms: int, high_ms: int) -> int:
-        """Any time of a span."""
+        """Random integer between two bounds, both included."""
         return self.dice.randint(low_ms, high_ms)
 
     def short_uuid(self) -> str:
-        """A random UUID as Kafka writes its own (Uuid.java): 22 letters."""
+        """Random UUID in Kafka's own notation (Uuid.java), 22 characters."""
         return base64.urlsafe_b64encode(uuid.UUID(int=self.dice.getrandbits(128), version=4).bytes).decode().rstrip("=")
 
     def uuid(self) -> str:
