@@ -1,4 +1,4 @@
-"""The history of partitions: leaders, in-sync replicas, controllers and brokers.
+"""History of partitions: leaders, in-sync replicas, controllers and brokers.
 
-Imports `cluster` and `elections`. Start with `stage`, which takes the events of a cluster.
+Imports `cluster` and `elections`. Start with `stage`, which reads the events of a cluster.
 """

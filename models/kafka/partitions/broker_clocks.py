@@ -1,9 +1,9 @@
-"""How far brokers' clocks are from the controller's, told by what several of them log.
+"""Clock differences between brokers and the controller, estimated from their logs.
 
-The controller decides on a leader epoch before any broker takes it up, and a broker that stops says so before the
-controller grants it. So each change bounds the difference of two clocks from one side. Where the bounds exclude zero,
-clocks differ, and the times of that broker's files are put onto the controller's clock. Without a controller's file,
-brokers that take up the same epochs are compared with each other: they are told within moments.
+The controller decides on a leader epoch before any broker takes it up, and a stopping broker says so before the
+controller grants it. Each such change bounds the difference of two clocks from one side. If the bounds exclude zero,
+the clocks differ, and times of the broker's files are moved to the controller's clock. Without a controller's file,
+brokers that take up the same epochs are compared with each other, because they learn of them within moments.
 """
 
 from __future__ import annotations
@@ -22,27 +22,39 @@ from models.evidence import line_of
 from models.kafka.partitions.event_fields import number_field, word_field
 
 TOLERANCE_US = 1_000_000
-"""Smaller differences change no outage."""
+"""Differences below this are ignored; they change no outage."""
 
 LATE_US = 5_000_000
-"""Without a lower bound: brokers that always seem to take so long to do as they are told have clocks that are ahead."""
+"""Minimum difference without a lower bound.
+
+A broker that always seems to react this late has a clock that is ahead.
+"""
 
 TOLD_TOGETHER_US = 2_000_000
-"""Brokers take up the same epoch within this time of each other."""
+"""Maximum time between brokers' reactions to the same epoch."""
 
 FAR_US = 3_600_000_000
-"""Greater differences are zones, not clocks; it also bounds how many events wait to be put in order."""
+"""Differences above this are time zones, not clocks.
+
+It also limits the number of events waiting to be sorted.
+"""
 
 PAIRS_MIN = 3
 MOMENTS_MIN = 3
 MOMENT_US = 10_000_000
-"""Brokers are compared where they agree at several moments: one that starts takes up all epochs again at once."""
+"""Width of a moment; brokers must agree in several moments.
+
+One moment is not enough because a starting broker takes up all epochs at once.
+"""
 
 SAMPLES_MAX = 1024
-"""Leader epochs that are looked at. Which, their hashes decide, so that it is the same in any order of files."""
+"""Maximum number of leader epochs compared.
+
+They are chosen by hash, so that the order of files does not matter.
+"""
 
 LIVES_MAX = 256
-"""Starts and stops of brokers that are looked at: the latest."""
+"""Maximum number of broker starts and stops compared: the latest."""
 
 T = TypeVar("T")
 
@@ -55,15 +67,18 @@ _FETCHES = "FetchersAdded"
 _WHOLE = 1 << 32
 
 CLOCK_EVENTS = _DECIDED | _TAKEN | _LIVES | _UNDER_AN_EPOCH | {_FETCHES}
-"""Events that tell of clocks."""
+"""Events with information about clocks."""
 
 Sightings = dict[str, Event]
-"""The first line of each node that tells of one fact."""
+"""First line by node about one fact."""
 
 
 @dataclass(slots=True)
 class Bounds:
-    """A broker's clock less the controller's lies between these, in microseconds; with the lines that say so."""
+    """Bounds of a broker's clock minus the controller's, in microseconds.
+
+    `lines` are the evidence.
+    """
 
     lower: int | None = None
     upper: int | None = None
@@ -71,23 +86,23 @@ class Bounds:
     lines: tuple[Event, ...] = ()
 
     def above(self, ahead: int, lines: tuple[Event, ...]) -> None:
-        """The clock is ahead by no more than this."""
+        """Add an upper bound."""
         self.pairs += 1
         if self.upper is None or ahead < self.upper:
             self.upper, self.lines = ahead, lines
 
     def below(self, ahead: int, lines: tuple[Event, ...]) -> None:
-        """The clock is ahead by no less than this."""
+        """Add a lower bound."""
         if self.lower is None or ahead > self.lower:
             self.lower = ahead
             self.lines = self.lines if ahead <= TOLERANCE_US else lines
 
     @property
     def skew(self) -> int:
-        """The difference, 0 where none is proven."""
+        """The difference, 0 if none is proven."""
         lower, upper = self.lower, self.upper
         if lower is not None and upper is not None and lower > upper:
-            return 0  # a clock that was set meanwhile: nothing holds for the whole file
+            return 0  # the clock was set in between, so nothing holds for the whole file
         if upper is not None and upper < -TOLERANCE_US:
             return upper
         if lower is not None and lower > TOLERANCE_US:
@@ -97,7 +112,10 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """A broker whose clock is not the reference's: `ahead` microseconds, less than 0 where it is behind."""
+    """A broker with a different clock.
+
+    `ahead` is in microseconds, negative if the clock is behind.
+    """
 
     node: str
     reference: str
@@ -107,21 +125,24 @@ class Skew:
 
 @dataclass(slots=True)
 class Facts:
-    """Facts that one node logs as it makes them, and others when they have learned of them."""
+    """Facts with their first lines by node: at the origin, and elsewhere.
+
+    `made` are lines of the node that causes a fact, `learned` are lines of nodes that learn of it.
+    """
 
     made: dict[str, Sightings] = field(default_factory=dict)
     learned: dict[str, Sightings] = field(default_factory=dict)
 
     @staticmethod
     def see(seen: dict[str, Sightings], fact: str, node: str, event: Event) -> None:
-        """Keep the first line of a node about a fact."""
+        """Keep a node's first line about a fact."""
         sightings = seen.setdefault(fact, {})
         known = sightings.get(node)
         if known is None or event.time_us < known.time_us:
             sightings[node] = event
 
     def bound(self, bounds: dict[str, Bounds], reference: str) -> None:
-        """What these facts say of the clocks of other nodes than the reference."""
+        """Add bounds for the clocks of all nodes except the reference."""
         for fact, makers in self.made.items():
             learners = self.learned.get(fact, {})
             if reference in makers:
@@ -134,12 +155,12 @@ class Facts:
 
 @dataclass(slots=True)
 class BrokerClocks:
-    """Collects what several nodes of one cluster log."""
+    """Collects clock information from several nodes of one cluster."""
 
     node_of: Mapping[str, str] = field(default_factory=dict)
     _epochs: Facts = field(default_factory=Facts)
     _lives: Facts = field(default_factory=Facts)
-    _incarnations: dict[tuple[str, str], str] = field(default_factory=dict)  # by who says so, and broker
+    _incarnations: dict[tuple[str, str], str] = field(default_factory=dict)  # by reporting node and broker
     _decisions: Counter[str] = field(default_factory=Counter)
     _stops: dict[str, list[Event]] = field(default_factory=dict)
     _leavings: list[tuple[str, str, Event]] = field(default_factory=list)
@@ -168,14 +189,17 @@ class BrokerClocks:
             self._life(event, node)
 
     def _controllers(self, event: Event, node: str) -> None:
-        """A controller is elected under an epoch, by which others are told what to do, or that it is another one now."""
+        """Record a controller's election, or a later mention of its epoch."""
         epoch = number_field(event, "controller_epoch") if event.name in _UNDER_AN_EPOCH else None
         if epoch is not None:
             elected = event.name == "ControllerElected"
             self._lives.see(self._lives.made if elected else self._lives.learned, f"controller {epoch}", node, event)
 
     def _life(self, event: Event, node: str) -> None:
-        """A broker process starts, registers, is unfenced, or stops; KRaft names each by an id."""
+        """Record a broker process's start, registration, unfencing or stop.
+
+        KRaft identifies each process by an incarnation id.
+        """
         broker = word_field(event, "broker") or node
         incarnation = word_field(event, "incarnation")
         if incarnation is not None:
@@ -211,18 +235,21 @@ class BrokerClocks:
 
     @classmethod
     def resumed(cls, state: str, node_of: Mapping[str, str]) -> BrokerClocks:
-        """What was known when `state` was taken. Raises UnreadableState."""
+        """Restore from a checkpoint.
+
+        Raises UnreadableState.
+        """
         found = state_text.read(state, {_NODES: node_of})
         if not isinstance(found, cls):
             raise state_text.UnreadableState("not a state of brokers' clocks")
         return found
 
     def state(self) -> str:
-        """All that is known; `resumed` goes on from it."""
+        """Checkpoint for `resumed`."""
         return state_text.write(self, {_NODES: self.node_of}, {Event: line_of})
 
     def skews(self) -> list[Skew]:
-        """Clocks that differ from the one of the node that decided most."""
+        """Clock differences to the node that decided most."""
         if not self._decisions:
             return self._skews_of_equals()
         reference = min(self._decisions, key=lambda node: (-self._decisions[node], len(node), node))
@@ -237,7 +264,10 @@ class BrokerClocks:
         return [Skew(node, reference, found.skew, found.lines) for node, found in sorted(bounds.items()) if found.skew]
 
     def _skews_of_equals(self) -> list[Skew]:
-        """Brokers alone: clocks by which the same epochs were taken up at times that differ always by the same."""
+        """Clock differences between brokers without a controller's file.
+
+        Brokers differ if they took up the same epochs at a constant distance.
+        """
         pairs = Counter(node for sightings in self._epochs.learned.values() if len(sightings) > 1 for node in sightings)
         if not pairs:
             return []
@@ -265,18 +295,18 @@ def _bound(bounds: dict[str, Bounds], node: str, event: Event, reference: Event,
 
 
 def _hold(held: list[T], one: T) -> None:
-    """Keep the latest ones."""
+    """Append and keep the latest LIVES_MAX."""
     held.append(one)
     del held[:-LIVES_MAX]
 
 
 def clock_of(event: Event, node_of: Mapping[str, str]) -> str | None:
-    """The node by whose clock a line was written."""
+    """Node whose clock wrote a line."""
     return node_of.get(event.place.file) or event.node
 
 
 def clocks_of(events: Iterable[Event], node_of: Mapping[str, str]) -> BrokerClocks:
-    """What events, of which only those of CLOCK_EVENTS matter, tell of clocks."""
+    """Collect clock information from events; only CLOCK_EVENTS matter."""
     clocks = BrokerClocks(node_of)
     for event in events:
         clocks.feed(event)
@@ -284,7 +314,10 @@ def clocks_of(events: Iterable[Event], node_of: Mapping[str, str]) -> BrokerCloc
 
 
 def on_one_clock(events: Iterable[Event], ahead: Mapping[str, int], node_of: Mapping[str, str]) -> Iterator[Event]:
-    """Events in order of time by the reference's clock. They come in order by their own; `ahead` says how far nodes' clocks are."""
+    """Yield events in order of the reference's clock.
+
+    Input is in order of the writers' clocks; `ahead` is in microseconds by node.
+    """
     furthest = max(0, *ahead.values()) if ahead else 0
     waiting: list[tuple[int, str, int, int, Event]] = []
     for number, event in enumerate(events):

@@ -1,4 +1,4 @@
-"""Brokers over time: when each went and came back, and how it went."""
+"""Brokers over time: departures, returns and kinds of shutdown."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from dataclasses import dataclass, field
 from models.events import Event
 
 SAME_GOING_US = 120_000_000
-"""Signs of one and the same going lie within this time: a controlled shutdown, and the end of its broker's session."""
+"""Maximum time between signs of the same departure.
+
+Such as a controlled shutdown and the end of the broker's session.
+"""
 
 EVENTS_HELD_MAX = 6
-"""Lines kept per absence: the first ones, which tell how it began."""
+"""Maximum lines kept per outage: the first ones, about its beginning."""
 
 
 @dataclass(slots=True)
 class Absence:
-    """A broker is gone from `down_at` to `up_at` (microseconds; None: not known, or not back)."""
+    """An outage of a broker.
+
+    `down_at` and `up_at` are in microseconds; None means unknown, or not back.
+    """
 
     node: str
     down_at: int | None
@@ -27,30 +33,30 @@ class Absence:
     session_lost: bool = False
     log_dir: bool = False
     restarted: bool = False
-    witness: Event | None = None  # the controller's line; without one the broker's own lines tell
-    suspected: bool = False  # no controller's file says so: it follows from what brokers' files say
+    witness: Event | None = None  # the controller's line; without one the broker's own lines count
+    suspected: bool = False  # inferred from brokers' files, not stated by a controller
     events: list[Event] = field(default_factory=list)
     ends: list[Event] = field(default_factory=list)
-    is_blamed: bool = False  # it stands behind a partition's outage that was told
-    is_told: bool = False  # rows tell of it, and nothing later changes them
+    is_blamed: bool = False  # it caused a partition's outage in an emitted row
+    is_told: bool = False  # rows were emitted and nothing later changes them
 
     def note(self, event: Event) -> None:
-        """Keep a line that tells of it, unless there are enough."""
+        """Keep a line about the outage, up to a maximum."""
         if len(self.events) < EVENTS_HELD_MAX:
             self.events.append(event)
 
     @property
     def how(self) -> str:
-        """How it went: controlled, log_dir_failed, session_expired, killed or fenced.
+        """Kind of departure: controlled, log_dir_failed, session_expired, killed or fenced.
 
-        A process that begins anew without having stopped was killed. Where its own files are missing, only
-        what its controller saw is known: it was fenced, or its ZooKeeper session was over.
+        A process that starts again without having stopped was killed. Without the broker's own files, only the controller's
+        view is known: fenced, or ZooKeeper session expired.
         """
         if self.controlled:
             return "controlled"
         if self.log_dir:
             return "log_dir_failed"
-        if self.restarted or self.suspected:  # nobody listens any more
+        if self.restarted or self.suspected:  # nobody answers on its port
             return "killed"
         if self.session_lost:
             return "session_expired"
@@ -59,7 +65,7 @@ class Absence:
 
 @dataclass(slots=True)
 class Brokers:
-    """All brokers of a cluster. A broker that nothing is said of counts as there."""
+    """All brokers of a cluster; a broker without events counts as up."""
 
     absences: dict[str, list[Absence]] = field(default_factory=dict)
     _granted: dict[str, list[int]] = field(default_factory=dict)
@@ -67,42 +73,45 @@ class Brokers:
     _alive_before: set[str] = field(default_factory=set)
     _unled: set[str] = field(default_factory=set)
     have_changed: bool = False
-    """Whether one went or came since somebody last unset this."""
+    """Whether a broker left or returned since this was last reset."""
 
     def is_down(self, node: str) -> bool:
-        """Whether a broker is gone now."""
+        """Whether a broker is down now."""
         open_one = self._open(node)
         return open_one is not None
 
     def working(self) -> frozenset[str]:
-        """Brokers that showed themselves and are not gone."""
+        """Brokers with activity that are not down."""
         return frozenset(node for node in self._alive_before if not self.is_down(node))
 
     def down(self) -> frozenset[str]:
-        """Brokers that are gone now."""
+        """Brokers that are down now."""
         return frozenset(node for node in self.absences if self.is_down(node))
 
     def absent_at(self, node: str, at: int) -> Absence | None:
-        """The absence of a broker at a time."""
+        """The outage of a broker at a time, None without one."""
         for absence in reversed(self.absences.get(node, ())):
             if (absence.down_at is None or absence.down_at <= at) and (absence.up_at is None or absence.up_at >= at):
                 return absence
         return None
 
     def was_down(self, node: str, at: int) -> bool:
-        """Whether a broker was gone at a time, which may lie in the past."""
+        """Whether a broker was down at a time, which may be past."""
         return any(
             (absence.down_at is None or absence.down_at <= at) and (absence.up_at is None or absence.up_at > at)
             for absence in self.absences.get(node, ())
         )
 
     def returns(self, after: int, before: int) -> list[Absence]:
-        """Absences that ended in the interval (after, before], in order."""
+        """Outages that ended in the interval (after, before], in order."""
         ended = [each for each in self.all() if each.up_at is not None and after < each.up_at <= before]
         return sorted(ended, key=lambda each: (each.up_at or 0, each.node))
 
     def gone_at(self, node: str, at: int) -> Absence | None:
-        """The absence of a broker that leads nothing at a time: it is gone, or a controlled shutdown that it won't survive is granted."""
+        """The outage of a broker that leads nothing at a time.
+
+        It is down, or in a granted controlled shutdown that ends in an outage.
+        """
         absence = self.absent_at(node, at)
         if absence is not None or not self.was_leaving(node, at - SAME_GOING_US, at):
             return absence
@@ -110,29 +119,31 @@ class Brokers:
         return next((each for each in following if at < (each.down_at or 0) <= at + SAME_GOING_US), None)
 
     def last_going(self, node: str, before: int, after: int | None = None) -> Absence | None:
-        """The latest absence that began in the interval (after, before]."""
+        """The latest outage that began in the interval (after, before]."""
         for absence in reversed(self.absences.get(node, ())):
             if absence.down_at is not None and absence.down_at <= before and (after is None or absence.down_at > after):
                 return absence
         return None
 
     def last_return(self, node: str, after: int, before: int) -> int | None:
-        """When a broker came back, if it did in the interval [after, before]."""
+        """Latest return of a broker in the interval [after, before], if any."""
         returns = [absence.up_at for absence in self.absences.get(node, ()) if absence.up_at is not None]
         return max((at for at in returns if after <= at <= before), default=None)
 
     def was_leaving(self, node: str, after: int, before: int) -> bool:
-        """Whether a controlled shutdown of a broker was granted in the interval [after, before]."""
+        """Whether a controlled shutdown was granted in the interval [after, before]."""
         return any(after <= at <= before for at in self._granted.get(node, ()))
 
     def all(self) -> Iterator[Absence]:
-        """Every absence, by broker and time."""
+        """All outages, by broker and time."""
         for node in sorted(self.absences):
             yield from self.absences[node]
 
     def forget(self, before: int, asked: Sequence[int], about: int) -> None:
-        """Of times before this one nobody asks but for those `asked`, in order, and as much before and after them: absences that were over
-        by then, and that rows tell of, go."""
+        """Prune ended outages from before `before` that rows already cover.
+
+        Outages within `about` of one of the sorted times `asked` are kept.
+        """
 
         def is_asked(start: int, end: int) -> bool:
             place = bisect_left(asked, start - about)
@@ -147,10 +158,13 @@ class Brokers:
         for node, granted in self._granted.items():
             self._granted[node] = [at for at in granted if is_asked(at, at)]
 
-    # -- what is told ----------------------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------------------
 
     def gone(self, node: str, at: int, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> bool:
-        """A controller lost a broker, or must have (`suspected`); whether that is news."""
+        """Record a departure seen by a controller or inferred (`suspected`).
+
+        Returns True if it is new.
+        """
         known = self._open(node)
         self.have_changed = True
         if known is not None:
@@ -172,7 +186,7 @@ class Brokers:
         return True
 
     def back(self, node: str, at: int, event: Event) -> bool:
-        """A controller has a broker again; whether that is news."""
+        """Record a return seen by a controller; True if it is new."""
         self._signs.get(node, {}).pop("leaving", None)
         self._unled.discard(node)
         known = self._open(node)
@@ -183,7 +197,7 @@ class Brokers:
         return True
 
     def sign(self, node: str, kind: str, event: Event) -> None:
-        """Something that tells how a broker goes: `leaving`, `session` or `log_dir`."""
+        """Record a sign of the kind of departure: `leaving`, `session` or `log_dir`."""
         self._signs.setdefault(node, {})[kind] = event
         if kind == "leaving":
             self._granted.setdefault(node, []).append(event.order_us)
@@ -196,7 +210,7 @@ class Brokers:
         known.note(event)
 
     def stays_leader(self, node: str, event: Event) -> None:
-        """A controlled shutdown has failed: the broker goes, and its leaderships are still with it."""
+        """Record a failed controlled shutdown, so the broker keeps its leaderships."""
         self._signs.get(node, {}).pop("leaving", None)
         self._granted.pop(node, None)
         self._unled.add(node)
@@ -206,18 +220,21 @@ class Brokers:
             known.note(event)
 
     def goes_in_order(self, node: str) -> bool:
-        """Whether no attempt to give its leaderships up has failed."""
+        """Whether no attempt to move its leaderships away has failed."""
         return node not in self._unled
 
     def stopping(self, node: str, at: int, event: Event) -> None:
-        """The broker's own line says that it shuts down."""
+        """Record a broker's own line about its shutdown."""
         if self.goes_in_order(node):
             self.sign(node, "leaving", event)
         if self._open(node) is None:
             self.absences.setdefault(node, []).append(Absence(node, at, controlled=self.goes_in_order(node), events=[event]))
 
     def starting(self, node: str, at: int, event: Event) -> None:
-        """A broker process begins. If it had been alive and nobody saw it go, it was killed at a time that no line tells."""
+        """Record a broker's start.
+
+        A broker that was active and left unnoticed was killed at an unknown time.
+        """
         self._unled.discard(node)
         known = self._open(node)
         if known is not None:
@@ -227,20 +244,20 @@ class Brokers:
             self.absences.setdefault(node, []).append(Absence(node, None, restarted=True, events=[event]))
 
     def alive(self, node: str) -> None:
-        """A broker shows itself at work."""
+        """Record activity of a broker."""
         self._alive_before.add(node)
 
     def stopping_line(self, node: str) -> Event | None:
-        """The broker's own line that it shuts down, as long as nothing else tells that it went."""
+        """A broker's own shutdown line while no other line confirms it."""
         known = self._open(node)
         return known.events[0] if known is not None and known.witness is None and known.controlled else None
 
     def suspected(self, node: str) -> bool:
-        """Whether a broker is gone of which no controller says so."""
+        """Whether a broker is down without a controller's line about it."""
         known = self._open(node)
         return known is not None and (known.suspected or known.witness is None)
 
-    # -- looking up ------------------------------------------------------------------------------------------
+    # -- lookup ----------------------------------------------------------------------------------------------
 
     def _open(self, node: str) -> Absence | None:
         known = self.absences.get(node)

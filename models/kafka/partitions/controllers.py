@@ -1,6 +1,7 @@
 """Controllers over time: who decided on leaders, and when nobody did.
 
-A partition whose leader goes while there is no controller waits for the next one, whoever is in sync.
+A partition that loses its leader while there is no controller waits for the next controller, even if replicas are in
+sync.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from dataclasses import dataclass, field
 from models.events import Event
 
 LATE_US = 5_000_000
-"""A new controller elects the leaders that are missing within this time of its own election."""
+"""Delay within which a new controller elects missing leaders."""
 
 
 @dataclass(slots=True)
 class Reign:
-    """One broker as the controller. How it ended is unknown until a line of it or of its broker's going tells."""
+    """Term of one broker as controller.
+
+    Its end is None until a resignation or the broker's departure shows it.
+    """
 
     node: str
     began_at: int
@@ -31,22 +35,25 @@ class Controllers:
     reigns: list[Reign] = field(default_factory=list)
 
     def elected(self, node: str, at: int, event: Event) -> None:
-        """A broker becomes the controller."""
+        """Record that a broker became controller."""
         self.reigns.append(Reign(node, at, event))
 
     def over(self, node: str, at: int, event: Event) -> None:
-        """A broker is the controller no more: it resigned, or has gone."""
+        """Record that a broker stopped being controller."""
         reign = self.reigns[-1] if self.reigns else None
         if reign is not None and reign.node == node and reign.ended_at is None and at >= reign.began_at:
             reign.ended_at, reign.ended = at, event
 
     def forget(self, before: int) -> None:
-        """Nobody asks for a time before this one: reigns that others had followed by then go."""
+        """Prune terms that had a successor before a time."""
         followed = sum(after.began_at < before for after in self.reigns[1:])
         del self.reigns[: max(followed - 1, 0)]
 
     def missing(self, start: int, end: int | None) -> list[Event]:
-        """Lines that tell that there was no controller at some time between start and end; none where there was one, or nobody tells."""
+        """Lines showing that the controller was missing between two times.
+
+        Empty if there was one, or if no line shows it.
+        """
         for before, after in zip([None, *self.reigns], [*self.reigns, None], strict=True):
             ended = before.ended if before is not None else None
             if after is None and ended is None:

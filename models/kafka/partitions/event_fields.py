@@ -1,4 +1,4 @@
-"""Which events the partition stage reads, and how it reads their fields."""
+"""Events read by the partition stage, and access to their fields."""
 
 from __future__ import annotations
 
@@ -50,51 +50,57 @@ PARTITION_EVENTS = frozenset(
         "UncleanElectionEnabled",
     }
 )
-"""Events that the partition stage reads."""
+"""Events read by the partition stage."""
 
 DEPENDENT_EVENTS = frozenset({"ElectionStarted", "FetchersRemoved"})
-"""Those of them that only add to what others tell: by themselves they name no partition and no broker that rows could be of."""
+"""Events that only add to others.
+
+Alone they name no partition or broker for a row.
+"""
 
 KRAFT_ONLY = frozenset({"BrokerFenced", "BrokerUnfenced", "BrokerRegistered", "BrokerStateChanged", "PartitionsMoved"})
-"""Events that tell that a cluster runs without ZooKeeper."""
+"""Events that only occur in clusters without ZooKeeper."""
 
 
 def nodes_field(event: Event, name: str) -> Nodes | None:
-    """A field that lists nodes; None where the event has none."""
+    """A list of nodes, None if the event lacks the field."""
     value = event.fields.get(name)
     return _shared(tuple(map(str, value))) if isinstance(value, (list, tuple)) else None
 
 
 @lru_cache(maxsize=65_536)
 def _shared(nodes: Nodes) -> Nodes:
-    """One tuple for equal ones: a cluster has far more partitions than sets of brokers."""
+    """Share equal tuples.
+
+    A cluster has far more partitions than sets of brokers.
+    """
     return nodes
 
 
 def named_nodes(event: Event) -> Nodes:
-    """The brokers that a controller speaks of, one or several."""
+    """Brokers named in a controller's event."""
     one = word_field(event, "broker")
     return (*(nodes_field(event, "brokers") or ()), *(() if one is None else (one,)))
 
 
 PARTITION_DIGITS_MAX = 9
-"""Digits of a partition's number that surely fit 32 bits, which is what the protocol has for it."""
+"""Maximum digits of a partition number, which is a 32-bit integer."""
 
 
 def partition_name(name: str) -> tuple[str, int] | None:
-    """Topic and number of `topic-3`."""
+    """Topic and number of a name such as `topic-3`, else None."""
     topic, dash, number = name.strip().rpartition("-")
     return (topic, int(number)) if dash and number.isdecimal() and len(number) <= PARTITION_DIGITS_MAX else None
 
 
 def number_field(event: Event, name: str) -> int | None:
-    """A field that holds a number."""
+    """An integer field, None if it is missing."""
     value = event.fields.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def fetchers_field(event: Event) -> Iterator[tuple[str, str, int | None]]:
-    """Partition, leader and leader epoch of each fetcher that an event names."""
+    """Partition, leader and leader epoch of each fetcher in an event."""
     items = event.fields.get("fetchers")
     for item in items if isinstance(items, (list, tuple)) else ():
         if isinstance(item, (list, tuple)) and len(item) == 3 and (item[2] is None or isinstance(item[2], int)):
@@ -102,6 +108,6 @@ def fetchers_field(event: Event) -> Iterator[tuple[str, str, int | None]]:
 
 
 def word_field(event: Event, name: str) -> str | None:
-    """A field that holds a word."""
+    """A field as text, None if it is missing."""
     value = event.fields.get(name)
     return str(value) if isinstance(value, (str, int)) else None

@@ -1,8 +1,8 @@
-"""What is known of one partition over time: who held it, who led it from which leader epoch on, and who was in sync.
+"""History of one partition: replicas, leaders by leader epoch, and ISR.
 
-Leader epochs order what several files say, whatever their clocks: each change of a leader raises the epoch by one
-(Partition.scala, PartitionRegistration.java). A leadership may be told by the controller, be told by the broker that
-takes it up, or follow from the loss or return of a broker by the rules of election.
+Leader epochs order lines of several files, whatever their clocks: each change of a leader raises the epoch by one
+(Partition.scala, PartitionRegistration.java). A leadership is logged by the controller, or by the broker that takes it
+up, or follows from the departure or return of a broker by the rules of election.
 """
 
 from __future__ import annotations
@@ -17,40 +17,49 @@ from models.events import Event
 from models.kafka.partitions.isr import DELETED, OPEN, UNKNOWN, InSync, Shortages, follow
 
 NO_LEADER = "-1"
-"""How a leader is printed that is none."""
+"""Printed value for "no leader"."""
 
 MOMENT_US = 1_000_000
-"""A partition that the controller calls offline and gives a leader within this time never was without one for its clients."""
+"""Minimum duration of a vacancy.
+
+If the controller elects a leader within this time, clients never noticed the vacancy.
+"""
 
 ISR_CHANGES_KEPT = 2
-"""The last ones before a time: whether a leader was in sync, the ISR says that it was elected from or into."""
+"""ISR changes kept from before a time.
+
+The latest ones show whether a leader was in sync when it was elected.
+"""
 
 EVENTS_HELD_MAX = 4
-"""Lines kept per leadership: the first ones, which decide."""
+"""Maximum lines kept per leadership: the first ones, which decide."""
 
 
 Nodes = tuple[str, ...]
 
 
 class Told(IntEnum):
-    """How a leadership is known; a greater one corrects a lesser one."""
+    """Source of a leadership; a greater one overrides a lesser one."""
 
-    IMPLIED = 0  # by the rules of election, from what happened to a broker
-    SEEN = 1  # by a broker that was told of it, some time after
-    DECIDED = 2  # by the controller
+    IMPLIED = 0  # inferred from a broker's departure or return by the rules of election
+    SEEN = 1  # seen by a broker that learned of it later
+    DECIDED = 2  # stated by the controller
 
 
 UNSEEN_PER_SEEN_MAX = 200
-"""Partitions that are taken to be there for each one that a line names. Replicas are spread evenly, so one broker's file names
-one of as many as there are brokers; clusters of more than 200 are unheard of. A number beyond is damage: work stays in step with
-the input."""
+"""Maximum ratio of inferred to named partitions of a topic.
+
+Replicas are spread evenly, so one broker's file names one partition in as many as there are brokers. Clusters of more
+than 200 brokers are unheard of; a larger number is damaged input. The limit keeps the work proportional to the input.
+"""
 
 
 @dataclass(slots=True)
 class Leadership:
-    """A partition from one leader epoch on. Times are microseconds; `leader` is NO_LEADER where there is none.
+    """A partition's leadership from one leader epoch on.
 
-    `isr` is the one it began with, None where no line tells. `guessed` epochs are the last one and one more.
+    `at` is in microseconds; `leader` is NO_LEADER for a vacancy. `isr` is the ISR at its beginning, None if unknown. A
+    `guessed` epoch is the previous one plus one.
     """
 
     epoch: int | None
@@ -60,11 +69,11 @@ class Leadership:
     isr: Nodes | None = None
     guessed: bool = False
     unclean: bool = False
-    timed: bool = True  # `at` is when it was decided, not merely when somebody saw it
+    timed: bool = True  # `at` is the time of the decision, not of a later line
     events: list[Event] = field(default_factory=list)
 
     def add(self, event: Event | None) -> None:
-        """Keep a line that tells of it."""
+        """Keep a line about it, up to a maximum."""
         if event is not None and len(self.events) < EVENTS_HELD_MAX:
             self.events.append(event)
 
@@ -79,7 +88,10 @@ class IsrChange:
 
 @dataclass(slots=True)
 class PartitionHistory:
-    """One life of a partition: from its creation (or the logs' beginning) to its deletion (or their end)."""
+    """One lifetime of a partition.
+
+    From its creation (or the logs' beginning) to its deletion (or their end).
+    """
 
     topic: str
     partition: int
@@ -92,39 +104,45 @@ class PartitionHistory:
     elr: Nodes = ()
     seen: Nodes = ()
     supposed: bool = False
-    preferred: list[int] = field(default_factory=list)  # when preferred replicas were to be elected
+    preferred: list[int] = field(default_factory=list)  # times of preferred replica elections
     deleted_at: int | None = None
     life: int = 0
-    """How many lives of a partition of this name were over before."""
+    """Number of earlier lifetimes of a partition with this name."""
     led_by: Nodes = ()
-    """Leaders of leaderships that were let go."""
+    """Leaders of pruned leaderships."""
     is_cut: bool = False
-    """Whether any were."""
+    """Whether any leadership was pruned."""
     is_due: bool = False
-    """Whether somebody will look at it again (`Partitions.handed`)."""
+    """Whether it is scheduled for another look (`Partitions.handed`)."""
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Tells lives apart: leader epochs begin anew with each, so that they tell rows apart only within one."""
+        """Key of this lifetime.
+
+        Leader epochs start anew with each lifetime and identify rows only within one.
+        """
         return (self.topic, self.partition, *([self.life] if self.life else []))
 
     @property
     def current(self) -> Leadership | None:
-        """The leadership of the highest epoch."""
+        """The leadership with the highest epoch."""
         return self.leaderships[-1] if self.leaderships else None
 
     @property
     def leader(self) -> str | None:
-        """Who leads, NO_LEADER for nobody, None where it isn't known."""
+        """Current leader: NO_LEADER for a vacancy, None if unknown."""
         return self.leaderships[-1].leader if self.leaderships else None
 
     @property
     def candidates(self) -> Nodes:
-        """Replicas in the order of assignment; where no line names them, all brokers that were seen to hold it."""
+        """Replicas in assignment order, or all brokers seen with the partition."""
         return self.replicas or self.seen
 
     def note(self, nodes: Iterable[str]) -> None:
-        """Brokers that hold it. Where it was only supposed to be on a broker without files, what followed from that goes."""
+        """Record brokers that have the partition.
+
+        If its place was only inferred so far, conclusions from that are dropped.
+        """
         new = tuple(node for node in dict.fromkeys(nodes) if node != NO_LEADER and node not in self.seen)
         if new and self.supposed:
             self.supposed = False
@@ -134,14 +152,17 @@ class PartitionHistory:
         self.seen += new
 
     def suppose(self, node: str) -> None:
-        """No line names the partition; it must be on the one broker without files."""
+        """Infer that an unnamed partition is on the broker without files."""
         self.note((node,))
         self.supposed = True
 
     def take_isr(
         self, isr: Sequence[str] | None, at: int, event: Event | None = None, *, before: Nodes | None = None, grown: bool = False
     ) -> None:
-        """The in-sync replicas are these from now on. `before` are those that the line names as the former ones."""
+        """Record the ISR from a time on.
+
+        `before` is the previous ISR according to the same line.
+        """
         if isr is None:
             return
         new = tuple(isr)
@@ -153,24 +174,30 @@ class PartitionHistory:
         self.shortages = follow(self.shortages, now)
 
     def forget_isr(self, at: int) -> None:
-        """Nothing tells any more who is in sync."""
+        """Mark the ISR as unknown from a time on."""
         self.isr, self.forgotten_at = None, at
         self._end_shortage(UNKNOWN, None)
 
     def isr_before_forgotten(self, at: int) -> Nodes | None:
-        """The ISR at a time after which nothing told of it any more; None where that doesn't fit."""
+        """The ISR at a time after which it became unknown.
+
+        None if it is still known or became unknown earlier.
+        """
         if self.isr is not None or self.forgotten_at is None or self.forgotten_at <= at:
             return None
         return next((change.isr for change in reversed(self.isr_changes) if change.at <= at), None)
 
     @property
     def open_since(self) -> int | None:
-        """The first time that an open question about it is of: a time without a leader, or with too few replicas in sync."""
+        """Time of the first open question: a vacancy or under-replication."""
         vacant = next((each.at for each in self.leaderships if each.leader == NO_LEADER), None)
         return min((at for at in (vacant, *(each.began for each in self.shortages)) if at is not None), default=None)
 
     def settled(self, until: int) -> int:
-        """How many leaderships there are up to the last one of which, and of all before it, the time is no later than this."""
+        """Number of leaderships that were final at a time.
+
+        Counts up to the last leadership with a leader that began no later.
+        """
         count = 0
         for number, each in enumerate(self.leaderships, 1):
             if each.at > until:
@@ -180,7 +207,10 @@ class PartitionHistory:
         return count
 
     def let_go(self, index: int, until: int) -> None:
-        """Forget what was before a leadership, and what was over by a time: rows tell of it, and nothing later asks for it."""
+        """Prune leaderships before an index and entries that ended by a time.
+
+        Rows already cover them, and nothing later needs them.
+        """
         if index:
             gone = (each.leader for each in self.leaderships[:index] if each.leader != NO_LEADER)
             self.led_by, self.is_cut = tuple(dict.fromkeys((*self.led_by, *gone))), True
@@ -198,7 +228,7 @@ class PartitionHistory:
             self.preferred = [at for at in self.preferred if at > until]
 
     def next_settled(self, after: int) -> int | None:
-        """The first time later than another at which something was over."""
+        """Next time after another at which something ended."""
         if len(self.leaderships) < 2 and not self.shortages and self.deleted_at is None:
             return None
         ends = (each.over for each in self.shortages if each.over is not None)
@@ -206,7 +236,7 @@ class PartitionHistory:
         return min((at for at in times if at > after), default=None)
 
     def delete(self, at: int) -> None:
-        """Its topic is gone."""
+        """Mark the partition as deleted."""
         self.deleted_at = at
         self._end_shortage(DELETED, at)
 
@@ -215,13 +245,16 @@ class PartitionHistory:
             self.shortages[-1].end(how, at, None)
 
     def tell(self, new: Leadership, *, kraft: bool = False) -> Leadership:
-        """Enter a leadership; one of the same epoch that is known already is completed or corrected. Gives what now stands."""
+        """Add a leadership, or update the one of the same epoch.
+
+        Returns the resulting leadership.
+        """
         place = self._place(new)
         if place is None:
             return self._append(new)
         index, same = place
         if self.is_cut and index == 0 and not same:
-            return self.leaderships[0]  # what was before that is told already
+            return self.leaderships[0]  # rows already cover earlier ones
         if not same:
             self.leaderships.insert(index, new)
             return new
@@ -231,7 +264,7 @@ class PartitionHistory:
         return self._merge(index, new)
 
     def _place(self, new: Leadership) -> tuple[int, bool] | None:
-        """Where an epoch belongs, and whether it is there already; None for the end."""
+        """Index of an epoch and whether it exists; None for the end."""
         if new.epoch is None or not self.leaderships:
             return None
         last = self.leaderships[-1].epoch
@@ -242,14 +275,14 @@ class PartitionHistory:
 
     def _append(self, new: Leadership) -> Leadership:
         if not self.leaderships and new.leader != NO_LEADER:
-            new.events.clear()  # nobody asks for lines of what nothing came before
+            new.events.clear()  # nobody needs lines about the first leadership
         self.leaderships.append(new)
         return new
 
     def _never_vacant(self, index: int, new: Leadership) -> bool:
-        """Whether a vacancy only followed from what was known, and the epochs leave no room for it.
+        """Whether an inferred vacancy has no room between the epochs.
 
-        KRaft gives it an epoch of its own (PartitionChangeBuilder.java); a ZooKeeper controller may not.
+        A KRaft controller gives it an epoch of its own (PartitionChangeBuilder.java); a ZooKeeper controller may not.
         """
         supposed = self.leaderships[index]
         if (
@@ -296,12 +329,12 @@ class Partitions:
     by_name: dict[tuple[str, int], PartitionHistory] = field(default_factory=dict)
     ended: dict[tuple[object, ...], PartitionHistory] = field(default_factory=dict)
     handed: list[PartitionHistory] = field(default_factory=list)
-    """Lives that were asked for, and may have changed, since somebody last emptied this."""
+    """Lifetimes requested, and possibly changed, since this was last cleared."""
     _held_by: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
     _lives: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def of(self, topic: str, partition: int) -> PartitionHistory:
-        """The partition's present life."""
+        """The partition's current lifetime, created if needed."""
         key = (topic, partition)
         known = self.by_name.get(key)
         if known is None:
@@ -309,7 +342,7 @@ class Partitions:
         return self._hand(known)
 
     def known(self, topic: str, partition: int) -> PartitionHistory | None:
-        """The partition's present life, if anything told of it."""
+        """The partition's current lifetime, None if unknown."""
         history = self.by_name.get((topic, partition))
         return None if history is None else self._hand(history)
 
@@ -320,22 +353,23 @@ class Partitions:
         return history
 
     def note_nodes(self, history: PartitionHistory, nodes: Iterable[str]) -> None:
-        """Keep which brokers may hold a partition."""
+        """Index brokers that may have a partition."""
         key = (history.topic, history.partition)
         for node in nodes:
             self._held_by.setdefault(node, set()).add(key)
 
     def at(self, node: str) -> Iterator[PartitionHistory]:
-        """Partitions that a broker may hold, by name."""
+        """Partitions that a broker may have, by name."""
         for key in sorted(self._held_by.get(node, ())):
             history = self.known(*key)
             if history is not None:
                 yield history
 
     def unseen(self) -> list[PartitionHistory]:
-        """Partitions that no line names although ones of higher numbers are there: all of their replicas are on brokers without files.
+        """Create partitions that no line names below the highest known number.
 
-        Only topics whose partitions have one replica each: others may be there without a line about them.
+        Their replicas must all be on brokers without files. Only topics with single replicas count: in others, unnamed
+        partitions may exist for other reasons.
         """
         numbers: dict[str, set[int]] = {}
         replicated: set[str] = set()
@@ -349,16 +383,16 @@ class Partitions:
         return [self.of(topic, number) for topic, known in few.items() for number in range(max(known)) if number not in known]
 
     def unsettled(self) -> Iterator[PartitionHistory]:
-        """Lives with a leader that changed, or without one, that rows don't tell of yet."""
+        """Lifetimes with leadership changes or vacancies not yet in rows."""
         return (each for each in self.lives() if len(each.leaderships) > 1 or each.leader == NO_LEADER)
 
     def lives(self) -> Iterator[PartitionHistory]:
-        """Every life, in any order."""
+        """All lifetimes, unordered."""
         yield from self.ended.values()
         yield from self.by_name.values()
 
     def end(self, topic: str, partition: int, at: int) -> None:
-        """A life is over: the topic was deleted, or begins anew."""
+        """End a lifetime because its topic was deleted or created anew."""
         history = self.known(topic, partition)
         if history is None:
             return
@@ -369,7 +403,7 @@ class Partitions:
             self._lives[topic, partition] += 1
 
     def forget(self, history: PartitionHistory) -> None:
-        """A life that is over, and of which rows tell all that there is to tell."""
+        """Drop an ended lifetime that rows cover completely."""
         if self.ended.get(history.key) is history:
             del self.ended[history.key]
         key = (history.topic, history.partition)
@@ -378,12 +412,12 @@ class Partitions:
                 held.discard(key)
 
     def topic_deleted(self, topic: str, at: int) -> None:
-        """All partitions of a topic are gone."""
+        """End all partitions of a topic."""
         for key in [key for key in self.by_name if key[0] == topic]:
             self.end(*key, at)
 
     def all(self) -> Iterator[PartitionHistory]:
-        """Every life, in an order that no file decides."""
+        """All lifetimes in an order independent of the files."""
         lives = list(self.lives())
         lives.sort(key=lambda each: (each.topic, each.partition, each.deleted_at is None, each.deleted_at or 0))
         return iter(lives)

@@ -1,7 +1,7 @@
-"""Times in which a partition had fewer in-sync replicas than replicas, followed as its ISR changes.
+"""Shortages: times with fewer in-sync replicas than replicas.
 
-Kafka counts such a partition as under-replicated (Partition.scala, `isUnderReplicated`). Where no line names all of
-its replicas, the brokers that were seen to hold it stand for them.
+Kafka counts such a partition as under-replicated (Partition.scala, `isUnderReplicated`). If no line names all replicas,
+brokers seen with the partition are used instead.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from models.events import Event
 
 CAUGHT_UP, DELETED, UNKNOWN, OPEN = "caught_up", "deleted", "unknown", "open"
-"""How a shortage ends: all replicas are in sync, the topic is deleted, no line would tell, or it hasn't ended."""
+"""How a shortage ends: all in sync, topic deleted, unknown, still open."""
 
 
 @dataclass(slots=True)
 class Shortage:
-    """From `started_at` (microseconds; None: before the logs begin) on, some replicas were not in sync.
+    """A time in which some replicas were not in sync.
 
-    `isr` is the smallest one, `missing` are all that were out of it at some time. `sure` says that a line named the replicas.
+    `started_at` is in microseconds, None if it is before the logs. `isr` is the smallest ISR; `missing` are all replicas
+    that were out of it at some time. `sure` is True if a line named the replicas.
     """
 
     started_at: int | None
@@ -33,12 +34,15 @@ class Shortage:
 
     @property
     def began(self) -> int | None:
-        """The first time that is known of it."""
+        """Its first known time."""
         return self.started_at if self.started_at is not None else self.ended_at
 
     @property
     def over(self) -> int | None:
-        """When it was over, or the last time that is known of one that nothing more can be said of; None while it lasts."""
+        """Its end or, if that is unknown, its last known time.
+
+        None while it lasts.
+        """
         if self.ended_by == OPEN:
             return None
         return next((at for at in (self.ended_at, self.started_at) if at is not None), 0)
@@ -49,13 +53,13 @@ class Shortage:
         return over is not None and over <= until
 
     def go_on(self, isr: tuple[str, ...], missing: tuple[str, ...]) -> None:
-        """The ISR is another one, and still too small."""
+        """Record another ISR that is still too small."""
         if len(isr) < len(self.isr):
             self.isr = isr
         self.missing += tuple(node for node in missing if node not in self.missing)
 
     def end(self, how: str, at: int | None, event: Event | None) -> None:
-        """It is over, or nothing more can be said of it."""
+        """End the shortage, or mark its end as unknown."""
         self.ended_by, self.ended_at = how, at
         if event is not None:
             self.events.append(event)
@@ -66,7 +70,7 @@ Shortages = tuple[Shortage, ...]
 
 @dataclass(frozen=True, slots=True)
 class InSync:
-    """What is known of a partition's replicas at a time, by a line."""
+    """What a line says about a partition's replicas."""
 
     replicas: tuple[str, ...]
     isr: tuple[str, ...]
@@ -74,11 +78,11 @@ class InSync:
     event: Event | None
     sure: bool
     grown: bool = False
-    before: tuple[str, ...] | None = None  # the ISR until then, where nothing but this line tells it
+    before: tuple[str, ...] | None = None  # previous ISR, if only this line names it
 
 
 def follow(shortages: Shortages, now: InSync) -> Shortages:
-    """The shortages after a line that tells of the ISR."""
+    """Update shortages with a line about the ISR."""
     last = shortages[-1] if shortages else None
     is_open = last is not None and last.ended_by == OPEN
     if not is_open and len(now.isr) >= len(now.replicas):
@@ -95,7 +99,7 @@ def follow(shortages: Shortages, now: InSync) -> Shortages:
 
 
 def _unseen(now: InSync) -> Shortage:
-    """One whose end is all that the logs show."""
+    """A shortage whose end alone is in the logs."""
     before = now.before or ()
     missing = tuple(node for node in now.replicas if node not in before)
     found = Shortage(None, now.replicas, before, missing, now.sure)

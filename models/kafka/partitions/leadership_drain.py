@@ -1,9 +1,9 @@
-"""Brokers whose leaderships all go to others: what followers and new leaders show of a broker that has no file here.
+"""Departures of brokers without files, inferred from moves of all their leaderships.
 
-A controlled shutdown moves each leadership away before its broker refuses a single connection, and a follower that
-has a new leader doesn't try the old one again. So where a broker led several partitions, and all of them have other
-leaders within moments, it has gone. Preferred elections move leaderships in bulk too, but back to a broker that led
-them before, or has just begun.
+A controlled shutdown moves each leadership away before its broker refuses connections, and a follower with a new leader
+doesn't try the old one again. So if a broker led several partitions and all of them get other leaders within moments,
+it has left. Preferred elections also move many leaderships, but back to a broker that led them before or has just
+started.
 """
 
 from __future__ import annotations
@@ -16,14 +16,20 @@ from models.kafka.partitions.brokers import Brokers
 from models.kafka.partitions.history import NO_LEADER, PartitionHistory
 
 WITHIN_US = 15_000_000
-"""A controlled shutdown moves its leaderships within this time; brokers are told one after the other."""
+"""Maximum duration of a controlled shutdown's moves.
+
+Brokers are notified one after the other.
+"""
 
 MOVES_MIN = 2
-"""A single leadership moves for many reasons."""
+"""Minimum number of moves, since one leadership moves for many reasons."""
 
 
 FRESH_US = 600_000_000
-"""A broker that came back gets its preferred leaderships within this time (leader.imbalance.check.interval.seconds is 300)."""
+"""Time within which a returned broker gets its preferred leaderships back.
+
+leader.imbalance.check.interval.seconds is 300.
+"""
 
 Place = tuple[str, int]
 
@@ -34,7 +40,10 @@ def _place(history: PartitionHistory) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A leadership went from a broker to another one. `back` says that the other one may have had it before."""
+    """A move of a leadership to another broker.
+
+    `back` is True if that broker may have led the partition before.
+    """
 
     at: int
     back: bool
@@ -43,22 +52,28 @@ class Move:
 
 @dataclass(slots=True)
 class Takeovers:
-    """Which partitions each broker leads, and which leaderships it lost of late."""
+    """Partitions led by each broker, and its recently lost leaderships."""
 
     _led: dict[str, dict[Place, PartitionHistory]] = field(default_factory=dict)
     _moves: dict[str, deque[Move]] = field(default_factory=dict)
     _unfollowed: dict[Place, int] = field(default_factory=dict)
 
     def unfollowed(self, history: PartitionHistory, at: int) -> None:
-        """A follower fetches a partition no more. If it leads it now, no line of its own says so from Kafka 2.4 on."""
+        """Record that a follower stopped fetching a partition.
+
+        If it leads now, no line of its own says so from Kafka 2.4 on.
+        """
         self._unfollowed[_place(history)] = at
 
     def followed(self, history: PartitionHistory) -> None:
-        """A follower fetches a partition."""
+        """Record that a follower fetches a partition."""
         self._unfollowed.pop(_place(history), None)
 
     def changed(self, history: PartitionHistory, before: str | None, after: str, event: Event | None, brokers: Brokers) -> None:
-        """A partition has another leader now; `event` tells when it moved, where that is known."""
+        """Record a partition's new leader.
+
+        `event` gives the time of the move, None if unknown.
+        """
         self._led.setdefault(after, {})[_place(history)] = history
         if before is not None:
             self._led.get(before, {}).pop(_place(history), None)
@@ -70,7 +85,7 @@ class Takeovers:
             moves.append(move)
 
     def by_which_all_went(self, node: str, at: int, brokers: Brokers) -> list[Move]:
-        """The latest moves of a broker's leaderships, where these were all that it had."""
+        """Latest moves of a broker if these were all its leaderships."""
         moves = self._moves.get(node)
         while moves and at - moves[0].at > WITHIN_US:
             moves.popleft()
@@ -79,7 +94,7 @@ class Takeovers:
         return list(moves)
 
     def forget(self, before: int) -> None:
-        """Nobody asks for moves from before a time."""
+        """Prune moves from before a time."""
         for node, moves in list(self._moves.items()):
             while moves and moves[0].at < before:
                 moves.popleft()
@@ -87,7 +102,7 @@ class Takeovers:
                 del self._moves[node]
 
     def deleted(self, history: PartitionHistory) -> None:
-        """A partition's life is over, and told."""
+        """Drop a deleted partition."""
         place = _place(history)
         led = self._led.get(history.leader or "", {})
         if led.get(place) is history:
@@ -95,7 +110,7 @@ class Takeovers:
         self._unfollowed.pop(place, None)
 
     def _stays(self, history: PartitionHistory, leader: str, at: int, brokers: Brokers) -> bool:
-        """Whether a partition is still led as it was, although somebody else could lead it."""
+        """Whether a partition keeps its leader although another broker could lead it."""
         unfollowed_at = self._unfollowed.get(_place(history))
         if history.deleted_at is not None or (unfollowed_at is not None and at - unfollowed_at <= WITHIN_US):
             return False
@@ -103,7 +118,7 @@ class Takeovers:
 
 
 def _had_it(history: PartitionHistory, node: str, event: Event, brokers: Brokers) -> bool:
-    """Whether a broker may have led a partition before, so that it only gets it back."""
+    """Whether a broker may have led the partition before."""
     if brokers.is_down(node) or brokers.last_return(node, event.time_us - FRESH_US, event.time_us) is not None:
         return True
     return node in history.led_by or any(each.leader == node for each in history.leaderships[:-1])

@@ -1,9 +1,9 @@
-"""The partition stage: what controllers and brokers of one cluster log, replayed into lives of partitions and brokers.
+"""Partition stage: replays one cluster's events into partition and broker histories.
 
-Events come in order of time. What a controller states is taken over. What it doesn't state (a KRaft controller logs no
-clean change of a partition at INFO, and its file may be missing) follows from the rules of election: when a broker is
-lost, each partition that it led gets the leader that the controller would elect, or none; lines of the brokers that
-take a leadership up confirm it or correct it by its leader epoch.
+Events come in order of time. Statements of a controller are taken as they are. The rest follows from the rules of
+election, because a KRaft controller logs no clean change at INFO and its file may be missing. When a broker departs,
+each partition that it led gets the leader that the controller would elect, or none. Lines of brokers that take up a
+leadership confirm or correct it by its leader epoch.
 """
 
 from __future__ import annotations
@@ -26,24 +26,27 @@ from models.kafka.partitions.state import PartitionState
 
 OFFLINE = "OfflinePartition"
 LISTENS_WITHIN_US = 10_000_000
-"""A broker may have its leaderships back this long before it lets anybody connect."""
+"""Maximum time from a broker getting its leaderships to its open port."""
 
 _OF_A_START = frozenset({"BrokerStarting", "BrokerConfigured"})
-"""Several lines announce one start of a broker."""
+"""A start of a broker is announced by several lines."""
 _OF_SERVER_LOG = frozenset({"IsrChanged", "FetchersAdded", "FetchersRemoved"})
-"""Lines that stand in no other file of a broker."""
+"""Events found only in a broker's server.log."""
 
 NEW = "NewPartition"
 
 
 @dataclass(slots=True)
 class PartitionStage(PartitionState):
-    """Feeds on one cluster's events of PARTITION_EVENTS, ordered by (`order_us`, file, byte offset), on one clock."""
+    """Processes PARTITION_EVENTS of one cluster.
+
+    Events must be ordered by (`order_us`, file, byte offset), on one clock.
+    """
 
     _last_own: dict[str, Event] = field(default_factory=dict)
 
     def feed(self, event: Event) -> None:
-        """Take the next event."""
+        """Process the next event."""
         self.kraft = self.kraft or event.name in KRAFT_ONLY
         self.now = max(self.now, event.order_us)
         handler = _HANDLERS.get(event.name)
@@ -64,7 +67,7 @@ class PartitionStage(PartitionState):
         return self._known(self.partitions.of(event.topic, event.partition), event)
 
     def _known(self, history: PartitionHistory, event: Event) -> PartitionHistory:
-        """The partition, with the replicas that the line names."""
+        """Update the partition's replicas from an event."""
         replicas = nodes_field(event, "replicas")
         if replicas and replicas != history.replicas:
             grown = 0 < len(history.replicas) < len(replicas)
@@ -109,28 +112,31 @@ class PartitionStage(PartitionState):
             history.take_isr(isr, event.time_us, event)
 
     def _tell_what_was(self, history: PartitionHistory, event: Event) -> None:
-        """A change that names what it changes tells who led before the logs begin."""
+        """Record the previous leadership that a change names."""
         leader, epoch, isr = word_field(event, "leader_before"), number_field(event, "leader_epoch"), nodes_field(event, "isr_before")
         if history.current is None and leader not in {None, NO_LEADER} and epoch is not None and epoch > 0:
             self._enter(history, Leadership(epoch - 1, leader or NO_LEADER, event.time_us, Told.SEEN, isr, timed=False), event)
             history.take_isr(isr, event.time_us, event, before=isr)
 
     def _leaderless(self, history: PartitionHistory, event: Event, told: Told = Told.DECIDED) -> None:
-        """No leader from now on, by a line that names no epoch: it is taken to be the next one."""
+        """Record a vacancy from a line without an epoch.
+
+        The epoch is assumed to be the next one.
+        """
         current = history.current
         if current is not None and current.leader == NO_LEADER:
             current.add(event)
             return
         epoch = None if current is None or current.epoch is None else current.epoch + 1
         if current is not None and current.told is Told.IMPLIED and current.guessed:
-            epoch = current.epoch  # this line tells what was only expected
+            epoch = current.epoch  # the line confirms an inferred vacancy
         timed = told is Told.DECIDED
         self._enter(
             history, Leadership(epoch, NO_LEADER, event.time_us, told, history.isr, guessed=True, timed=timed, events=[event]), event
         )
 
     def _went_offline(self, history: PartitionHistory, event: Event) -> None:
-        """An election follows at once; where its result is expected already, this says nothing new."""
+        """Record an offline partition, unless the election was already inferred."""
         current = history.current
         if current is None or current.told is not Told.IMPLIED or not current.guessed or event.time_us - current.at > MOMENT_US:
             self._leaderless(history, event)
@@ -152,7 +158,7 @@ class PartitionStage(PartitionState):
         if number_field(event, "leader_epoch") is not None:
             self._tell(history, event, NO_LEADER, Told.SEEN, timed=False, isr=nodes_field(event, "isr"))
         elif history.leader in {None, NO_LEADER} or self.brokers.is_down(history.leader or ""):
-            self._leaderless(history, event, Told.SEEN)  # else the broker is told late of what is over
+            self._leaderless(history, event, Told.SEEN)  # otherwise the broker learns late of a vacancy that is over
 
     def _leader_started(self, event: Event) -> None:
         history = self._history(event)
@@ -209,7 +215,10 @@ class PartitionStage(PartitionState):
         self._tell(history, event, leader, Told.DECIDED, timed=True, isr=nodes_field(event, "isr"))
 
     def _fetched(self, event: Event) -> None:
-        """A follower names the leaders that it fetches from; one of an older epoch changes nothing."""
+        """Record leaders that a follower fetches from.
+
+        A leader of an older epoch changes nothing.
+        """
         for name, leader, epoch in fetchers_field(event):
             place = partition_name(str(name))
             if place is None:
@@ -226,7 +235,10 @@ class PartitionStage(PartitionState):
                 self._takes_over(history, str(leader), event)
 
     def _unfollowed(self, event: Event) -> None:
-        """A follower fetches no more: it leads from now on, or is told of another leader in a moment."""
+        """Record that a follower stopped fetching.
+
+        It leads from now on, or gets another leader in a moment.
+        """
         names = event.fields.get("partitions")
         for name in names if isinstance(names, (list, tuple)) else ():
             place = partition_name(str(name))
@@ -236,7 +248,10 @@ class PartitionStage(PartitionState):
                 self._led_all_before(known.leader, event)
 
     def _takes_over(self, history: PartitionHistory, leader: str, event: Event) -> None:
-        """Somebody leads, by a line that names no epoch: it counts where nobody else is known to lead."""
+        """Record a leader from a line without an epoch.
+
+        It counts only if no other leader is known.
+        """
         current = history.current
         if current is None:
             self._enter(history, Leadership(None, leader, event.time_us, Told.SEEN, history.isr, timed=False, events=[event]), event)
@@ -250,7 +265,10 @@ class PartitionStage(PartitionState):
             self.unclean_topics[event.topic] = bool(event.fields["unclean"])
 
     def _assigned(self, event: Event) -> None:
-        """A topic's creation names its replicas; a new partition is led by the first of them that lives."""
+        """Record the replicas of a new topic's partitions.
+
+        The first live replica leads.
+        """
         self._note_unclean(event)
         assignment = event.fields.get("assignment")
         if event.topic is None or not isinstance(assignment, Mapping):
@@ -316,18 +334,24 @@ class PartitionStage(PartitionState):
             self.brokers.starting(node, event.time_us, event)
 
     def _leaves(self, event: Event) -> None:
-        """A controlled shutdown is granted, or over."""
+        """Record a controlled shutdown that was granted or has ended."""
         for node in named_nodes(event):
             self.brokers.sign(node, "leaving", event)
 
     def _moved(self, event: Event) -> None:
-        """What one event of a KRaft controller moved; a controlled shutdown takes its broker out of service."""
+        """Record a KRaft controller's batch of moves.
+
+        A controlled shutdown takes its broker out of service.
+        """
         node = word_field(event, "broker")
         if node is not None and word_field(event, "why") == "enterControlledShutdown":
             self._lost(node, event, controlled=True)
 
     def _starting(self, event: Event) -> None:
-        """A process begins. If its broker had been at work and nobody saw it go, its last own line is the last sign of it."""
+        """Record a broker's start.
+
+        If it was active and left unnoticed, its last own line marks the departure.
+        """
         node = self._own_line(event)
         if node is None:
             return
@@ -363,7 +387,7 @@ class PartitionStage(PartitionState):
         self.brokers.stopping(node, event.time_us, event)
 
     def _stopped(self, node: str, event: Event) -> None:
-        """A broker has given its leaderships up, by its own lines."""
+        """Record from its own lines that a broker leads nothing now."""
         if not self.suspicions.is_told(node, event.time_us):
             self._lost(node, event, controlled=self.brokers.goes_in_order(node), suspected=True)
 
@@ -386,7 +410,7 @@ class PartitionStage(PartitionState):
             self.brokers.stays_leader(node, event)
             return
         self.brokers.sign(node, "leaving", event)
-        if word_field(event, "phase") in {"asked", "succeeded"}:  # of KRaft and of ZooKeeper: from here on it leads nothing
+        if word_field(event, "phase") in {"asked", "succeeded"}:  # KRaft: asked, ZooKeeper: succeeded; from here on it leads nothing
             self._stopped(node, event)
 
     def _controller_elected(self, event: Event) -> None:
@@ -410,7 +434,10 @@ class PartitionStage(PartitionState):
             self.brokers.sign(node, "log_dir", event)
 
     def _election_started(self, event: Event) -> None:
-        """Preferred leaders are to be elected for the partitions named, which their names separate by commas."""
+        """Record a preferred election.
+
+        The event lists partitions separated by commas.
+        """
         if word_field(event, "election") != "PREFERRED":
             return
         for name in (word_field(event, "partitions") or "").split(","):

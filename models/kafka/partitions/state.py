@@ -1,4 +1,4 @@
-"""What is known of a cluster's partitions and brokers, and what follows by the rules of election when a broker goes or comes."""
+"""State of a cluster's partitions and brokers, with inferred elections."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from models.kafka.partitions.leadership_drain import MOVES_MIN, Takeovers
 from models.kafka.partitions.suspected_failures import Suspicions
 
 START_LEAST_US = 3_000_000
-"""No broker stops, starts, loads its logs and catches up within this time."""
+"""Minimum time for a broker to stop, start and catch up."""
 
 
 @dataclass(slots=True)
 class PartitionState:
-    """Partitions and brokers as far as the events so far tell."""
+    """Partitions and brokers according to the events so far."""
 
     node_of: Mapping[str, str] = field(default_factory=dict)
     partitions: Partitions = field(default_factory=Partitions)
@@ -36,15 +36,15 @@ class PartitionState:
         return event.node or self.node_of.get(event.place.file)
 
     def _held(self, history: PartitionHistory, *nodes: str | None) -> None:
-        """These brokers have a partition."""
+        """Record brokers that have a partition."""
         known = [node for node in nodes if node is not None]
         history.note(known)
         self.partitions.note_nodes(history, known)
 
     def _enter(self, history: PartitionHistory, new: Leadership, event: Event) -> None:
-        """A leadership is told, or follows. Where a broker without a file leads nothing any more, it has gone."""
+        """Add a leadership; infer a departure if its former leader leads nothing."""
         was = history.current
-        supposed = was is not None and was.told is Told.IMPLIED  # then a line that says otherwise tells of no move
+        supposed = was is not None and was.told is Told.IMPLIED  # then a contradicting line is no evidence of a move
         before = history.leader
         history.tell(new, kraft=self.kraft)
         after = history.leader
@@ -55,7 +55,10 @@ class PartitionState:
             self._led_all_before(before, event)
 
     def _led_all_before(self, node: str, event: Event) -> None:
-        """Has this broker just lost all of its leaderships? Refused connections tell a killed one from one that was stopped."""
+        """Check whether a broker has just lost all of its leaderships.
+
+        Refused connections distinguish a killed broker from a stopped one.
+        """
         at = event.time_us
         if node == NO_LEADER or self.brokers.is_down(node) or not self.suspicions.may_be_gone(node, at):
             return
@@ -67,7 +70,7 @@ class PartitionState:
         elif len(taken) >= MOVES_MIN:
             self._lost(node, taken[0].event, controlled=True, suspected=True)
 
-    # -- what follows by the rules of election -----------------------------------------------------------------
+    # -- inferred elections ------------------------------------------------------------------------------------
 
     def _lost(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> None:
         at = event.time_us
@@ -86,7 +89,10 @@ class PartitionState:
                     self._elect_again(history, absence)
 
     def _was_vacant(self, history: PartitionHistory, node: str, event: Event) -> None:
-        """A going that is only found out now, when the next leader has been told of already: was there nobody to take over at once?"""
+        """Infer a vacancy for a departure that is detected late.
+
+        The next leader is already known; the vacancy exists if nobody in the ISR could take over at once.
+        """
         at = event.time_us
         index = next((number for number, each in enumerate(history.leaderships) if each.at > at), 0)
         if index == 0 or history.leaderships[index - 1].leader != node:
@@ -97,12 +103,12 @@ class PartitionState:
             return
         if any(each != node and not self.brokers.was_down(each, at) for each in isr):
             return
-        if not self.kraft:  # where going and coming each take an epoch, the lines would tell
+        if not self.kraft:  # in KRaft a departure and a return each take an epoch, so lines would show them
             vacant = Leadership(before.epoch, NO_LEADER, at, Told.IMPLIED, isr, guessed=True, events=[event])
             history.leaderships.insert(index, vacant)
 
     def _elect_again(self, history: PartitionHistory, absence: Absence) -> None:
-        """What was said when a broker came back, of a going that is only found out now."""
+        """Repeat the election at a broker's return for a late-detected departure."""
         if history.leader == NO_LEADER and absence.up_at is not None and absence.node in history.candidates and absence.ends:
             leader, isr = self._elected(history, absence.up_at)
             if leader not in {None, NO_LEADER}:
@@ -112,7 +118,7 @@ class PartitionState:
         return node not in self.suspicions.with_file and self.brokers.working() - {node} <= self.suspicions.with_file
 
     def _without(self, history: PartitionHistory, node: str, event: Event) -> None:
-        """A partition loses a broker: the controller takes it out of the ISR and, if it led, elects another leader."""
+        """Remove a broker from a partition's ISR; if it led, elect anew."""
         isr = self._in_sync(history)
         if isr is None or node not in isr or history.leader == NO_LEADER:
             return
@@ -125,9 +131,10 @@ class PartitionState:
             history.take_isr(tuple(each for each in isr if each != node), event.time_us, event)
 
     def _in_sync(self, history: PartitionHistory) -> Nodes | None:
-        """The ISR; where no line tells it, all replicas, if they are known: by a line, or because each broker's file is here.
+        """The ISR, or all replicas if no line shows it.
 
-        A broker without a file that was gone once would have shown itself as it caught up with what it holds.
+        None if the replicas are not known either: from a line, or because each broker's file is present. A broker without a
+        file that was down once would have appeared when it caught up.
         """
         if history.isr is not None:
             return history.isr
@@ -140,7 +147,7 @@ class PartitionState:
         for history in self.partitions.at(node):
             if history.leader not in {None, NO_LEADER} and history.leader not in self.suspicions.with_file:
                 if history.isr is not None and node not in history.isr:
-                    history.forget_isr(event.time_us)  # its leader will take it in again, and only the leader's own file would tell when
+                    history.forget_isr(event.time_us)  # only its leader's file would tell when it is in sync again
             elif history.leader == NO_LEADER and node in history.candidates:
                 leader, isr = self._elected(history, event.time_us)
                 if leader not in {None, NO_LEADER}:
@@ -156,7 +163,7 @@ class PartitionState:
             history.take_isr(isr, event.time_us, event)
 
     def _elected(self, history: PartitionHistory, at: int) -> tuple[str | None, Nodes]:
-        """Whom the controller elected then, and the ISR; None where it can't be told."""
+        """Leader and ISR elected at a time; leader None if unknown."""
         unclean = self.unclean_topics.get(history.topic, self.unclean_default)
 
         def is_down(node: str) -> bool:
@@ -166,13 +173,19 @@ class PartitionState:
         return elected(history.candidates, isr, is_down, kraft=self.kraft, unclean=unclean)
 
     def _show_alive(self, nodes: Iterable[str], event: Event) -> None:
-        """Brokers that lead or catch up are back; of those whose own file is missing nothing else may tell it."""
+        """Record brokers that lead or catch up as returned.
+
+        Brokers without files may have no other evidence of their return.
+        """
         for node in sorted(set(nodes) - self.suspicions.with_file):
             going = self.brokers.last_going(node, event.time_us, event.time_us - START_LEAST_US)
             if going is None:  # else a line about what was before it went
                 self._returned(node, event)
 
     def _returned(self, node: str, event: Event) -> None:
-        """A broker's own line says that it is back; where a controller saw it go, the controller's line counts."""
+        """Record a return by a broker's own line.
+
+        A controller's line about the departure takes precedence.
+        """
         if self.brokers.suspected(node):
             self._came(node, event)

@@ -1,8 +1,8 @@
-"""Brokers that must have gone although no controller's file says so: what files of brokers alone tell.
+"""Departures inferred from brokers' files, without a controller's file.
 
-A follower that can't connect to its leader's broker, a broker that shuts down, or one that begins anew without having
-stopped, each is a going. Where a controller's line tells of the same going, its line counts and not the suspicion, so
-what controllers know must be known before: it comes from the cluster stage.
+A follower that can't connect to its leader's broker, a broker that shuts down, and one that starts without having
+stopped are each evidence of a departure. A controller's line about the same departure takes precedence, so controllers'
+lines must be read first; they come from the cluster stage.
 """
 
 from __future__ import annotations
@@ -15,44 +15,53 @@ from models.events import Event
 from models.kafka.cluster.facts import ClusterFacts
 
 LATE_US = 180_000_000
-"""A controller tells of a going within this time of the first sign: a ZooKeeper session ends after 18 s, a KRaft one after 9 s."""
+"""Maximum delay of a controller's line after the first sign.
+
+A ZooKeeper session ends after 18 s, a KRaft session after 9 s.
+"""
 
 EARLY_US = 10_000_000
-"""... or this much before, where clocks differ."""
+"""Maximum time that it may precede the sign if clocks differ."""
 
 TRIES = 3
 TRIES_WITHIN_US = 60_000_000
-"""A broker whose own file is missing is taken to be gone after so many refused connections within this time."""
+"""Time for TRIES refused connections that prove a departure without a file."""
 
 RESTART_WITHIN_US = 6 * 3_600_000_000
-"""A refused connection belongs to the broker's next start if that is no later."""
+"""Maximum time from a refused connection to the broker's next start."""
 
 
 @dataclass(slots=True)
 class Suspicions:
-    """What the cluster stage knows of goings, and refused connections so far."""
+    """Known departures from the cluster stage, and refused connections so far."""
 
-    told: dict[str, list[int]] = field(default_factory=dict)  # by node: when a controller tells of its going
-    starts: dict[str, list[int]] = field(default_factory=dict)  # by node: when its own file says that it begins or stops
-    with_file: set[str] = field(default_factory=set)  # nodes whose server.log is here
-    refusals: dict[str, list[Event]] = field(default_factory=dict)  # by node: refused connections of late
+    told: dict[str, list[int]] = field(default_factory=dict)  # by node: times at which a controller saw it leave
+    starts: dict[str, list[int]] = field(default_factory=dict)  # by node: times at which its own file shows a start or stop
+    with_file: set[str] = field(default_factory=set)  # nodes with a server.log in the input
+    refusals: dict[str, list[Event]] = field(default_factory=dict)  # by node: recent refused connections
 
     def is_told(self, node: str, at: int) -> bool:
-        """Whether a controller tells of a going about this time."""
+        """Whether a controller reports a departure at about this time."""
         times = self.told.get(node, ())
         place = bisect_left(times, at - EARLY_US)
         return place < len(times) and times[place] <= at + LATE_US
 
     def may_be_gone(self, node: str, at: int) -> bool:
-        """Whether only what others show can tell that a broker has gone: it has no file here, and no controller tells of it."""
+        """Whether a departure can only be inferred from other nodes.
+
+        True if the broker has no file here and no controller reports it.
+        """
         return node not in self.with_file and not self.is_told(node, at)
 
     def refused_lately(self, node: str, at: int) -> Event | None:
-        """The first line about this time by which a connection to a broker was refused."""
+        """First refused connection to a broker at about this time."""
         return next((each for each in self.refusals.get(node, ()) if abs(at - each.order_us) <= TRIES_WITHIN_US), None)
 
     def refused(self, node: str, event: Event, at: int) -> Event | None:
-        """A connection to a broker was refused: the line that its going stands on, once that is sure enough."""
+        """Record a refused connection.
+
+        Returns the line that proves a departure, None while there is too little evidence.
+        """
         if self.is_told(node, at):
             return None
         if node in self.with_file:
@@ -70,7 +79,10 @@ class Suspicions:
 
 
 def suspicions_of(facts: ClusterFacts, node_of: Mapping[str, str], ahead: Mapping[str, int] | None = None) -> Suspicions:
-    """What one cluster's facts say. `node_of` names the node of a file, `ahead` tells how far (microseconds) nodes' clocks are ahead."""
+    """Collect departures and starts from a cluster's facts.
+
+    `node_of` gives the node of a file; `ahead` gives clock differences in microseconds.
+    """
     skews = ahead or {}
     found = Suspicions(with_file=set(_nodes(node_of, facts)))
     for going in facts.goings:
@@ -86,7 +98,7 @@ def suspicions_of(facts: ClusterFacts, node_of: Mapping[str, str], ahead: Mappin
 
 
 def _nodes(node_of: Mapping[str, str], facts: ClusterFacts) -> Iterable[str]:
-    """Nodes that have a server.log among the files: one that says how its broker or its coordinator starts, stops or is set up."""
+    """Nodes with a server.log, which has starts, stops or settings."""
     for change in facts.node_changes:
         node = change.node or node_of.get(change.event.place.file)
         if node is not None:
