@@ -1,6 +1,7 @@
-"""Which consumer groups suffer when a partition has no leader: those that read it, and those whose coordinator it is.
+"""Consumer groups affected by a partition without a leader.
 
-And which rebalances stand on the loss of a coordinator, so that the outage behind them can name them.
+They read the partition, or their coordinator is on it. Also lists rebalances caused by a lost coordinator, so that the
+outage can refer to them.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from models.rows import Rebalance
 OFFSETS_TOPIC = "__consumer_offsets"
 
 READER_EVENTS = frozenset({"ClientSubscribed", "ClientAssigned", "ClientJoinSent", "JoinGroupCompleted", "ModernSubscriptionChanged"})
-"""Events of groups that name topics which the group reads."""
+"""Events of groups with topics that the group reads."""
 
 FOLLOWING = frozenset({RootCause.COORDINATOR_FAILOVER.value, RootCause.BROKER_OUTAGE.value})
-"""Root causes of rebalances that follow from the loss of a coordinator."""
+"""Root causes of rebalances that follow from a lost coordinator."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class Following:
-    """A rebalance behind which the loss of a coordinator stands. `started_at` is in microseconds."""
+    """A rebalance caused by a lost coordinator.
+
+    `started_at` is in microseconds.
+    """
 
     started_at: int
     group: str
@@ -31,40 +35,49 @@ class Following:
 
 @dataclass(slots=True)
 class Readers:
-    """Groups of one cluster, by what they need: each with the first time (microseconds) at which a line says so."""
+    """Groups of one cluster by topic and by offsets partition.
+
+    Each group has the first time, in microseconds, at which a line shows it.
+    """
 
     by_topic: dict[str, dict[str, int]] = field(default_factory=dict)
     by_offsets_partition: dict[int, dict[str, int]] = field(default_factory=dict)
     following: set[Following] = field(default_factory=set)
 
     def note(self, group: str, fields: Mapping[str, object], at: int) -> None:
-        """Take what one of READER_EVENTS says."""
+        """Record topics from one of READER_EVENTS."""
         for topic in topics_in(fields):
             self.note_topic(group, topic, at)
 
     def note_topic(self, group: str, topic: str, at: int) -> None:
-        """A line says that the group reads the topic. Lines come in any order: the first one counts."""
+        """Record that a group reads a topic; the earliest time counts."""
         _note_first(self.by_topic.setdefault(topic, {}), group, at)
 
     def note_home(self, group: str, partition: int, at: int) -> None:
-        """A coordinator's line names the offsets partition that holds the group."""
+        """Record the offsets partition of a group."""
         _note_first(self.by_offsets_partition.setdefault(partition, {}), group, at)
 
     def note_rebalances(self, rebalances: Iterable[Rebalance]) -> None:
-        """Take the rebalances that the loss of a coordinator stands behind."""
+        """Record the rebalances caused by a lost coordinator."""
         for row in rebalances:
             started_at = row.started_at if row.started_at is not None else row.joined_at
             if row.root_cause in FOLLOWING and started_at is not None:
                 self.following.add(Following(started_at, row.group, row.rebalance_id))
 
     def of(self, topic: str, partition: int, until: int | None = None) -> list[str]:
-        """Groups that stand still while a partition has no leader: all, or those of which that was known by a time."""
+        """Groups blocked while a partition has no leader.
+
+        With `until`, only those known by that time.
+        """
         known = self.by_offsets_partition.get(partition) if topic == OFFSETS_TOPIC else self.by_topic.get(topic)
         return sorted(group for group, at in (known or {}).items() if until is None or at <= until)
 
 
 def topics_in(fields: Mapping[str, object]) -> Iterator[str]:
-    """Topics that one of READER_EVENTS names, by themselves or with the number of a partition behind the last dash."""
+    """Topics named in one of READER_EVENTS.
+
+    Names of partitions such as `topic-3` count as well.
+    """
     yield from _names(fields.get("topics"))
     for name in _names(fields.get("partitions")):
         topic, dash, number = name.rpartition("-")

@@ -1,4 +1,7 @@
-"""Up to a time, what was known of brokers that go, start and have files: what a replay of outages asks of its cluster."""
+"""Fingerprints of brokers' departures, starts and files up to a time.
+
+A replay of outages depends on them.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,20 @@ from models.time_fingerprints import KnownByTime, Told
 
 @dataclass(frozen=True, slots=True)
 class KnownGoings:
-    """Fingerprints of what the lines of one cluster's outages are read with."""
+    """Fingerprints of a cluster's knowledge about broker departures."""
 
     told: KnownByTime
-    """Goings that a controller tells of."""
+    """Departures reported by a controller."""
     starts: KnownByTime
-    """When brokers' own files say that they begin or stop; and which brokers have files, whenever a line tells it."""
+    """Starts and stops in brokers' own files, and which brokers have files."""
 
     def until(self, at: int) -> str:
-        """Fingerprint of what lines up to a time are read with."""
+        """Fingerprint of everything that lines up to a time depend on."""
         return f"{self.told.until(at + LATE_US)} {self.starts.until(at + RESTART_WITHIN_US)}"
 
 
 def known_goings(facts: ClusterFacts, node_of: Mapping[str, str]) -> KnownGoings:
-    """What is known of a cluster's brokers, by time."""
+    """Fingerprints of a cluster's brokers, by time."""
     found = suspicions_of(facts, node_of)
     return KnownGoings(KnownByTime.of((), _timed(found.told)), KnownByTime.of(sorted(found.with_file), _timed(found.starts)))
 

@@ -1,6 +1,6 @@
-"""What if a broker stops: which partitions would have no leader, and how to move them first.
+"""Effects of stopping a broker: partitions without a leader, and a reassignment.
 
-Rests on the replica sets and in-sync replicas that the logs showed last.
+Based on the last replica sets and in-sync replicas in the logs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from models.rows import KAFKA, Broker, PartitionPlacement
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a partition stood when the logs ended. `sure` says that a line named all its replicas."""
+    """Placement of a partition at the end of the logs.
+
+    `sure` is True if a line named all its replicas.
+    """
 
     topic: str
     partition: int
@@ -30,7 +33,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Partitions and brokers of a cluster when the logs ended."""
+    """Partitions and brokers of a cluster at the end of the logs."""
 
     cluster: str
     placements: list[Placement]
@@ -40,7 +43,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """A partition that would have no leader. `target` is where it could be moved, empty where no other broker is known."""
+    """A partition that would lose its leader.
+
+    `target` is a possible new placement, empty if no other broker is known.
+    """
 
     placement: Placement
     why: str  # single_replica, last_in_sync
@@ -48,7 +54,7 @@ class Exposed:
 
 
 def layout_of(cluster: str, stage: PartitionStage) -> Layout:
-    """The cluster as the stage leaves it."""
+    """Layout of a cluster after the last event."""
     placements = [
         Placement(each.topic, each.partition, each.candidates, each.isr, each.leader, bool(each.replicas))
         for each in stage.partitions.all()
@@ -64,7 +70,7 @@ def _sorted(nodes: Iterable[str]) -> Nodes:
 
 
 def placement_rows(layout: Layout) -> list[PartitionPlacement]:
-    """Partitions of a layout as rows."""
+    """Rows of a layout's partitions."""
     return [
         PartitionPlacement(
             cluster=layout.cluster,
@@ -82,7 +88,7 @@ def placement_rows(layout: Layout) -> list[PartitionPlacement]:
 
 
 def broker_rows(layout: Layout) -> list[Broker]:
-    """Brokers of a layout as rows."""
+    """Rows of a layout's brokers."""
     held = Counter(node for each in layout.placements for node in each.replicas)
     led = Counter(each.leader for each in layout.placements)
     return [
@@ -92,7 +98,7 @@ def broker_rows(layout: Layout) -> list[Broker]:
 
 
 def layouts_of(placements: Iterable[PartitionPlacement], brokers: Iterable[Broker]) -> list[Layout]:
-    """Layouts from their rows: the inverse of `placement_rows` and `broker_rows`."""
+    """Layouts from rows: the inverse of `placement_rows` and `broker_rows`."""
     nodes: dict[str, dict[bool, list[str]]] = {}
     for broker in brokers:
         nodes.setdefault(broker.cluster, {True: [], False: []})[broker.running].append(broker.node)
@@ -113,7 +119,10 @@ def layouts_of(placements: Iterable[PartitionPlacement], brokers: Iterable[Broke
 
 
 def exposed_by(layout: Layout, broker: str) -> list[Exposed]:
-    """Partitions that lose their leader, and have nobody to elect, when a broker stops. Those without leader already are none of them."""
+    """Partitions without a candidate for leader if a broker stops.
+
+    Partitions that have no leader already are excluded.
+    """
     load = Counter({node: 0 for node in layout.running if node != broker})
     for placement in layout.placements:
         load.update(node for node in placement.replicas if node in load)
@@ -136,7 +145,10 @@ def _why(placement: Placement, broker: str, gone: frozenset[str]) -> str | None:
 
 
 def _target(placement: Placement, load: Counter[str]) -> Nodes:
-    """The same number of replicas without the broker: those that stay, and the brokers that hold least."""
+    """The same number of replicas without the broker.
+
+    Remaining replicas stay; brokers with the fewest replicas are added.
+    """
     kept = [node for node in placement.replicas if node in load]
     others = sorted((node for node in load if node not in kept), key=lambda node: (load[node], len(node), node))
     chosen = [*kept, *others][: len(placement.replicas)]
@@ -145,7 +157,10 @@ def _target(placement: Placement, load: Counter[str]) -> Nodes:
 
 
 def reassignment(exposed: Iterable[Exposed]) -> dict[str, Any]:
-    """What `kafka-reassign-partitions --reassignment-json-file` reads. Ids of brokers are numbers there."""
+    """Input for `kafka-reassign-partitions --reassignment-json-file`.
+
+    Broker ids are numbers there.
+    """
     return {
         "version": 1,
         "partitions": [

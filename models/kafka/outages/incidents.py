@@ -1,4 +1,4 @@
-"""Outages as incidents: what one loss of brokers did, told in a sentence; and rebalances that stand on such a loss."""
+"""Outages as incidents, and links between rebalances and broker departures."""
 
 from __future__ import annotations
 
@@ -18,21 +18,27 @@ from models.times import first_known
 from models.units import US_PER_SECOND
 
 TAKEOVER_US = 60 * US_PER_SECOND
-"""Rebalances that a lost coordinator causes begin within this time of its broker's going: a session, a load, and a client's patience."""
+"""Maximum time from a departure to the rebalances that it causes.
+
+It covers a session, a load and a client's patience.
+"""
 
 CLOCKS_US = 2 * US_PER_SECOND
-"""A coordinator's clock and the controller's may differ by this much."""
+"""Maximum difference between a coordinator's and the controller's clock."""
 
 LASTING_US = 24 * 3600 * US_PER_SECOND
-"""An outage that goes on for longer is a state that a cluster is left in: what comes then is another incident."""
+"""Duration after which an outage no longer extends an incident."""
 
 BRIEF_SECONDS = 3.0
-"""A partition that is without leader for less is a takeover, of which clients notice a retry."""
+"""Vacancies shorter than this are takeovers, which clients notice as a retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A broker has gone, at `at` (microseconds): `groups` had their coordinator on it; None where no line tells whose it was."""
+    """A broker's departure, with the groups that lost their coordinator.
+
+    `at` is in microseconds; `groups` is None if no line shows the coordinators.
+    """
 
     node: str
     at: int
@@ -48,9 +54,10 @@ def losses_of(
     *,
     is_told: bool = False,
 ) -> list[Loss]:
-    """Goings of brokers, with the groups, as far as they are known by a time, whose offsets partitions they led.
+    """Departures of brokers, with the groups whose offsets partitions they led.
 
-    `is_told` says that some line tells who leads these, be it none of the `moves` and `outages`.
+    Only groups known by `until` count. `is_told` says that some line names the leaders of offsets partitions, even if none
+    of `moves` and `outages` does.
     """
     told: dict[str, list[tuple[int, int]]] = {}
     for move in moves:
@@ -71,9 +78,10 @@ def losses_of(
 def outage_incidents(
     outages: Sequence[PartitionOutage], limits: Limits, losses: Sequence[Loss] = (), following: Sequence[Following] = ()
 ) -> list[Incident]:
-    """Outages that follow each other closely as one incident.
+    """Combine outages that follow each other closely into incidents.
 
-    It names the groups that lost their coordinator with these brokers, and the rebalances that followed, which come in order.
+    An incident names the groups that lost their coordinator with these brokers, and the rebalances that followed, in order
+    of time.
     """
     return [
         _with_consequences(_incident(episode), {node for row in episode for node in row.lost_brokers}, losses, following)
@@ -88,7 +96,10 @@ def takeover_incidents(
     losses: Sequence[Loss] = (),
     following: Sequence[Following] = (),
 ) -> list[Incident]:
-    """Goings of brokers that left no partition without a leader (`harmless`), close ones as one incident: others took over in time."""
+    """Combine `harmless` departures into incidents.
+
+    Other brokers took over in time, so no partition was without a leader.
+    """
     return [
         _with_consequences(_takeover(episode, moves), {row.node for row in episode}, losses, following)
         for episode, _ in takeover_episodes(absences, limits.episode_gap_seconds)
@@ -96,18 +107,21 @@ def takeover_incidents(
 
 
 def harmless(absences: Iterable[BrokerOutage], outages: Sequence[PartitionOutage]) -> list[BrokerOutage]:
-    """Absences that left no partition without a leader: others are told with the outages that they stand behind."""
+    """Outages of brokers that left no partition without a leader."""
     return [row for row in absences if row.down_at is not None and not any(stands_behind(row, outage) for outage in outages)]
 
 
 def stands_behind(row: BrokerOutage, outage: PartitionOutage) -> bool:
-    """Whether a partition lost its leader with a broker's going."""
+    """Whether a partition lost its leader because of a broker's departure."""
     down = row.down_at or 0
     return row.node in outage.lost_brokers and down - TAKEOVER_US <= _began(outage) and (row.up_at is None or _began(outage) <= row.up_at)
 
 
 def takeover_episodes(absences: Iterable[BrokerOutage], gap_seconds: float) -> Iterator[tuple[list[BrokerOutage], int]]:
-    """Absences in order of time, cut where no broker was away for longer than the gap; each with its end, as far as it is known."""
+    """Group broker outages separated by no more than the gap.
+
+    Yields each episode in order of time, with its last known time.
+    """
     episode: list[BrokerOutage] = []
     over = 0
     for row in sorted(absences, key=lambda row: (row.down_at or 0, row.node)):
@@ -204,13 +218,19 @@ def _began(row: PartitionOutage) -> int:
 
 
 def ended(row: PartitionOutage) -> int:
-    """When an outage holds later ones together with those before it no longer: at its end, or a day after it began."""
+    """Time until which an outage joins later ones to its episode.
+
+    Its end, or LASTING_US after its beginning if that is earlier.
+    """
     lasting = _began(row) + LASTING_US
     return lasting if row.online_at is None else min(row.online_at, lasting)
 
 
 def outage_episodes(outages: Iterable[PartitionOutage], gap_seconds: float) -> Iterator[tuple[list[PartitionOutage], int]]:
-    """Outages in order of time, cut where all partitions had leaders for longer than the gap; each with its end."""
+    """Group outages separated by no more than the gap.
+
+    Yields each episode in order of time, with its end.
+    """
     episode: list[PartitionOutage] = []
     over = 0
     for row in sorted(outages, key=lambda row: (_began(row), row.topic, row.partition)):
@@ -248,7 +268,10 @@ def _incident(rows: list[PartitionOutage]) -> Incident:
 
 
 def _covered(rows: Iterable[PartitionOutage]) -> float:
-    """Seconds in which at least one partition had no leader, as far as they are over."""
+    """Seconds in which at least one partition had no leader.
+
+    Open outages don't count.
+    """
     total, reached = 0, 0
     for begin, end in sorted((_began(row), row.online_at) for row in rows if row.online_at is not None):
         begin = max(begin, reached)
@@ -272,15 +295,15 @@ def _headline(rows: Sequence[PartitionOutage], lengths: Sequence[float], *, is_o
 
 
 def goings_of(facts: ClusterFacts) -> list[Going]:
-    """Goings of brokers as their controllers tell of them, and as brokers tell that they stop."""
+    """Departures reported by controllers, and brokers' own stops, by time."""
     stops = [Going(each.at, each.node, each.event) for each in facts.node_changes if each.kind == "stopping" and each.node is not None]
     return sorted([*facts.goings, *stops], key=lambda going: going.at)
 
 
 def point_to_outages(rebalances: Iterable[Rebalance], goings: Sequence[Going], moves: Sequence[CoordinatorMove] = ()) -> None:
-    """Rebalances that a coordinator's failover made, or stands behind, name the going of its broker among their lines.
+    """Link coordinator failovers to the departure of the broker.
 
-    Where it is known which broker the coordinator left, only its going counts.
+    Adds the departure's line to the evidence. If `moves` show which broker the coordinator left, only its departure counts.
     """
     failover = RootCause.COORDINATOR_FAILOVER.value
     for row in rebalances:
@@ -297,7 +320,7 @@ def point_to_outages(rebalances: Iterable[Rebalance], goings: Sequence[Going], m
 
 
 def _left(moves: Iterable[CoordinatorMove], started: int) -> str | None:
-    """The broker that the group's coordinator left last, before a rebalance or with it."""
+    """The broker that the coordinator last left, before or at a rebalance."""
     known = [(at, move.from_node) for move in moves if (at := move.loaded_at if move.loaded_at is not None else move.left_at) is not None]
     near = [node for at, node in sorted(known, key=lambda item: item[0]) if -CLOCKS_US <= started - at <= TAKEOVER_US]
     return near[-1] if near else None

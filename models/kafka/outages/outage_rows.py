@@ -1,4 +1,7 @@
-"""From lives of partitions and brokers to rows: times without a leader, moves of leaders, absences of brokers."""
+"""Conversion of partition and broker histories into rows.
+
+Rows are times without a leader, leader moves and broker outages.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,14 @@ from models.rows import KAFKA, BrokerOutage, Divergence, Evidence, LeaderMove, P
 from models.times import in_order
 
 TAKEN_OVER_US = 30_000_000
-"""A leader that changes within this time of a broker's going changes because of it."""
+"""Maximum time from a departure to the leader change it causes."""
 
 
 def clock_divergences(cluster: str, skews: Iterable[Skew]) -> Iterator[Divergence]:
-    """Brokers whose clock is not the controller's; what their files say was put onto its clock."""
+    """Rows for brokers with a clock other than the controller's.
+
+    Their times were corrected.
+    """
     for skew in skews:
         yield Divergence(
             cluster=cluster,
@@ -40,7 +46,7 @@ def clock_divergences(cluster: str, skews: Iterable[Skew]) -> Iterator[Divergenc
 def partition_outages(
     cluster: str, history: PartitionHistory, stage: PartitionStage, leaderships: Sequence[Leadership]
 ) -> Iterator[PartitionOutage]:
-    """Times in which the partition had no leader, by leaderships of it that follow each other."""
+    """Outages of a partition, from consecutive leaderships."""
     for gap in _gaps(leaderships):
         yield _outage(cluster, history, stage, gap)
 
@@ -49,7 +55,7 @@ Gap = tuple[Leadership | None, list[Leadership], Leadership | None]
 
 
 def _gaps(leaderships: Sequence[Leadership]) -> Iterator[Gap]:
-    """Leadership before, the stretch without a leader, leadership after."""
+    """Leadership before, vacancies in between, and leadership after."""
     before: Leadership | None = None
     vacant: list[Leadership] = []
     for each in leaderships:
@@ -64,19 +70,23 @@ def _gaps(leaderships: Sequence[Leadership]) -> Iterator[Gap]:
 
 
 def _momentary(vacant: list[Leadership], after: Leadership) -> bool:
-    """The controller called it offline and elected in the same breath: a move, and no time without a leader."""
+    """Whether a guessed vacancy is shorter than MOMENT_US, so only a move."""
     return all(each.guessed for each in vacant) and after.at - vacant[0].at < MOMENT_US
 
 
 def _begins_unseen(vacant: list[Leadership], after: Leadership) -> bool:
-    """Only the new leader's line tells that there was none before: the time lies before the logs begin."""
+    """Whether only the new leader's line shows the vacancy.
+
+    It then lies before the logs begin.
+    """
     return all(not each.timed and each.at >= after.at for each in vacant)
 
 
 def _ended(brokers: Brokers, offline_at: int, after: Leadership | None) -> int | None:
-    """When the new leader was elected: where only its own broker tells, the controller did it as soon as it was back.
+    """Time of the new leader's election, None if there is none.
 
-    Epochs order what lines of several clocks say, so that a line may stand before those of the epoch before it.
+    If only its own broker reports it, the controller elected it at the broker's return. Epochs order lines of several
+    clocks, so the time is at least `offline_at`.
     """
     if after is None:
         return None
@@ -97,7 +107,7 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
     cause = _cause(replicas, isr, lost, brokers, offline_at)
     without_controller = stage.controllers.missing(offline_at, online_at) if cause == "unknown" and isr else []
     if without_controller:
-        cause = "no_controller"  # somebody in sync could have been elected
+        cause = "no_controller"  # a replica in sync could have been elected
     epoch = before.epoch if before is not None else None
     if epoch is None and vacant[0].epoch is not None and vacant[0].epoch > 0:
         epoch = vacant[0].epoch - 1
@@ -125,12 +135,15 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
 
 
 def _numbered(epoch: int | None, at: int) -> tuple[object, ...]:
-    """What tells rows of one life apart: leader epochs, or times where no line names these."""
+    """Key within one lifetime: the leader epoch, or the time without one."""
     return (epoch,) if epoch is not None else ("at", at)
 
 
 def _began(history: PartitionHistory, brokers: Brokers, before: Leadership | None, first: Leadership) -> tuple[int, Absence | None]:
-    """When the leader was gone. A broker that is told of it later doesn't know: then the going of its last leader does."""
+    """Start of a vacancy, with the departure that dates it, if any.
+
+    A broker that learns of the vacancy later doesn't know its start; the departure of the last leader does.
+    """
     after = before.at if before is not None else None
     if first.timed:
         return first.at, None
@@ -158,7 +171,10 @@ def _isr_at(history: PartitionHistory, before: Leadership | None, vacant: list[L
 def _lost(
     brokers: Brokers, history: PartitionHistory, isr: Nodes, leader_before: str | None, at: int, going: Absence | None
 ) -> list[Absence]:
-    """Who was gone when the leader was: of the ISR, else the last leader."""
+    """Brokers that were down when the leader was lost.
+
+    Members of the ISR, or otherwise the last leader.
+    """
     nodes = dict.fromkeys((*isr, *(() if leader_before is None else (leader_before,)))) or history.candidates
     lost = [absence for node in nodes if (absence := brokers.gone_at(node, at + MOMENT_US)) is not None]
     if going is not None and all(absence.node != going.node for absence in lost):
@@ -172,7 +188,7 @@ def _cause(replicas: Nodes, isr: Nodes, lost: list[Absence], brokers: Brokers, a
     if len(replicas) == 1:
         return "controlled_shutdown_single_replica" if lost[0].controlled else "broker_down_single_replica"
     if not replicas or any(brokers.gone_at(node, at + MOMENT_US) is None for node in isr):
-        return "unknown"  # somebody could have been elected
+        return "unknown"  # a replica could have been elected
     return "all_replicas_down" if all(brokers.gone_at(node, at + MOMENT_US) is not None for node in replicas) else "isr_lost"
 
 
@@ -189,7 +205,10 @@ def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Lea
 
 
 def _settled_by(cause: str, lost: list[Absence], gap: Gap, stage: PartitionStage) -> str | None:
-    """Which files tell what is only inferred: that there was no leader, why, and when it was over."""
+    """Files that would settle what was only inferred: vacancy, cause or end.
+
+    None if nothing was inferred.
+    """
     _, _, after = gap
     inferred = any(absence.suspected or absence.witness is None for absence in lost)
     inferred = inferred or (after is not None and after.told is Told.IMPLIED and not stage.kraft)
@@ -201,7 +220,7 @@ def _settled_by(cause: str, lost: list[Absence], gap: Gap, stage: PartitionStage
 
 
 def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | None, controllers: list[Event]) -> list[Evidence]:
-    """What says that there was no leader, then goings of brokers and controllers, then what says that there was one again."""
+    """Evidence in order: vacancy, departures, controllers, new leader."""
     rows: dict[tuple[str, int], Evidence] = {}
 
     def add(events: Sequence[Event], *, inferred: bool) -> None:
@@ -223,7 +242,10 @@ def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | No
 
 
 def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, leaderships: Iterable[Leadership]) -> Iterator[LeaderMove]:
-    """Changes of the leader from one broker to another, over times without one too, by leaderships that follow each other."""
+    """Leader changes between brokers, from consecutive leaderships.
+
+    A vacancy may lie in between.
+    """
     before: Leadership | None = None
     vacant: list[Leadership] = []
     for each in leaderships:
@@ -249,7 +271,7 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, lead
 
 
 def _clean(history: PartitionHistory, vacant: list[Leadership], each: Leadership) -> bool | None:
-    """Whether the new leader was in sync; None where the ISR isn't known well enough to tell."""
+    """Whether the new leader was in sync, None if unknown."""
     if each.unclean:
         return False
     left = next((gone.isr for gone in reversed(vacant) if gone.isr), None)
@@ -260,7 +282,7 @@ def _clean(history: PartitionHistory, vacant: list[Leadership], each: Leadership
 
 
 def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, each: Leadership) -> str | None:
-    """Why a leader moved: its broker went, or the preferred replica took over."""
+    """Reason for a leader move: departure or preferred replica, None if unknown."""
     going = brokers.last_going(before.leader, each.at + MOMENT_US, each.at - TAKEN_OVER_US)
     if going is not None and before.at <= (going.down_at or 0) + MOMENT_US:
         return f"broker {before.leader} {'was stopped' if going.controlled else 'was lost'}"
@@ -277,7 +299,7 @@ def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, eac
 
 
 def broker_outage(cluster: str, absence: Absence) -> BrokerOutage:
-    """An absence as a row."""
+    """Row of a broker's outage."""
     key = ("down", absence.down_at) if absence.down_at is not None else ("up", absence.up_at)
     down_at, up_at = in_order(absence.down_at, absence.up_at)
     return BrokerOutage(

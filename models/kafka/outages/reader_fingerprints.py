@@ -1,4 +1,4 @@
-"""Up to a time, what was known of who reads what, and of the rebalances that outages may name."""
+"""Fingerprints of topic readers and related rebalances up to a time."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from models.time_fingerprints import KnownByTime, Told
 
 @dataclass(frozen=True, slots=True)
 class KnownReaders(KnownByTime):
-    """Fingerprints of what outages may ask for of the groups of their cluster."""
+    """Fingerprints of the group facts that outages depend on."""
 
 
 def known_readers(readers: Readers) -> KnownReaders:
-    """What is known of a cluster's readers, by time; of one that has none, too."""
+    """Fingerprints of a cluster's readers, by time; it may have none."""
     return KnownReaders.of((), _timed(readers))
 
 
 def _timed(readers: Readers) -> Iterator[Told]:
-    """In an order that doesn't depend on that in which lines were noted, and with times: since when is asked for, too."""
+    """Facts with their times, in an order independent of the input.
+
+    Times are part of them, because outages ask since when a group reads a topic.
+    """
     for topic, groups in sorted(readers.by_topic.items()):
         yield from ((at, "topic", (topic, group, at)) for group, at in sorted(groups.items()))
     for partition, groups in sorted(readers.by_offsets_partition.items()):

@@ -1,8 +1,8 @@
-"""The outage stage: events of one cluster's partitions and brokers in, rows out as they become final.
+"""Outage stage: turns events of a cluster's partitions into final rows.
 
-Time passes with the events. What of a partition was over for SETTLE_US when the next event comes is told by rows, and
-forgotten; outages and absences wait until the incident that they belong to is over, too. So the stage holds no more
-than what is open and what has just been, and a state of it (`state`) is as small.
+Time advances with the events. When the next event comes, everything about a partition that ended SETTLE_US ago is
+emitted and pruned. Outages of partitions and brokers also wait until their incident is closed. The stage therefore
+holds only what is open or recent, and its checkpoint is as small.
 """
 
 from __future__ import annotations
@@ -51,11 +51,14 @@ from models.rows import (
 from models.units import FOREVER, US_PER_SECOND
 
 SETTLE_US = 3_600_000_000
-"""What was over so long ago is not told of any more by lines that come: they are late by clocks (at most as much, else they are
-taken for zones), by what a broker writes when it is back, and by the order of several files."""
+"""Allowed lateness in microseconds.
+
+Lines may be late because of clocks (beyond this they count as time zones), because a broker logs after its return, and
+because several files are merged.
+"""
 
 LEAVING_ROWS = 1_000
-"""Rows that are final and wait in a stage to be let out."""
+"""Number of final rows that are drained at once."""
 
 _OF_ROWS = ("partition_outages", "under_replicated_spans", "leader_moves", "broker_outages", "incidents", "divergences")
 _HELD = ("outages", "moved", "vacated", "event_count", "_coordinators_told", "_due", "_number", "_check_at")
@@ -74,7 +77,7 @@ _HELD_OF_PARTITIONS = (
 
 @dataclass(slots=True)
 class Outages:
-    """Rows of one cluster, by table, and how the cluster stood in the end, if that is known."""
+    """Rows of one cluster by table, and its final layout if known."""
 
     partition_outages: list[PartitionOutage] = field(default_factory=list)
     under_replicated_spans: list[UnderReplicatedSpan] = field(default_factory=list)
@@ -84,20 +87,20 @@ class Outages:
     divergences: list[Divergence] = field(default_factory=list)
     layout: Layout | None = None
     row_count: int = 0
-    """Rows that were taken from others."""
+    """Number of rows taken from others."""
 
     @property
     def partition_placements(self) -> list[PartitionPlacement]:
-        """How partitions stood in the end, as rows."""
+        """Rows of the partitions' last placements."""
         return [] if self.layout is None else placement_rows(self.layout)
 
     @property
     def brokers(self) -> list[Broker]:
-        """Brokers in the end, as rows."""
+        """Rows of the brokers in their last state."""
         return [] if self.layout is None else broker_rows(self.layout)
 
     def take(self, other: Outages, final_at: int | None) -> None:
-        """Add the rows of another one, and say of them when they were final, if they are."""
+        """Add the rows of another object and set their `final_at`."""
         for name in _OF_ROWS:
             rows = getattr(other, name)
             if rows:
@@ -107,7 +110,7 @@ class Outages:
                 self.row_count += len(rows)
 
     def sort(self) -> None:
-        """Put rows in order by what they are of; those of one thing came in order of time."""
+        """Sort rows by partition or broker, keeping the order of time."""
         for rows in (self.partition_outages, self.under_replicated_spans, self.leader_moves):
             rows.sort(key=lambda row: (row.topic, row.partition))
         self.broker_outages.sort(key=lambda row: row.node)
@@ -116,9 +119,10 @@ class Outages:
 
 @dataclass(slots=True)
 class OutageStage:
-    """Feeds on one cluster's events of PARTITION_EVENTS, ordered by (`order_us`, file, byte offset), on one clock.
+    """Processes PARTITION_EVENTS of one cluster.
 
-    `skews` are those of brokers whose clocks were put right.
+    Events must be ordered by (`order_us`, file, byte offset), on one clock. `skews` are the corrected clock differences of
+    brokers.
     """
 
     cluster: str
@@ -129,21 +133,27 @@ class OutageStage:
     skews: Sequence[Skew] = ()
     stage: PartitionStage = field(init=False)
     clocks: BrokerClocks = field(init=False)
-    """What was known of clocks when the state was taken that this goes on from."""
+    """Clock information from the checkpoint."""
     final: Outages = field(default_factory=Outages)
-    """Rows that nothing later changes."""
+    """Final rows."""
     outages: list[PartitionOutage] = field(default_factory=list)
-    """Outages that are over, of an incident that may not be."""
+    """Outages that ended in an incident that may still be open."""
     moved: list[LeaderMove] = field(default_factory=list)
-    """Moves about the time at which brokers went whose absences are not told yet; without their lines."""
+    """Moves near departures of brokers without emitted rows.
+
+    Their evidence is dropped.
+    """
     vacated: list[PartitionOutage] = field(default_factory=list)
-    """Outages of coordinators' partitions about such a time that are told; without their lines."""
+    """Emitted outages of offsets partitions near such departures.
+
+    Their evidence is dropped.
+    """
     event_count: int = 0
-    """Events that were taken."""
+    """Number of events processed."""
     _coordinators_told: bool = False
-    """Whether any line told who leads coordinators' partitions."""
+    """Whether any line named a leader of an offsets partition."""
     _due: list[tuple[int, int, PartitionHistory | None]] = field(default_factory=list)
-    """When to look again at partitions, and (None) at incidents."""
+    """Times for another look at partitions, or (None) at incidents."""
     _number: int = 0
     _check_at: int | None = None
     _following: list[Following] = field(init=False)
@@ -153,7 +163,7 @@ class OutageStage:
         self.clocks = BrokerClocks(self.node_of)
         self._following = sorted(self.readers.following)
 
-    # -- states ----------------------------------------------------------------------------------------------
+    # -- checkpoints -----------------------------------------------------------------------------------------
 
     @classmethod
     def resumed(
@@ -165,11 +175,10 @@ class OutageStage:
         readers: Readers | None = None,
         limits: Limits | None = None,
     ) -> OutageStage:
-        """The stage as it was when `state` was taken, without the rows that were final by then.
+        """Restore a stage from a checkpoint.
 
-        Facts and readers may tell more by now, but of what came later only; `limits` are those that it was taken with.
-
-        Raises UnreadableState where the text is no state of these models.
+        Rows that were final at the checkpoint are not produced again. `facts` and `readers` may have grown since, but only with
+        later times; `limits` must be the same. Raises UnreadableState if `state` is not a checkpoint of these models.
         """
         found = cls(cluster, facts, node_of, readers or Readers(), limits or Limits())
         held = state_text.read(state, {})
@@ -186,10 +195,10 @@ class OutageStage:
         return found
 
     def state(self, clocks: str | None = None) -> str:
-        """All that later events build on; `resumed` goes on from it. To be taken between events of different times, after `catch_up`.
+        """Checkpoint for `resumed`.
 
-        Only where all clocks agree: which of them differ, later events may tell otherwise. `clocks` is the state of what was known of
-        them.
+        Take it after `catch_up`, between events of different times, and only if no clocks differ: later events may change which
+        clocks differ. `clocks` is the checkpoint of the clock information.
         """
         held: dict[str, Any] = {name: getattr(self, name) for name in _HELD}
         held["stage"] = {name: getattr(self.stage, name) for name in _HELD_OF_PARTITIONS}
@@ -200,7 +209,7 @@ class OutageStage:
 
     @property
     def row_count(self) -> int:
-        """Rows that are not final yet: a state is as large as they are."""
+        """Number of rows that are not final, which determines the checkpoint's size."""
         return len(self.outages) + len(self.moved) + len(self.vacated)
 
     @property
@@ -210,30 +219,31 @@ class OutageStage:
     # -- events ----------------------------------------------------------------------------------------------
 
     def in_order(self, events: Iterable[Event]) -> Iterable[Event]:
-        """Events that are in order of time by the clocks that wrote them, by one clock."""
+        """Reorder events from the writers' clocks to one clock."""
         return on_one_clock(events, self._ahead, self.node_of) if self.skews else events
 
     def feed(self, event: Event) -> None:
-        """Take the next event."""
+        """Process the next event."""
         self._pass(event.order_us)
         self.stage.feed(event)
         self.event_count += 1
         self._schedule()
 
     def catch_up(self, until: int) -> None:
-        """Let time pass until then (microseconds); the next event is later."""
+        """Advance the watermark to `until` (microseconds); the next event is later."""
         self._pass(until + 1)
 
     def let_out(self) -> Iterator[Outages]:
-        """Rows that are final, where there are many."""
+        """Yield final rows once there are LEAVING_ROWS of them."""
         if self.final.row_count >= LEAVING_ROWS:
             rows, self.final = self.final, Outages()
             yield rows
 
     def finish(self) -> Outages:
-        """All rows but those that were let out; of a stage that was resumed, those that were not final then.
+        """Return all rows that were not drained.
 
-        What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach.
+        After `resumed`, without rows that were final at the checkpoint. Rows that further events would change have no
+        `final_at`; for others it is the time from which they are final, so that rows don't depend on the end of the logs.
         """
         self._pass(FOREVER)
         rows = Outages(partition_outages=self.outages)
@@ -251,10 +261,10 @@ class OutageStage:
         self.final.layout = layout_of(self.cluster, self.stage)
         return self.final
 
-    # -- what is over ----------------------------------------------------------------------------------------
+    # -- closing ---------------------------------------------------------------------------------------------
 
     def _schedule(self) -> None:
-        """Look again at what the last event may have changed, once that has settled."""
+        """Schedule another look at everything that the last event touched."""
         due = self.stage.now + SETTLE_US
         handed = self.stage.partitions.handed
         for history in handed:
@@ -269,13 +279,13 @@ class OutageStage:
         heapq.heappush(self._due, (due, self._number, history))
 
     def _check(self, due: int) -> None:
-        """Look at incidents at a time; who looks at one time knows when to look next."""
+        """Schedule a look at incidents, unless an earlier one is scheduled."""
         if self._check_at is None or due < self._check_at:
             self._check_at = due
             self._look_at(due, None)
 
     def _pass(self, at: int) -> None:
-        """Time passes: what is due before a time."""
+        """Advance the watermark: handle everything due before a time."""
         while self._due and self._due[0][0] < at:
             due, _, history = heapq.heappop(self._due)
             if history is not None:
@@ -285,12 +295,12 @@ class OutageStage:
                 self._close(due)
 
     def _settle(self, history: PartitionHistory, due: int) -> None:
-        """Tell what of a partition was over SETTLE_US ago."""
+        """Emit what ended SETTLE_US ago for one partition, and prune it."""
         until = due - SETTLE_US
         history.is_due = False
         is_gone = history.deleted_at is not None and history.deleted_at <= until
         if history.deleted_at is not None and self.stage.partitions.ended.get(history.key) is not history:
-            self._bury(history)  # no line told of its life
+            self._bury(history)  # no line described this lifetime
             return
         count = len(history.leaderships) if is_gone else history.settled(until)
         shortages = [each for each in history.shortages if each.is_over(until)]
@@ -323,7 +333,7 @@ class OutageStage:
         rows.under_replicated_spans += under_replicated_spans(self.cluster, history, self.stage.brokers, shortages, kraft=kraft)
 
     def _keep(self, rows: Outages, now: int) -> None:
-        """Outages wait for the end of their incident; moves are remembered as far as the absences of brokers will be told with them."""
+        """Keep outages until their incident closes, and moves near departures."""
         self.outages += rows.partition_outages
         for row in rows.partition_outages:
             self._coordinators_told = self._coordinators_told or row.topic == OFFSETS_TOPIC
@@ -333,7 +343,7 @@ class OutageStage:
         self.moved += [replace(move, evidence=[]) for move in rows.leader_moves if self._is_near(move.from_node, move.moved_at)]
 
     def _is_near(self, node: str | None, at: int | None) -> bool:
-        """Whether a broker went about a time, and its absence is not told yet."""
+        """Whether a broker departed near a time without an emitted row."""
         if node is None or at is None:
             return False
         untold = (each for each in self.stage.brokers.absences.get(node, ()) if not each.is_told)
@@ -341,13 +351,13 @@ class OutageStage:
 
     @property
     def _wait(self) -> int:
-        """So long (microseconds) after its end nothing can become a part of an incident any more."""
+        """Microseconds after its end until an incident can't grow any more."""
         return int(self.limits.episode_gap_seconds * US_PER_SECOND) + SETTLE_US
 
     # -- incidents -------------------------------------------------------------------------------------------
 
     def _close(self, at: int) -> None:
-        """Tell incidents that were over long before a time, with their outages and absences."""
+        """Close incidents that ended long before a time, with their outages."""
         known = Outages(partition_outages=[*self.outages])
         for history in self.stage.partitions.unsettled():
             self._tell_leaders(known, history, history.leaderships)
@@ -368,7 +378,10 @@ class OutageStage:
             self._check(due)
 
     def _tell_absences(self, rows: Outages, absences: Sequence[Absence], known: Outages, at: int, later: list[int]) -> list[BrokerOutage]:
-        """Rows of the absences that were over long before a time. Gives those that left no partition without a leader."""
+        """Emit outages of brokers that ended long before a time.
+
+        Returns those that left no partition without a leader.
+        """
         closed = {id(row) for row in rows.partition_outages}
         lasting = [row for row in known.partition_outages if id(row) not in closed]
         found = [(each, broker_outage(self.cluster, each)) for each in absences]
@@ -395,7 +408,10 @@ class OutageStage:
         return over
 
     def _add_incidents(self, rows: Outages, without_outage: Sequence[BrokerOutage], known: Outages, at: int | None) -> None:
-        """Incidents of the outages and absences in these rows. `known` are all outages and moves that are not told yet."""
+        """Add incidents of the outages in `rows`.
+
+        `known` has all outages and moves that are not emitted yet.
+        """
         for row in rows.partition_outages:
             row.groups = self.readers.of(row.topic, row.partition, at)
         moves, outages = [*self.moved, *known.leader_moves], [*self.vacated, *known.partition_outages]
@@ -404,13 +420,16 @@ class OutageStage:
         rows.incidents += takeover_incidents(without_outage, moves, self.limits, losses, self._following)
 
     def _put_away(self, closed: Sequence[PartitionOutage]) -> None:
-        """These outages are told. Absences that last may still be told with coordinators that were without leader."""
+        """Drop emitted outages, but remember those of offsets partitions.
+
+        Open broker outages may still refer to them.
+        """
         told = {id(row) for row in closed}
         self.outages = [row for row in self.outages if id(row) not in told]
         self.vacated += [replace(row, evidence=[]) for row in closed if row.topic == OFFSETS_TOPIC]
 
     def _forget(self, settled: int) -> None:
-        """Forget brokers and controllers of times that no open question is about."""
+        """Prune brokers and controllers that no open question needs."""
         untold = (each for each in self.stage.brokers.all() if not each.is_told)
         asked = [each.down_at if each.down_at is not None else each.up_at for each in untold]
         asked += [row.offline_at for row in self.outages]
@@ -431,7 +450,10 @@ def replay_outages(
     readers: Readers | None = None,
     limits: Limits | None = None,
 ) -> Outages:
-    """Replay the events of one cluster, ordered by (`order_us`, file, byte offset)."""
+    """Replay the events of one cluster.
+
+    Events must be ordered by (`order_us`, file, byte offset).
+    """
     skews = clocks_of(events, node_of or {}).skews()
     stage = OutageStage(cluster, facts or ClusterFacts(cluster), node_of or {}, readers or Readers(), limits or Limits(), skews)
     for event in stage.in_order(events):

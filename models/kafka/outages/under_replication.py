@@ -1,4 +1,4 @@
-"""Times in which partitions had fewer in-sync replicas than replicas, as rows."""
+"""Rows of times with fewer in-sync replicas than replicas."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from models.rows import KAFKA, UnderReplicatedSpan
 from models.times import in_order
 
 LAG_US = 60_000_000
-"""A leader drops a follower whose broker has gone after replica.lag.time.max.ms (10 s, since Kafka 2.5 30 s), checking each half of it."""
+"""Maximum delay until a leader drops a follower of a stopped broker.
+
+replica.lag.time.max.ms is 10 s, since Kafka 2.5 30 s; each half of it is checked.
+"""
 
 
 def under_replicated_spans(
     cluster: str, history: PartitionHistory, brokers: Brokers, shortages: Iterable[Shortage], *, kraft: bool
 ) -> Iterator[UnderReplicatedSpan]:
-    """Shortages of one life of a partition."""
+    """Rows of a partition's shortages."""
     for shortage in shortages:
         if not shortage.events or _never_was(shortage, history, brokers):
             continue
@@ -46,7 +49,10 @@ def under_replicated_spans(
 
 
 def _never_was(shortage: Shortage, history: PartitionHistory, brokers: Brokers) -> bool:
-    """Whether a line names as in sync who was only supposed to be out of it, and is still gone: a leader drops followers late."""
+    """Whether a shortage was inferred and then contradicted.
+
+    A line names a replica as in sync whose broker is still down: a leader drops followers late.
+    """
     ended = shortage.ended_at
     if shortage.events[0].topic == history.topic or shortage.ended_by != CAUGHT_UP or ended is None:
         return False
@@ -54,7 +60,7 @@ def _never_was(shortage: Shortage, history: PartitionHistory, brokers: Brokers) 
 
 
 def _was_lost(brokers: Brokers, node: str, shortage: Shortage) -> bool:
-    """Whether a broker was gone or about to go when its replica fell out of sync, or had been gone until shortly before."""
+    """Whether a broker was down, leaving or just back at the start."""
     if shortage.started_at is None:
         return False
     if brokers.was_leaving(node, shortage.started_at - LAG_US, shortage.started_at + MOMENT_US):
@@ -74,7 +80,10 @@ def _cause(shortage: Shortage, lost: list[str]) -> str:
 
 
 def _settled_by(shortage: Shortage, history: PartitionHistory, *, kraft: bool) -> str | None:
-    """Which file tells what is only supposed: who the replicas are, and when all were in sync again."""
+    """File that would name the replicas or the end of the shortage.
+
+    None if both are known.
+    """
     if shortage.ended_by == UNKNOWN:
         return f"server.log of broker {history.leader}"
     if shortage.sure:
