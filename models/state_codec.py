@@ -65,7 +65,7 @@ def read(text: str, outside: Mapping[str, object]) -> Any:
         if version != FORMAT:
             raise UnreadableState(f"a state of format {version}: this version reads {FORMAT}")
         return _Reader([class_of(name) for name in kinds], outside).all(objects, place)
-    except (KeyError, IndexError, TypeError, AttributeError, ImportError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, ImportError, ValueError, RecursionError) as error:
         raise UnreadableState(f"not a state of these models: {error}") from error
 
 

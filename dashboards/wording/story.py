@@ -48,18 +48,20 @@ def story(item: Rebalance, clock: Clock) -> list[str]:
 
 def nothing_found(answer: Answer) -> str:
     """What is known where no rebalance and no outage was found: only a broker's log shows that there was none."""
-    recognised = {item.kind: item.path for item in answer.files if item.recognised}
-    if recognised.keys() & {"server", "controller", "state_change"}:
+    kinds = {item.kind for item in answer.files if item.recognised}
+    if "server" in kinds:
         return "No rebalance and no outage is in these logs."
-    witnesses = " and ".join(name for kind, name in (("client", "consumers"), ("request", "a request log")) if kind in recognised)
+    if kinds & {"controller", "state_change"}:
+        return f"No outage is in these logs. Controllers do not log rebalances: {_NOT_KNOWN}"
+    witnesses = " and ".join(name for kind, name in (("client", "consumers"), ("request", "a request log")) if kind in kinds)
     if witnesses:
-        return (
-            f"Only lines of {witnesses} were recognised, which do not show rebalances by themselves: whether there were any is not known. "
-            "Add the server.log files of the brokers."
-        )
+        return f"Only lines of {witnesses} were recognised, which do not show rebalances by themselves: {_NOT_KNOWN}"
     return (
         "No line of a group coordinator or client was recognised. Are these the server.log files of brokers, or logs of consumers at INFO?"
     )
+
+
+_NOT_KNOWN = "whether there were any is not known. Add the server.log files of the brokers."
 
 
 def faults(answer: Answer) -> list[str]:

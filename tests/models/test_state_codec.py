@@ -94,6 +94,7 @@ def test_only_data_of_the_models_is_written() -> None:
         '[1,["models.ids:make_id"],[[0]],[0]]',
         '[1,["models.kafka.observations.roster:Member"],[[0,"m-1"]],[0]]',
         '[1,[],[["outside","facts"]],[0]]',
+        "[" * 100_000,
         '[1,["models.kafka.reconstruction.classic_states:State"],[["enum",0,"Asleep"]],[0]]',
     ],
 )

@@ -169,7 +169,7 @@ class GroupStage:
         try:
             for name in _HELD:
                 setattr(stage, name, held[name])
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise state_text.UnreadableState(f"not a state of a group: {error}") from error
         while stage._told_apart and stage._told_apart[0].order_us <= stage._now:
             stage._told_apart.popleft()

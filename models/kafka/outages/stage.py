@@ -190,7 +190,7 @@ class OutageStage:
             found.stage.suspicions.with_file |= held["with_file"]
             found.stage.suspicions.refusals.update(held["refusals"])
             found.clocks = BrokerClocks.resumed(held["clocks"], node_of)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise state_text.UnreadableState(f"not a state of a cluster's outages: {error}") from error
         return found
 
