@@ -97,11 +97,11 @@ def differences(expected: Rows, actual: Rows) -> Iterator[str]:
             yield from (f"  {line[:800]}" for line in sorted(found)[:SHOWN])
 
 
-def by_key(table: str, rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Rows by what tells them apart; the same key twice counts on."""
+def by_key(table: str, rows: list[dict[str, Any]], names: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+    """Rows by what tells them apart, the table's key unless `names` are given; the same key twice counts on."""
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
-        key = json.dumps([row[name] for name in TABLES[table].key], ensure_ascii=False)
+        key = json.dumps([row[name] for name in names or TABLES[table].key], ensure_ascii=False)
         while key in found:
             key += "+"
         found[key] = row
