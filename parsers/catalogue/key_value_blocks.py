@@ -53,7 +53,7 @@ def _value(text: str, kind: str) -> Any:
     if kind == "int":
         return parse_int32(text)
     if kind == "digits":
-        return text if parse_int32(text) is not NO else NO
+        return text if text.isdecimal() and parse_int32(text) is not NO else NO  # `node.id = -1` names none
     if kind == "flag":
         return {"true": True, "false": False}.get(text, NO)
     if kind == "list":

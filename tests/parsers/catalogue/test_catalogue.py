@@ -282,6 +282,14 @@ def test_of_a_configuration_block_only_known_settings_are_kept() -> None:
     assert "hunter2" not in repr(found)
 
 
+@pytest.mark.parametrize("no_node", ["-1", "99999999999", "one", ""])
+def test_a_configuration_block_names_a_node_only_by_an_id_that_brokers_have(no_node: str) -> None:
+    """A broker with ZooKeeper prints `node.id = -1` beside its `broker.id`, in the order of the alphabet."""
+    found = match(f"KafkaConfig values: \n\tbroker.id = 3\n\tnode.id = {no_node}\n (kafka.server.KafkaConfig)", "kafka.server.KafkaConfig")
+    assert found is not None
+    assert found.columns == {"node": "3"}
+
+
 def test_the_lines_after_the_first_tell_what_is_reconciled() -> None:
     record = (
         "[Consumer clientId=a, groupId=g] Reconciling assignment with local epoch 3\n"
