@@ -35,6 +35,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pipelines.warehouse.warehouse import Warehouse
 
     session = get_session(SETTINGS)
+    # Codecs unpack their native libraries at first use, and never try again: it must not happen while a test keeps files small.
+    session.range(2).repartition(2).write.parquet(str(tmp_path_factory.mktemp("codecs") / "rows"))
     Site.empty = made_once(tmp_path_factory, "empty", lambda place: Warehouse(session, str(place / "warehouse")).open()) / "warehouse"
     yield session
     Site.empty = None
