@@ -1,7 +1,7 @@
-"""A cluster's events in parts that fit in memory: what is said of one topic of one group, and the rest.
+"""A cluster's events split by group and topic, to fit in memory.
 
-The share of one topic in one group depends on that group's clients and that topic's queues only. So all that is said of
-clients, lists and routes is read first, and then each topic by itself.
+The share of a topic in a group depends only on the group's clients and the topic's queues. Events about clients, lists
+and routes are read first, then those of each topic.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ LOCKS = frozenset({"RocketLockTaken", "RocketLockReleased"})
 ROUTES = frozenset({"RocketTopicRouted", "RocketBrokerRegistered", "RocketBrokerLost", "RocketBrokerStarted", "RocketTopicConfigured"})
 
 SERVERS = LISTED | LOCKS | ROUTES | {"RocketBrokerStopping"}
-"""Events of servers that verdicts rest on; all of clients' are signs of life."""
+"""Events of servers that verdicts depend on.
+
+All client events count as signs of life.
+"""
 
 HEEDED = SERVERS | {name for name in ROCKET_EVENTS if EVENTS[name].witness is Witness.CLIENT}
 """Events that the models read."""
@@ -50,27 +53,36 @@ BY_TOPIC = LOCKS | {
     "RocketOffsetSent",
     "RocketListFailed",
 }
-"""Events that are read topic by topic: by far the most. They name a group and a topic, or belong to the rest."""
+"""Events that are read topic by topic, by far the most.
+
+They name a group and a topic; otherwise they belong to the rest.
+"""
 
 Key = tuple[str, str]
 """A group and a topic."""
 
 
 class Parts(Protocol):
-    """The heeded events of one cluster. What one file holds comes in its order; files come one after another, in any order."""
+    """Relevant events of one cluster.
+
+    Events of a file are in order; files follow each other in any order.
+    """
 
     def rest(self, files: Collection[str] | None = None) -> Iterator[Event]:
-        """All but what is read by topic, and of that the first that each client's file says of each group; of some files only."""
+        """Events that aren't read by topic.
+
+        Includes the first by-topic event of each client's file and group. `files` restricts the result.
+        """
 
     def topics(self) -> Sequence[Key]:
-        """Groups and topics of which something is said, sorted."""
+        """Groups and topics with events, sorted."""
 
     def of(self, key: Key) -> Iterator[Event]:
-        """What is said of a topic of a group."""
+        """Events of one topic of a group."""
 
 
 class EventParts:
-    """Events at hand, in any order."""
+    """Events in memory, given in any order."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._rest: list[Event] = []

@@ -1,4 +1,7 @@
-"""A cluster's RocketMQ groups as rows: changes of shares, owners of queues, standing faults, episodes of rebalance."""
+"""Rows of a cluster's RocketMQ groups.
+
+Changes of shares, owners of queues, standing faults, episodes and incidents.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ from models.rows import ROCKETMQ, AllocationChange, Condition, Divergence, Incid
 
 @dataclass(slots=True)
 class RocketHistory:
-    """Rows of one topic of a group, or of a whole group; attributes are named as their tables."""
+    """Rows of one topic of a group, or of a group.
+
+    Attributes have the names of the tables.
+    """
 
     allocation_changes: list[AllocationChange] = field(default_factory=list)
     queue_ownership: list[QueueOwnership] = field(default_factory=list)
@@ -35,16 +41,16 @@ class RocketHistory:
 
 
 def history_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | None = None) -> Iterator[RocketHistory]:
-    """Judge all of a cluster's groups: rows of one topic after the other, then those of the whole group.
+    """Rows of all groups: first by topic, then group-wide.
 
-    `until` is how far servers' files reach.
+    `until` is the end of the servers' files.
     """
     for _, rows in histories_of(cluster, parts, until, limits):
         yield from rows
 
 
 def histories_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | None = None) -> Iterator[tuple[str, Iterator[RocketHistory]]]:
-    """As `history_of`, group by group: what one makes raise is not of the others."""
+    """As `history_of`, by group, so that an error concerns one group only."""
     stage = RocketStage(parts, until)
     groups = stage.groups()
     excesses = [_excess(cluster, each) for each in stage.routes.beyond.values()]
@@ -59,7 +65,7 @@ def _rows_of(cluster: str, group: Group, stage: RocketStage, limits: Limits) -> 
 
 
 class _GroupHistory:
-    """Judges one group. Of its topics it keeps what the whole group's rows rest on."""
+    """Processes one group and keeps what its group-wide rows depend on."""
 
     def __init__(self, cluster: str, group: Group, stage: RocketStage) -> None:
         self.cluster = cluster

@@ -1,4 +1,4 @@
-"""What RocketMQ prints of its own objects inside messages: queues, routes, subscriptions."""
+"""Parsing of RocketMQ objects in messages: queues, routes, subscriptions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 RETRY = "%RETRY%"
-"""What the name of a group's retry topic begins with."""
+"""Prefix of a group's retry topic."""
 
 BROADCASTING = "BROADCASTING"
 
@@ -19,38 +19,38 @@ _SUBSCRIPTION = re.compile(r"SubscriptionData \[classFilterMode=\w+, topic=([^,\
 _VERSION = re.compile(r"subVersion=(\d{1,14})(?!\d)")
 DIGITS_MAX = 18
 READABLE = 4
-"""Bit of a queue's permission (PermName.PERM_READ)."""
+"""Permission bit for reading (PermName.PERM_READ)."""
 
 
 class Held(NamedTuple):
-    """A queue of a topic; its name is `broker:id`."""
+    """A queue of a topic, named `broker:id`."""
 
     topic: str
     queue: str
 
 
 def queue_name(broker: str, number: int) -> str:
-    """A queue as tables name it."""
+    """Name of a queue in tables."""
     return f"{broker}:{number}"
 
 
 def queues_in(text: str) -> list[Held]:
-    """All queues that a text names, in its order."""
+    """All queues in a text, in order."""
     return [Held(topic, queue_name(broker, int(number))) for topic, broker, number in _QUEUE.findall(text)]
 
 
 def _count(digits: str) -> int:
-    """A number of any length; beyond all that can be meant it does not matter how large it is."""
+    """A count of any length; digits beyond DIGITS_MAX are ignored."""
     return int(digits[:DIGITS_MAX])
 
 
 def route_in(text: str) -> dict[str, int]:
-    """How many queues of a topic may be read from each broker."""
+    """Number of readable queues by broker."""
     return {broker: _count(reads) for broker, reads, permission in _QUEUE_DATA.findall(text) if int(permission) & READABLE}
 
 
 def addresses_in(text: str) -> dict[str, str]:
-    """Names of brokers by their addresses, as a route gives them."""
+    """Broker names by address, from a route."""
     found: dict[str, str] = {}
     for broker, addresses in _BROKER_DATA.findall(text):
         for item in addresses.split(", "):
@@ -59,13 +59,16 @@ def addresses_in(text: str) -> dict[str, str]:
 
 
 def configured_in(text: str) -> tuple[str, int | None]:
-    """Topic and number of queues for reading of a broker's configuration; none may be read without permission."""
+    """Topic and number of readable queues in a broker's configuration.
+
+    The number is 0 without read permission, None if nothing was found.
+    """
     found = _TOPIC_CONFIG.search(text)
     return (found[1], _count(found[2]) if "R" in found[3] else 0) if found is not None else ("", None)
 
 
 class Subscribed(NamedTuple):
-    """What a client says of one of its consumers in a heartbeat."""
+    """A consumer in a client's heartbeat."""
 
     group: str
     model: str
@@ -73,7 +76,7 @@ class Subscribed(NamedTuple):
 
 
 def consumers_in(text: str) -> list[Subscribed]:
-    """The consumers in a heartbeat: group, message model, and what each topic is filtered by."""
+    """Consumers in a heartbeat, with group, message model and subscriptions."""
     found = []
     for part in text.split("ConsumerData [")[1:]:
         head = _CONSUMER.match(part)
@@ -83,13 +86,16 @@ def consumers_in(text: str) -> list[Subscribed]:
 
 
 def subscription_in(text: str) -> tuple[str, str]:
-    """Topic and expression of one subscription; empty where the text holds none."""
+    """Topic and expression of a subscription; empty if there is none."""
     found = _SUBSCRIPTION.search(text)
     return (found[1], found[2]) if found is not None else ("", "")
 
 
 def version_in(text: str) -> int | None:
-    """The version of a subscription, the new one where a line names two: epoch milliseconds of the client that gave it."""
+    """Version of a subscription, in the client's epoch milliseconds.
+
+    The new one if a line has two; None without any.
+    """
     found = _VERSION.findall(text)
     return int(found[-1]) if found else None
 
@@ -98,6 +104,6 @@ NAMED_MAX = 3
 
 
 def named(names: list[str]) -> str:
-    """The first few of some names, and how many there are more."""
+    """The first names, and the number of further ones."""
     more = len(names) - NAMED_MAX
     return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

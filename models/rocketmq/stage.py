@@ -1,7 +1,7 @@
-"""One cluster's RocketMQ events, put in order: lives of consumers, lists of brokers, routes of topics, runs of clients.
+"""RocketMQ stage: reads one cluster's events into groups.
 
-Each client allocates for itself and nothing in the system knows whether the shares add up, so all of a cluster's files
-are looked at together.
+A group has client processes, brokers' lists, routes and runs. Each client allocates for itself and nothing in the
+system knows whether the shares add up, so all files of a cluster are read together.
 """
 
 from __future__ import annotations
@@ -24,53 +24,56 @@ from models.rocketmq.observations.topic_routes import Routes
 from models.units import US_PER_SECOND
 
 LINE_OF_LOSS_US = 1_300_000
-"""Brokers' lines have whole seconds, and a notification reaches the others within a few hundred milliseconds."""
+"""Maximum time from a broker's line to the clients' notification.
+
+Brokers' lines have whole seconds, and a notification takes a few hundred milliseconds.
+"""
 
 
 FIXED = "CONFIG"
-"""The strategy that gives each client a list of its own."""
+"""Strategy that gives each client its own list."""
 
 VERSIONED = frozenset({"RocketTopicSubscribed", "RocketSubscriptionChanged"})
-"""Lines of brokers that name the version of a subscription."""
+"""Broker lines with a subscription's version."""
 
 BOOT_US = 8_000_000
-"""From the first connection that a starting broker takes to its word that it is up, at most."""
+"""Maximum time from a starting broker's first connection to its started line."""
 
 
 @dataclass(slots=True)
 class Group:
-    """What is known of one group beside what is said of its topics."""
+    """Group-wide information, without lines about topics."""
 
     name: str
     lives: list[Life] = field(default_factory=list)
     lists: dict[str, ClientList] = field(default_factory=dict)
     notified: list[int] = field(default_factory=list)
-    notified_in: dict[str, list[int]] = field(default_factory=dict)  # by file
+    notified_in: dict[str, list[int]] = field(default_factory=dict)  # by log
     subscribed: list[tuple[int, Event]] = field(default_factory=list)
     tables: dict[str, TopicTable] = field(default_factory=dict)
-    versions: dict[str, list[int]] = field(default_factory=dict)  # of subscriptions, by topic (`subscription_versions`)
+    versions: dict[str, list[int]] = field(default_factory=dict)  # subscription versions by topic (`subscription_versions`)
 
-    topics: set[str] = field(default_factory=set)  # of results
+    topics: set[str] = field(default_factory=set)  # topics of results
     strategies: dict[Life, Counter[str]] = field(default_factory=dict)
-    first_said: dict[Life, tuple[int, str, Event]] = field(default_factory=dict)  # each life's first strategy, and the line of it
-    clients_max: int = 0  # that any result speaks of
-    unowned: bool = False  # a fixed list, or queues that are popped, or shares that brokers give
-    entangled: bool = False  # a fixed list of queues is given for any topic, so that results name the queues of others
+    first_said: dict[Life, tuple[int, str, Event]] = field(default_factory=dict)  # first strategy of each process, with its line
+    clients_max: int = 0  # maximum in any result
+    unowned: bool = False  # fixed list, popped queues, or shares assigned by brokers
+    entangled: bool = False  # a fixed list of queues applies to any topic, so results name other topics' queues
     orderly: bool = False
 
     _by_id: dict[str, list[Life]] = field(default_factory=dict)
 
     def add(self, life: Life) -> None:
-        """Take a life; lives of one client come in their order."""
+        """Add a process; those of one client must come in order."""
         self.lives.append(life)
         self._by_id.setdefault(life.client_id, []).append(life)
 
     def lives_of(self, client_id: str) -> list[Life]:
-        """The lives that a client id stood for, by their begin."""
+        """Processes with a client id, by start."""
         return self._by_id.get(client_id, [])
 
     def has_file(self, client_id: str) -> bool:
-        """Whether the client's own log is among the files."""
+        """Whether the client's own log is in the input."""
         return client_id in self._by_id
 
     def result(self, life: Life, event: Event, at: int) -> None:
@@ -92,27 +95,33 @@ class Group:
                 self.first_said[life] = at, str(strategy), event
 
     def life_of(self, client_id: str, at: int) -> Life | None:
-        """The life that a client id stood for at a time, or the last before."""
+        """Process of a client id at a time, or its last before."""
         mine = self.lives_of(client_id)
         index = bisect_right(mine, at + US_PER_SECOND, key=lambda each: each.begun_at)
         return mine[index - 1] if index else None
 
 
 class RocketStage:
-    """Reads the parts of one cluster: `groups` what concerns all of a group, then `lines` one topic after the other."""
+    """Reads the parts of one cluster.
+
+    Call `groups` first, then `lines` for one topic after the other.
+    """
 
     def __init__(self, parts: Parts, until: int = 0) -> None:
-        """`until` is how far servers' files reach, which may be beyond the last event."""
+        """Prepare the stage.
+
+        `until` is the end of the servers' files, which may be later than the last event.
+        """
         self._parts = parts
         self._registry = Registry()
         self._shifts: dict[str, int] = {}
         self._logs = Logs({})
         self.routes = Routes()
-        self.tells_moves = False  # whether brokers log when shares changed
+        self.tells_moves = False  # whether brokers log changed shares
         self.last_at = until
 
     def groups(self) -> dict[str, Group]:
-        """Everything but what is said of topics, by group, on one clock."""
+        """Group-wide information of all groups, on one clock."""
         first_at: dict[str, int] = {}
         self._shifts = zone_shifts(_noting_first(self._parts.rest(), first_at))
         self._logs = Logs(first_at)
@@ -140,7 +149,7 @@ class RocketStage:
         return groups
 
     def lines(self, group: Group, topic: str) -> TopicLines:
-        """What is said of a topic of a group."""
+        """Lines about one topic of a group."""
         found = TopicLines(topic)
         for at, event in self._timed(self._of(group, topic)):
             if event.name not in LOCKS:
@@ -157,7 +166,7 @@ class RocketStage:
         return sorted(self._logs.placed(events), key=lambda event: (event.place.log, event.place.position))
 
     def topics_of(self, group: Group) -> list[str]:
-        """Topics of which something is said in a group."""
+        """Topics of a group with events."""
         return [topic for name, topic in self._parts.topics() if name == group.name]
 
     def _timed(self, events: Iterable[Event]) -> Iterator[tuple[int, Event]]:
@@ -178,7 +187,7 @@ class RocketStage:
             group.notified_in.setdefault(event.place.log, []).append(at)
 
     def _topic(self, name: str, topic: str, groups: dict[str, Group]) -> None:
-        """Read what all of a group must know of a topic's lines."""
+        """Read group-wide information from a topic's lines."""
         for at, event in self._timed(self._logs.placed(self._parts.of((name, topic)))):
             group = _group(groups, name)
             self.last_at = max(self.last_at, last_of(event, at))
@@ -233,7 +242,7 @@ class RocketStage:
 
 
 def _note_version(group: Group, event: Event) -> None:
-    """Note which version of its subscription to a topic a client gave: the last one that the line names."""
+    """Record the subscription version of a client: the last in the line."""
     topic = event.topic or subscription_in(str(event.fields.get("after")))[0]
     version = version_in(event.text)
     if version is not None:
@@ -241,14 +250,17 @@ def _note_version(group: Group, event: Event) -> None:
 
 
 def _noting_first(events: Iterable[Event], first_at: dict[str, int]) -> Iterator[Event]:
-    """The same events; notes when each file begins."""
+    """Pass events on and record the first time of each file."""
     for event in events:
         first_at.setdefault(event.place.file, event.time_us)
         yield event
 
 
 def _starts_first(told: Iterable[tuple[int, Event]]) -> Iterable[tuple[int, Event]]:
-    """A broker says that it is up when clients are connected already: what it forgot, it forgot before they came."""
+    """Move each broker start before the first connections that follow it.
+
+    A broker logs its start when clients are already connected, but its list was lost before they came.
+    """
     connected: dict[str, list[int]] = defaultdict(list)
     started: list[tuple[int, Event]] = []
     for at, event in told:
@@ -270,28 +282,37 @@ def _group(groups: dict[str, Group], name: str) -> Group:
 
 
 def _milliseconds(event: Event, at: int) -> int:
-    """The time in epoch milliseconds that a broker's line holds, where that is of the line's own second."""
+    """Exact time from a broker line's epoch milliseconds.
+
+    Only if it falls into the line's own second, else `at`.
+    """
     seen: Any = event.fields.get("seen_ms")
     exact = int(seen) * 1000 if isinstance(seen, int) else at
     return exact if -US_PER_SECOND < exact - at < 2 * US_PER_SECOND else at
 
 
 def _unregistered(group: Group, client_id: str, at: int) -> int:
-    """When a client was off the list: as it says itself, where that falls into the broker's second."""
+    """Time at which a client was off the list.
+
+    The client's own time if it falls into the broker's second.
+    """
     said = [life.unregistered_at for life in group.lives_of(client_id) if life.unregistered_at is not None]
     near = [when for when in said if at - US_PER_SECOND <= when <= at + 2 * US_PER_SECOND]
     return min(near) if near else _noticed(group, at)
 
 
 def _noticed(group: Group, at: int) -> int:
-    """When something that a broker logged in a second had happened: just before the others were told of it."""
+    """Time of a change that a broker logged in whole seconds.
+
+    Just before the other clients' notification, if there is one.
+    """
     index = bisect_left(group.notified, at)
     told = group.notified[index] if index < len(group.notified) else None
     return at if told is None or told > at + LINE_OF_LOSS_US else told - 1_000
 
 
 def _lists_of_lives(groups: Iterable[Group]) -> None:
-    """Where no broker's file speaks of a group, the clients' own starts and ends say who was on the list."""
+    """Build lists from client processes for groups without broker files."""
     for group in groups:
         steps = [(life.ran_at, True, life) for life in group.lives]
         steps += [(life.unregistered_at, False, life) for life in group.lives if life.unregistered_at is not None]

@@ -1,9 +1,9 @@
-"""Which queues a RocketMQ client takes: the six strategies of its client library, and the shares of all clients together.
+"""Allocation strategies of RocketMQ's client library, and shares of all clients.
 
 RocketMQ 4.9.7 to 5.4.0, `org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue*` (one rule is older, see
-`MachineRoom`). A strategy takes queues and client ids in the order given; clients sort both before they ask (`sorted_inputs`),
-and as long as all see the same lists their shares add up. A client id that is there twice counts twice, and both its bearers
-take the share of its first place.
+`MachineRoom`). A strategy takes queues and client ids in the given order; clients sort both first (`sorted_inputs`). As
+long as all clients see the same lists, their shares add up. A client id that occurs twice counts twice, and both
+clients take the share of its first position.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A message queue. Its text is what the library hashes."""
+    """A message queue; the library hashes its text."""
 
     topic: str
     broker: str
@@ -40,7 +40,10 @@ class Queue:
 
 
 class AllocationError(Exception):
-    """The strategy throws: a client skips this run for the topic and keeps what it holds. `java_class` is what it throws."""
+    """The strategy throws, so the client skips this run.
+
+    The client keeps its queues. `java_class` is the exception's class.
+    """
 
     def __init__(self, java_class: str, message: str) -> None:
         super().__init__(message)
@@ -51,21 +54,21 @@ class AllocationError(Exception):
 
 
 class Strategy(ABC):
-    """A way to share queues. Strategies are values: no call changes one."""
+    """A way to share queues; instances are immutable."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """As clients print it with each result."""
+        """Name that clients log with each result."""
 
     @abstractmethod
     def share(self, queues: Sequence[Queue], client_ids: Sequence[str], client_id: str) -> list[Queue]:
-        """The queues of `client_id`, which is one of `client_ids`."""
+        """Queues of `client_id`, which is one of `client_ids`."""
 
     def allocate(self, queues: Sequence[Queue] | None, client_ids: Sequence[str] | None, client_id: str | None) -> list[Queue] | None:
-        """The queues of `client_id` after the checks that nearly all strategies make; nothing if others don't know of it.
+        """Queues of `client_id`, after the checks common to most strategies.
 
-        None is a share that was never configured (`Configured`).
+        Empty if the others don't know the client; None if a share was never configured (`Configured`).
         """
         if not client_id:
             raise AllocationError(ILLEGAL_ARGUMENT, "currentCID is empty")
@@ -76,13 +79,13 @@ class Strategy(ABC):
         return self.share(queues, client_ids, client_id) if client_id in client_ids else []
 
     def everyone(self, queues: Sequence[Queue], client_ids: Sequence[str]) -> dict[str, Sequence[Queue]]:
-        """The share of each client, as `allocate` gives it."""
+        """Share of each client, equal to `allocate`."""
         return {client_id: self.allocate(queues, client_ids, client_id) or [] for client_id in client_ids}
 
 
 @dataclass(frozen=True, slots=True)
 class Average(Strategy):
-    """Consecutive blocks; the first clients get one queue more."""
+    """Consecutive blocks; the first clients get one more queue."""
 
     @property
     def name(self) -> str:
@@ -95,7 +98,7 @@ class Average(Strategy):
         return list(queues[start : start + size + (index < larger)])
 
     def everyone(self, queues: Sequence[Queue], client_ids: Sequence[str]) -> dict[str, Sequence[Queue]]:
-        """In one go: looking each client up would take its square."""
+        """Shares of all clients in linear instead of quadratic time."""
         shares: dict[str, Sequence[Queue]] = {}
         size, larger = divmod(len(queues), len(client_ids) or 1)
         for index, client_id in enumerate(client_ids):
@@ -106,7 +109,7 @@ class Average(Strategy):
 
 @dataclass(frozen=True, slots=True)
 class AverageByCircle(Strategy):
-    """Dealt out one by one."""
+    """Queues are dealt one by one."""
 
     @property
     def name(self) -> str:
@@ -116,7 +119,7 @@ class AverageByCircle(Strategy):
         return list(queues[client_ids.index(client_id) :: len(client_ids)])
 
     def everyone(self, queues: Sequence[Queue], client_ids: Sequence[str]) -> dict[str, Sequence[Queue]]:
-        """In one go: looking each client up would take its square."""
+        """Shares of all clients in linear instead of quadratic time."""
         shares: dict[str, Sequence[Queue]] = {}
         for index, client_id in enumerate(client_ids):
             shares.setdefault(client_id, queues[index :: len(client_ids)])
@@ -125,7 +128,10 @@ class AverageByCircle(Strategy):
 
 @dataclass(frozen=True, slots=True)
 class ConsistentHash(Strategy):
-    """Each queue belongs to the next virtual node on a ring of MD5 hashes. A hash function of one's own leaves no trace in logs."""
+    """Each queue belongs to the next virtual node on an MD5 ring.
+
+    Custom hash functions are not supported, because they leave no trace in logs.
+    """
 
     virtual_nodes: int = DEFAULT_VIRTUAL_NODES
 
@@ -144,7 +150,7 @@ class ConsistentHash(Strategy):
         return [queue for queue in queues if owners[bisect_left(places, _hash(clear(str(queue)))) % len(places)] == client_id]
 
     def everyone(self, queues: Sequence[Queue], client_ids: Sequence[str]) -> dict[str, Sequence[Queue]]:
-        """In one go: each queue is looked up once."""
+        """Shares of all clients with one lookup per queue."""
         shares: dict[str, list[Queue]] = {client_id: [] for client_id in client_ids}
         places, owners = _ring(tuple(client_ids), self.virtual_nodes)
         for queue in queues if places else ():
@@ -154,9 +160,9 @@ class ConsistentHash(Strategy):
 
 @lru_cache(maxsize=RINGS_KEPT)
 def _ring(client_ids: tuple[str, ...], virtual_nodes: int) -> tuple[list[int], list[str]]:
-    """Places of the virtual nodes in rising order, and whose they are; where two meet the later one stays.
+    """Sorted positions of the virtual nodes, and their clients.
 
-    An id that is there again adds further nodes of its own.
+    On a collision the later one wins. A repeated id adds further nodes.
     """
     ring: dict[int, str] = {}
     seen: dict[str, int] = {}
@@ -169,13 +175,16 @@ def _ring(client_ids: tuple[str, ...], virtual_nodes: int) -> tuple[list[int], l
 
 
 def _hash(text: str) -> int:
-    """The first four bytes of the MD5, unsigned."""
+    """First four bytes of the MD5, unsigned."""
     return int.from_bytes(md5(text.encode(), usedforsecurity=False).digest()[:4], "big")
 
 
 @dataclass(frozen=True, slots=True)
 class Configured(Strategy):
-    """What was configured, whoever else is there; it is the same list for every topic of the group. None: never set."""
+    """A configured list, the same for every topic and any other clients.
+
+    None means never set.
+    """
 
     queues: tuple[Queue, ...] | None = None
 
@@ -187,15 +196,16 @@ class Configured(Strategy):
         return list(self.queues or ())
 
     def allocate(self, queues: Sequence[Queue] | None, client_ids: Sequence[str] | None, client_id: str | None) -> list[Queue] | None:  # noqa: ARG002
-        """The list as it is: nothing is checked."""
+        """The configured list without any checks."""
         return None if self.queues is None else list(self.queues)
 
 
 @dataclass(frozen=True, slots=True)
 class MachineRoom(Strategy):
-    """Blocks of those queues whose broker is called `<room>@<name>` with one of the rooms; what is left over goes one by one.
+    """Blocks of the queues in the given machine rooms.
 
-    Up to 4.7.1 the blocks were cut from the list of all queues by mistake (`blocks_of_all`). `rooms` None: never set.
+    A broker's room is the part before `@` in `<room>@<name>`; remaining queues are dealt one by one. Up to 4.7.1 the blocks
+    were cut from all queues by mistake (`blocks_of_all`). `rooms` is None if never set.
     """
 
     rooms: frozenset[str] | None = None
@@ -223,7 +233,7 @@ class MachineRoom(Strategy):
 
 
 def _split(broker: str) -> list[str]:
-    """Split at `@` as Java does: empty parts at the end vanish."""
+    """Split at `@` as Java does, without empty parts at the end."""
     parts = broker.split("@")
     while parts and not parts[-1]:
         parts.pop()
@@ -232,7 +242,10 @@ def _split(broker: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class MachineRoomNearby(Strategy):
-    """Queues of a room go to the clients of that room, those of a room without clients to everybody, each time by `inner`."""
+    """Queues of a room go to that room's clients.
+
+    Queues of rooms without clients go to everybody. Both use `inner`.
+    """
 
     inner: Strategy
     room_of_queue: Callable[[Queue], str | None]
@@ -277,10 +290,10 @@ def strategy_named(
     rooms: Iterable[str] | None = None,
     room_ends_at: str = "-",
 ) -> Strategy:
-    """The strategy that clients print as `name`, with the settings that it needs.
+    """Strategy with the name that clients log.
 
-    A real resolver of machine rooms is the application's own code; here a room is what stands before `room_ends_at` in the
-    broker's name and in the client id. Raises ValueError for a name that no strategy has.
+    Real resolvers of machine rooms are application code; here a room is the part before `room_ends_at` in the broker's name
+    and in the client id. Raises ValueError for an unknown name.
     """
     match name:
         case "AVG":
@@ -303,12 +316,12 @@ def strategy_named(
     raise ValueError(f"no strategy is called {name!r}; known are {', '.join(NAMES)}")
 
 
-# -- all clients together ----------------------------------------------------------------------------------
+# -- all clients -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one client takes, in the order in which the strategy gives it."""
+    """Queues of one client, in the order given by the strategy."""
 
     client_id: str
     queues: tuple[Queue, ...]
@@ -316,9 +329,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The shares of all clients that see the same queues and clients, in the order of their ids.
+    """Shares of all clients, by client id.
 
-    `unowned` queues have no client, so nobody reads them; `contested` ones have several, so their messages come twice.
+    `unowned` queues have no client, so nobody reads them; `contested` ones have several, so their messages are delivered
+    twice.
     """
 
     strategy: str
@@ -327,7 +341,7 @@ class Preview:
     contested: tuple[Queue, ...]
 
     def owners(self) -> dict[Queue, tuple[str, ...]]:
-        """Whose each queue is."""
+        """Clients of each queue."""
         owners: dict[Queue, tuple[str, ...]] = dict.fromkeys(self.unowned, ())
         for share in self.shares:
             owners.update({queue: (*owners.get(queue, ()), share.client_id) for queue in dict.fromkeys(share.queues)})
@@ -336,7 +350,10 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A queue that has other owners than before. A queue that is new or gone has none on that side."""
+    """A queue with changed owners.
+
+    A new or removed queue has none on that side.
+    """
 
     queue: Queue
     before: tuple[str, ...]
@@ -344,7 +361,10 @@ class Move:
 
 
 def preview(strategy: Strategy, queues: Iterable[Queue], client_ids: Iterable[str]) -> Preview:
-    """The shares of all clients. Raises AllocationError where every client would skip the run."""
+    """Shares of all clients.
+
+    Raises AllocationError if every client would skip the run.
+    """
     queues, client_ids = sorted_inputs(queues, client_ids)
     shares = tuple(Share(client_id, tuple(strategy.allocate(queues, client_ids, client_id) or ())) for client_id in client_ids)
     times: dict[Queue, int] = {}
@@ -360,27 +380,30 @@ def preview(strategy: Strategy, queues: Iterable[Queue], client_ids: Iterable[st
 
 
 def moves(before: Preview, after: Preview) -> tuple[Move, ...]:
-    """Which queues change hands, in their order."""
+    """Queues that change hands, sorted."""
     was, becomes = before.owners(), after.owners()
     changed = (queue for queue in was.keys() | becomes.keys() if was.get(queue, ()) != becomes.get(queue, ()))
     return tuple(Move(queue, was.get(queue, ()), becomes.get(queue, ())) for queue in sorted(changed, key=queue_order))
 
 
 def readable_queues(topic: str, read_queues: Mapping[str, int]) -> list[Queue]:
-    """A topic's queues from how many each broker lets be read; queues for writing play no part in allocation."""
+    """Readable queues of a topic, from their number by broker.
+
+    Write queues play no part in allocation.
+    """
     return [Queue(topic, broker, number) for broker, count in read_queues.items() for number in range(count)]
 
 
 def sorted_inputs(queues: Iterable[Queue], client_ids: Iterable[str]) -> tuple[list[Queue], list[str]]:
-    """Queues and client ids as clients sort them before they ask a strategy."""
+    """Queues and client ids as clients sort them."""
     return sorted(queues, key=queue_order), sorted(client_ids, key=java_order)
 
 
 def queue_order(queue: Queue) -> tuple[bytes, bytes, int]:
-    """By topic, broker and number (MessageQueue.compareTo)."""
+    """Sort key by topic, broker and number (MessageQueue.compareTo)."""
     return java_order(queue.topic), java_order(queue.broker), queue.queue_id
 
 
 def java_order(text: str) -> bytes:
-    """Java compares strings by UTF-16 units, which is not the order of code points."""
+    """Sort key of Java strings: UTF-16 units instead of code points."""
     return clear(text).encode("utf-16-be", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Stretches of time, joined where they overlap and found by bisection."""
+"""Sets of time ranges with lookup by bisection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ Span = tuple[int, int | None]
 
 
 class Spans:
-    """Stretches of time that don't overlap, in order; None is open."""
+    """Disjoint time ranges in order; overlapping input is joined.
+
+    An end of None means open.
+    """
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self._lows: list[int] = []
@@ -24,7 +27,7 @@ class Spans:
                 self._highs.append(high)
 
     def touching(self, begin: int, end: int) -> tuple[int, int]:
-        """`begin` and `end` widened by the stretches that they touch."""
+        """The interval extended by all ranges that it touches."""
         index = bisect_left(self._highs, begin)
         while index < len(self._lows) and self._lows[index] <= end:
             begin, end = min(begin, self._lows[index]), max(end, self._highs[index])
@@ -32,7 +35,7 @@ class Spans:
         return begin, end
 
     def seconds(self, begin: int, end: int) -> float:
-        """How much of the time from `begin` to `end` they cover."""
+        """Seconds of an interval that the ranges cover."""
         total = 0
         index = bisect_left(self._highs, begin)
         while index < len(self._lows) and self._lows[index] < end:
@@ -41,6 +44,6 @@ class Spans:
         return total / 1e6
 
     def touched(self, begin: int, end: int) -> bool:
-        """Whether they cover any of the time from `begin` to `end`."""
+        """Whether the ranges cover any part of an interval."""
         index = bisect_left(self._highs, begin + 1)
         return index < len(self._lows) and self._lows[index] < end

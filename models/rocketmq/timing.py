@@ -1,18 +1,24 @@
-"""How often RocketMQ's clients do what they do, and by when it has had its effect."""
+"""Periods of RocketMQ's clients, and delays until an effect."""
 
 from __future__ import annotations
 
 PERIOD_US = 20_000_000
-"""Clients rebalance at least this often (RebalanceService.java, rocketmq.client.rebalance.waitInterval)."""
+"""Maximum period of clients' rebalances.
+
+Source: RebalanceService.java, rocketmq.client.rebalance.waitInterval.
+"""
 
 ROUTE_POLL_US = 30_000_000
-"""They ask for routes this often (ClientConfig.java, pollNameServerInterval)."""
+"""Period of route requests (ClientConfig.java, pollNameServerInterval)."""
 
 NOTIFIED_US = 1_300_000
-"""From a notification to the run that it wakes, at most: two runs of one client are a second apart from 5.2 on."""
+"""Maximum time from a notification to the run it triggers.
+
+Two runs of one client are a second apart from 5.2 on.
+"""
 
 LIST_US = PERIOD_US + 2_000_000
-"""Another list of clients changes a client's share by then."""
+"""Maximum time until a changed list of clients changes a share."""
 
 ROUTE_US = LIST_US + ROUTE_POLL_US
-"""Another route does so by then."""
+"""Maximum time until a changed route changes a share."""

@@ -1,4 +1,4 @@
-"""Why shares of queues changed, who owned which, and which faults stand.
+"""Causes of changed shares, owners of queues, and standing faults.
 
 Imports `observations`. Start with `causes`.
 """

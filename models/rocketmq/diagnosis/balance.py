@@ -1,4 +1,4 @@
-"""How evenly a group's queues are shared while nothing changes: clients with nothing to read, and clients with too much."""
+"""Balance of a group's queues in steady times: idle and overloaded clients."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from models.rocketmq.timing import PERIOD_US
 from models.units import FOREVER
 
 STEADY_US = PERIOD_US
-"""A share that lasted for a period of the clients' rebalance is no passing one."""
+"""Minimum duration of a steady share: one period of the clients' rebalance."""
 
 LINES_KEPT = 8
-"""Results before a pause whose lines are kept."""
+"""Number of results before a pause with lines kept."""
 
 SKEWED = 1.5
-"""A client that holds so many times its even part holds too much."""
+"""Ratio to its even share above which a client has too much."""
 
 
 @dataclass(slots=True)
 class _Shares:
-    """Who is there and who holds how much, at one time."""
+    """Clients and their queue counts at one time."""
 
     there: Counter[str]
     held: Counter[str]
@@ -39,7 +39,10 @@ class _Shares:
 
 @dataclass(frozen=True, slots=True)
 class _Pause:
-    """A stretch in which no share of one topic changed: what had changed since the one before, and the last lines of that."""
+    """A time in which no share of one topic changed.
+
+    The counters hold the changes since the previous pause, `lines` the last result lines of these.
+    """
 
     low: int
     high: int
@@ -51,18 +54,21 @@ class _Pause:
 
 
 class Balance:
-    """Takes a group's windows topic by topic; of each it keeps the pauses only, since what was uneven for a moment is no fault."""
+    """Collects a group's windows topic by topic and finds uneven shares.
+
+    Only pauses are kept, because a moment of imbalance is no fault.
+    """
 
     def __init__(self, end: int) -> None:
         self._end = end
         self._pauses: list[_Pause] = []
-        self._parts = 1  # topics, and the clients themselves
+        self._parts = 1  # topics, plus one for the clients themselves
 
     def add(self, topic: str, windows: Iterable[Window], runs: Sequence[Run]) -> None:
-        """Take what is known of one topic; runs in their order."""
+        """Add one topic; `runs` must be in order."""
         if topic.startswith(RETRY):
             return
-        edges: list[tuple[int, int, str]] = []  # time, +1 or -1, client; a queue has none
+        edges: list[tuple[int, int, str]] = []  # time, +1 or -1, client; "" counts queues
         for window in windows:
             over = min(window.ended_at if window.ended_at is not None else self._end, self._end)
             for owner in ("", *window.owners):
@@ -78,7 +84,10 @@ class Balance:
             self._pauses.append(_Pause(low, high, topic, held.pop("", 0), held, lines=[*lines.items()]))
 
     def faults(self, lives: Iterable[Life]) -> list[Fault]:
-        """Standing unevenness of a group: more consumers than queues, and one client with the surplus of each of several topics."""
+        """Standing imbalances of a group.
+
+        Either more consumers than queues, or one client with the surplus of each of several topics.
+        """
         edges = [
             edge
             for life in lives
@@ -100,7 +109,10 @@ class Balance:
         return faults
 
     def _steady(self) -> Iterator[tuple[int, int, _Shares, Mapping[tuple[str, str], Event]]]:
-        """Stretches in which no share of the group changed: all topics and the clients pause."""
+        """Times in which no share of the group changed.
+
+        All topics and the clients pause at once.
+        """
         edges = sorted(
             [(pause.low, 1, number) for number, pause in enumerate(self._pauses)]
             + [(pause.high, 0, number) for number, pause in enumerate(self._pauses)]
@@ -117,14 +129,17 @@ class Balance:
                 shares.queues += pause.queues
                 shares.topics[pause.topic] += pause.queues
                 for who, line in pause.lines:
-                    lines.pop((pause.topic, who), None)  # the last stand last
+                    lines.pop((pause.topic, who), None)  # keeps the latest last
                     lines[pause.topic, who] = line
             if pausing == self._parts and after - at >= STEADY_US and at > -FOREVER:
                 yield at, after, shares, lines
 
 
 def _pauses(edges: list[tuple[int, int, str]], end: int) -> Iterator[tuple[int, int, Counter[str]]]:
-    """Stretches in which no count changed, the first from the earliest time on, with what had changed since the one before."""
+    """Times in which no count changed, with the changes before each.
+
+    The first one starts at -FOREVER.
+    """
     changed: Counter[str] = Counter()
     edges.sort(key=lambda edge: edge[0])
     for (at, step, who), (after, _, _) in pairwise([(-FOREVER, 0, ""), *edges, (end, 0, "")]):
@@ -140,7 +155,7 @@ def _time_of_run(run: Run) -> int:
 
 
 def _lines_of(members: Sequence[str], lines: Mapping[tuple[str, str], Event]) -> list[Event]:
-    """Result lines from which an unevenness follows: those of the clients that it stands on, else the last ones."""
+    """Result lines that show an imbalance: of the affected clients if possible."""
     wanted = set(members)
     mine = [line for (_, who), line in lines.items() if who in wanted]
     return (mine or [*lines.values()])[-LINES_MAX:]

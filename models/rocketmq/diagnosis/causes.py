@@ -1,7 +1,7 @@
-"""Why a share changed: what this run saw that the client's run before had not seen.
+"""Causes of changed shares, from differences between two runs of a client.
 
-The lists that two runs saw are never printed; they are found among the versions of the brokers' lists by their length,
-and by whether the strategy gives the share that was printed.
+Clients never log the client list that a run used. It is found among the versions of the brokers' lists by its length,
+and by whether the strategy yields the logged share.
 """
 
 from __future__ import annotations
@@ -25,41 +25,44 @@ from models.units import US_PER_SECOND
 
 LOOK_BACK_US = 4_000_000
 FIRST_US = 10_000_000
-"""A first share within this time of the start belongs to the start."""
+"""Maximum time from the start to a share that belongs to it."""
 
 LATE_ROUTE_US = 3_000_000
 SLACK_US = 60_000
 SHARES_HELD_MAX = 4_096
-"""Lists and routes for which the shares of all clients are kept at hand."""
+"""Maximum number of combinations of lists and routes with cached shares."""
 
 
 @dataclass(slots=True)
 class Verdict:
-    """A cause, who did it, how sure that is, and what else it may be."""
+    """Cause, offenders, confidence and alternatives of a changed share."""
 
     cause: str
     confidence: float
-    offenders: dict[str, str] = field(default_factory=dict)  # client id -> what it did
+    offenders: dict[str, str] = field(default_factory=dict)  # action by client id
     trigger: str = "period"
     alternatives: dict[str, float] = field(default_factory=dict)
     evidence: list[Event] = field(default_factory=list)
 
 
 class Judge:
-    """Judges the runs of one group, topic by topic."""
+    """Ranks causes for the runs of one group, topic by topic."""
 
     def __init__(self, group: Group, routes: Routes) -> None:
         self.group = group
         self.routes = routes
         self._before: dict[Life, Run] = {}
         self._seen: dict[int, tuple[str, ...] | None] = {}
-        self._fitting: list[tuple[ClientList, tuple[str, ...] | None, bool]] = []  # what the run at hand may have seen of each list
+        self._fitting: list[tuple[ClientList, tuple[str, ...] | None, bool]] = []  # version of each list that the current run may have used
         self._queues: dict[tuple[str, int], list[Queue]] = {}
         self._shares: dict[tuple[int, str, int], dict[str, frozenset[tuple[str, str]]] | None] = {}
         self._differences: dict[tuple[int, int], tuple[set[str], set[str]]] = {}
 
     def judged(self, runs: Iterable[Run]) -> Iterator[tuple[Run, Verdict]]:
-        """The runs of one topic, which come in their order, with their verdicts. What other topics' runs saw is forgotten."""
+        """Yield the runs of one topic with their verdicts.
+
+        `runs` must be in order. Data about other topics is dropped.
+        """
         self._before.clear()
         self._seen.clear()
         self._shares.clear()
@@ -76,7 +79,7 @@ class Judge:
         verdict.trigger = trigger
         return verdict
 
-    # -- what needs no lists ---------------------------------------------------------------------------------------
+    # -- causes that need no lists ---------------------------------------------------------------------------------
 
     def _plain(self, run: Run, before: Run | None) -> Verdict | None:
         if before is None:
@@ -105,12 +108,12 @@ class Judge:
         earlier_at = self._run_before(run, before, self._trigger(run)[1])
         told = self._primary()
         there = len(told.versions[told.index_at(earlier_at + SLACK_US)])
-        enough = run.queues is None or run.queues >= max(run.clients or 0, there)  # else an earlier share may have been empty
+        enough = run.queues is None or run.queues >= max(run.clients or 0, there)  # otherwise an earlier share may have been empty
         if not run.refused and (enough or (routed is not None and routed > earlier_at - 2 * SLACK_US)):
             return Verdict("topic_route_appeared", 0.95, alternatives={"consumer_start": 0.05})
         return None
 
-    # -- what the run saw and the one before it had not ------------------------------------------------------------
+    # -- differences to the previous run ---------------------------------------------------------------------------
 
     def _inputs(self, run: Run, before: Run | None, woken: int, seen: tuple[str, ...] | None) -> Verdict:
         earlier_at = self._run_before(run, before, woken)
@@ -149,7 +152,10 @@ class Judge:
         return Verdict("unknown", 0.3)
 
     def _last_change(self, run: Run, before: Run | None, told: ClientList, seen: tuple[str, ...] | None) -> tuple[set[str], set[str]]:
-        """Where both runs seem to have seen one list: what changed it last, since the result before."""
+        """Latest change of a list that both runs seem to have used.
+
+        Counts from the previous result on.
+        """
         since = before.asked_at - LOOK_BACK_US if before is not None else run.life.begun_at
         index = told.index_at(run.asked_at + SLACK_US)
         while index > 0 and seen is not None and told.versions[index] is not seen and told.versions[index] != seen:
@@ -170,7 +176,7 @@ class Judge:
         sure = 0.97 if len(counts) == 1 else 0.75
         others = {deed: round((1 - sure) / (len(ranked) - 1), 3) for deed in ranked[1:]}
         if ranked[0] == "consumer_crash" and not all(self.group.has_file(who) for who in went):
-            # Only its own file would tell.
+            # Only the client's own file would tell.
             others = {deed: round(share * 0.8, 3) for deed, share in others.items()} | {"connection_lost": round(sure * 0.2, 3)}
             sure = round(sure * 0.8, 3)
         lines = [line for who in sorted(deeds) if (line := _line_of(run, who, told, came=who in came)) is not None]
@@ -211,10 +217,10 @@ class Judge:
         missing = dict.fromkeys(sorted(alive - set(there)), "consumer_list_partial")
         return Verdict("consumer_list_partial", 0.95, missing, evidence=[run.not_listed] if run.not_listed else [])
 
-    # -- which lists ------------------------------------------------------------------------------------------------
+    # -- which list a run used -------------------------------------------------------------------------------------
 
     def _trigger(self, run: Run) -> tuple[str, int]:
-        """What woke the client, and when."""
+        """Trigger of a run and its time."""
         told = self.group.notified_in.get(run.life.file, [])
         first = bisect_left(told, run.asked_at - NOTIFIED_US)
         if first < len(told) and told[first] <= run.asked_at + SLACK_US:
@@ -224,7 +230,10 @@ class Judge:
         return "period", run.asked_at
 
     def _run_before(self, run: Run, before: Run | None, woken: int) -> int:
-        """When the client had run before: with a result, woken by a notification, or by its period."""
+        """Time of the client's previous run.
+
+        It had a result, or was triggered by a notification or by the period.
+        """
         told = self.group.notified_in.get(run.life.file, [])
         earlier = bisect_left(told, woken - SLACK_US) - 1
         known = [told[earlier] + SLACK_US] if earlier >= 0 and told[earlier] >= run.life.begun_at else []
@@ -236,11 +245,17 @@ class Judge:
         return last + max(missed, 0) * PERIOD_US
 
     def _primary(self) -> ClientList:
-        """The list that the run most likely saw. A group has one at least: where no broker's file is there, that of its lives."""
+        """The broker's list that the run most likely used.
+
+        A group has at least one; without brokers' files it is derived from client processes.
+        """
         return max(self._fitting, key=lambda each: (bool(each[0].steps), each[1] is not None, len(each[0].steps)))[0]
 
     def _fits(self, run: Run, told: ClientList) -> tuple[tuple[str, ...] | None, bool]:
-        """The latest version of a list that a run may have seen, by its length and its share; and whether it gives that share."""
+        """Latest version of a list that fits a run, and whether surely.
+
+        The version has the logged length; it fits surely if it also yields the logged share.
+        """
         if run.clients is None:
             version = told.versions[told.index_at(run.asked_at)]
             return version, self._gives(run, version)
@@ -252,12 +267,12 @@ class Judge:
         return first, False
 
     def _list_of(self) -> tuple[str, ...] | None:
-        """The list that a run most likely saw."""
+        """The list that a run most likely used."""
         found = [(version, gives) for _, version, gives in self._fitting if version is not None]
         return next((version for version, gives in found if gives), found[0][0] if found else None)
 
     def _gives(self, run: Run, clients: Sequence[str]) -> bool:
-        """Whether a strategy gives the share that was printed; true where that can't be told."""
+        """Whether the strategy yields the logged share; True if unknown."""
         route, queues = self._queues_at(run)
         if len(queues) != run.queues or not run.strategy:
             return True
@@ -270,7 +285,7 @@ class Judge:
         return shares is None or frozenset(run.share) == shares.get(run.life.client_id, _NONE)
 
     def _difference(self, before: tuple[str, ...], after: tuple[str, ...]) -> tuple[set[str], set[str]]:
-        """As `difference`, once for each pair of lists: many clients see the same change."""
+        """As `difference`, cached because many clients see the same change."""
         if before is after:
             return set(), set()
         key = id(before), id(after)
@@ -280,7 +295,7 @@ class Judge:
         return known
 
     def _queues_at(self, run: Run) -> tuple[int, list[Queue]]:
-        """The queues that a topic had at the time of a run, sorted as clients sort them, and which of its routes that was."""
+        """Index of a topic's route at a run, and its sorted queues."""
         steps = self.routes.over_time(run.topic)
         index = bisect_right(steps, run.at, key=lambda step: step[0]) - 1
         if index < 0:
@@ -295,7 +310,7 @@ _NONE: frozenset[tuple[str, str]] = frozenset()
 
 
 def _everyone(strategy: str, queues: list[Queue], clients: Sequence[str]) -> dict[str, frozenset[tuple[str, str]]] | None:
-    """What each client takes, by topic and queue; None where that can't be told."""
+    """Queues of each client by topic, None if they can't be computed."""
     try:
         shares = strategy_named(strategy).everyone(queues, clients)
     except (AllocationError, ValueError):
@@ -306,7 +321,7 @@ def _everyone(strategy: str, queues: list[Queue], clients: Sequence[str]) -> dic
 
 
 def _in_turn(run: Run, people: Iterable[str], told: ClientList) -> list[str]:
-    """Clients in the order in which they did something last."""
+    """Clients in order of their latest change."""
 
     def key(who: str) -> tuple[int, str]:
         steps = told.steps_of(who, run.at)
@@ -316,13 +331,13 @@ def _in_turn(run: Run, people: Iterable[str], told: ClientList) -> list[str]:
 
 
 def _line_of(run: Run, who: str, told: ClientList, *, came: bool) -> Event | None:
-    """The broker's line that says that a client came or went."""
+    """The broker's line about a client's arrival or departure."""
     steps = told.steps_of(who, run.at)
     return next((step.line for step in reversed(steps) if (step.how is How.CONNECTED) == came), None)
 
 
 def _mode(run: Run) -> str:
-    """How the client gets a topic's messages: it pulls from queues of its own, or pops from all."""
+    """Message request mode: pull from own queues, or pop from all."""
     return "POP" if "Mode=POP" in run.result.text else "PULL"
 
 

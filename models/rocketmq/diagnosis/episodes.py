@@ -1,4 +1,7 @@
-"""Episodes of rebalance: changes of one topic's shares, from the first until each queue has one owner again, and their harm."""
+"""Episodes of rebalance, with their harm.
+
+An episode covers changes of one topic's shares, from the first until each queue has one owner again.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,18 @@ from models.rows import AllocationChange, Conformance, Person, Rebalance
 from models.units import FOREVER, SURE
 
 QUIET_US = 2_000_000
-"""Changes of a topic's shares that follow each other within this time belong to one episode."""
+"""Maximum gap between changes of one episode."""
 
 COMMIT_US = 5_000_000
-"""Clients report how far they are this often: what a dead one read since then comes again."""
+"""Interval at which clients report offsets.
+
+Messages read by a dead client since its last report are delivered again.
+"""
 
 EVIDENCE_MAX = 60
 
 ABRUPT = frozenset({"consumer_crash", "channel_expired", "connection_lost"})
-"""Ends of which a client has no chance to report how far it was."""
+"""Departures in which a client can't report its offsets."""
 
 
 @dataclass(slots=True)
@@ -36,7 +42,10 @@ class _Episode:
 
 @dataclass(slots=True)
 class Harm:
-    """What the windows of one topic did to its consumption. `owned` is false where queues have no owners by design."""
+    """Effects of one topic's windows on consumption.
+
+    `owned` is False if queues have no single owner by design.
+    """
 
     windows: list[Window]
     owned: bool
@@ -56,11 +65,11 @@ class Harm:
         self.by_queue = [Spans(spans) for _, spans in sorted(queues.items())]
 
     def paused(self, begin: int, end: int) -> list[float]:
-        """Seconds for which each queue had no owner."""
+        """Seconds without an owner, for each affected queue."""
         return [seconds for spans in self.by_queue if (seconds := spans.seconds(begin, end))]
 
     def again(self, rows: Sequence[AllocationChange]) -> float:
-        """Seconds' worth of messages that dead clients had read and not reported."""
+        """Seconds of messages that dead clients had read but not reported."""
         lost: dict[str, float] = {}
         for row in rows:
             for person in row.offenders:
@@ -79,7 +88,7 @@ class Harm:
 
 
 def episodes_of(cluster: str, topic: str, changes: Sequence[tuple[AllocationChange, Run]], harm: Harm) -> Iterable[Rebalance]:
-    """The episodes of one topic of a group; changes come in their order."""
+    """Episodes of one topic of a group; `changes` must be in order."""
     episodes: list[_Episode] = []
     for row, run in changes:
         begin, reached = harm.wrong.touching(run.asked_at, run.at)

@@ -1,6 +1,6 @@
-"""Incidents of RocketMQ groups: episodes that belong together, and how bad they were.
+"""Incidents of RocketMQ groups: related episodes with their severity.
 
-Nobody waits for anybody here: harm is queues that nobody read, or that two clients read, and for how long.
+Clients never wait for each other. Harm is the time in which queues had no owner or two.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ PLANNED = frozenset(
         "message_request_mode",
     }
 )
-"""Causes of everyday operation."""
+"""Causes of routine operation."""
 
 FAILURES = frozenset({"consumer_crash", "channel_expired", "connection_lost", "pull_expired"})
 
 BROKERS = frozenset({"broker_down", "broker_up", "consumer_list_partial"})
 
 GUESSED = 0.5
-"""Windows that are less sure than this make no incident worse."""
+"""Minimum confidence of a window that affects an incident's severity."""
 
 _DEEDS = {
     "consumer_start": "started",
@@ -55,7 +55,10 @@ _DEEDS = {
 def incidents_of(
     episodes: Iterable[Rebalance], windows: Iterable[Window], faults: Sequence[Fault], end: int, limits: Limits
 ) -> list[Incident]:
-    """The incidents of one group, by time. Retry topics follow the others and count only where there is nothing else."""
+    """Incidents of one group by time.
+
+    Retry topics count only if there is nothing else.
+    """
     rows = sorted(episodes, key=lambda row: (row.started_at or 0, row.topic or ""))
     counted = [row for row in rows if not (row.topic or "").startswith(RETRY)] or rows
     wrong = [each for each in windows if each.kind != "owned" and not each.topic.startswith(RETRY) and each.confidence >= GUESSED]
@@ -124,7 +127,7 @@ def _kind(rows: Sequence[Rebalance], longest: float, limits: Limits) -> str:
 
 
 def _restarted(rows: Sequence[Rebalance]) -> bool:
-    """As many came as went, at least two of each."""
+    """Whether at least two clients stopped and at least two started."""
     went = {person.client_id for row in rows if row.cause == "consumer_stop" for person in row.offenders}
     came = [person.client_id for row in rows if row.cause == "consumer_start" for person in row.offenders]
     return len(went) > 1 and len(came) > 1
@@ -139,7 +142,7 @@ def _severity(rows: Sequence[Rebalance], kind: str, longest: float, stopped: flo
 
 
 def _worst(rows: Sequence[Rebalance]) -> Person | None:
-    """Who stood behind most of the failures, or of the rest where nothing failed."""
+    """Client behind most failures, or behind most changes without failures."""
     for causes in (FAILURES, None):
         people = [person for row in rows if causes is None or row.cause in causes for person in row.offenders if person.client_id]
         if people:
@@ -149,7 +152,7 @@ def _worst(rows: Sequence[Rebalance]) -> Person | None:
 
 
 def _headline(rows: Sequence[Rebalance], wrong: Sequence[Window], faults: Sequence[Fault], end: int) -> str:
-    """One sentence: what became of the queues, and why."""
+    """One sentence about the queues and the cause."""
     told = [f"{len(rows)} rebalances" if len(rows) > 1 else "1 rebalance"]
     for kind, words in (("no_owner", "had no owner"), ("two_owners", "had two owners")):
         mine = [each for each in wrong if each.kind == kind]

@@ -1,4 +1,4 @@
-"""Who held each queue of a topic, and when nobody or two did."""
+"""Owners of a topic's queues over time, including none or several."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ from models.rocketmq.timing import PERIOD_US
 from models.units import FOREVER
 
 BRIEF_US = 1_500_000
-"""A queue that changes hands is nobody's, or two clients', for a moment: shorter stretches are no windows."""
+"""Minimum duration of a window without exactly one owner.
+
+While a queue changes hands it has no owner, or two, for a moment.
+"""
 
 
 START_US = 1_000_000
-"""From the word that a consumer runs to its first share, about."""
+"""Typical time from a consumer's start to its first share."""
 
 DROPS = frozenset({"RocketResetOrdered"})
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of one queue. `ended_at` is None while it goes on."""
+    """A time in which a queue's owners did not change.
+
+    `ended_at` is None while it lasts.
+    """
 
     topic: str
     queue: str
@@ -38,31 +44,34 @@ class Window:
     owners: tuple[str, ...]
     started_at: int
     ended_at: int | None
-    inferred: bool = False  # rests on a client without a file
+    inferred: bool = False  # depends on a client without a file
     confidence: float = 0.97
 
 
 @dataclass(slots=True)
 class _Topic:
-    """Edges of one topic of a group: what was held from when to when, and by whom."""
+    """Assignments of one topic of a group, by queue."""
 
     held: dict[str, list[tuple[int, int, Life]]] = field(default_factory=lambda: defaultdict(list))
     first_at: int = FOREVER
-    started_at: int = FOREVER  # of the first reader, where none ever took a queue
+    started_at: int = FOREVER  # start of the first reader, if no queue was ever taken
 
     @property
     def begins_at(self) -> int:
-        """From when on its queues ought to have an owner."""
+        """Time from which its queues should have an owner."""
         return self.first_at if self.first_at != FOREVER else self.started_at + START_US
 
 
 def has_owners(group: Group) -> bool:
-    """Whether a queue of this group ought to have one owner: not where each client reads all, or a fixed list, or pops."""
+    """Whether each queue of this group should have exactly one owner.
+
+    False if each client reads all queues, has a fixed list, or pops.
+    """
     return not group.unowned and not any(life.model == BROADCASTING for life in group.lives)
 
 
 class Ownership:
-    """All stretches of all queues of a group, topic by topic, and the clients without a file."""
+    """Windows of a group's queues by topic, and clients without a file."""
 
     def __init__(self, group: Group, routes: Routes, end: int, *, tells_moves: bool) -> None:
         self.group = group
@@ -73,18 +82,18 @@ class Ownership:
 
     @property
     def unseen(self) -> list[Life]:
-        """Lives of the clients without a file."""
+        """Processes of clients without a file."""
         return self._unseen.lives if self._unseen is not None else []
 
     @property
     def topics(self) -> set[str]:
-        """Topics that the group's clients are known to read, though they may say nothing of them."""
+        """Topics that the group's clients subscribe to, even without lines about them."""
         if self._unseen is None:
             return set()
         return {topic for life in [*self.group.lives, *self.unseen] for topic in life.topics}
 
     def windows(self, lines: TopicLines) -> list[Window]:
-        """The stretches of one topic's queues, as far as they ought to have one owner each."""
+        """Windows of one topic's queues, if they should have one owner each."""
         if self._unseen is None:
             return []
         lives = [*self.group.lives, *self.unseen]
@@ -107,14 +116,14 @@ class Ownership:
 
 
 SURE_OF_UNSEEN = 0.75
-"""How often a window that rests on a client without a file is right, about."""
+"""Approximate accuracy of windows that depend on a client without a file."""
 
 SURE_IN_QUARREL = 0.4
-"""The same where the others differ in their strategy, so that its own is a guess."""
+"""As above, if its strategy is a guess because other clients' strategies differ."""
 
 
 def _judged(window: Window, unseen: Unseen, end: int) -> Window:
-    """A window that rests on a client without a file says so."""
+    """Mark a window that depends on a client without a file."""
     missing = window.kind == "no_owner" and unseen.there(window.started_at, window.ended_at or end)
     rests = window.inferred or missing
     if not rests:
@@ -123,14 +132,20 @@ def _judged(window: Window, unseen: Unseen, end: int) -> Window:
 
 
 def _others_unknown(group: Group) -> bool:
-    """Whether clients speak of more clients than are known: what seems to be nobody's may be theirs."""
+    """Whether results mention more clients than are known.
+
+    Queues that seem unowned may then belong to the others.
+    """
     if "" not in group.lists:
         return False
     return group.clients_max > len({(life.file, life.client_id) for life in group.lives})
 
 
 def _held(lines: TopicLines) -> _Topic:
-    """What each life held, from its lines; its end frees all."""
+    """Assignments of each client process from its lines.
+
+    The end of a process frees its queues.
+    """
     topic = _Topic()
     for life, timed in lines.by_life.items():
         open_at: dict[str, int] = {}
@@ -148,20 +163,20 @@ def _held(lines: TopicLines) -> _Topic:
                     topic.held[queue].append((begun, min(at, over), life))
                 open_at.clear()
             elif event.name == "RocketOffsetSent" and life.started_at is None and event.fields.get("on") == "period":
-                open_at.setdefault(queue_of(event), at)  # a file that begins in the middle of a life
+                open_at.setdefault(queue_of(event), at)  # the file begins in the middle of a process
         for queue, begun in open_at.items():
             topic.held[queue].append((begun, over, life))
     return topic
 
 
 def _live_until(lives: Iterable[Life], topic: str) -> int:
-    """When the last client was gone that reads a topic."""
+    """End of the last client process that reads a topic."""
     readers = [life for life in lives if topic.startswith(RETRY) or topic in life.topics or topic in life.read]
     return max((life.ended_at if life.ended_at is not None else FOREVER for life in readers), default=FOREVER)
 
 
 def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[int, int]]]:
-    """From when to when each queue could be read."""
+    """Times in which each queue could be read."""
     steps = routes.over_time(topic)
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for index, (at, reads) in enumerate(steps):
@@ -177,7 +192,10 @@ def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[
 
 
 def _met_after(at: int, group: Group) -> int:
-    """How long until a client's next run meets a new queue of a retry topic, of which nobody is told."""
+    """Delay until a client's next run finds a retry topic's new queue.
+
+    Clients are not notified of these.
+    """
     index = bisect_right(group.notified, at)
     return min(group.notified[index] - at, PERIOD_US) if index < len(group.notified) else PERIOD_US
 
@@ -191,7 +209,7 @@ def _clip(spans: list[tuple[int, int]], begin: int, end: int) -> list[tuple[int,
 
 
 def _stretches(topic: str, queue: str, held: list[tuple[int, int, Life]], asked: list[tuple[int, int]], end: int) -> Iterable[Window]:
-    """Cut a queue's time where its owners change or it comes and goes."""
+    """Cut a queue's time into windows of constant owners."""
     edges: dict[int, list[tuple[bool, Life | None]]] = defaultdict(list)
     for low, high, holder in [*held, *((low, high, None) for low, high in asked)]:
         if low < min(high, end):
@@ -219,5 +237,5 @@ def _stretches(topic: str, queue: str, held: list[tuple[int, int, Life]], asked:
 
 
 def lasting(windows: Iterable[Window], end: int) -> list[Window]:
-    """Windows that are worth a row: not the moment in which a queue changes hands."""
+    """Windows long enough for a row."""
     return [each for each in windows if each.kind == "owned" or (each.ended_at or end) - each.started_at >= BRIEF_US]

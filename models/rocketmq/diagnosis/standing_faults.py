@@ -1,4 +1,4 @@
-"""Standing faults of a group: clients that don't agree in what they were given or told, or share its queues unevenly."""
+"""Standing faults of a group: clients that disagree or share queues unevenly."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from models.rocketmq.observations.client_processes import Life
 from models.rocketmq.stage import Group
 
 TOGETHER_US = 5_000_000
-"""Two lives that overlap for less than this are a restart."""
+"""Minimum overlap of two processes; a shorter one is a restart."""
 
 FLIPS = 2
-"""A topic that goes once is a change of the application; one that goes again and again is a quarrel."""
+"""Minimum removals of a topic that show a conflict.
+
+A topic that is removed once is a change of the application.
+"""
 
 LINES_MAX = 8
-"""Lines that a fault names."""
+"""Maximum lines of a fault."""
 
 
 @dataclass(slots=True)
 class Fault:
-    """A fault: who differs, since when and until when, and in what."""
+    """A fault: kind, affected clients and time."""
 
     kind: str
     members: list[str]
@@ -36,7 +39,7 @@ class Fault:
 
 
 def faults_of(group: Group, unseen: Sequence[Life], end: int) -> list[Fault]:
-    """All faults of a group's clients; `unseen` are those without a file."""
+    """All faults of a group's clients; `unseen` are processes without a file."""
     if any(life.model == BROADCASTING for life in group.lives):
         return []
     said = group.first_said
@@ -54,19 +57,22 @@ def _first_lines(said: tuple[int, str, Event]) -> tuple[int, str, int]:
 
 
 def _one_of_each(said: Iterable[tuple[str, Event]]) -> list[Event]:
-    """Lines of all that differ: one of each strategy first."""
+    """Lines of the differing clients, one of each strategy first."""
     firsts: dict[str, Event] = {}
     rest = [line for name, line in said if firsts.setdefault(name, line) is not line]
     return [*firsts.values(), *rest][:LINES_MAX]
 
 
 def _subscription(life: Life) -> str:
-    """What a client told brokers that it reads, but for the retry topic, which all read."""
+    """Subscriptions sent to brokers, without the retry topic common to all."""
     return ", ".join(f"{topic} {by}" for topic, by in sorted(life.topics.items()) if not topic.startswith(RETRY))
 
 
 def _flapping(group: Group) -> list[Fault]:
-    """Brokers keep one subscription per group: where its members differ, their heartbeats take topics from each other in turn."""
+    """Alternating subscriptions of a group's clients.
+
+    Brokers keep one subscription per group. If members differ, their heartbeats remove each other's topics in turn.
+    """
     gone = Counter(event.topic for _, event in group.subscribed if event.name == "RocketTopicUnsubscribed")
     lines = [(at, event) for at, event in group.subscribed if gone[event.topic] >= FLIPS and event.topic]
     if not lines:
@@ -77,12 +83,12 @@ def _flapping(group: Group) -> list[Fault]:
     return [Fault("subscription_mismatch", members, lines[0][0], None, [event for _, event in lines][:LINES_MAX], told)]
 
 
-# -- lives that differ ---------------------------------------------------------------------------------------------
+# -- processes that differ -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """From when to when a client said something."""
+    """A time in which a client process had one value."""
 
     low: int
     high: int
@@ -96,11 +102,11 @@ def _spans(lives: Iterable[Life], end: int, said: Callable[[Life], str]) -> list
 
 
 class _Others:
-    """Whether anybody who said something else was there at the same time: a look-up by bisection."""
+    """Lookup of concurrent processes with another value, by bisection."""
 
     def __init__(self, spans: Sequence[_Span]) -> None:
         self._lows = [each.low for each in spans]
-        self._longest: list[tuple[tuple[int, str], tuple[int, str]]] = []  # the latest end so far, and that of another word
+        self._longest: list[tuple[tuple[int, str], tuple[int, str]]] = []  # latest end so far, and latest end with another value
         best, second = (0, ""), (0, "")
         for each in spans:
             reached = (each.high, each.said)
@@ -113,7 +119,7 @@ class _Others:
             self._longest.append((best, second))
 
     def beside(self, span: _Span) -> bool:
-        index = bisect_right(self._lows, span.high - TOGETHER_US) - 1  # the span itself is among those
+        index = bisect_right(self._lows, span.high - TOGETHER_US) - 1  # includes the span itself
         best, second = self._longest[index]
         return (best if best[1] != span.said else second)[0] >= span.low + TOGETHER_US
 
@@ -128,7 +134,7 @@ def _differing(kind: str, verb: str, lives: Iterable[Life], end: int, said: Call
 
 
 def _who_says_what(spans: Sequence[_Span], verb: str) -> str:
-    """Who differs from whom, the few before the many."""
+    """The differing clients by value, smallest group first."""
     by_word: dict[str, set[str]] = defaultdict(set)
     for each in spans:
         by_word[each.said].add(each.life.client_id)
@@ -156,7 +162,7 @@ def _shared_ids(group: Group, end: int) -> list[Fault]:
 
 
 def _overlapping(spans: Sequence[_Span]) -> list[_Span]:
-    """Those that were there together with another."""
+    """Processes that overlap with another one."""
     found: dict[int, _Span] = {}
     longest: _Span | None = None
     for each in spans:
@@ -168,7 +174,10 @@ def _overlapping(spans: Sequence[_Span]) -> list[_Span]:
 
 
 def _called(ids: list[str]) -> str:
-    """Several processes by one name; where a placeholder shows, why."""
+    """Message about several processes with one client id.
+
+    Mentions an unresolved placeholder if the id contains one.
+    """
     told = f"more than one process is called {named(ids)}"
     return told + (": a placeholder was not resolved" if any("${" in each for each in ids) else "")
 
@@ -181,7 +190,10 @@ def _fault(kind: str, spans: Sequence[_Span], end: int, detail: str) -> Fault:
 
 
 def _together(spans: Sequence[_Span], *, twice: bool) -> tuple[int, int]:
-    """From when to when two were there that said different things, or, `twice`, the same."""
+    """First and last time at which values differed.
+
+    With `twice`, at which two processes had the same value.
+    """
     edges = sorted([(each.low, 1, each.said) for each in spans] + [(each.high, 0, each.said) for each in spans])
     there: Counter[str] = Counter()
     first, last = 0, 0

@@ -1,7 +1,8 @@
-"""Clients whose files are missing: brokers' lists say when they were there, and the strategy of the others what they held.
+"""Assignments of clients without files, derived from brokers' lists.
 
-Such a client is run through as its library would: it allocates when it starts, when it is notified as the others are, and
-every 20 s; it asks for routes every 30 s from its start on. Only runs that see something new are looked at.
+Brokers' lists show when such a client was connected, and the other clients' strategy shows its share. The client is
+simulated like its library: it allocates when it starts, when the others are notified, and every 20 s; it asks for
+routes every 30 s from its start on. Only runs with new input are computed.
 """
 
 from __future__ import annotations
@@ -27,41 +28,53 @@ from models.rocketmq.timing import LIST_US, NOTIFIED_US, PERIOD_US, ROUTE_POLL_U
 from models.units import FOREVER
 
 REACTION_US = 300_000
-"""From a change of the list to the change of a share, about."""
+"""Typical time from a changed list to a changed share."""
 
 FIRST_RUN_US = 800_000
-"""From the first heartbeat to the first queue, about."""
+"""Typical time from the first heartbeat to the first queue."""
 
 START_US = 5_000_000
-"""A file may begin so long after a broker has met its client."""
+"""Maximum delay of a file's beginning after the broker's first contact."""
 
 
 FORGOTTEN_US = 5_000_000
-"""A broker that stops closes its connections for a while; that is no end of its clients."""
+"""Time in which a stopping broker's closed connections don't count.
+
+Its clients live on.
+"""
 
 RECONNECT_US = 35_000_000
-"""A client that lives on after its connection is closed is back with its next heartbeat, 30 s later at most."""
+"""Maximum time until a live client reconnects, with its next heartbeat.
+
+Heartbeats are sent every 30 s.
+"""
 
 FROZEN_US = 110_000_000
-"""A broker strikes off a client 120 to 130 s after its last heartbeat; it fell silent within 30 s after that."""
+"""Typical time from a client's silence to its removal by a broker.
+
+Brokers remove it 120 to 130 s after its last heartbeat; it fell silent within 30 s after that.
+"""
 
 
 LOCK_US = 60_000_000
-"""A dead client's locks of an orderly group are held by the broker for this long."""
+"""Duration for which a broker keeps a dead client's queue locks."""
 
 RESET_US = 10_100_000
-"""From an order to reset offsets, upon which a client drops a topic's queues, to its taking them anew."""
+"""Time from an order to reset offsets to the new queues."""
 
 DEFAULT = "AVG"
-"""The strategy of a client that was told no other."""
+"""Default strategy of clients."""
 
 UNIQUE = "#"
-"""Ids made by the library of 4.9 and later hold the process's own time after this mark: two connections are one client."""
+"""Mark before the process's time in ids of library 4.9 and later.
+
+Two connections with such an id are one client.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A queue that a client without a file most likely held."""
+    """Inferred assignment of a queue to a client without a file."""
 
     topic: str
     queue: str
@@ -72,7 +85,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """When such a client most likely ran, which topics it read by then, and how it allocates."""
+    """Simulated runs of such a client, with its subscriptions and strategy."""
 
     life: Life
     strategy: Strategy
@@ -82,7 +95,10 @@ class _Path:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How often a client stood on the lists from when on, and how it went if it is there less often than before."""
+    """A change of the number of broker lists' entries of a client.
+
+    `times` is the count from `at` on; `how` is the kind of the list's change.
+    """
 
     at: int
     who: str
@@ -91,7 +107,10 @@ class Change:
 
 
 def presence(group: Group) -> list[Change]:
-    """Who was there from when on, by any broker's list. A broker that starts anew has forgotten clients that are still there."""
+    """Changes of clients' presence, combined over all brokers' lists.
+
+    A restarted broker has forgotten clients that are still alive.
+    """
     by_list = enumerate(group.lists.values())
     steps = sorted(((step.at, number, step) for number, told in by_list for step in told.steps), key=lambda each: each[:2])
     on: dict[str, Counter[int]] = {}
@@ -124,7 +143,10 @@ def presence(group: Group) -> list[Change]:
 
 
 def versions_of(changes: Iterable[Change]) -> tuple[list[int], list[tuple[str, ...]]]:
-    """All who were there from when on, sorted as clients sort them."""
+    """Versions of the combined client list, with their start times.
+
+    Clients are sorted as they sort themselves.
+    """
     starts: list[int] = []
     versions: list[tuple[str, ...]] = []
     order: list[tuple[bytes, str]] = []
@@ -142,10 +164,13 @@ def versions_of(changes: Iterable[Change]) -> tuple[list[int], list[tuple[str, .
 
 
 class Unseen:
-    """The clients of one group that have no file."""
+    """Clients of one group without a file."""
 
     def __init__(self, group: Group, routes: Routes, end: int, *, tells_moves: bool) -> None:
-        """`tells_moves`: whether brokers log when shares changed."""
+        """Derive their processes and runs.
+
+        `tells_moves` is True if brokers log changed shares.
+        """
         self.group = group
         self.routes = routes
         self.end = end
@@ -153,7 +178,7 @@ class Unseen:
         changes = presence(group)
         self._frozen: dict[int, list[tuple[int, int]]] = {}
         self.lives = self._lives(changes)
-        # A client that has one broker to ask gets that one's list, with all that it has forgotten.
+        # A client that can ask only one broker gets that broker's list, even if it is incomplete.
         only = next(iter(group.lists.values())) if len(group.lists) == 1 else None
         self._starts, self._listed = (
             (only.starts[1:], only.versions[1:]) if only is not None else versions_of(changes if self.lives else ())
@@ -164,7 +189,7 @@ class Unseen:
         self._there = Spans((life.begun_at, None if life.ended_at is None else _doubtful(life)) for life in self.lives)
         self._paths = [self._path(life) for life in self.lives]
 
-    # -- who was there, from when to when --------------------------------------------------------------------------
+    # -- presence ---------------------------------------------------------------------------------------------------
 
     def _lives(self, changes: Iterable[Change]) -> list[Life]:
         by_who: dict[str, list[Change]] = {}
@@ -174,7 +199,10 @@ class Unseen:
         return sorted(found, key=lambda life: (life.begun_at, life.client_id))
 
     def _lives_of(self, who: str, changes: Sequence[Change]) -> Iterator[Life]:
-        """What one client lived through without a file: where it has one, it stands on the list more often than its files tell."""
+        """Processes of one client id without a file.
+
+        An id that also has files must be on the list more often than these explain.
+        """
         files = self.group.lives_of(who)
         if files and UNIQUE in clear(who):
             return
@@ -202,7 +230,7 @@ class Unseen:
         if frozen is not None and life is not None:
             self._frozen.setdefault(id(life), []).append((frozen, FOREVER))
 
-    # -- what it held ----------------------------------------------------------------------------------------------
+    # -- assignments ------------------------------------------------------------------------------------------------
 
     def _path(self, life: Life) -> _Path:
         said = self._said(life)
@@ -212,7 +240,7 @@ class Unseen:
         return path
 
     def holdings(self, lines: TopicLines) -> Iterator[Holding]:
-        """What these clients held of a topic, each queue from when to when."""
+        """Assignments of these clients to a topic's queues."""
         if not self.lives:
             return
         locks = _locks(lines)
@@ -228,7 +256,7 @@ class Unseen:
 
     @staticmethod
     def _locked_by(life: Life, topic: str, locks: Mapping[str, Sequence[tuple[int, str]]]) -> Iterator[Holding]:
-        """Queues of an orderly group that a client held, each from its lock on."""
+        """Assignments of an orderly group's queues, each from its lock on."""
         over = life.ended_at if life.ended_at is not None else FOREVER
         for queue, steps in locks.items():
             for (at, who), (until, _) in pairwise([*steps, (FOREVER, "")]):
@@ -265,7 +293,7 @@ class Unseen:
         return {RETRY + self.group.name: "*", **said[index][1]}
 
     def _runs(self, life: Life, said: list[tuple[int, Topics]]) -> list[int]:
-        """Runs of a client that may have seen something new: lists, routes or topics."""
+        """Times of a client's runs with new lists, routes or topics."""
         over = min(life.ended_at if life.ended_at is not None else FOREVER, self.end)
         first = life.begun_at + FIRST_RUN_US
         woken = sorted({first, *(at for at in self._wakes(life) if first < at < over)})
@@ -281,14 +309,17 @@ class Unseen:
 
     @staticmethod
     def _polled(life: Life, at: int) -> int:
-        """When a client met a route that is there since `at`."""
+        """Time at which a client got a route available since `at`."""
         return max(life.begun_at, life.begun_at + -(-(at - life.begun_at) // ROUTE_POLL_US) * ROUTE_POLL_US)
 
     def _is_frozen(self, life: Life, at: int) -> bool:
         return any(low <= at < high for low, high in self._frozen.get(id(life), ()))
 
     def _wakes(self, life: Life) -> Iterator[int]:
-        """When a client was notified: as others were, or about when the list changed."""
+        """Times of a client's notifications.
+
+        As logged by others, or about when the list changed.
+        """
         told = self.group.notified
         for listed in self.group.lists.values():
             times = 0
@@ -303,12 +334,18 @@ class Unseen:
                 yield (told[near] if near < len(told) and told[near] <= step.at + NOTIFIED_US else step.at) + REACTION_US
 
     def _route_at(self, topic: str, life: Life, at: int, *, sure: bool) -> int:
-        """Which of a topic's routes a client knew. When its share surely changed it knew the last; what was first said was so before."""
+        """Index of the topic's route known to a client.
+
+        If its share changed for certain (`sure`) it knew the latest; the first known route counts before its time too.
+        """
         steps = self.routes.over_time(topic)
         return max(bisect_right(steps, at, key=lambda step: step[0] if sure else self._polled(life, step[0])) - 1, 0)
 
     def _share(self, path: _Path, topic: str, at: int, route: int, held: Iterable[str]) -> set[str]:
-        """The queues that a run gives: those that it has where the run is skipped, for want of a route or a list."""
+        """Queues assigned in a run.
+
+        A run without a route or a list is skipped and keeps the current queues.
+        """
         if topic not in self._topics_at(path.said, at):
             return set()
         version = bisect_right(self._starts, at) - 1
@@ -325,7 +362,10 @@ class Unseen:
         return {queue_name(each.broker, each.queue_id) for each in share or ()}
 
     def _strategy(self, life: Life) -> Strategy:
-        """As those have it that were there with it, else as the group has it; the library's own where these differ."""
+        """Strategy of the clients present then, or of the group.
+
+        Their library's default if these differ.
+        """
         over = life.ended_at if life.ended_at is not None else FOREVER
         said = self.group.strategies.items()
         there = (counts for each, counts in said if each.begun_at < over and (each.ended_at is None or each.ended_at > life.begun_at))
@@ -338,25 +378,31 @@ class Unseen:
                 continue
         return strategy_named(DEFAULT)
 
-    # -- how sure ----------------------------------------------------------------------------------------------------
+    # -- certainty --------------------------------------------------------------------------------------------------
 
     def there(self, low: int, high: int) -> bool:
-        """Whether a client without a file was there at some time from `low` to `high`."""
+        """Whether a client without a file was present in an interval."""
         return self._there.touched(low, high)
 
     @property
     def quarrel(self) -> bool:
-        """Whether the strategy of such a client can't be told from the others, who differ."""
+        """Whether other clients' strategies differ, so that theirs is a guess."""
         return len(self.strategies) > 1
 
 
 def _doubtful(life: Life) -> int:
-    """Until when a client may be there after all: one whose connection was lost may live on."""
+    """Latest time at which a client may still be alive.
+
+    A client whose connection was lost may have reconnected.
+    """
     return max((life.unregistered_at or 0) + FORGOTTEN_US, (life.lost_at or 0) + RECONNECT_US)
 
 
 def _locks(lines: TopicLines) -> dict[str, list[tuple[int, str]]]:
-    """Who had the lock of each queue from when on, as brokers' lock.log says; an empty name is nobody."""
+    """Holder of each queue's lock over time, from brokers' lock.log.
+
+    An empty name means nobody.
+    """
     found: dict[str, list[tuple[int, str]]] = {}
     for at, event in lines.locks:
         who = event.client_id or "" if event.name == "RocketLockTaken" else ""
@@ -365,7 +411,7 @@ def _locks(lines: TopicLines) -> dict[str, list[tuple[int, str]]]:
 
 
 def _left_locked(lines: TopicLines) -> dict[str, list[tuple[int, int]]]:
-    """From when to when a queue is locked for a client that died with it."""
+    """Times in which a queue stays locked for a dead client."""
     found: dict[str, list[tuple[int, int]]] = {}
     for life, timed in lines.by_life.items():
         died = life.ended_at
@@ -383,7 +429,7 @@ def _left_locked(lines: TopicLines) -> dict[str, list[tuple[int, int]]]:
 
 
 def _pieces(holding: Holding, locked: Iterable[tuple[int, int]], resets: Iterable[int]) -> Iterator[Holding]:
-    """A holding without the time in which its queue was locked for another, or dropped by an order to reset offsets."""
+    """Remove times of other locks and offset resets from an assignment."""
     begun = holding.begun_at
     for low, high in locked:
         if low <= begun < high:

@@ -1,4 +1,4 @@
-"""Runs: what one client's rebalance of one topic changed, and what it saw, put together from its lines."""
+"""Allocation runs of a client for one topic, assembled from its lines."""
 
 from __future__ import annotations
 
@@ -11,45 +11,48 @@ from models.rocketmq.observations.client_processes import Life
 
 RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"})
 OF_RUNS = frozenset({"RocketQueueAdded", "RocketQueueRemoved", "RocketQueueRefused", "RocketQueueExpired", "RocketResetOrdered"})
-"""Lines of queues before a result."""
+"""Lines about queues that precede a result."""
 
 NOT_LISTED_US = 5_000_000
-"""A client's word that it is not listed is about the result that follows within this time."""
+"""Maximum time from "not listed" to the result it belongs to."""
 
 RUN_MAX_US = 150_000_000
-"""Lines of a queue that are older than this belong to no later result: a dead client's locks are held for a minute or two."""
+"""Maximum age of a queue's line that still belongs to a result.
+
+A dead client's locks last for a minute or two.
+"""
 
 
 @dataclass(slots=True)
 class Run:
-    """One result line, with the lines of queues before it."""
+    """A result line and the preceding lines about queues."""
 
     life: Life
     topic: str
-    asked_at: int  # before the first queue changed: the lists were had by then
+    asked_at: int  # before the first queue changed; the lists were known by then
     at: int
     result: Event
     added: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     share: list[Held] = field(default_factory=list)
-    why: set[str] = field(default_factory=set)  # why queues were removed, other than that they left the share
+    why: set[str] = field(default_factory=set)  # reasons for removing queues, except leaving the share
     refused: int = 0
     not_listed: Event | None = None
     lines: list[Event] = field(default_factory=list)
 
     @property
     def queues(self) -> int | None:
-        """How many queues the client knew."""
+        """Number of queues known to the client."""
         return _count(self.result.fields.get("queue_count"))
 
     @property
     def clients(self) -> int | None:
-        """How many clients the client knew."""
+        """Number of clients known to the client."""
         return _count(self.result.fields.get("client_count"))
 
     @property
     def strategy(self) -> str | None:
-        """The strategy that the line names."""
+        """Strategy in the result line, None if missing."""
         value = self.result.fields.get("strategy")
         return str(value) if value else None
 
@@ -59,19 +62,22 @@ def _count(value: Any) -> int | None:
 
 
 def queue_of(event: Event) -> str:
-    """The queue that an event names, as `broker:id`."""
+    """Queue of an event, as `broker:id`."""
     return queue_name(str(event.fields.get("broker")), event.partition if event.partition is not None else -1)
 
 
 class RunReader:
-    """Puts the lines of one life together to runs. A fixed list of queues is given for any topic, so a result may name others' queues."""
+    """Assembles the lines of one client process into runs.
+
+    A fixed list of queues applies to any topic, so a result may name other topics' queues.
+    """
 
     def __init__(self, life: Life) -> None:
         self.life = life
         self._open: list[tuple[int, Event]] = []
 
     def feed(self, event: Event, at: int) -> Run | None:
-        """Take the next line; gives a run when it is the result of one."""
+        """Take the next line; a result line returns its run."""
         if event.name in OF_RUNS:
             self._open.append((at, event))
         elif event.name in RESULTS:
@@ -114,7 +120,10 @@ class RunReader:
 
 @dataclass(slots=True)
 class TopicLines:
-    """What is said of one topic in one group: runs in their order, lines by life, and locks."""
+    """Lines about a group's topic: runs, lines by process, and locks.
+
+    Runs are in order after `finish`.
+    """
 
     topic: str
     runs: list[Run] = field(default_factory=list)
@@ -123,7 +132,10 @@ class TopicLines:
     _readers: dict[Life, RunReader] = field(default_factory=dict)
 
     def feed(self, life: Life, event: Event, at: int) -> None:
-        """Take the next line of a client, of this topic or of one whose queues its results may name."""
+        """Take the next line of a client.
+
+        It concerns this topic, or one whose queues results may name.
+        """
         reader = self._readers.get(life)
         if reader is None:
             reader = self._readers[life] = RunReader(life)
@@ -134,6 +146,6 @@ class TopicLines:
                 self.runs.append(run)
 
     def finish(self) -> None:
-        """All is said: put it on one clock."""
+        """Sort runs and locks by time, after the last line."""
         self.runs.sort(key=lambda run: (run.at, run.life.file, run.result.place.position))
         self.locks.sort(key=lambda item: (item[0], item[1].place.log, item[1].place.position))

@@ -1,7 +1,7 @@
-"""Which clients each broker had on its list of a group, and when: what a client that asked it was told.
+"""Client lists of brokers over time.
 
-A broker's list is by connection: an id with two connections stands on it twice, and a broker that starts anew begins
-with an empty one. Lines of brokers have whole seconds; what clients say of the same second is finer.
+Clients ask a broker for its list. A list has one entry per connection, so an id with two connections is listed twice; a
+restarted broker begins with an empty list. Broker lines have whole seconds; client lines for the same second are finer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from models.units import FOREVER
 
 
 class How(StrEnum):
-    """How a list changed."""
+    """Kind of change of a list."""
 
     CONNECTED = "connected"
     UNREGISTERED = "unregistered"
@@ -29,7 +29,10 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change of a list, and the line that says so. `who` is empty where the whole list went."""
+    """One change of a list.
+
+    `who` is empty if the whole list was lost.
+    """
 
     at: int
     how: How
@@ -39,7 +42,10 @@ class Step:
 
 @dataclass(slots=True)
 class ClientList:
-    """One broker's list of a group over time: versions, sorted as clients sort them, and when each began."""
+    """A broker's list of a group: versions and their start times.
+
+    Versions are sorted as clients sort them.
+    """
 
     broker: str
     starts: list[int] = field(default_factory=lambda: [-FOREVER])
@@ -52,7 +58,7 @@ class ClientList:
     _by_length: dict[int, list[int]] = field(default_factory=lambda: {0: [0]})
 
     def connect(self, at: int, channel: str, client_id: str, line: Event | None = None) -> None:
-        """A client connects; one of the same channel goes."""
+        """Add a client; it replaces one with the same channel."""
         if channel in self._channels:
             self._forget(self._channels[channel])
         self._channels[channel] = client_id
@@ -60,7 +66,7 @@ class ClientList:
         self._note(Step(at, How.CONNECTED, client_id, line))
 
     def leave(self, at: int, channel: str, how: How, client_id: str | None = None, line: Event | None = None) -> str | None:
-        """A connection is gone; gives whose it was."""
+        """Remove a connection; returns its client, None if unknown."""
         known = self._channels.pop(channel, None)
         if known is not None:
             self._forget(known)
@@ -70,7 +76,7 @@ class ClientList:
         return who
 
     def restart(self, at: int, line: Event | None = None) -> None:
-        """The broker starts anew, and knows nobody."""
+        """Clear the list because the broker restarted."""
         if self._channels:
             self._channels.clear()
             self._order.clear()
@@ -90,20 +96,20 @@ class ClientList:
         del self._order[bisect_left(self._order, (java_order(client_id), client_id))]
 
     def index_at(self, at: int) -> int:
-        """The version that held at a time."""
+        """Index of the version valid at a time."""
         return bisect_right(self.starts, at) - 1
 
     def steps_of(self, who: str, until: int) -> list[Step]:
-        """What happened to a client, or to the whole list, up to a time."""
+        """Changes of a client or the whole list up to a time."""
         mine, whole = self.by_who.get(who, []), self.restarts
         return sorted((step for steps in (mine, whole) for step in steps[: bisect_right(steps, until, key=_at)]), key=_at)
 
     def restarted(self, until: int) -> bool:
-        """Whether this broker had begun with an empty list by a time."""
+        """Whether this broker had restarted by a time."""
         return bool(self.restarts) and self.restarts[0].at <= until
 
     def sized(self, length: int, begin: int, end: int) -> Iterator[tuple[str, ...]]:
-        """Versions of this length that held at some time from `begin` to `end`, the latest first."""
+        """Versions of a length valid within an interval, latest first."""
         indexes = self._by_length.get(length, [])
         first, last = bisect_left(indexes, self.index_at(begin)), bisect_right(indexes, self.index_at(end))
         return (self.versions[indexes[place]] for place in range(last - 1, first - 1, -1))
@@ -114,6 +120,9 @@ def _at(step: Step) -> int:
 
 
 def difference(before: Sequence[str], after: Sequence[str]) -> tuple[set[str], set[str]]:
-    """Who came and who went from one list to another; a second connection of an id counts as a coming."""
+    """Clients added and removed between two lists.
+
+    A second connection of an id counts as added.
+    """
     was, now = Counter(before), Counter(after)
     return set(now - was), set(was - now)

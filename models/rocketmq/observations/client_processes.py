@@ -1,7 +1,7 @@
-"""Consumers as processes: who wrote which file, from when to when, and how each came to its end.
+"""Client processes: files, start and end of each consumer.
 
-Lines of a client rarely name it. A file belongs to the client that it shows being created; a second start of the same
-group in one file is another life.
+Lines of a client rarely name it. A file belongs to the client whose creation it logs; a second start of the same group
+in a file is another process.
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ from models.units import US_PER_SECOND
 
 QUARTER_US = 900_000_000
 NEAR_US = 120_000_000
-"""How far a start may be from the broker's word of it and still tell the zone of its file."""
+"""Maximum distance of a start from the broker's time, modulo zone."""
 
 NOWHERE = 1 << 62
-"""Beyond the end of any file."""
+"""Position beyond the end of any file."""
 
 LEAVER_US = 200_000
-"""From a client's word that it is off the list to the end of its process, in the median."""
+"""Median time from unregistering to the end of the process."""
 
 
 @dataclass(slots=True)
 class NotListed:
-    """A client finds that the list of clients lacks it. `heeded_in` is where the first result after that stands."""
+    """A client's finding that the list lacks it.
+
+    `heeded_in` is the position of the first result after it.
+    """
 
     at: int
     event: Event
@@ -43,7 +46,7 @@ class Life:
     """One consumer of one group in one process."""
 
     group: str
-    file: str  # its log: that of its first file
+    file: str  # its log, named after the first file
     begun_at: int
     begun_in: int = 0  # position in the log
     client_id: str = ""
@@ -53,13 +56,16 @@ class Life:
     last_at: int = 0
     model: str = ""
     topics: dict[str, str] = field(default_factory=dict)
-    read: set[str] = field(default_factory=set)  # topics that its lines name
+    read: set[str] = field(default_factory=set)  # topics in its lines
     first: Event | None = None
     not_listed: list[NotListed] = field(default_factory=list)
 
     @property
     def ended_at(self) -> int | None:
-        """When its queues were free again; None while it lives. A frozen process holds on to its queues."""
+        """Time at which its queues became free, None while it lives.
+
+        A frozen process keeps its queues.
+        """
         if self.unregistered_at is not None:
             return self.unregistered_at + LEAVER_US
         if self.lost_at is not None and self.last_at <= self.lost_at + 2 * US_PER_SECOND:
@@ -68,27 +74,30 @@ class Life:
 
     @property
     def ran_at(self) -> int:
-        """When it started, or else the first time of which anything is known."""
+        """Start of the process, or its first known time."""
         return self.started_at if self.started_at is not None else self.begun_at
 
     def not_listed_before(self, offset: int) -> NotListed | None:
-        """The last word before a place in the file that the client was not listed."""
+        """The last "not listed" line before a position."""
         index = bisect_right(self.not_listed, offset, key=lambda each: each.event.place.position)
         return self.not_listed[index - 1] if index else None
 
 
 def last_of(event: Event, at: int) -> int:
-    """When the last event of a run was that is told as one (`parsers.records.run_folding`), on the clock of `at`."""
+    """Time of a run's last event, on the clock of `at`.
+
+    Source: `parsers.records.run_folding`.
+    """
     last = event.fields.get("last_at_us")
     return at + (last - event.at_us) if isinstance(last, int) and event.at_us is not None else at
 
 
 def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
-    """By how much the times of each log must be moved, from lines that hold epoch time beside their own.
+    """Time zone corrections by log, in microseconds.
 
-    Brokers write when they saw a client, and clients the version of a subscription, which is their clock. A client's file
-    without that is held against what brokers say of the same client. Whole quarters of an hour are a wrong zone; what is
-    left is the clock's own error.
+    Some lines hold epoch time beside their own: brokers log when they saw a client, and clients log subscription versions.
+    A client's file without such a line is compared with brokers' lines about the client. Whole quarters of an hour are a
+    wrong zone; the rest is clock error.
     """
     created: dict[str, list[tuple[str, int]]] = defaultdict(list)
     seen: dict[str, list[int]] = defaultdict(list)
@@ -112,7 +121,7 @@ def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
 
 
 def _quarters(apart: int) -> list[int]:
-    """How many quarters of an hour lie between two times; nothing if they don't fit."""
+    """Quarters of an hour in a time difference; empty without a match."""
     quarters = round(apart / QUARTER_US)
     return [quarters] if abs(apart - quarters * QUARTER_US) < NEAR_US else []
 
@@ -122,7 +131,10 @@ def _int(value: Any) -> int:
 
 
 class Registry:
-    """Lives by file and group, built from clients' events in the order of each file."""
+    """Client processes by file and group.
+
+    Built from clients' events in the order of each file.
+    """
 
     def __init__(self) -> None:
         self.lives: list[Life] = []
@@ -132,7 +144,10 @@ class Registry:
         self._client_of: dict[str, str] = {}
 
     def feed(self, event: Event, at: int) -> Life | None:
-        """Take an event of the rest (`models.rocketmq.event_partitions`); gives the life that it belongs to."""
+        """Take an event of the rest; returns its client process.
+
+        For "the rest" see `models.rocketmq.event_partitions`.
+        """
         file = event.place.log
         if event.name == "RocketConsumerStarting" and event.group:
             self._client_of.pop(file, None)
@@ -159,12 +174,15 @@ class Registry:
         return life
 
     def life_at(self, event: Event) -> Life:
-        """The life that an event belongs to that names a group, once all of the rest is read."""
+        """Client process of a by-topic event, once the rest was read."""
         lives = self._by_file[event.place.log, event.group or ""]
         return lives[0] if len(lives) == 1 else lives[bisect_right(lives, event.place.position, key=_begun_in) - 1]
 
     def finish(self) -> None:
-        """All events are read: who began anew in the same file was gone with its last line."""
+        """Close processes that were followed by another in the same file.
+
+        They ended with their last line.
+        """
         for lives in self._by_file.values():
             for old, _ in pairwise(lives):
                 if old.unregistered_at is None and old.lost_at is None:
@@ -197,7 +215,7 @@ def _begun_in(life: Life) -> int:
 
 
 def live_on(life: Life, event: Event, at: int) -> None:
-    """What any event of a life says of it."""
+    """Update a client process from any of its events."""
     if event.client_id and not life.client_id and event.name != "RocketQueueUnlocked":
         life.client_id = event.client_id
     life.last_at = max(life.last_at, last_of(event, at))
@@ -206,7 +224,10 @@ def live_on(life: Life, event: Event, at: int) -> None:
 
 
 def lose(lives: list[Life], at: int) -> None:
-    """A broker says that a connection of a client is closed. Of two with one id it is the one that fell silent."""
+    """Record that a broker closed a client's connection.
+
+    Of two processes with one id, the one that fell silent lost it.
+    """
     mine = [each for each in lives if each.begun_at <= at and each.unregistered_at is None]
     silent = [each for each in mine if each.last_at <= at + 2 * US_PER_SECOND and each.lost_at is None]
     life = max(silent or mine, key=lambda each: each.begun_at, default=None)

@@ -1,7 +1,8 @@
-"""Which files are parts of one log: a process goes on in another file when one is full, or at midnight.
+"""Grouping of files into logs, because processes continue in new files.
 
-RocketMQ moves full files to a folder beside them (`otherdays/broker.1.log.gz`, `otherdays/rocketmq_client-2.log.gz`), other
-loggers number or date them (`application.log.1`, `application.log.2026-11-21.gz`).
+They do so when a file is full or at midnight. RocketMQ moves full files to a folder beside them
+(`otherdays/broker.1.log.gz`, `otherdays/rocketmq_client-2.log.gz`); other loggers number or date them
+(`application.log.1`, `application.log.2026-11-21.gz`).
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ _AFTER = re.compile(rf"(?<=\.log)(?:{_NUMBER})+$")
 _BEFORE = re.compile(rf"(?:{_NUMBER})+(?=\.log$)")
 
 FILE_BYTES = 1 << 48
-"""Longer than any file."""
+"""Larger than any file."""
 
 
 @dataclass(frozen=True, slots=True)
 class RotatedPlace(Place):
-    """A place in a log of several files."""
+    """A position in a log of several files."""
 
     whole: str
     begins: int
 
     @property
     def log(self) -> str:
-        """The name of the whole log."""
+        """Name of the whole log."""
         return self.whole
 
     @property
@@ -44,17 +45,20 @@ class RotatedPlace(Place):
 
 @lru_cache(maxsize=65_536)
 def log_of(file: str) -> str:
-    """The log that a file is a part of. A number before the ending may be a process's, so it counts in a folder of old files only."""
+    """Name of the log that a file belongs to.
+
+    A number before the suffix may be a process id, so it counts only in a folder of old files.
+    """
     name, old = _FOLDER.subn("", _PACKED.sub("", file))
     name = _AFTER.sub("", name)
     return _BEFORE.sub("", name) if old or "rocketmq_client-" in name else name
 
 
 class Logs:
-    """The files of a cluster as logs, each with its files in their order."""
+    """Files of a cluster grouped into logs, in order."""
 
     def __init__(self, first_at: Mapping[str, int]) -> None:
-        """`first_at` is when each file begins."""
+        """Group files into logs; `first_at` is each file's first time."""
         files: dict[str, list[str]] = defaultdict(list)
         for file in sorted(first_at, key=lambda file: (first_at[file], file)):
             files[log_of(file)].append(file)
@@ -63,10 +67,10 @@ class Logs:
             frozenset(parts[rank] for parts in files.values() if rank < len(parts))
             for rank in range(max(map(len, files.values()), default=1))
         ]
-        """Files to be read one after the other: the first of each log, the second of each, and so on."""
+        """Files by reading round: the first of each log, the second, etc."""
 
     def placed(self, events: Iterable[Event]) -> Iterable[Event]:
-        """Events of logs of several files, with their places in these."""
+        """Add the log position to events of logs with several files."""
         begins = self._begins
         return (self._placed(event) if event.place.file in begins else event for event in events) if begins else events
 
@@ -75,6 +79,6 @@ class Logs:
         return replace(event, place=RotatedPlace(place.file, place.line, place.byte_offset, log_of(place.file), self._begins[place.file]))
 
     def in_order(self, events: Iterable[Event]) -> Iterable[Event]:
-        """Events that come file by file, in the order of their logs."""
+        """Sort events that come file by file into log order."""
         placed = self.placed(events)
         return sorted(placed, key=lambda event: (event.place.log, event.place.position)) if self._begins else placed

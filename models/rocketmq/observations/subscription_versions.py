@@ -1,8 +1,8 @@
-"""When shares changed, as brokers say it: needed of clients whose files are missing.
+"""Changes of shares seen by brokers, for clients without a file.
 
-A client whose share of a topic changed gives its subscription to that topic the time as its version and tells all brokers
-at once (RebalancePushImpl.messageQueueChanged), and a broker logs each version that is newer than the one it knows. So a
-version that is no known client's is another one's change, to the millisecond on that client's clock.
+A client whose share of a topic changed sets the time as its subscription's version and sends it to all brokers at once
+(RebalancePushImpl.messageQueueChanged). A broker logs each version newer than the known one. A version that no known
+client set is therefore another client's change, exact to the millisecond of that client's clock.
 """
 
 from __future__ import annotations
@@ -14,20 +14,26 @@ from models.rocketmq.observations.allocation_runs import Run
 from models.rocketmq.observations.client_processes import Life
 
 AFTER_US = 50_000
-"""From the line of a result to the version that it makes, at most."""
+"""Maximum time from a result line to its version."""
 
 SUBSCRIBED_US = 5_000_000
-"""A subscription's first version is of the application's start, so long before its consumer begins."""
+"""Maximum time from a first version to the consumer's start.
+
+A first version has the start time of the application.
+"""
 
 TOGETHER_US = 1_500_000
-"""Of two versions this near to each other the newer may come first, and then the older is never logged."""
+"""Distance below which versions may arrive in reverse order.
+
+The older one is then never logged.
+"""
 
 
 class Moves:
-    """Changes of the share of one topic that are no known client's."""
+    """Changes of one topic's shares by unknown clients."""
 
     def __init__(self, versions: Iterable[int], runs: Sequence[Run], lives: Sequence[Life], end: int) -> None:
-        """`versions` in microseconds; runs come in their order."""
+        """Filter the versions (microseconds); `runs` must be in order."""
         self._known = [run.at for run in runs]
         self._end = end
         begins = [(life.begun_at - SUBSCRIBED_US, life.ran_at) for life in lives]
@@ -35,11 +41,14 @@ class Moves:
         self._at = [at for at in told if not any(low <= at <= high for low, high in begins)]
 
     def between(self, low: int, high: int) -> Sequence[int]:
-        """The changes in a client's time."""
+        """Changes within an interval."""
         return self._at[bisect_left(self._at, low) : bisect_left(self._at, high)]
 
     def awaited(self, at: int, over: int, due: int) -> bool:
-        """Whether a change that may be at a time, and is due so long after, came later or not at all, though it would have been told."""
+        """Whether a change expected at `at` came later or not at all.
+
+        `due` is its maximum delay. False if it might not have been logged.
+        """
         near = bisect_left(self._known, at - TOGETHER_US)
         hidden = near < len(self._known) and self._known[near] <= at + TOGETHER_US
         index = bisect_left(self._at, at)
@@ -49,7 +58,7 @@ class Moves:
 
 
 def _others(versions: Iterable[int], known: Sequence[int]) -> list[int]:
-    """The versions without those that known results made, one each."""
+    """Versions without those that explain known results."""
     rest = sorted(set(versions))
     for at in known:
         index = bisect_left(rest, at - 1_000)

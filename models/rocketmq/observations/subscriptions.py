@@ -1,7 +1,7 @@
-"""What each client subscribes to, as brokers say it: needed of clients whose files are missing.
+"""Subscriptions of each client as seen by brokers, for clients without files.
 
-A broker keeps one table of topics per group and logs what a heartbeat changes in it. Lines that follow a client's arrival
-are of that client's heartbeat: additions first, then removals. So the table after them is what that client reads.
+A broker keeps one table of topics per group and logs what a heartbeat changes. Lines after a client's arrival come from
+its heartbeat: additions first, then removals. The table afterwards is what that client reads.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from models.events import Event
 from models.rocketmq.object_text import subscription_in
 
 HEARTBEAT_US = 1_500_000
-"""Lines of one heartbeat, in whole seconds."""
+"""Maximum duration of one heartbeat's lines, which have whole seconds."""
 
 Topics = dict[str, str]
-"""Topics and what each is filtered by."""
+"""Filter expression by topic."""
 
 
 @dataclass(slots=True)
 class TopicTable:
-    """One broker's table of a group's topics, and what it shows of each client."""
+    """A broker's table of a group's topics, with clients' subscriptions over time."""
 
     said: dict[str, list[tuple[int, Topics]]] = field(default_factory=dict)
     _topics: Topics = field(default_factory=dict)
@@ -31,14 +31,17 @@ class TopicTable:
     _removing: bool = False
 
     def connected(self, who: str, at: int) -> None:
-        """A client is new; what follows is of its heartbeat."""
+        """Record a new client; the next lines come from its heartbeat."""
         self._who, self._since, self._removing = who, at, False
         self._touched = set()
         if self._topics:
             self._note(who, at)
 
     def changed(self, event: Event, at: int, there: Sequence[str]) -> None:
-        """A line about the table. `there` is who stands on the broker's list."""
+        """Record a line about the table.
+
+        `there` are the clients on the broker's list.
+        """
         topic, expression = _told(event)
         removes = event.name == "RocketTopicUnsubscribed"
         own = self._who and at - self._since <= HEARTBEAT_US and topic not in self._touched and (removes or not self._removing)

@@ -1,6 +1,6 @@
-"""Which queues of each topic could be read, and since when.
+"""Readable queues of each topic over time.
 
-Name servers say so at once, clients when they next ask, up to half a minute later.
+Name servers log changes at once; clients see them when they next ask, up to 30 s later.
 """
 
 from __future__ import annotations
@@ -12,35 +12,40 @@ from models.events import Event
 from models.rocketmq.object_text import RETRY, addresses_in, configured_in, route_in
 
 Reads = dict[str, int]
-"""How many queues can be read from each broker."""
+"""Number of readable queues by broker."""
 
 Said = tuple[str, int | None, bool]
-"""What a server said of a topic: which broker has how many queues, and whether it had none before."""
+"""A server's statement: broker, number of queues, and whether it is new."""
 
 QUEUES_MAX = 1_024
-"""Queues that a broker can have of a topic, as far as they are told one by one. Brokers make 4 to 16 unless told otherwise
-(TopicConfig, BrokerConfig.defaultTopicQueueNums), and operators some dozens; nothing but memory limits what they may ask for, and
-what a line may say."""
+"""Maximum number of a topic's queues on one broker.
+
+Queues are listed one by one, so memory is the limit. Brokers create 4 to 16 by default (TopicConfig,
+BrokerConfig.defaultTopicQueueNums), and operators some dozens; a line may state any number.
+"""
 
 SOLE = ""
-"""A broker whose name no line tells: it is meant where a topic has one broker only."""
+"""Stands for a broker without a known name.
+
+It is used if a topic has only one broker.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteChange:
-    """What one client saw of a topic's route change."""
+    """A change of a topic's route seen by one client."""
 
     at: int
     file: str
     before: Reads
     after: Reads
-    event: Event | None  # none of the first, which nothing rests on
+    event: Event | None  # None for the first one, which no verdict needs
     first: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """More queues than are told one by one: what was said is not heeded."""
+    """A statement of more than QUEUES_MAX queues, which is ignored."""
 
     topic: str
     broker: str
@@ -55,18 +60,18 @@ class Routes:
 
     changes: dict[str, list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
     beyond: dict[tuple[str, str], Excess] = field(default_factory=dict)
-    """The first word of too many queues, by topic and broker."""
+    """First excess by topic and broker."""
     _by_file: dict[tuple[str, str], list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
     _brokers: list[tuple[int, Event]] = field(default_factory=list)
     _told: dict[str, list[tuple[int, Said]]] = field(default_factory=lambda: defaultdict(list))
     _first_told: dict[str, list[tuple[int, Said]]] = field(default_factory=lambda: defaultdict(list))
-    _homes: dict[str, str] = field(default_factory=dict)  # whose file it is
+    _homes: dict[str, str] = field(default_factory=dict)  # broker by log
     _names: dict[str, str] = field(default_factory=dict)
     _over_time: dict[str, list[tuple[int, Reads]]] = field(default_factory=dict)
-    _known: dict[str, Reads] = field(default_factory=dict)  # by their text: all clients tell the same routes
+    _known: dict[str, Reads] = field(default_factory=dict)  # by text, because all clients log the same routes
 
     def told(self, event: Event, at: int) -> None:
-        """Take what a client, a broker or a name server says of routes."""
+        """Take an event about routes from a client, broker or name server."""
         self._over_time.clear()
         if event.name == "RocketRouteChanged":
             before, after = str(event.fields.get("route_before")), str(event.fields.get("route"))
@@ -97,14 +102,14 @@ class Routes:
         return found
 
     def _heeded(self, text: str, event: Event, at: int) -> Reads:
-        """A route without brokers that have more queues than can be told."""
+        """A route without brokers that exceed QUEUES_MAX."""
         reads = self._read(text)
         if all(count <= QUEUES_MAX for count in reads.values()):
             return reads
         return {broker: count for broker, count in reads.items() if self._bounded(event.topic or "", broker, count, event, at) is not None}
 
     def _bounded(self, topic: str, broker: str, reads: int | None, event: Event, at: int) -> int | None:
-        """The number of queues; None, and noted, if it is beyond all bounds."""
+        """The number of queues; None and recorded if above QUEUES_MAX."""
         if reads is None or reads <= QUEUES_MAX:
             return reads
         self.beyond.setdefault((topic, broker), Excess(topic, broker, reads, at, event))
@@ -119,15 +124,15 @@ class Routes:
         (self._first_told if is_new else self._told)[event.topic or ""].append((at, said))
 
     def seen_by(self, file: str, topic: str, begin: int, end: int) -> list[RouteChange]:
-        """Changes of a topic's route that one client saw from `begin` to `end`."""
+        """Changes of a topic's route seen by one client in (begin, end]."""
         return [each for each in self._by_file.get((file, topic), ()) if begin < each.at <= end]
 
     def first_seen(self, file: str, topic: str, begin: int) -> int | None:
-        """When a client first had a route of a topic."""
+        """Time at which a client first had a route of a topic."""
         return min((each.at for each in self._by_file.get((file, topic), ()) if each.at >= begin and each.after), default=None)
 
     def over_time(self, topic: str) -> list[tuple[int, Reads]]:
-        """What could be read of a topic, from when on."""
+        """Readable queues of a topic over time."""
         known = self._over_time.get(topic)
         if known is None:
             known = self._over_time[topic] = self._steps(topic)
@@ -136,7 +141,7 @@ class Routes:
     def _steps(self, topic: str) -> list[tuple[int, Reads]]:
         steps: list[tuple[int, int, Reads | Said]] = [(each.at, 1, each.after) for each in self.changes.get(topic, ())]
         steps += [(at, 0, said) for at, said in self._told.get(topic, ())]
-        if topic not in self.changes:  # else clients say when they first had it
+        if topic not in self.changes:  # otherwise clients show when they first had it
             steps += [(at, 0, said) for at, said in self._first_told.get(topic, ())]
         for at, event in self._brokers:
             broker = str(event.fields.get("broker") or self._names.get(str(event.fields.get("address")), ""))
@@ -157,7 +162,10 @@ class Routes:
 
 
 def _set(now: Reads, had: Reads, broker: str, reads: int | None, is_new: bool) -> Reads:
-    """The route after one broker said something. A broker that is back has the queues that it had (`reads` None, `is_new`)."""
+    """The route after a server's statement.
+
+    A returning broker (`is_new` without `reads`) has its former queues.
+    """
     if broker == SOLE and len(now) == 1:
         (broker,) = now
     if is_new and reads is None:
