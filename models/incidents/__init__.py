@@ -1,4 +1,4 @@
-"""Rebalances and outages that belong together, and how grave they are.
+"""Related rebalances and outages, with their severity.
 
 Imports `models` and `models.whatif`. Start with `incidents`.
 """

@@ -1,8 +1,8 @@
-"""The incident stage: rebalances that belong together, over time and over groups.
+"""Incident stage: groups related rebalances into incidents.
 
-An incident is an episode of one group whose rebalances follow each other closely; a group that had only one
-is an incident of kind `single`; one that never comes to rest has several (`replay.EPISODE_MAX`). Episodes that
-one broker's end or one deployment explains say so.
+An incident is an episode of one group in which rebalances follow each other closely. A single rebalance is an incident
+of kind `single`; a group that never settles has several incidents (`replay.EPISODE_MAX`). Episodes caused by a broker's
+departure or by a deployment have that as root cause.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EPISODE_GAP_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where an incident begins to matter. Seconds."""
+    """Thresholds of incidents, in seconds."""
 
     episode_gap_seconds: float = EPISODE_GAP_SECONDS
     storm_count: int = 6
@@ -34,13 +34,13 @@ class Limits:
     stuck_seconds: float = 60.0
     critical_stopped_seconds: float = 300.0
     critical_share_of_hour: float = 0.10
-    critical_ownership_seconds: float = 60.0  # RocketMQ: a queue with two owners, or with none
+    critical_ownership_seconds: float = 60.0  # RocketMQ: a queue with two owners or none
 
 
 EXPECTED_CAUSES = frozenset(
     {"new_group", "member_join", "member_leave", "member_restart", "cooperative_followup", "admin_removal", "group_deleted"}
 )
-"""Causes of everyday operation: deploys, scaling, shutdown."""
+"""Causes of routine operation: deployment, scaling, shutdown."""
 
 FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})
 
@@ -53,7 +53,10 @@ STATIC = Configuration(static_membership=True)
 def find_incidents(
     rebalances: Iterable[Rebalance], limits: Limits | None = None, members: Iterable[RebalanceMember] = ()
 ) -> list[Incident]:
-    """Gather rebalances into incidents, worst first. The rebalances may come in any order; `members` are those in them."""
+    """Group rebalances into incidents, worst first.
+
+    The rebalances may come in any order; `members` are those in them.
+    """
     limits = limits or Limits()
     by_group: dict[tuple[str, str, str], list[Rebalance]] = {}
     for row in rebalances:
@@ -72,7 +75,7 @@ def find_incidents(
 
 
 def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Mapping[str, Change]) -> None:
-    """Who went and came back in an incident, and how much of it fixed identities would have avoided."""
+    """Set the restarted members, and the effect of static membership."""
     incident.instances = sorted(restarted_members(rows), key=clear)
     avoided = [change for row in rows if (change := static.get(row.rebalance_id)) is not None and change.effect == "avoided"]
     if avoided or incident.kind == "rolling_restart":
@@ -83,12 +86,12 @@ def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Map
 
 
 def over(row: Rebalance) -> int:
-    """When a rebalance was over, or the last time that is known of it; microseconds."""
+    """End of a rebalance or its last known time, in microseconds."""
     return first_known(row.ended_at, row.joined_at, row.started_at)
 
 
 def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalance]]:
-    """Put a group's rebalances in order, and cut them where it was quiet for longer than the gap."""
+    """Sort a group's rebalances and cut them at gaps."""
     rows.sort(key=lambda row: (row.began, row.generation_before or 0))
     episode: list[Rebalance] = []
     quiet_from = 0
@@ -140,7 +143,7 @@ def _actor(person: Person) -> str:
 
 
 def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Person | None:
-    """The member behind most of the unplanned rebalances; of the planned ones if there is nothing else."""
+    """Member behind most unplanned rebalances; if there are none, of all."""
     for causes in (unplanned, None):
         counted: dict[str, int] = defaultdict(int)
         seconds: dict[str, float] = defaultdict(float)
@@ -157,7 +160,7 @@ def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Per
 
 
 def _held_up_by(rows: Sequence[Rebalance], stopped: float, limits: Limits) -> Person | None:
-    """The member that the others waited for during most of the time in which the group stood still."""
+    """Member that the others waited for during most of the downtime."""
     waited: dict[str, float] = defaultdict(float)
     people: dict[str, Person] = {}
     for row in rows:
@@ -169,7 +172,7 @@ def _held_up_by(rows: Sequence[Rebalance], stopped: float, limits: Limits) -> Pe
 
 
 def _kind(rows: Sequence[Rebalance], limits: Limits) -> str:
-    """What kind of incident an episode is: the first of `_KINDS` that holds."""
+    """Kind of an episode: the first rule of `_KINDS` that holds."""
     return next((kind for kind, holds in _KINDS if holds(rows, limits)), "single")
 
 
@@ -179,7 +182,7 @@ def _is_stuck(rows: Sequence[Rebalance], limits: Limits) -> bool:
 
 
 def _first_trouble_is(cause: str) -> Callable[[Sequence[Rebalance], Limits], bool]:
-    """Of several troubles with the coordinator the earliest counts."""
+    """Rule: the earliest coordinator problem has this cause."""
 
     def holds(rows: Sequence[Rebalance], _limits: Limits) -> bool:
         troubles = (trouble for row in rows for trouble in (row.cause, row.root_cause) if trouble in COORDINATOR_TROUBLE)
@@ -214,7 +217,7 @@ def _someone_went_again_and_again(rows: Sequence[Rebalance], limits: Limits) -> 
 
 
 def _flapping(rows: Sequence[Rebalance], limits: Limits, causes: frozenset[str]) -> bool:
-    """One and the same member behind failures, or going and coming back, again and again."""
+    """Whether one member failed or left repeatedly."""
     counted = Counter(_actor(row.offenders[0]) for row in rows if row.cause in causes and row.offenders and row.outcome != "empty")
     return bool(counted) and max(counted.values()) >= limits.flapping_count
 
@@ -223,7 +226,7 @@ _WENT = FAILURES | {"member_leave", "member_restart"}
 
 
 def _was_restarted_in_turn(rows: Sequence[Rebalance], _limits: Limits) -> bool:
-    """At least two members went and came back, one after the other, and nobody failed."""
+    """Whether at least two members restarted and nobody failed."""
     if any(row.cause in FAILURES for row in rows):
         return False
     return len(restarted_members(rows)) >= 2
@@ -256,11 +259,14 @@ _KINDS: tuple[tuple[str, Callable[[Sequence[Rebalance], Limits], bool]], ...] = 
     ("autoscaling", _was_scaled),
     ("storm", _is_storm),
 )
-"""Kinds of incidents by the rule that finds them; the first that holds is named. "single" is what no rule finds, too."""
+"""Rules for kinds of incidents; the first that holds counts.
+
+"single" is also the kind of an episode without a matching rule.
+"""
 
 
 def restarted_members(rows: Iterable[Rebalance]) -> set[str]:
-    """Members that went and then came back, in rebalances that are in order of time."""
+    """Members that left and came back; `rows` must be in order."""
     left: set[str] = set()
     found: set[str] = set()
     for row in rows:
@@ -278,7 +284,10 @@ _LEFT = frozenset({"member_leave", "session_timeout", "poll_timeout"})
 
 
 def mark_rolling_restarts(rows: list[Rebalance], limits: Limits | None = None) -> None:
-    """Say of the rebalances of a rolling restart that it stands behind them: each instance goes and comes back in turn."""
+    """Set the root cause of rebalances in a rolling restart.
+
+    Each instance leaves and comes back in turn.
+    """
     limits = limits or Limits()
     for episode in episodes(rows, limits.episode_gap_seconds):
         if len(episode) > 1 and _was_restarted_in_turn(episode, limits):
@@ -318,7 +327,7 @@ _DEED_TOLD = {
 
 
 def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> str:
-    """One sentence: how many rebalances in what time, how long the group stood, and what happened through whom."""
+    """One sentence: count, time, downtime, and who caused it."""
     span = (over(rows[-1]) - rows[0].began) / US_PER_SECOND
     count = f"{len(rows)} rebalances in {spell(span)}" if len(rows) > 1 else "1 rebalance"
     told = f"{rows[0].group}: {count}, {spell(stopped)} stopped"
@@ -354,7 +363,7 @@ def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
 
 
 def _stuck_told(row: Rebalance) -> str:
-    """The state that a group is stuck in, and whom it waits for."""
+    """State that a stuck group is in, and the awaited members."""
     names = " or ".join(_actor(person) for person in row.blockers)
     if row.joined_at is None:
         return f"stuck in PreparingRebalance, waiting for {names} to rejoin"
@@ -362,7 +371,7 @@ def _stuck_told(row: Rebalance) -> str:
 
 
 def _waited_seconds(row: Rebalance) -> float:
-    """How long those who were ready waited for the others."""
+    """Seconds that ready members waited for the others."""
     if row.outcome == "open" or (row.outcome == "superseded" and row.joined_at is not None):
         return row.at_least_seconds or row.duration_seconds or 0.0
     return (row.join_seconds if row.reconcile_seconds is None else row.reconcile_seconds) or 0.0
@@ -374,11 +383,11 @@ def _times(cause: str, times: int) -> str:
 
 
 SHORTEST_SECONDS = 0.0005
-"""A shorter standstill is none."""
+"""Downtimes shorter than this count as none."""
 
 
 def spell(value: float) -> str:
-    """A length of time for people: 37 ms, 0.6 s, 42 s, 3.5 min, 2.1 h."""
+    """A duration for people, such as 37 ms, 42 s or 3.5 min."""
     if value < 0.095:
         return f"{value * 1000:.0f} ms"
     if value < 10:
@@ -392,5 +401,5 @@ _SEVERITIES = {"critical": 0, "warning": 1, "info": 2}
 
 
 def badness(incident: Incident) -> tuple[int, float, int, str]:
-    """Puts the worst first: by severity, then by the time that the group stood."""
+    """Sort key: severity, then downtime, worst first."""
     return _SEVERITIES[incident.severity], -incident.stopped_seconds, incident.started_at or 0, incident.incident_id

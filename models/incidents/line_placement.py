@@ -1,4 +1,4 @@
-"""Which rebalance a line belongs to, and whether it is a cause of it or an effect."""
+"""Assignment of lines to rebalances, with their role as cause or effect."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from models.rows import Person, Rebalance
 from models.units import US_PER_SECOND
 
 NEAR_US = 5 * US_PER_SECOND
-"""Clients write of a rebalance this long before it starts or after it ended: two clocks, and heartbeats between."""
+"""Maximum distance of client lines from the rebalance they are about.
+
+Clocks differ, and heartbeats are in between.
+"""
 
 BEHIND_US = 60 * US_PER_SECOND
-"""What happens to brokers stands this long before what it does to groups: sessions run out meanwhile."""
+"""Maximum time from a broker's line to its effect on groups.
+
+Sessions run out in between.
+"""
 
 CAUSES = frozenset(
     {
@@ -25,15 +31,18 @@ CAUSES = frozenset(
         "ModernMemberJoined", "ModernMemberLeft", "ModernMemberFenced", "ModernSubscriptionChanged", "SubscriptionMetadataChanged",
     }
 )  # fmt: skip
-"""Lines of deeds that start rebalances, if their member is behind the one at hand. Joins are told apart by whose they are."""
+"""Lines that cause rebalances if their member is an offender.
+
+Joins are distinguished by their member.
+"""
 
 JOINS = frozenset({"ClientJoining", "ClientJoinSent", "JoinGroupCompleted", "RequestReceived"})
 
 EFFECTS_OF_OTHERS = ("group is already rebalancing", "rebalance failed due to", "rebalance_in_progress")
-"""Reasons by which a member rejoins because others made it."""
+"""Reasons of a rejoin that another member caused."""
 
 _OLD_GENERATION = frozenset({"RebalanceStarted", "ClientHeartbeatFailed", "HeartbeatCompleted", "OffsetCommitCompleted"})
-"""Events whose generation is the one before the rebalance."""
+"""Events that carry the generation before the rebalance."""
 
 _BEHIND = {
     "BrokerStopping": ("coordinator_failover", "broker_outage"),
@@ -50,19 +59,22 @@ _BEHIND = {
     "PartitionCreated": ("metadata_change",),
     "IsrChanged": ("assignment_store_failed",),
 }
-"""Lines of brokers, and causes or root causes that they stand behind."""
+"""Causes or root causes explained by lines of brokers."""
 
 
 _CALM = {
     "StaticMemberKept": "a static member came back within its session timeout, unchanged, so that nobody had to rebalance (KIP-345)",
     "StaticMemberReplaced": "a static member came back within its session timeout and took its place; no rebalance followed (KIP-345)",
 }
-"""What lines tell that belong to no rebalance because they made one needless."""
+"""Explanations of lines that made a rebalance unnecessary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The place of a line. `part`: cause, effect, behind, apart. `why` says how that is known."""
+    """Role of a line: cause, effect, behind or apart.
+
+    `why` explains it.
+    """
 
     part: str
     row: Rebalance | None
@@ -70,7 +82,7 @@ class Placed:
 
 
 def place(event: Event, rows: Iterable[Rebalance]) -> Placed:
-    """Find the rebalance that a recognised line belongs to, among those of its cluster."""
+    """Find the rebalance of a recognised line within its cluster."""
     at = event.time_us
     if event.name == "StaticMemberKept":
         return Placed("apart", None, _CALM[event.name])
@@ -110,7 +122,10 @@ def _row_of(event: Event, at: int, own: Sequence[Rebalance]) -> tuple[Rebalance 
 
 
 def _groups_of_client(event: Event, at: int, rows: Sequence[Rebalance]) -> set[str]:
-    """What a client's line may be about though it names no group: verdicts that stand on it, else what its client set off."""
+    """Groups that a client's line without a group may be about.
+
+    Groups of verdicts with this line, otherwise groups with the client as offender.
+    """
     standing = {row.group for row in rows if _stands_on(row, event)}
     return standing or {row.group for row in rows if _is_behind(event, row) and _away(row, at) is not None}
 
@@ -120,14 +135,20 @@ def _stands_on(row: Rebalance, event: Event) -> bool:
 
 
 def _away(row: Rebalance, at: int) -> int | None:
-    """Microseconds between a moment and the time of a rebalance, 0 within it; None where it is too far from it."""
+    """Microseconds between a time and a rebalance, None if too far.
+
+    0 within the rebalance.
+    """
     over = _over(row)
     before, after = row.began - at, at - over if over is not None else 0
     return max(before, after, 0) if before <= US_PER_SECOND and after <= NEAR_US else None
 
 
 def _by_generation(event: Event, at: int, own: Sequence[Rebalance]) -> Rebalance | None:
-    """Rebalances that left or made the generation of the line; with several lives of a group, the nearest."""
+    """Rebalance with the line's generation; the nearest if there are several.
+
+    A group that was deleted and created again has several.
+    """
     if event.generation is None or event.generation < 0:
         return None
     if event.name in _OLD_GENERATION:
@@ -143,7 +164,7 @@ def _by_generation(event: Event, at: int, own: Sequence[Rebalance]) -> Rebalance
 
 
 def _part(event: Event, at: int, row: Rebalance) -> tuple[str, str]:
-    """Cause or effect."""
+    """Role of the line within its rebalance, and the reason."""
     if event.name == "RebalanceStarted":
         return "cause", "the coordinator says that it begins, and why"
     acted = _is_behind(event, row)
@@ -176,7 +197,7 @@ def _names(person: Person) -> set[str]:
 
 
 def _behind(event: Event, at: int, rows: Iterable[Rebalance]) -> Placed:
-    """Lines of brokers name no group: what they may have done to groups."""
+    """Place a line of a broker, which names no group."""
     wanted = _BEHIND.get(event.name, ())
     following = [row for row in rows if 0 <= row.began - at <= BEHIND_US and {row.cause, row.root_cause} & set(wanted)]
     if not following:
@@ -188,6 +209,6 @@ def _behind(event: Event, at: int, rows: Iterable[Rebalance]) -> Placed:
 
 
 def meaning_of(event: Event) -> str:
-    """What such a line means."""
+    """Meaning of a line's event."""
     kind = EVENTS.get(event.name)
     return kind.meaning if kind is not None else ""
