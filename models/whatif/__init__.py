@@ -1,4 +1,4 @@
-"""How a group would have fared under another configuration.
+"""Effects of another configuration on a group's history.
 
 Imports `models` alone. Start with `outlook`.
 """

@@ -1,4 +1,4 @@
-"""A group's history as members that came and went, and who was away from when until when."""
+"""Absences of members: departures and the returns that follow them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ _WENT = {
     "admin_removal": "removed",
     "group_deleted": "removed",
 }
-"""How the offenders of a cause went."""
+"""Kind of departure of a cause's offenders."""
 
 _CAME = frozenset({"member_join", "new_group"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Act:
-    """A member came or went in the rebalance at `index`. `at` is microseconds."""
+    """A member's arrival or departure in the rebalance at `index`.
+
+    `at` is in microseconds.
+    """
 
     index: int
     kind: str  # came, gone
@@ -39,7 +42,10 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A member that went and came back. `new_process`: it was back before its former self was missed."""
+    """A departure and the return that followed.
+
+    `new_process` is True if the member was back before its former session expired.
+    """
 
     gone: Act
     came: Act
@@ -47,11 +53,14 @@ class Absence:
 
     @property
     def session_ms(self) -> float | None:
-        """session.timeout.ms in force, where it is known."""
+        """session.timeout.ms in force, None if unknown."""
         return self.gone.row.numbers.get("session_timeout_ms") or self.came.row.numbers.get("session_timeout_ms")
 
     def away_ms(self, default_session_ms: int) -> float:
-        """How long the coordinator heard nothing of it. Who expired had been silent for a whole session timeout."""
+        """Milliseconds in which the coordinator heard nothing of the member.
+
+        A member whose session expired had been silent for a whole session timeout.
+        """
         if self.gone.index == self.came.index:
             absent = self.gone.row.numbers.get("absent_ms")
             return absent if absent is not None else (self.gone.row.duration_seconds or 0.0) * 1000
@@ -60,13 +69,16 @@ class Absence:
 
     @property
     def polled_after_ms(self) -> float | None:
-        """How long after its last poll the member came back, if its limit is known."""
+        """Milliseconds from its last poll to its return, None if unknown."""
         allowed = self.gone.row.numbers.get("max_poll_interval_ms")
         return None if allowed is None else allowed + (self.came.at - self.gone.at) / US_PER_MS
 
 
 def acts_of(index: int, row: Rebalance, parts: Sequence[RebalanceMember]) -> Iterator[Act]:
-    """Who came and who went in one rebalance: its offenders, and other members that the logs saw do so meanwhile."""
+    """Arrivals and departures in one rebalance.
+
+    Those of offenders, and of other members according to `parts`.
+    """
     at = row.started_at if row.started_at is not None else row.joined_at or 0
     told: set[str] = set()
     for person in row.offenders:
@@ -91,12 +103,15 @@ def acts_of(index: int, row: Rebalance, parts: Sequence[RebalanceMember]) -> Ite
 
 
 def actor_of(person: Person | RebalanceMember) -> str:
-    """One name for a member over its lives."""
+    """One name for a member over its processes."""
     return person.instance_id or person.client_id or person.member_id or "?"
 
 
 def absences_of(acts: Iterable[Act]) -> Iterator[Absence]:
-    """Pairs each return with the going before it. A process that is back before its former self expires pairs with that expiry."""
+    """Pair each return with the departure before it.
+
+    A new process that joins before the former session expires is paired with that expiry.
+    """
     by_actor: defaultdict[str, list[Act]] = defaultdict(list)
     for act in acts:
         by_actor[act.actor].append(act)

@@ -1,8 +1,8 @@
-"""What if the same had happened under another configuration: which rebalances would not have been, and what time that saves.
+"""Rebalances avoided or changed by another configuration, and the time saved.
 
-The history of each group is told again as members that came and went. Whether a going and the coming back after it would
-have rebalanced the group at all, and how long the others would have waited, is decided by rules of the coordinator and the
-client, each of which names its source in `RULES`. What no rule speaks of stays as it was.
+The history of each group is replayed as arrivals and departures of members. Rules of the coordinator and the client
+decide whether an absence would have caused a rebalance, and how long the others would have waited; `RULES` names their
+sources. Everything else stays unchanged.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from models.whatif.absences import Absence, Act, absences_of, acts_of
 from models.whatif.rules import COOPERATIVE_CAUSES, DEFAULT_SESSION_MS, RULES, Configuration, Rule
 
 TOGETHER_SECONDS = 1.0
-"""Members that arrive this close to each other come in one rebalance."""
+"""Maximum distance of arrivals that share one rebalance."""
 
 
 @dataclass(slots=True)
 class Change:
-    """One rebalance under the other configuration. Seconds that are saved are negative where it would take longer."""
+    """One rebalance under the other configuration.
+
+    Saved seconds are negative if it would take longer.
+    """
 
     row: Rebalance
     effect: str = "same"  # avoided, perhaps_avoided, shorter, longer, later, same
@@ -34,11 +37,11 @@ class Change:
     saved_member_seconds: float = 0.0
     added: int = 0
     waits_seconds: float | None = None
-    """Expected initial delay, where it would be another."""
+    """Expected initial delay if it differs."""
 
     @property
     def stopped_seconds(self) -> float:
-        """How long the group stood still as it was."""
+        """Actual downtime of the group in this rebalance."""
         return stopped_seconds(self.row)
 
 
@@ -51,42 +54,42 @@ class Outlook:
     changes: list[Change] = field(default_factory=list)
 
     def count(self, effect: str) -> int:
-        """How many rebalances fare so."""
+        """Number of rebalances with an effect."""
         return sum(change.effect == effect for change in self.changes)
 
     @property
     def added(self) -> int:
-        """Rebalances that there would be beside those that there were."""
+        """Number of additional rebalances."""
         return sum(change.added for change in self.changes)
 
     @property
     def stopped_seconds(self) -> float:
-        """How long the group stood still in all, as it was."""
+        """Actual downtime of the group, in seconds."""
         return round(sum(change.stopped_seconds for change in self.changes), 6)
 
     @property
     def saved_seconds(self) -> float:
-        """How much less it would have stood still."""
+        """Downtime saved, in seconds."""
         return round(sum(change.saved_seconds for change in self.changes), 6)
 
     @property
     def member_seconds_stopped(self) -> float:
-        """How long its members stood still in all, as it was."""
+        """Actual downtime of its members, in member-seconds."""
         return round(sum(change.row.member_seconds_stopped or 0.0 for change in self.changes), 6)
 
     @property
     def saved_member_seconds(self) -> float:
-        """How much less they would have stood still."""
+        """Members' downtime saved, in member-seconds."""
         return round(sum(change.saved_member_seconds for change in self.changes), 6)
 
     def rules(self) -> list[Rule]:
-        """The rules that were used, in the order of `RULES`."""
+        """Rules that were applied, in the order of `RULES`."""
         used = {change.rule for change in self.changes}
         return [rule for rule in RULES if rule.id in used]
 
 
 def outlooks(rows: Iterable[Rebalance], members: Iterable[RebalanceMember], configuration: Configuration) -> list[Outlook]:
-    """All groups of a history, under another configuration. RocketMQ's episodes are none of this."""
+    """All Kafka groups of a history under another configuration."""
     by_group: defaultdict[tuple[str, str], list[Rebalance]] = defaultdict(list)
     parts: defaultdict[str, list[RebalanceMember]] = defaultdict(list)
     for row in rows:
@@ -100,7 +103,10 @@ def outlooks(rows: Iterable[Rebalance], members: Iterable[RebalanceMember], conf
 def outlook(
     cluster: str, group: str, rows: list[Rebalance], parts: dict[str, list[RebalanceMember]], configuration: Configuration
 ) -> Outlook:
-    """One group. `parts` are the members of each rebalance by its id, as far as they are known."""
+    """One group under another configuration.
+
+    `parts` are the known members of each rebalance, by its id.
+    """
     ordered = sorted(rows, key=lambda row: (row.began, row.generation_before or 0))
     acts = [act for index, row in enumerate(ordered) for act in acts_of(index, row, parts.get(row.rebalance_id, ()))]
     verdicts: dict[int, tuple[str, Rule]] = {}
@@ -119,13 +125,13 @@ def outlook(
         if change.effect in {"same", "later"}:
             _shorten(change, configuration)
     _follow(changes)
-    if not (configuration.cooperative or configuration.consumer_protocol):  # there, members go on meanwhile
+    if not (configuration.cooperative or configuration.consumer_protocol):  # with these, members continue during a rebalance
         _charge_added(changes)
     return Outlook(cluster, group, changes)
 
 
 def _charge_added(changes: Sequence[Change]) -> None:
-    """A rebalance that there would be beside the others takes as long as those of the group usually do."""
+    """Charge additional rebalances with the group's typical downtime."""
     usual = [each.stopped_seconds - each.saved_seconds for each in changes if each.effect != "avoided" and not each.row.blockers]
     typical = median([each for each in usual if each > 0] or [0.0])
     for change in changes:
@@ -133,11 +139,14 @@ def _charge_added(changes: Sequence[Change]) -> None:
             change.saved_seconds = round(change.saved_seconds - change.added * typical, 6)
 
 
-# -- goings and comings that nobody would have noticed -------------------------------------------------------------
+# -- absences without a rebalance ----------------------------------------------------------------------------------
 
 
 def _absence(absence: Absence, rows: Sequence[Rebalance], configuration: Configuration) -> tuple[str, Rule] | None:
-    """Would the group have gone on during the absence? (effect, rule), None where it would have rebalanced all the same."""
+    """Effect and rule if an absence would have caused no rebalance.
+
+    None if the group would have rebalanced anyway.
+    """
     row = rows[absence.gone.index]
     session_ms = configuration.session_timeout_ms or absence.session_ms or DEFAULT_SESSION_MS
     away_ms = absence.away_ms(DEFAULT_SESSION_MS)
@@ -156,7 +165,10 @@ def _absence(absence: Absence, rows: Sequence[Rebalance], configuration: Configu
 
 
 def _avoid(changes: list[Change], acts: Sequence[Act], verdicts: dict[int, tuple[str, Rule]]) -> None:
-    """A rebalance is avoided when every act in it is: one member that really came or went is enough to start it."""
+    """Mark rebalances as avoided if all their actions are.
+
+    One member that really arrived or left is enough to cause a rebalance.
+    """
     by_row: defaultdict[int, list[Act]] = defaultdict(list)
     for act in acts:
         by_row[act.index].append(act)
@@ -170,7 +182,10 @@ def _avoid(changes: list[Change], acts: Sequence[Act], verdicts: dict[int, tuple
 
 
 def _miss_later(changes: list[Change], acts: Iterable[Act], returned: set[int]) -> None:
-    """A static member that is gone for good is missed one session timeout later, as it says no good-bye."""
+    """Mark final departures of static members as later.
+
+    Static members don't leave the group, so their session must expire first.
+    """
     for act in acts:
         if act.kind == "gone" and act.how in {"leave", "poll"} and id(act) not in returned and changes[act.index].effect == "same":
             changes[act.index].effect, changes[act.index].rule = "later", "static_return"
@@ -184,7 +199,10 @@ def _drop(change: Change, effect: str, rule: str) -> None:
 
 
 def _follow(changes: list[Change]) -> None:
-    """The second step of a cooperative rebalance goes with its first; with KIP-848 there is none."""
+    """Apply the effect on a cooperative rebalance to its second step.
+
+    KIP-848 has no second step.
+    """
     for before, change in pairwise(changes):
         if change.row.cause == "cooperative_followup" and before.effect in {"avoided", "perhaps_avoided"} and change.effect == "same":
             _drop(change, before.effect, before.rule or "static_return")
@@ -194,7 +212,10 @@ def _follow(changes: list[Change]) -> None:
 
 
 def _delay(changes: list[Change], acts: Sequence[Act], parts: dict[str, list[RebalanceMember]], delay_ms: int) -> None:
-    """Members that come while an empty group waits come in one rebalance (InitialDelayedJoin)."""
+    """Merge members that join during an empty group's initial delay.
+
+    Source: InitialDelayedJoin.
+    """
     kinds: defaultdict[int, set[str]] = defaultdict(set)
     for act in acts:
         kinds[act.index].add(act.kind)
@@ -218,7 +239,7 @@ def _delay(changes: list[Change], acts: Sequence[Act], parts: dict[str, list[Reb
 
 
 def _open_until(arrivals: list[float], delay: float) -> float:
-    """The join phase of an empty group ends when nobody has come for one delay."""
+    """End of an empty group's join phase: one delay without arrivals."""
     until = delay
     for arrival in arrivals:
         if arrival > until:
@@ -228,11 +249,11 @@ def _open_until(arrivals: list[float], delay: float) -> float:
 
 
 def _clusters(begun: float, times: list[float]) -> int:
-    """How many rebalances these arrivals, which are in order, make after one that began then."""
+    """Number of rebalances for sorted arrivals after one at `begun`."""
     return sum(1 for before, time in pairwise([begun, *times]) if time - before > TOGETHER_SECONDS)
 
 
-# -- rebalances that would take another time -----------------------------------------------------------------------
+# -- changed duration ----------------------------------------------------------------------------------------------
 
 
 def _shorten(change: Change, configuration: Configuration) -> None:
@@ -243,7 +264,7 @@ def _shorten(change: Change, configuration: Configuration) -> None:
     saved, rule, added = _waiting(row, configuration) if row.blockers and row.join_seconds is not None else (0.0, None, 0)
     share = saved / change.stopped_seconds if change.stopped_seconds else 0.0
     kept = _kept_running(row, configuration)
-    if kept is not None:  # the group does not stand still; those whose partitions move do
+    if kept is not None:  # the group continues; only members with moved partitions stop
         saved, share, rule, added = change.stopped_seconds, kept[0], kept[1], added + kept[2]
     if saved or added:
         change.rule, change.added = rule, added
@@ -253,7 +274,7 @@ def _shorten(change: Change, configuration: Configuration) -> None:
 
 
 def _waiting(row: Rebalance, configuration: Configuration) -> tuple[float, str | None, int]:
-    """Seconds less that the others would have waited for the blockers; the rule; rebalances that it would add."""
+    """Seconds saved while waiting for blockers, the rule, and added rebalances."""
     waited = row.join_seconds or 0.0
     reasons = {person.reason for person in row.blockers}
     new_s, old_s = configuration.session_timeout_ms, row.numbers.get("session_timeout_ms")
@@ -270,7 +291,10 @@ def _waiting(row: Rebalance, configuration: Configuration) -> tuple[float, str |
 
 
 def _kept_running(row: Rebalance, configuration: Configuration) -> tuple[float, str, int] | None:
-    """(share of the members that would have gone on, rule, further rebalances) where an eager group would have been another."""
+    """Share of members that would continue, the rule, and added rebalances.
+
+    None if the configuration makes no difference for this group.
+    """
     if row.protocol != "classic" or is_cooperative(row.assignor) or row.protocol_type not in {None, "consumer"}:
         return None
     members = max(row.members_before or 0, row.members_after or 0, 1)

@@ -1,19 +1,25 @@
-"""The rules of what-if: what each setting changes, by whose word, and what has to be taken for granted."""
+"""Rules of the what-if analysis: effects of settings, sources and assumptions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 DEFAULT_SESSION_MS = 45_000
-"""session.timeout.ms since 3.0 (KIP-735), where nothing tells the one in force."""
+"""Default of session.timeout.ms since 3.0 (KIP-735), if the actual one is unknown."""
 
 COOPERATIVE_CAUSES = frozenset({"member_join", "member_restart"})
-"""After these, partitions move between members that stay: a cooperative group rebalances once more (KIP-429)."""
+"""Causes after which a cooperative group rebalances once more (KIP-429).
+
+Partitions move between members that stay.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """What would be set otherwise; what is None or False stays as it was. Milliseconds."""
+    """Changed settings; None or False means unchanged.
+
+    Times are in milliseconds.
+    """
 
     session_timeout_ms: int | None = None
     max_poll_interval_ms: int | None = None
@@ -25,7 +31,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule, its source, the first version that it holds for, and what it takes for granted."""
+    """A rule with its source, first version and assumptions."""
 
     id: str
     says: str
@@ -96,4 +102,4 @@ RULES = (
         "All clients and brokers speak it, and shares are even and sticky.",
     ),
 )
-"""In the order in which they are told."""
+"""Rules in the order of output."""
