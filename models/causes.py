@@ -1,4 +1,4 @@
-"""The causes that a verdict may name. Their meaning and advice stand in `conf/causes.yaml`."""
+"""Causes of rebalances; `conf/causes.yaml` has their meaning and advice."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Cause(StrEnum):
 
 
 class RootCause(StrEnum):
-    """What may stand behind a trigger, beside the causes themselves."""
+    """Causes behind a trigger, in addition to `Cause`."""
 
     ROLLING_RESTART = "rolling_restart"
     BROKER_OUTAGE = "broker_outage"

@@ -1,7 +1,7 @@
-"""What names were before they were redacted, where it matters.
+"""Plaintext of pseudonyms, for rules that depend on the name itself.
 
-Models see pseudonyms in place of names and treat them alike, but for the few rules that look into a name itself: Java's
-order and hashes of it. Those ask here. Nobody else does, so no redacted name gets into a row.
+Models see pseudonyms in redacted logs and treat them like names. Only rules about Java's order or hash of a name need
+the plaintext. Nothing else uses this module, so no redacted name gets into a row.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ _known: dict[str, str] = {}
 
 
 def learn(names: Mapping[str, str]) -> None:
-    """Take names by their pseudonyms. A pseudonym stands for one name for ever, so nothing is ever forgotten or changed."""
+    """Add plaintexts by pseudonym.
+
+    A pseudonym always stands for one name, so entries are never removed or changed.
+    """
     _known.update(names)
 
 
 def clear(text: str) -> str:
-    """A name, or a text with names in it, as it was before it was redacted."""
+    """Replace pseudonyms in a text by their plaintext."""
     if not _known:
         return text
     return _known.get(text) or _PSEUDONYM.sub(lambda found: _known.get(found[0], found[0]), text)

@@ -1,6 +1,7 @@
-"""How long groups stand still while they rebalance.
+"""Time in which groups stand still during rebalances.
 
-Members keep working while partitions move: with the newer protocols (KIP-848), and under a cooperative assignor (KIP-429).
+Members keep working while partitions move with the newer protocols (KIP-848) and under a cooperative assignor
+(KIP-429).
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ PROTOCOLS_WITHOUT_STOP = frozenset({"consumer", "share", "streams"})
 
 
 def is_cooperative(assignor: str | None) -> bool:
-    """Whether an assignor lets members keep their partitions meanwhile."""
+    """Whether an assignor lets members keep their partitions during a rebalance."""
     return "cooperative" in (assignor or "")
 
 
 def goes_on(row: Rebalance) -> bool:
-    """Whether members kept working."""
+    """Whether members kept working during a rebalance."""
     return row.protocol in PROTOCOLS_WITHOUT_STOP or is_cooperative(row.assignor)
 
 
 def stopped_seconds(row: Rebalance) -> float:
-    """Seconds that the group stood still, the expected initial delay left out. Where a group went empty, nobody was left who could wait."""
+    """Seconds that the group stood still, without the expected initial delay.
+
+    0 if the group became empty, because nobody was left to wait.
+    """
     lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
     if lasted is None or row.outcome == "empty" or goes_on(row):
         return 0.0

@@ -1,4 +1,4 @@
-"""Spans of time as people type them: 250ms, 30s, 5m, 1.5h, 30d."""
+"""Durations as typed by users: 250ms, 30s, 5m, 1.5h, 30d."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ UNITS_US = {
     "d": 86_400 * US_PER_SECOND,
     "w": 604_800 * US_PER_SECOND,
 }
-"""Microseconds of each unit."""
+"""Microseconds per unit."""
 _SPAN = re.compile(r"(?P<whole>\d+)(?P<rest>(?:\.\d+)?\s*)(?P<unit>[a-z]+)")
 
 
 def span_us(text: str, units: Collection[str] = UNITS_US.keys(), *, whole: bool = False) -> int | None:
-    """Microseconds of a span in one of these units; None where it is none. A `whole` one is a whole number right before its unit."""
+    """Microseconds of a duration, None if the text is none.
+
+    With `whole` it must be a whole number directly before its unit.
+    """
     found = _SPAN.fullmatch(text)
     if found is None or found["unit"] not in units or (whole and found["rest"]):
         return None

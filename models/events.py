@@ -1,12 +1,9 @@
 # ruff: noqa: E501 - the registry reads best with one event a line
-"""What the models are told.
+"""Events, the input of the models.
 
-A catalogue entry names the event that its message stands for (`emits`); the
-registry below says which fields such an event may carry. A test checks that
-both sides agree, in names and in fields.
-
-Fields that many events share are attributes of `Event` (and columns of
-`silver.events`); the rest stands in `Event.fields`.
+A catalogue entry names the event of its message (`emits`); the registry below lists the fields that such an event may
+have. A test checks that both agree. Fields common to many events are attributes of `Event` (and columns of
+`silver.events`); the rest is in `Event.fields`.
 """
 
 from __future__ import annotations
@@ -17,11 +14,11 @@ from enum import StrEnum
 from types import MappingProxyType
 
 COMMON_FIELDS = frozenset({"node", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition"})
-"""Fields with an attribute (and a column) of their own."""
+"""Fields with their own attribute (and column)."""
 
 
 class Witness(StrEnum):
-    """Who wrote a line."""
+    """Kind of log that contains a line."""
 
     COORDINATOR = "coordinator"  # a group coordinator, in server.log
     REQUEST = "request"  # kafka-request.log
@@ -32,7 +29,10 @@ class Witness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a record stands: path of the file, line number from 1, byte offset in the decompressed file."""
+    """Position of a record.
+
+    Path of the file, line number from 1, byte offset in the decompressed file.
+    """
 
     file: str
     line: int
@@ -40,22 +40,21 @@ class Place:
 
     @property
     def log(self) -> str:
-        """The log that the file is a part of, where several are known to be parts of one."""
+        """Name of the log that the file belongs to."""
         return self.file
 
     @property
     def position(self) -> int:
-        """Where it stands in that log: never falls from one of its files to the next."""
+        """Position in the whole log, increasing from file to file."""
         return self.byte_offset
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One recognised record, as the models see it.
+    """One recognised record.
 
-    `at_us` is the record's own time in microseconds since 1970 (UTC), null where the record has none.
-    `order_us` never falls inside one file: it is the greatest time seen in that file up to this record.
-    Generation is the group epoch where the event belongs to one of the newer protocols.
+    `at_us` is the record's own time in microseconds since 1970 (UTC), None if it has none. `order_us` never falls within
+    one file: it is the greatest time of the file up to this record. `generation` is the group epoch in the newer protocols.
     """
 
     name: str
@@ -77,18 +76,18 @@ class Event:
 
     @property
     def time_us(self) -> int:
-        """When it happened, or the last time known in its file by then."""
+        """Time of the event, or the last known time in its file."""
         return self.at_us if self.at_us is not None else self.order_us
 
 
 def when(event: Event | None) -> int | None:
-    """Time of an event that may be missing."""
+    """Time of an event, None without an event."""
     return event.time_us if event is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """What one kind of event may carry, beside the common fields that it names itself."""
+    """Meaning and possible fields of one kind of event."""
 
     witness: Witness
     meaning: str
@@ -113,7 +112,7 @@ _CLIENT_HEAD = "group client_id instance_id member_id client_number"
 _REGISTRATION = "leader leader_epoch isr replicas partition_epoch adding removing elr version"
 
 EVENTS: dict[str, EventKind] = {
-    # Classic groups, as their coordinator announces them (GroupCoordinator.scala; GroupMetadataManager.java since 3.7).
+    # Classic groups, logged by their coordinator (GroupCoordinator.scala; GroupMetadataManager.java since 3.7).
     "RebalanceStarted": _kind(
         _COORDINATOR,
         "The group enters PreparingRebalance; generation is the old one.",
@@ -164,7 +163,7 @@ EVENTS: dict[str, EventKind] = {
         _COORDINATOR, "The group's metadata could not be written to the offsets topic.", "node group generation partition error"
     ),
     "SimpleGroupCreated": _kind(_COORDINATOR, "A group came into being by a manual commit.", "node group partition"),
-    # Coordinator as a whole. `partition` is the partition of __consumer_offsets.
+    # The coordinator as a whole. `partition` is the partition of __consumer_offsets.
     "PartitionLoadStarted": _kind(_COORDINATOR, "Loading of an offsets partition begins.", "node partition coordinator_epoch"),
     "PartitionLoaded": _kind(_COORDINATOR, "An offsets partition is loaded.", "node partition coordinator_epoch duration_ms"),
     "PartitionLoadFailed": _kind(_COORDINATOR, "An offsets partition could not be loaded.", "node partition coordinator_epoch error"),
@@ -196,7 +195,7 @@ EVENTS: dict[str, EventKind] = {
     ),
     "GroupConverted": _kind(_COORDINATOR, "The group changed its protocol.", "node group partition from_type to_type"),
     "GroupConversionRefused": _kind(_COORDINATOR, "A change of protocol was refused.", "node group partition why"),
-    # kafka-request.log. `at` is when the response was sent; the request arrived `total_ms` before.
+    # kafka-request.log. `at` is the time of the response; the request arrived `total_ms` earlier.
     "JoinGroupCompleted": _kind(
         _REQUEST,
         "JoinGroup was answered.",
@@ -220,7 +219,7 @@ EVENTS: dict[str, EventKind] = {
         "A group request has arrived (TRACE).",
         f"{_REQUEST_HEAD} api request_member_id session_timeout_ms rebalance_timeout_ms protocol_type protocols topics reason member_epoch",
     ),
-    # Java clients (and those of other languages where their lines are known).
+    # Java clients (and known lines of clients in other languages).
     "ClientStarted": _kind(_CLIENT, "A client library starts.", "version client_id"),
     "ClientConfigured": _kind(
         _CLIENT,
@@ -257,7 +256,7 @@ EVENTS: dict[str, EventKind] = {
     "ClientReconciling": _kind(_CLIENT, "The KIP-848 client takes a new assignment over.", f"{_CLIENT_HEAD} member_epoch partitions"),
     "ClientClosed": _kind(_CLIENT, "The consumer is closed.", _CLIENT_HEAD),
     "ClientNote": _kind(_CLIENT, "A known line that changes nothing in the model.", f"{_CLIENT_HEAD} detail"),
-    # The broker around the coordinator.
+    # Broker lines outside the coordinator.
     "BrokerConfigured": _kind(
         _BROKER,
         "A KafkaConfig block.",
@@ -277,7 +276,7 @@ EVENTS: dict[str, EventKind] = {
         "A partition is there for the first time: its log at a broker, or its registration.",
         f"node topic partition {_REGISTRATION} unclean",
     ),
-    # A broker, of itself and of the partitions that it holds. `leader` and `broker` are node ids, "-1" stands for no leader.
+    # A broker's own state and its partitions. `leader` and `broker` are node ids; "-1" means no leader.
     "BrokerShutdownTried": _kind(_BROKER, "A controlled shutdown begins, or has succeeded or failed.", "node phase"),
     "BrokerAnnounced": _kind(_BROKER, "A broker has entered itself in ZooKeeper.", "node broker"),
     "BrokerStateChanged": _kind(_BROKER, "A KRaft broker's state: STARTING, RECOVERY, RUNNING and so on.", "node state broker incarnation"),
@@ -300,7 +299,7 @@ EVENTS: dict[str, EventKind] = {
     ),
     "FetchersRemoved": _kind(_BROKER, "A follower fetches partitions no more.", "node partitions"),
     "LeaderUnreachable": _kind(_BROKER, "A follower can't reach a leader's broker.", "node broker"),
-    # Controllers. `node` is the controller, `broker` or `brokers` are those that it speaks of.
+    # Controllers. `node` is the controller; `broker` or `brokers` are the subject of the line.
     "ControllerElected": _kind(_CONTROLLER, "A broker became the controller.", "node controller_epoch"),
     "ControllerReady": _kind(_CONTROLLER, "The new controller has read the state and begins to serve.", "node controller_epoch"),
     "ControllerResigned": _kind(_CONTROLLER, "A controller is one no more.", "node leader controller_epoch"),
@@ -329,7 +328,7 @@ EVENTS: dict[str, EventKind] = {
     "ElectionStarted": _kind(_CONTROLLER, "Leaders are to be elected anew.", "node partitions why election"),
     "UncleanElectionEnabled": _kind(_CONTROLLER, "Unclean elections are allowed, or not.", "node topic allowed"),
     "ControllerNote": _kind(_CONTROLLER, "A known line that changes nothing in the model.", "node topic partition broker detail"),
-    # RocketMQ's clients, each of which allocates queues for itself. `partition` is the queue's number, `broker` holds the queue.
+    # RocketMQ clients, which allocate queues themselves. `partition` is the queue's number, `broker` has the queue.
     "RocketClientCreated": _kind(_CLIENT, "A client instance begins.", "client_id version"),
     "RocketConsumerStarting": _kind(_CLIENT, "A consumer is about to start.", "group model"),
     "RocketConsumerStarted": _kind(_CLIENT, "A consumer runs.", "group"),
@@ -409,4 +408,4 @@ EVENTS: dict[str, EventKind] = {
     "RocketBrokerLost": _kind(_BROKER, "A broker's connection to a name server is gone, or its last address.", "address broker"),
     "RocketTopicRouted": _kind(_BROKER, "A topic's queues on a broker are others than before.", "topic broker reads reads_before"),
 }
-"""Every event that a catalogue entry may emit."""
+"""All events that a catalogue entry may emit."""

@@ -1,4 +1,4 @@
-"""From events to the lines that a verdict names."""
+"""Evidence lines of verdicts."""
 
 from __future__ import annotations
 
@@ -10,22 +10,31 @@ from models.events import Event
 from models.rows import Evidence
 
 EVIDENCE_TEXT_MAX = 2_000
-"""Characters kept of an evidence line; configuration blocks and stack traces run longer."""
+"""Maximum characters of an evidence line.
+
+Configuration blocks and stack traces are longer.
+"""
 
 EVIDENCE_LINES_MAX = 60
-"""Lines kept per verdict: the first and the last ones of a rebalance with thousands of members."""
+"""Maximum lines per verdict: the first and last ones are kept.
+
+A rebalance with thousands of members has more.
+"""
 
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 def line_of(event: Event) -> Event:
-    """An event of which nothing is asked any more but when it was, and its line: one that names thousands of partitions is long."""
+    """Reduce an event to its time and line, to save memory.
+
+    Lines that name thousands of partitions are cut.
+    """
     return replace(event, message="", text=event.text[:EVIDENCE_TEXT_MAX], fields=_NOTHING)
 
 
 def evidence(events: Iterable[Event], *, inferred: bool = False) -> list[Evidence]:
-    """Evidence rows for events, in the order given."""
+    """Evidence rows of events, in the given order."""
     rows = [
         Evidence(event.place.file, event.place.line, event.place.byte_offset, event.text[:EVIDENCE_TEXT_MAX], inferred) for event in events
     ]

@@ -1,4 +1,4 @@
-"""Ids that are the same in every run: hashes of natural keys, never of log text or of a run's time."""
+"""Stable ids: hashes of natural keys, never of log text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ ID_HEX_LENGTH = 20
 
 
 def make_id(kind: str, *parts: object) -> str:
-    """Return a stable id of `kind` for the natural key `parts`; None and "" are told apart."""
+    """Return a stable id of `kind` for the natural key `parts`.
+
+    None and "" give different ids.
+    """
     texts = ["" if part is None else f"{type(part).__name__}:{part}" for part in parts]
     key = b"".join([piece for text in texts for piece in (len(text).to_bytes(4, "big"), text.encode("utf-8", "surrogatepass"))])
     return blake2b(key, digest_size=ID_HEX_LENGTH // 2, person=kind.encode()[:16]).hexdigest()

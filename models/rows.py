@@ -1,8 +1,8 @@
-"""What the models say: the rows of the gold tables.
+"""Rows of the gold tables, the output of the models.
 
-One dataclass per table; a field is a column of the same name. Times are microseconds since 1970 (UTC)
-in fields that end in `_at`, durations are seconds, unknown is None. `pipelines.schema.tables` gives each
-table its types and descriptions, and a test holds the two together.
+One dataclass per table; a field is a column of the same name. Fields that end in `_at` are microseconds since 1970
+(UTC), durations are seconds, unknown is None. `pipelines.schema.tables` has types and descriptions of each table; a
+test compares the two.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ KAFKA, ROCKETMQ = "kafka", "rocketmq"
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A line that a verdict stands on. `inferred` says that the line implies the step and does not state it."""
+    """A line that supports a verdict.
+
+    `inferred` is True if the line implies the step but does not state it.
+    """
 
     file: str
     line: int
@@ -28,7 +31,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A member as an offender or a blocker; `reason` is what it did."""
+    """A member as offender or blocker; `reason` is its action."""
 
     member_id: str | None
     client_id: str | None
@@ -40,7 +43,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """How well the model explains what was seen."""
+    """Number of observations that the model inferred or could not explain."""
 
     inferred_steps: int = 0
     unexplained_lines: int = 0
@@ -110,7 +113,7 @@ class Rebalance:
 
     @property
     def began(self) -> int:
-        """When it began, or the first time that is known of it."""
+        """Start of the rebalance, or its first known time."""
         return first_known(self.started_at, self.joined_at, self.ended_at)
 
 
@@ -135,7 +138,10 @@ class RebalanceMember:
 
 @dataclass(slots=True)
 class ClientState:
-    """A stretch in which a client was in one state, as its own log shows; `ended_at` is None while it lasts."""
+    """A time in which a client's own log shows one state.
+
+    `ended_at` is None while it lasts.
+    """
 
     cluster: str
     system: str
@@ -241,7 +247,10 @@ class UnderReplicatedSpan:
 
 @dataclass(slots=True)
 class PartitionPlacement:
-    """Where a partition stood when the logs ended. `replicas_known` says that a line named all its replicas."""
+    """Placement of a partition at the end of the logs.
+
+    `replicas_known` is True if a line named all its replicas.
+    """
 
     cluster: str
     system: str
@@ -256,7 +265,7 @@ class PartitionPlacement:
 
 @dataclass(slots=True)
 class Broker:
-    """A broker when the logs ended, with how many partitions it held and led."""
+    """A broker at the end of the logs, with partition counts."""
 
     cluster: str
     system: str
@@ -344,7 +353,10 @@ class Divergence:
 
 @dataclass(slots=True)
 class LearnedFact:
-    """Something learned from the files: zone, skew, version, node, timeout, load, outage."""
+    """A fact learned from the files.
+
+    Kinds: zone, skew, version, node, timeout, load, outage.
+    """
 
     cluster: str
     system: str
@@ -357,7 +369,10 @@ class LearnedFact:
 
 @dataclass(slots=True)
 class AllocationChange:
-    """A change of one RocketMQ client's share of a topic. Queues are `broker:id`."""
+    """A change of a RocketMQ client's share of a topic.
+
+    Queues are named `broker:id`.
+    """
 
     cluster: str
     system: str
@@ -382,7 +397,7 @@ class AllocationChange:
 
 @dataclass(slots=True)
 class QueueOwnership:
-    """A stretch in which a queue had one owner, none, or two and more."""
+    """A time in which a queue had one owner, none, or several."""
 
     cluster: str
     system: str

@@ -1,7 +1,7 @@
-"""States of models as text, and back: what is open and what was learned, so that a replay can go on from there.
+"""Text form of checkpoints: open and learned state of a replay.
 
-Only data is written: dataclasses and enumerations of `stored_classes`, containers and plain values. Objects that are shared stay
-shared, as the models compare some by identity. Reading runs no code of what is read and makes no other class.
+Only data is written: dataclasses and enumerations of `stored_classes`, containers and plain values. Shared objects stay
+shared, because the models compare some by identity. Reading runs no code from the text and creates no other classes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from models.stored_classes import class_of, name_of
 
 FORMAT = 1
-"""Raised when states of older versions can't be read any more."""
+"""Raised when older checkpoints can't be read any more."""
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -43,15 +43,15 @@ _OUTSIDE, _ENUM = "outside", "enum"
 
 
 class UnreadableState(ValueError):
-    """A text that is no state, or one of other models than these."""
+    """The text is not a checkpoint of these models."""
 
 
 def write(root: object, outside: Mapping[str, object], shortened: Mapping[type, Callable[[Any], object]] | None = None) -> str:
-    """The state of an object and all that it holds. `outside` are objects, by name, that reading will be given again.
+    """Write an object and everything it refers to.
 
-    `shortened` gives, by type, what to write in place of an object; it may hold no new objects but plain ones.
-
-    Raises TypeError for what is no data of the models, ValueError for objects that hold themselves.
+    `outside` are objects by name that are passed to `read` again. `shortened` maps a type to a replacement for its objects,
+    which may hold no new objects except plain values. Raises TypeError for anything other than data of the models,
+    ValueError for cycles.
     """
     writer = _Writer({id(each): name for name, each in outside.items()}, shortened or {})
     place = writer.value(root)
@@ -59,7 +59,10 @@ def write(root: object, outside: Mapping[str, object], shortened: Mapping[type, 
 
 
 def read(text: str, outside: Mapping[str, object]) -> Any:
-    """The object that was written. Raises UnreadableState."""
+    """Read an object written by `write`.
+
+    Raises UnreadableState.
+    """
     try:
         version, kinds, objects, place = json.loads(text)
         if version != FORMAT:
@@ -71,7 +74,10 @@ def read(text: str, outside: Mapping[str, object]) -> Any:
 
 @dataclass(slots=True)
 class _Writer:
-    """Each object gets a place in `objects`, after those that it holds; a reference is a list of that one number."""
+    """Writes objects after those they refer to.
+
+    Each has an index in `objects`; a reference is a list with that index.
+    """
 
     outside: Mapping[int, str]
     shortened: Mapping[type, Callable[[Any], object]]
@@ -164,7 +170,7 @@ class _Reader:
 
 
 def _filled(kind: type, names: tuple[str, ...], values: list[Any]) -> object:
-    """A dataclass with these fields; what it does when it is made anew it did before it was written."""
+    """Create a dataclass with these fields, without running its `__init__`."""
     found: object = object.__new__(kind)
     for name, value in zip(names, values, strict=True):
         object.__setattr__(found, name, value)

@@ -1,6 +1,6 @@
-"""Names under which classes stand in stored states, wherever their modules are.
+"""Stable names of classes in checkpoints, independent of their modules.
 
-A class that moves or is renamed keeps its name here, so that states of older versions can be read.
+A class that moves or is renamed keeps its name here, so that checkpoints of older versions can be read.
 """
 
 from __future__ import annotations
@@ -85,15 +85,21 @@ STORED: Mapping[str, str] = {
     "UnderReplicatedSpan": "models.rows:UnderReplicatedSpan",
     "Witness": "models.events:Witness",
 }
-"""Where the class of each name is: module and class."""
+"""Module and class by stable name."""
 
 _NAMED_OTHERWISE: Mapping[str, str] = {"partitions_takeovers/Move": "LeadershipMove"}
-"""Names of classes that shared their own with another class while states still held modules, by last part of the module and class."""
+"""Exceptions for classes that once shared a name with another class.
+
+Keys are the last part of the module and the class, from the time when checkpoints held module names.
+"""
 
 
 @cache
 def class_of(name: str) -> type:
-    """The class of a name. Raises KeyError for a name that no version wrote."""
+    """Class of a stable name.
+
+    Raises KeyError for a name that no version wrote.
+    """
     module, _, path = STORED[_stable(name)].partition(":")
     found = getattr(import_module(module), path)
     assert isinstance(found, type)  # noqa: S101 - a table of ours, which tests hold to this
@@ -102,12 +108,15 @@ def class_of(name: str) -> type:
 
 @cache
 def name_of(kind: type) -> str:
-    """The name of a class. Raises KeyError for one that is not to be stored."""
+    """Stable name of a class.
+
+    Raises KeyError for a class that is never stored.
+    """
     return _NAMES[f"{kind.__module__}:{kind.__qualname__}"]
 
 
 def _stable(name: str) -> str:
-    """States held `module:class` until names were made stable; what they held was unique but for one."""
+    """Stable name from a stored name, which may be an old `module:class`."""
     module, colon, path = name.rpartition(":")
     return _NAMED_OTHERWISE.get(f"{module.rpartition('.')[2]}/{path}", path) if colon else name
 

@@ -1,4 +1,7 @@
-"""Up to a time, what was known, as fingerprints: what rests on that holds while it is the same."""
+"""Fingerprints of what was known up to a time.
+
+Results that depend on it stay valid while the fingerprint is the same.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,31 @@ from hashlib import blake2b
 from typing import Self
 
 Told = tuple[int, str, object]
-"""Something that is of a time (microseconds), with that and its kind. Its `repr` tells it from others, also from itself at
-another time where that matters."""
+"""A fact: its time in microseconds, its kind, and its value.
+
+The value's `repr` must identify it, including the time if that matters.
+"""
 
 _DIGEST_BYTES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class KnownByTime:
-    """Fingerprints of what is known, one for each time (microseconds) that something is of.
+    """Fingerprints of all facts, one for each of their times.
 
-    All is written out once, in order of time: there are many questions, each of a time of its own.
+    They are computed once in order of time, because each of many queries has its own time.
     """
 
     times: list[int]
     fingerprints: list[str]
-    """The first one is of what counts whenever it was told; each other one of what there is up to the time before it, too."""
+    """Fingerprints up to each time; the first covers timeless facts."""
 
     @classmethod
     def of(cls, always: object, told: Iterable[Told]) -> Self:
-        """What counts whenever it was told, and what is of a time: where time and kind are the same, in the order that it comes in."""
+        """Build fingerprints of timeless facts and of facts with a time.
+
+        Facts of equal time and kind must come in a stable order.
+        """
         digest = blake2b(repr(always).encode(), digest_size=_DIGEST_BYTES)
         times, fingerprints = list[int](), [digest.hexdigest()]
         for at, kind, what in sorted(told, key=lambda each: each[:2]):
@@ -40,10 +48,10 @@ class KnownByTime:
         return cls(times, fingerprints)
 
     def until(self, at: int) -> str:
-        """Fingerprint of what is of no later time than `at`."""
+        """Fingerprint of facts up to `at`, which is included."""
         return self.fingerprints[bisect_right(self.times, at)]
 
     @property
     def whole(self) -> str:
-        """Fingerprint of all, of whatever time."""
+        """Fingerprint of all facts."""
         return self.fingerprints[-1]

@@ -1,4 +1,4 @@
-"""Numbers that mean the same wherever the models use them."""
+"""Constants used throughout the models."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ FOREVER = 1 << 62
 """Later than any time; `-FOREVER` is earlier."""
 
 SURE = 0.9
-"""From this confidence on nothing needs to be settled."""
+"""Confidence from which no further evidence is needed."""
