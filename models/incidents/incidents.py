@@ -387,7 +387,7 @@ SHORTEST_SECONDS = 0.0005
 
 
 def spell(value: float) -> str:
-    """A duration for people, such as 37 ms, 42 s or 3.5 min."""
+    """A duration for people, such as 42 s or 3.5 min."""
     if value < 0.095:
         return f"{value * 1000:.0f} ms"
     if value < 10:

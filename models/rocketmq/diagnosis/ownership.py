@@ -119,7 +119,7 @@ SURE_OF_UNSEEN = 0.75
 """Approximate accuracy of windows that depend on a client without a file."""
 
 SURE_IN_QUARREL = 0.4
-"""As above, if its strategy is a guess because other clients' strategies differ."""
+"""As above, if its strategy is a guess because others differ."""
 
 
 def _judged(window: Window, unseen: Unseen, end: int) -> Window:
