@@ -1,4 +1,7 @@
-"""What follows a run: lines of the log, metrics, alerts and pages. None of it changes what was published."""
+"""Follow-up of a run: log lines, metrics, alerts and pages.
+
+None of it changes the published tables.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ if TYPE_CHECKING:
 
 
 def code_of(error: BaseException) -> int:
-    """The exit code that an error calls for."""
+    """Exit code of an error."""
     return int(getattr(error, "exit_code", codes.INTERRUPTED if isinstance(error, KeyboardInterrupt) else codes.OUR_BUG))
 
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """Whom a run is told to."""
+    """Recipients of a run's outcome."""
 
     place: str
     settings: Settings
@@ -43,7 +46,7 @@ class Followers:
     redaction: Redaction | None = None
 
     def succeeded(self, outcome: RunOutcome) -> None:
-        """After a run that published, or found nothing new."""
+        """Follow up a run that published, or found nothing new."""
         changes = {table: [c.inserted, c.updated, c.deleted] for table, c in sorted(outcome.changes.items()) if c}
         self._log(
             "run finished",
@@ -74,7 +77,10 @@ class Followers:
             self._raise_gravest(troubles)
 
     def failed(self, error: BaseException, exit_code: int) -> None:
-        """After a run that ended with an error. One that gave way to another has nothing to say of the tables' state."""
+        """Follow up a failed run.
+
+        A run that gave way to another has nothing to say about the tables.
+        """
         self._log("run failed", exit_code=exit_code, error=self._shown(error))
         if self.metrics is not None and exit_code != codes.WAREHOUSE_BUSY:
             try:
@@ -83,13 +89,15 @@ class Followers:
                 self.talk.warn(str(trouble))
 
     def goes_on_after(self, error: Exception) -> None:
-        """Tell of an error that does not end a schedule, also where words beside the answer are not wanted: in full where it has no
-        name."""
+        """Report an error that does not end a schedule, even with --quiet.
+
+        Unexpected errors are shown with their traceback.
+        """
         if isinstance(error, JobError):
             if not self.log_json:  # else `failed` has told it
                 self.talk.fail(str(error))
             return
-        # What a traceback says of values may be names that are to be hidden.
+        # Values in a traceback may be names that must stay hidden.
         lines = traceback.format_exception(error) if self.redaction is None else traceback.format_tb(error.__traceback__)
         told = " ".join(f"{type(error).__name__}: {self._shown(error)}".split())
         self._log("unexpected error", exit_code=codes.OUR_BUG, error=told, traceback="".join(lines))
@@ -97,7 +105,7 @@ class Followers:
             self.talk.fail("\n".join([f"{told}; the next run tries again", *lines]))
 
     def _raise_gravest(self, troubles: list[Exception]) -> NoReturn:
-        """End with the error that settles the exit code, and warn of the others."""
+        """Raise the gravest error, and warn about the others."""
         code = codes.decisive(map(code_of, troubles))
         gravest = next(error for error in troubles if code_of(error) == code)
         for error in troubles:
@@ -133,7 +141,7 @@ class Followers:
         return table_samples(self.place, outcome.table_versions)
 
     def _write_metrics(self, exit_code: int, counts: Any, timings: Any, samples: Samples | None, *, succeeded: bool = True) -> None:
-        """What the tables say stays as the file says it where `samples` are None."""
+        """Write metrics; without `samples`, keep those in the file."""
         from pipelines.cli.output.atomic_write import write_text
         from pipelines.jobs.operations.metrics import RunFacts, kept_samples, last_success, metrics_text
 
@@ -143,7 +151,7 @@ class Followers:
         write_text(self.metrics, metrics_text(facts, samples or {}, last_success(self.metrics), kept))
 
     def _log(self, event: str, **values: object) -> None:
-        """One JSON object a line, on standard error, where that was asked for."""
+        """Write one JSON line to standard error, if requested."""
         if self.log_json:
             from pipelines.cli.output.json_log import write
 

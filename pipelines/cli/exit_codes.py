@@ -1,4 +1,4 @@
-"""Exit codes, and which of several applies."""
+"""Exit codes and their precedence."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ PRECEDENCE = (OUR_BUG, INTERRUPTED, USAGE, CANNOT_WRITE, WAREHOUSE_BUSY, NOTHING
 
 
 def decisive(codes: Iterable[int]) -> int:
-    """The one that applies of the codes of a run."""
+    """The exit code that takes precedence."""
     given = set(codes)
     return next((code for code in PRECEDENCE if code in given), GOOD)

@@ -1,6 +1,6 @@
-"""`groupscope`: one command, and what becomes of its errors.
+"""Entry point `groupscope`: runs one command and handles its errors.
 
-Packages of ours that `pipelines.import_guard` has yet to look at are imported inside functions.
+Packages of this product that `pipelines.import_guard` has yet to check are imported inside functions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _command(arguments: Sequence[str]) -> int:
     try:
         check_packages()
     except UsageError as error:
-        say(f"error: {error}")  # what `_say` needs may be the intruder's
+        say(f"error: {error}")  # `_say` would import packages that may be the intruder's
         return codes.USAGE
     from pipelines.cli.registry import Broken, app
 
@@ -57,7 +57,7 @@ def _command(arguments: Sequence[str]) -> int:
     except Broken as broken:
         return _failed(broken.error)
     except SystemExit:
-        # How Typer ends where nobody reads its help.
+        # Typer ends this way if the reader of its help closes the pipe.
         return codes.GOOD
     except OSError as error:
         # Help is written without `Output`.
@@ -70,14 +70,17 @@ def _command(arguments: Sequence[str]) -> int:
 
 
 def _told(error: Any) -> str:
-    """A usage error in one sentence, and where the right usage is written."""
+    """Usage error in one sentence, with a reference to --help."""
     text = error.format_message().replace("Value error, ", "").rstrip(".")
     context = getattr(error, "ctx", None)
     return f"{text}; see {context.command_path} --help" if context is not None else text
 
 
 def _failed(error: BaseException) -> int:
-    """An error that knows its exit code is one the user can mend; any other is ours."""
+    """Report an error.
+
+    One with an exit code of its own can be fixed by the user; any other is a bug.
+    """
     if isinstance(error, ReaderGone):
         return codes.GOOD
     code = getattr(error, "exit_code", None)
@@ -93,7 +96,7 @@ def _failed(error: BaseException) -> int:
 
 
 def _say(text: str, code: int, error: BaseException | None = None) -> int:
-    """One line to standard error, with nothing in it that a terminal would obey; where an error is given, its traceback, too."""
+    """Write an escaped message to standard error, with the traceback of `error`."""
     trace = "" if error is None else "".join(traced(error))
     if LogEvents.active:
         told = {"traceback": trace} if trace else {}
@@ -108,10 +111,10 @@ def _say(text: str, code: int, error: BaseException | None = None) -> int:
 
 
 def run() -> None:
-    """The console script."""
+    """Run as the console script."""
     Talk.alone = True
     for stream in (sys.stdout, sys.stderr):
-        # A name that the terminal's encoding lacks is shown as an escape instead of ending the program.
+        # Characters that the terminal can't encode are shown as escapes instead of ending the program.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     sys.exit(main())

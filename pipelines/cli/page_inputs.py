@@ -1,7 +1,8 @@
-"""What the page of an incident is made of, and what tells whether it is as it was, without making the page.
+"""Input of an incident's page, and its fingerprint.
 
-A row keeps the id of the run that last wrote it, and a run writes a row only where it differs. So pages rest on how many rows of
-each run they show: one query a table counts these for all pages, where reading the rows of each page would take a second a page.
+The fingerprint shows whether a page has changed without creating it. A row keeps the id of the run that last wrote it,
+and a run writes only rows that differ. So the fingerprint uses the number of rows of each run: one query per table
+counts them for all pages, whereas reading the rows would take a second per page.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ SHOWN = (
     "rebalances", "timeline", "client_states", "incidents", "outages", "broker_outages", "coordinator_moves", "offsets_at_risk",
     "allocation_changes", "ownership", "conditions", "divergences",
 )  # fmt: skip
-"""Keys of the contract whose rows a page shows, beside what it shows of files and of the members of rebalances."""
+"""Contract keys of the rows on a page.
+
+Pages also show files and the members of rebalances.
+"""
 
 MADE_OF = ("log_files", "rejected_records", "unknown_messages", "rebalance_members", *(CONTRACT[key] for key in SHOWN))
-"""Tables that a page rests on."""
+"""Tables that pages depend on."""
 
 _GROWING = ("bytes_read", "lines", "recognised", "unknown", "rejected")
 _FILE = ("path", "kind", "node", "version", "time_zone", "first_at", "last_at", "status", "reason")
@@ -39,7 +43,7 @@ _COUNTED = "select page, what, count(*) from ({rows}) group by page, what"
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A cluster's groups (all where none is named) in a stretch of time."""
+    """A cluster's groups (all if empty) within an interval."""
 
     cluster: str
     groups: tuple[str, ...]
@@ -47,7 +51,7 @@ class Excerpt:
     until: int | None
 
     def of(self, warehouse: Any) -> Any:
-        """The rows."""
+        """The rows of the excerpt."""
         chosen: Any = Selected(warehouse, self.groups, self.since, self.until, self.cluster)
         shown = values_of(chosen.rebalances, "rebalance_id")
         chosen.rebalance_members = those(
@@ -57,19 +61,19 @@ class Excerpt:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The stretch of time as numbers."""
+        """The interval as numbers."""
         return _NEVER if self.since is None else self.since, _ALWAYS if self.until is None else self.until
 
 
 def excerpt_of(incident: Any) -> Excerpt:
-    """What is shown of an incident: all that concerns its groups, from shortly before it to shortly after it."""
+    """Excerpt of an incident: its groups, shortly before to shortly after."""
     since = None if incident.started_at is None else incident.started_at - MARGIN
     until = None if incident.ended_at is None else incident.ended_at + MARGIN
     return Excerpt(incident.cluster, tuple(sorted(incident.groups)), since, until)
 
 
 def fingerprints(warehouse: Warehouse, excerpts: Sequence[Excerpt]) -> list[str]:
-    """Of each excerpt a fingerprint that is another one where what a page shows of it is."""
+    """Fingerprints of excerpts, which change with what the page shows."""
     if not excerpts:
         return []
     rejected = _rejected(warehouse)
@@ -89,8 +93,10 @@ def fingerprints(warehouse: Warehouse, excerpts: Sequence[Excerpt]) -> list[str]
 
 
 def _files(warehouse: Warehouse, excerpt: Excerpt, rejected: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[Any, ...]]:
-    """What is shown of files. How long one has become since the page's time, and what else was found in it, is not told anew:
-    most files of a running system grow with each run.
+    """File information on a page.
+
+    For files that continue after the page's interval, growing counts are left out: most files of a running system grow with
+    each run.
     """
     known = {row["path"]: row["last_at"] for row in warehouse.inputs["log_files"]}
     for row in files_within(warehouse.inputs["log_files"], excerpt.cluster, excerpt.since, excerpt.until):
@@ -103,7 +109,7 @@ def _files(warehouse: Warehouse, excerpt: Excerpt, rejected: Mapping[str, Mappin
 
 
 def _rejected(warehouse: Warehouse) -> Mapping[str, Mapping[str, int]]:
-    """How many rejected records of each run each file has."""
+    """Number of rejected records by file and run."""
     found: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for path, run_id, count in warehouse.ask({"rejected_records": ""}, "select file, run_id, count(*) from rejected_records group by 1, 2"):
         found[path][run_id] = count
@@ -111,19 +117,22 @@ def _rejected(warehouse: Warehouse) -> Mapping[str, Mapping[str, int]]:
 
 
 def _relations(excerpts: Sequence[Excerpt]) -> str:
-    """Excerpts by number as relations of a query: one row for each, and one for each of their groups."""
+    """Excerpts as SQL relations: one row each, and one per group."""
     pages, named = [], []
     for number, each in enumerate(excerpts):
         since, until = each.bounds
         groups = f"make_array({', '.join(map(text, each.groups))})" if each.groups else "null"
         pages.append(f"({number}, {text(each.cluster)}, {groups}, {since}, {until})")
         named += [f"({number}, {text(each.cluster)}, {text(group)}, {since}, {until})" for group in each.groups]
-    pages.append(f"(-1, '', make_array(''), {_NEVER}, {_NEVER})")  # of which the columns have their types
+    pages.append(f"(-1, '', make_array(''), {_NEVER}, {_NEVER})")  # it gives the columns their types
     return _PAGES.format(pages=", ".join(pages), named=", ".join(named or [f"(-1, '', '', {_NEVER}, {_NEVER})"]))
 
 
 def _shown(key: str, what: str) -> str:
-    """The query for something of the rows that each page shows: the same rows that `Selected` chooses."""
+    """Query for a value of the rows on each page.
+
+    Selects the same rows as `Selected`.
+    """
     table, met = CONTRACT[key], f"t.cluster = p.cluster and {_in_time(key)}"
     columns = TABLES[table].column_names
     if "groups" in columns:
@@ -131,14 +140,14 @@ def _shown(key: str, what: str) -> str:
     elif "group" in columns:
         met += ' and (p.groups is null or t."group" is null)'
     rows = f"select page, {what} as what from {table} t, pages p where {met}"  # noqa: S608 - declared names
-    if "group" in columns:  # joined by equality, since there may be millions
+    if "group" in columns:  # joined by equality, because there may be millions
         of_group = f't.cluster = p.cluster and t."group" = p.name and {_in_time(key)}'
         rows += f" union all select page, {what} as what from {table} t, named p where {of_group}"  # noqa: S608 - declared names
     return rows
 
 
 def _in_time(key: str) -> str:
-    """The condition that a row reaches into the time of its page, as `Stored.about` has it."""
+    """Condition that a row is within its page's interval, as in `Stored.about`."""
     starts, ends = TIMES.get(key, ((), ()))
     if not starts:
         return "true"
@@ -150,7 +159,7 @@ def _in_time(key: str) -> str:
 
 
 def _not_before(key: str, since: int) -> str:
-    """Spares a query the rows that no page reaches back to."""
+    """Condition that excludes rows from before all pages."""
     ends = TIMES.get(key, ((), ()))[1]
     if not ends or since == _NEVER:
         return ""
@@ -158,7 +167,7 @@ def _not_before(key: str, since: int) -> str:
 
 
 def _micros(*columns: str) -> str:
-    """The first of these columns that is known, as microseconds since 1970."""
+    """SQL for the first known column, as microseconds since 1970."""
     return f"cast(coalesce({_names(columns)}, null) as bigint)"
 
 

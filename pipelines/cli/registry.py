@@ -1,4 +1,4 @@
-"""The commands of `groupscope`, and what `--help` says of them."""
+"""Commands of `groupscope` and their help."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ _NO_DAMAGE = (BrokenPipeError, EOFError, ReaderGone, SystemExit, KeyboardInterru
 
 
 class Broken(Exception):
-    """What ended a command, where Typer would take it for something else: for a closed terminal, or the end of a help page."""
+    """Wraps the error that ended a command.
+
+    Typer would mistake some for a closed terminal or the end of a help page.
+    """
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
@@ -51,10 +54,10 @@ class Broken(Exception):
 
 
 def _invoked(command: Callable[[Any], Any], ctx: Any) -> Any:
-    """What a command gives. An error behind which a broken file of the command's warehouse stands says so."""
+    """Run a command; report a broken warehouse file behind an error."""
     try:
         return command(ctx)
-    except BaseException as error:  # what panics in Rust is no Exception
+    except BaseException as error:  # panics in Rust are not Exceptions
         failure = _damage_behind(error, ctx.params)
         if failure is None:
             raise
@@ -72,13 +75,16 @@ def _damage_behind(error: BaseException, given: Mapping[str, Any]) -> Exception 
 
 
 class Command(TyperCommand):
-    """A command that lists its options by purpose.
+    """A command whose help lists options by purpose.
 
-    Rich's own help takes longer to import than the rest of the program to start, so help is plain text.
+    Help is plain text, because importing Rich's help takes longer than starting the rest of the program.
     """
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. A broken pipe of its own, and whatever else ends a process, is an error, and no way to end well."""
+        """Run the command.
+
+        A broken pipe or an exit inside it is an error, not a regular end.
+        """
         try:
             return _invoked(super().invoke, ctx)
         except (BrokenPipeError, EOFError, SystemExit) as error:
@@ -92,7 +98,7 @@ class Command(TyperCommand):
                 continue
             is_argument = parameter.param_type_name == "argument"
             title = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
-            # Typer adds its own type behind the name of an argument, which tells a user nothing.
+            # Typer appends its own type to the name of an argument, which tells a user nothing.
             sections.setdefault(title, []).append((record[0].split(" <")[0], record[1]) if is_argument else record)
         for title, records in sorted(sections.items(), key=lambda section: SECTIONS.index(section[0])):
             with formatter.section(title):

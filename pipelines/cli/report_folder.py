@@ -1,7 +1,7 @@
-"""A folder of pages: one per incident and an index, kept current by runs.
+"""Folder of incident pages with an index, kept current by runs.
 
-Each page is written beside its place and moved there, the index after the pages that it names, and pages that it names
-no more go last: whoever reads finds whole pages, and each link leads somewhere.
+Each page is written atomically, the index after its pages, and obsolete pages are removed last. Readers therefore find
+complete pages and working links.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 INDEX, KNOWN = "index.html", "index.json"
 INCIDENTS_MAX = 200
-"""Pages in a folder: the latest incidents that are more than information."""
+"""Maximum number of pages: the latest incidents above severity info."""
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color-scheme:light dark}"
@@ -30,10 +30,10 @@ _STYLE = (
 
 
 def publish_reports(place: str, folder: Path, settings: Settings) -> int:
-    """Bring the folder up to date with the published tables; say how many pages were written.
+    """Update the folder to the published tables; returns pages written.
 
-    A page is written anew where anything that it shows has changed: rows of any table, how they are shown, or what makes pages.
-    Where neither tables nor settings are other ones than last time, nothing is looked at.
+    A page is written if anything on it has changed: rows of any table, their presentation, or the code of pages. If neither
+    tables nor settings have changed since the last time, nothing is compared.
     """
     from pipelines.warehouse.reader import Warehouse
 
@@ -55,7 +55,7 @@ def publish_reports(place: str, folder: Path, settings: Settings) -> int:
 
 
 def _made_of(warehouse: Any, settings: Settings) -> dict[str, Any]:
-    """What all pages rest on: the tables, and how their rows are shown."""
+    """Versions of everything that pages depend on: tables and presentation."""
     from pipelines.cli.page_inputs import MADE_OF
 
     tables = {name: warehouse.versions.get(name) for name in sorted(MADE_OF)}
@@ -66,7 +66,10 @@ def _made_of(warehouse: Any, settings: Settings) -> dict[str, Any]:
 def _brought_up_to_date(
     warehouse: Any, folder: Path, settings: Settings, known: Mapping[str, str], made_of: Mapping[str, Any]
 ) -> tuple[dict[str, str], int]:
-    """Write the pages that are not as they were, and the index; fingerprints of all pages, and how many were written."""
+    """Write changed pages and the index.
+
+    Returns the fingerprints of all pages and the number written.
+    """
     from pipelines.cli.page_inputs import excerpt_of, fingerprints
 
     wanted = _wanted(warehouse)
@@ -81,7 +84,10 @@ def _brought_up_to_date(
 
 
 def _wanted(warehouse: Warehouse) -> list[Any]:
-    """The latest incidents that are more than information. Only these are made objects of: tables may hold years of them."""
+    """The latest incidents above severity info.
+
+    Only these become objects, because tables may have years of incidents.
+    """
     from pipelines.warehouse.reader import rows_of
 
     latest = f"started_at desc nulls last, incident_id limit {INCIDENTS_MAX}"
@@ -89,12 +95,12 @@ def _wanted(warehouse: Warehouse) -> list[Any]:
 
 
 def _page(folder: Path, incident_id: str) -> Path:
-    """Ids are hashes, so a name holds nothing that a log has said."""
+    """Path of a page; ids are hashes without log text."""
     return folder / f"incident-{incident_id}.html"
 
 
 def _known(folder: Path) -> dict[str, Any]:
-    """What was noted of the pages that are there; nothing where it can't be read, or an older version has written it."""
+    """Record of the existing pages; empty if unreadable or outdated."""
     try:
         found = json.loads((folder / KNOWN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -123,7 +129,7 @@ def _write_index(folder: Path, incidents: Iterable[Any], known: Mapping[str, Any
 
 
 def index_page(incidents: Iterable[Any]) -> str:
-    """The list of incidents, the latest first, as HTML that needs no network and runs no script."""
+    """HTML list of incidents, latest first, without network or scripts."""
     from markupsafe import escape
 
     from dashboards.wording.escaping import visible

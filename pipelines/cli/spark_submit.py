@@ -1,7 +1,7 @@
-"""The job for `spark-submit` and for managed Spark: `groupscope run`, with its options as they are, or `groupscope maintain`.
+"""Entry point for `spark-submit` and managed Spark.
 
-spark-submit runs a file that calls `main` (docs/examples/job.py), or this one; Databricks and others call the entry point
-`groupscope-job` of the wheel.
+Runs `groupscope run` with its options unchanged, or `groupscope maintain`. spark-submit runs a file that calls `main`
+(docs/examples/job.py), or this one; Databricks and others call the entry point `groupscope-job` of the wheel.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ COMMANDS = ("run", "maintain")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the job, or upkeep where the first argument is `maintain`.
+    """Run the job, or upkeep if the first argument is `maintain`.
 
-    Ends the process only where that failed: platforms take any exit for a failure, and would try again what was published, for as long
-    as a rejected record lies in the input. The entry of the run and the metrics say 4 then.
+    Exits only if it failed. Platforms treat any exit as a failure and would repeat a published run as long as the input has
+    a rejected record. In this case the run's entry and the metrics have exit code 4.
     """
     from pipelines.cli import exit_codes as codes
     from pipelines.cli.main import main as command
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    # The folder of this file comes first on the path when it is run as a file, and hides nothing else by our names.
+    # The folder of this file comes first on the path if it is run as a file, and would hide other modules.
     here = Path(__file__).resolve().parent
     sys.path[:] = [place for place in sys.path if Path(place).resolve() != here]
     main()

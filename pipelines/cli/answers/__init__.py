@@ -1,4 +1,4 @@
-"""Logs or a warehouse in, selected rows out.
+"""Selection of rows from logs or a warehouse.
 
 Imports `arguments` and what lies below. Start with `source`, then `selection`.
 """

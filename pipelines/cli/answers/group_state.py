@@ -1,4 +1,7 @@
-"""The state of one group at one of its lines: the coordinator's lines are read, and followed by the reference coordinator."""
+"""State of one group at one of its lines.
+
+The reference coordinator follows the lines of the real coordinator.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ if TYPE_CHECKING:
     from parsers.reading.reader import ReadOptions
 
 MODERN = "Modern"
-"""Events of newer protocols begin so."""
+"""Prefix of events of the newer protocols."""
 NAMELESS = ("LeaderReplaced", "OffsetsExpired", "GroupsDeleted", "BrokerConfigured", "KafkaVersion")
-"""Events beside the group's own that tell something of it, of its broker or of the version."""
+"""Events without a group that concern it, its broker or the version."""
 
 
 @dataclass(slots=True)
 class Lines:
-    """What was read: the group's lines in their order, and what else tells of its coordinator."""
+    """The group's lines in order, and other lines about its coordinator."""
 
     own: list[Event] = field(default_factory=list)
     version: str | None = None
@@ -35,11 +38,11 @@ class Lines:
     last_us: int | None = None
     levels: set[str] = field(default_factory=set)
     others: list[Event] = field(default_factory=list)
-    """What requests and clients tell of the group."""
+    """Lines of requests and clients about the group."""
 
 
 def read_lines(paths: Sequence[str], group: str, options: ReadOptions, progress: Any = None) -> Lines:
-    """Read what the files hold of a group's coordinator."""
+    """Read a group's lines and those about its coordinator."""
     from parsers.reading.reader import find_files, read_file
 
     found = find_files(list(paths), options)
@@ -96,7 +99,7 @@ def _take(lines: Lines, batch: pa.RecordBatch, group: str, versions: dict[str, s
 
 
 def _latest(batch: pa.RecordBatch) -> int | None:
-    """The time of a batch's last record, in microseconds."""
+    """Time of a batch's last record, in microseconds."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -105,7 +108,7 @@ def _latest(batch: pa.RecordBatch) -> int | None:
 
 
 def check_group(lines: Lines, group: str) -> None:
-    """Refuse a group of which nothing can be shown, and say why."""
+    """Raise UsageError if no state of the group can be shown."""
     own = [event for event in lines.own if event.group == group]
     if not own:
         near = difflib.get_close_matches(group, lines.groups, n=1)
@@ -117,7 +120,10 @@ def check_group(lines: Lines, group: str) -> None:
 
 
 def shown_at(lines: Lines, group: str, at_us: int | None, step: int) -> Shown:
-    """The group at its last line by a time (None: the last of all), and so many lines further on or back."""
+    """State of the group at its last line by a time.
+
+    None means its last line; `step` moves by that many lines.
+    """
     own = [event for event in lines.own if event.group == group]
     before = len(own) if at_us is None else sum(event.time_us <= at_us for event in own)
     number = before + step
@@ -179,7 +185,10 @@ def _standing(tracker: Any) -> Iterator[tuple[str, object]]:
 
 
 def _of_its_broker(lines: Iterable[Event], group: str) -> Iterator[Event]:
-    """The group's own lines, and those without a group of the partition and the broker that it is at."""
+    """The group's lines, and its broker's lines without a group.
+
+    The latter must be about the group's offsets partition, or about none.
+    """
     node = partition = None
     for line in lines:
         if line.group == group:
@@ -190,7 +199,7 @@ def _of_its_broker(lines: Iterable[Event], group: str) -> Iterator[Event]:
 
 
 def _settings(lines: Lines, policy: Any) -> Any:
-    """The broker's settings if its file tells them."""
+    """The broker's settings, None if its file doesn't show them."""
     from dataclasses import replace
 
     from models.kafka.coordinator.runtime.version_policy import default_settings

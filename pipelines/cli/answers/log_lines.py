@@ -1,4 +1,4 @@
-"""A line of a log by its file and number: `FILE:LINE`, in the logs that were read or in the tables of a warehouse."""
+"""A log line by file and number (`FILE:LINE`)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 _LINE = re.compile(r"(?P<file>.+):(?P<line>\d{1,15})", re.DOTALL)
 
 TEXT_MAX = 300
-"""Characters shown of a line."""
+"""Maximum characters shown of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A line, the recognised record that holds it, and the rebalance that it belongs to.
+    """A line, its record, and the rebalance it belongs to.
 
-    `known` is False where no entry of the catalogue knows the line; `event` is then the record before it.
+    If `known` is False, no catalogue entry matches the line, and `event` is the record before it.
     """
 
     file: str
@@ -41,7 +41,10 @@ class Found:
 
 
 def line_named(name: str, source: Source) -> tuple[str, int] | None:
-    """File and line that a name means; None where it means something else. Times hold colons too, so a file must fit."""
+    """File and line of a name, None if it is something else.
+
+    Times contain colons too, so the file must exist in the input.
+    """
     found = _LINE.fullmatch(name)
     if found is None:
         return None
@@ -63,7 +66,7 @@ def line_named(name: str, source: Source) -> tuple[str, int] | None:
 
 
 def find_line(file: str, line: int, source: Source, asked: Asked) -> Found:
-    """The record at this line, and the rebalance of its cluster that it belongs to."""
+    """The record at a line, and the rebalance it belongs to."""
     from models.incidents.line_placement import Placed, place
 
     before, covers = _from_warehouse(source, file, line) if not asked.paths else _from_file(asked, source, file, line)
@@ -73,13 +76,16 @@ def find_line(file: str, line: int, source: Source, asked: Asked) -> Found:
     rows = _beside(source.rows.rebalances, clusters.get(file), before.group)
     if covers:
         return Found(file, line, True, before, place(before, rows))
-    # What it says can't be told; what was going on can.
+    # The record's meaning is unknown, but the surrounding rebalance isn't.
     around = place(replace(before, name="", generation=None, member_id=None, client_id=None, instance_id=None), rows)
     return Found(file, line, False, before, Placed("apart", around.row if before.group else None, "what it says is not known"))
 
 
 def _beside(rebalances: Iterable[Any], cluster: str | None, group: str | None) -> list[Any]:
-    """Rebalances that a line may belong to: of its cluster, and of its group if it names one."""
+    """Rebalances that a line may belong to.
+
+    Of its cluster, and of its group if it names one.
+    """
     meant = {"cluster": cluster, "group": group}
     named = {name: value for name, value in meant.items() if value is not None}
     condition = " and ".join(f'"{name}" = {text(value)}' for name, value in named.items())
@@ -101,7 +107,10 @@ def _from_file(asked: Asked, source: Source, file: str, line: int) -> tuple[Even
 
 
 def last_before(batches: Iterable[pa.RecordBatch], line: int) -> tuple[Event | None, bool]:
-    """The last recognised record that begins at or before a line, and whether it holds the line. Batches are in order."""
+    """Last recognised record up to a line, and whether it contains it.
+
+    Batches must be in order.
+    """
     import pyarrow.compute as pc
 
     last: pa.RecordBatch | None = None
@@ -123,7 +132,7 @@ def _event(batch: pa.RecordBatch | None, line: int) -> tuple[Event | None, bool]
         return None, False
     [row] = batch.select(["line", "text", "message", "event"]).to_pylist()
     columns = {name: batch[name] for name in batch.schema.names}
-    if row["event"] is None:  # known, and of no concern to a model
+    if row["event"] is None:  # known, but irrelevant to the models
         import pyarrow as pa
 
         columns["event"] = pa.array([""], pa.string())
@@ -139,7 +148,7 @@ def _from_warehouse(source: Source, file: str, line: int) -> tuple[Event | None,
 
 
 def sentences(found: Found) -> Sequence[str]:
-    """What is to be said of the line itself."""
+    """Sentences about the line itself."""
     from models.incidents.line_placement import meaning_of
 
     event = found.event
@@ -164,7 +173,7 @@ def _part(placed: Placed) -> str:
 
 
 def ready(found: Found) -> dict[str, Any]:
-    """The line as `groupscope schema explain` describes it."""
+    """The line as described by `groupscope schema explain`."""
     from pipelines.schema.tables import instant_text
 
     event = found.event if found.known else None

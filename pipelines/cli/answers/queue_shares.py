@@ -1,4 +1,7 @@
-"""How a RocketMQ topic was shared at a time, from the rows of an analysis: what `groupscope allocate` starts from for a history."""
+"""Shares of a RocketMQ topic at a time, from analysed rows.
+
+This is where `groupscope allocate` starts from for a history.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,20 @@ RETRY = "%RETRY%"
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """One topic of a group: how many queues each broker has, who was there, and by which strategy they shared."""
+    """One topic of a group: queues by broker, clients and strategy."""
 
     group: str
     topic: str
     reads: dict[str, int]
     clients: list[str]
     strategy: str
-    unnamed: int = 0  # clients that others counted and that held nothing, so that no row names them
+    unnamed: int = 0  # clients counted by others but without queues, so no row names them
 
 
 def shared_at(rows: Any, group: str | None, topic: str | None, at: int | None) -> Shared:
-    """How the topic was shared at `at` (microseconds; None is the end of the logs).
+    """Shares of the topic at `at`, in microseconds; None means the end.
 
-    Raises UsageError where the rows hold several groups or topics and none was chosen, or none at all.
+    Raises UsageError if the rows have several groups or topics and none was chosen, or none at all.
     """
     there = [row for row in rows.ownership if _covers(row, at)]
     if not there:
@@ -60,7 +63,7 @@ def _covers(row: Any, at: int | None) -> bool:
 
 
 def _only(rows: Sequence[Any], name: str, chosen: str | None, option: str) -> str:
-    """The value that was chosen, or the only one."""
+    """The chosen value, or the only one; raises UsageError otherwise."""
     there = sorted({column(row, name) for row in rows})
     if chosen is not None and chosen not in there:
         raise UsageError(f"{option} {chosen!r}: there are {', '.join(there[:8])}")
@@ -70,7 +73,7 @@ def _only(rows: Sequence[Any], name: str, chosen: str | None, option: str) -> st
 
 
 def _idle(conditions: Iterable[Any], group: str, at: int | None) -> set[str]:
-    """Clients without a queue, where they are more than the queues."""
+    """Clients without a queue because there are more clients than queues."""
     return {
         who
         for row in conditions
@@ -80,7 +83,7 @@ def _idle(conditions: Iterable[Any], group: str, at: int | None) -> set[str]:
 
 
 def _reads(queues: Iterable[str]) -> dict[str, int]:
-    """How many queues each broker has, from their names."""
+    """Number of queues by broker, from queue names."""
     reads: dict[str, int] = {}
     for queue in queues:
         broker, _, number = queue.rpartition(":")

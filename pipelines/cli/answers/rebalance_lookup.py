@@ -1,4 +1,4 @@
-"""Which rebalance is meant: an id prefix, GROUP/GENERATION or GROUP@TIME."""
+"""Lookup of a rebalance by id prefix, GROUP/GENERATION or GROUP@TIME."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from pipelines.warehouse.reader import text
 CANDIDATES_SHOWN = 8
 ID_PREFIX_MIN = 4
 FAR_SECONDS = 3600.0
-"""A rebalance further than this from the time that was named is not meant."""
+"""Maximum distance in seconds from the named time."""
 
 
 def find_rebalance(rows: Any, name: str, clock: Clock) -> Any:
-    """The one row of `rebalances` that is meant; an error names what there is instead."""
+    """Find the one matching row of `rebalances`.
+
+    Raises UsageError with suggestions if there is no match or more than one.
+    """
     rebalances = rows.rebalances
     if len(name) >= ID_PREFIX_MIN and (by_id := list(_with_id(rebalances, name))):
         return _only(by_id, name, clock)
@@ -39,7 +42,7 @@ def _with_id(rebalances: Iterable[Any], beginning: str) -> Iterable[Any]:
 
 
 def _by_generation(rebalances: Iterable[Any], group: str, generation: int, clock: Clock) -> Any:
-    """The rebalance that made this generation; where none did, the one that left it."""
+    """Rebalance that led to a generation, else the one that ended it."""
     found = _of_group(rebalances, group)
     made = [row for row in found if column(row, "generation_after") == generation]
     left = [row for row in found if column(row, "generation_before") == generation]
@@ -51,7 +54,7 @@ def _by_generation(rebalances: Iterable[Any], group: str, generation: int, clock
 
 
 def _by_time(found: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
-    """The rebalance that was going on then, else the nearest."""
+    """Rebalance in progress at a time, else the nearest."""
 
     def distance(row: Any) -> int:
         start = column(row, "started_at") or column(row, "ended_at") or 0

@@ -1,4 +1,7 @@
-"""Part of an answer: some groups, some stretch of time, one cluster. Rows are passed over, never copied, and those of tables never made."""
+"""Selection of rows by group, time and cluster.
+
+Rows are filtered without copies; rows of tables are not even created.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from pipelines.errors import UsageError
 from pipelines.schema.tables import CONTRACT
 from pipelines.warehouse.reader import Stored, any_of, text
 
-# First and last time of a row: columns from which each is taken, the first that is known.
+# Columns with the first and last time of a row; the first known one of each tuple counts.
 TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rebalances": (("started_at", "joined_at", "ended_at"), ("ended_at",)),
     "timeline": (("changed_at",), ("changed_at",)),
@@ -36,7 +39,7 @@ _OF_FILES = ("unknown", "rejected")
 
 @dataclass(slots=True)
 class Filtered:
-    """Rows that pass; can be gone through more than once."""
+    """Filtered rows that can be iterated repeatedly."""
 
     rows: Iterable[Any]
     passes: Callable[[Any], bool]
@@ -46,10 +49,10 @@ class Filtered:
 
 
 class Selected:
-    """An analysis of which only some rows are seen; attributes are the keys of the JSON contract.
+    """Selected rows; attributes are the keys of the JSON contract.
 
-    What files hold beside events is about all of them, unless one cluster is asked for: then it is about its files, as far as
-    they reach into the stretch of time.
+    Information about files other than events covers all files, unless one cluster is selected: then it covers that
+    cluster's files within the interval.
     """
 
     def __init__(self, analysis: Any, groups: Iterable[str], since: int | None, until: int | None, cluster: str | None = None) -> None:
@@ -69,7 +72,7 @@ class Selected:
                 else:
                     rows = Filtered(rows, _test(key, wanted, since, until))
             setattr(self, key, rows)
-        # Told apart by the rebalances that they belong to, which are selected; of tables no more is read than may be needed.
+        # Filtered by the selected rebalances later; from tables no more is read than may be needed.
         members = getattr(analysis, "rebalance_members", ())
         if isinstance(members, Stored):
             members = members.about(wanted, (), (), None, None)
@@ -77,7 +80,10 @@ class Selected:
 
 
 def files_within(files: Iterable[Any], cluster: str, since: int | None, until: int | None) -> list[dict[str, Any]]:
-    """The files of a cluster that reach into a stretch of time, with the part of their own time that does; and those without a time."""
+    """Files of a cluster within an interval, with times clipped to it.
+
+    Files without a time are included.
+    """
     found = []
     for row in files:
         first, last = row["first_at"], row["last_at"]
@@ -100,12 +106,15 @@ def _of_paths(rows: Iterable[Any], paths: set[str]) -> Iterable[Any]:
 
 
 def those(rows: Iterable[Any], condition: str, passes: Callable[[Any], bool]) -> Iterable[Any]:
-    """Rows that pass, which tables find by a condition in SQL that says the same."""
+    """Filter rows; tables use the equivalent SQL condition."""
     return rows.where(condition) if isinstance(rows, Stored) else Filtered(rows, passes)
 
 
 def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, until: Moment | None) -> Any:
-    """The part that was asked for. A group that the logs don't have is an error that names the nearest."""
+    """Apply the requested groups and times.
+
+    Raises UsageError with a suggestion for an unknown group.
+    """
     if not groups and since is None and until is None:
         return analysis
     names = list(groups or ())
@@ -120,43 +129,46 @@ def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, un
 
 
 def last_record_at(analysis: Any) -> int | None:
-    """The last time that a recognised file holds."""
+    """Latest time in a recognised file, None if there is none."""
     times = [column(row, "last_at") for row in analysis.inputs["log_files"] if column(row, "recognised")]
     times.append(latest(analysis.incidents, ("ended_at", "started_at")))
     return max((time for time in times if time is not None), default=None)
 
 
 def known_groups(analysis: Any) -> set[str]:
-    """The groups that an analysis, or a warehouse, tells of."""
+    """Groups in an analysis or a warehouse."""
     keys = ("rebalances", "timeline", "members", "offsets_at_risk", "allocation_changes")
     return {group for key in keys for group in groups_of(getattr(analysis, key))}
 
 
 def groups_of(rows: Iterable[Any]) -> set[str]:
-    """The groups that rows name."""
+    """Groups in rows."""
     return values_of(rows, "group")
 
 
 def values_of(rows: Iterable[Any], name: str) -> set[str]:
-    """The texts that rows have in a column."""
+    """Distinct texts in a column."""
     found = rows.query(f'select distinct "{name}" from chosen') if isinstance(rows, Stored) else rows  # noqa: S608 - a declared name
     return {value for row in found if (value := column(row, name))}
 
 
 def latest(rows: Iterable[Any], times: Sequence[str]) -> int | None:
-    """The greatest time of rows: of each, the first of these columns that is known."""
+    """Latest time in rows.
+
+    Each row counts with the first known of the columns `times`.
+    """
     if isinstance(rows, Stored):
         rows, times = rows.query(f"select max(coalesce({', '.join(times)})) as latest from chosen"), ["latest"]  # noqa: S608 - declared names
     return max((time for row in rows if (time := _known(row, times)) is not None), default=None)
 
 
 def no_such_group(name: str, known: Iterable[str]) -> UsageError:
-    """The error for a group that is not there, with what may have been meant."""
+    """Error for an unknown group, with a suggestion."""
     return UsageError(f"no group {name!r} here; {nearest_of(name, known, 'no group at all')}")
 
 
 def nearest_of(name: str, known: Iterable[str], nothing: str = "none") -> str:
-    """What may have been meant by a name, else what there is."""
+    """Suggestion for an unknown name, else the known names."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if near:
@@ -183,7 +195,7 @@ def _test(key: str, groups: frozenset[str], since: int | None, until: int | None
         start, end = _known(row, starts), _known(row, ends)
         if start is None and end is None:
             return False
-        # A row that is still open reaches to the end of the logs.
+        # An open row extends to the end of the logs.
         begins_in_time = until is None or (start if start is not None else end or 0) <= until
         return begins_in_time and (since is None or end is None or end >= since)
 

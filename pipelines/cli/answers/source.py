@@ -1,4 +1,4 @@
-"""Where an answer comes from: log files read here and now, or the tables of a warehouse."""
+"""Source of an answer: log files, or the tables of a warehouse."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Source:
-    """Rows to show, the clock to show them by, and the exit codes that reading them calls for."""
+    """Rows to show, with the clock for display and resulting exit codes."""
 
     rows: Any
     clock: Clock
@@ -34,12 +34,12 @@ class Source:
 
     @property
     def layouts(self) -> Sequence[Any]:
-        """How clusters stood when their logs ended."""
+        """Layouts of clusters at the end of their logs."""
         return getattr(self.whole, "layouts", ())
 
 
 def open_source(asked: Asked) -> Source:
-    """Read what was asked for, and choose from it what was asked for."""
+    """Read the requested input and select the requested rows."""
     from pipelines.cli.answers.selection import select
     from pipelines.cli.arguments.rules import shown_as
     from pipelines.cli.arguments.times import moment, window
@@ -71,7 +71,7 @@ def open_source(asked: Asked) -> Source:
 
 
 def clock_of(zone: str | None, settings: Settings) -> Clock:
-    """The zone in which times are shown."""
+    """Clock for the time zone in which times are shown."""
     if zone is None:
         return Clock(settings.display.time_zone)
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -86,7 +86,10 @@ def clock_of(zone: str | None, settings: Settings) -> Clock:
 
 
 def check_paths(paths: Sequence[str], *, by_spark: bool = False) -> None:
-    """Paths that are not there end the command before any work is done; so do URIs that only Spark may open, unless it is started."""
+    """Raise NothingReadable for missing paths before any work is done.
+
+    URIs that only Spark can open are accepted with `by_spark`.
+    """
     for path in paths:
         if is_uri(path) and not by_spark:
             from parsers.sources.filesystems import has_driver
@@ -126,7 +129,10 @@ def _analysis(asked: Asked, settings: Settings) -> tuple[Any, list[int]]:
 
 
 def input_codes(analysis: Any, paths: Sequence[str]) -> list[int]:
-    """3 where nothing could be read; 4 where part of what is a log, or was named, could not."""
+    """Exit codes of the input: SOME_REJECTED if part of it was unreadable.
+
+    Raises NothingReadable if nothing could be read.
+    """
     files = analysis.inputs["log_files"]
     if not any(row["kind"] != "not_a_log" and row["status"] in ("ok", "empty", "truncated") for row in files):
         reasons = [f"{row['path']}: {row['reason'] or row['status']}" for row in files]

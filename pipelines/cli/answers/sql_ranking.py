@@ -1,6 +1,7 @@
-"""Rebalances ranked and summed. Of tables this is done in SQL: there may be millions, and each takes a tenth of a millisecond as an object.
+"""Ranking and totals of rebalances, computed in SQL for tables.
 
-SQL says here what `dashboards.answer.build` and `dashboards.answer.totals` say of rows; a test holds both to the same answers.
+Tables may have millions of rebalances, and an object for each takes 0.1 ms. The SQL here is equivalent to
+`dashboards.answer.build` and `dashboards.answer.totals`; a test compares the two.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _GOES_ON = (
 )
 _LASTED = f"case when {_GOES_ON} then 0.0 else coalesce(duration_seconds, at_least_seconds, 0.0) end"
 STOPPED = f"coalesce(pause_seconds, greatest(0.0, {_LASTED} - coalesce(initial_delay_seconds, 0.0)))"
-"""How long a group stood still, as `dashboards.view.answer.Rebalance.stopped_seconds`."""
+"""Downtime of a group, as `dashboards.view.answer.Rebalance.stopped_seconds`."""
 
 _NAME = f"coalesce(nullif(client_id, ''), nullif(instance_id, ''), nullif(member_id, ''), {text(NAMELESS)})"
 _HOST = "nullif(regexp_replace(host, '^/', ''), '')"
@@ -33,7 +34,7 @@ _NAMED_BY = {
     "instance": f"coalesce(nullif(instance_id, ''), {_NAME})",
     "host": f"coalesce({_HOST}, {text(HOSTLESS)})",
 }
-"""As `dashboards.answer.totals.RANKED_BY`."""
+"""Equivalent of `dashboards.answer.totals.RANKED_BY`."""
 
 _LONGEST = """
 select rebalance_id, {stopped} as stopped, {expected} as expected from chosen
@@ -82,7 +83,10 @@ select distinct cluster, system, "group", name, named_host from ({named}) where 
 
 
 def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Rebalance], int]:
-    """The rebalances that their groups stood still for longest, by time, and how many there are; all of them without a limit."""
+    """Rebalances with the longest downtime by time, and their total count.
+
+    All of them without a limit.
+    """
     if limit is None or not isinstance(rebalances, Stored):
         tally = build.tally_of(rebalances, limit, {})
         return tally.kept, tally.sums.count
@@ -94,7 +98,7 @@ def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Reb
 
 
 def offenders(rebalances: Iterable[Any], ranked_by: str = "client") -> list[data.Offender]:
-    """Members ranked by the time that groups stood still through them."""
+    """Members ranked by the downtime they caused."""
     if not isinstance(rebalances, Stored):
         return build.tally_of(rebalances, 0, {}, ranked_by).offenders()
     return ranked(_deeds(rebalances, ranked_by))
@@ -122,7 +126,10 @@ def _deeds(rebalances: Stored, ranked_by: str = "client") -> defaultdict[Doer, D
 
 
 def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[str, Sequence[str]]) -> Tally:
-    """Sums over rebalances. Of tables only those become objects that are shown, in doubt, or of these incidents."""
+    """Totals of rebalances.
+
+    From tables, objects are created only for rebalances that are shown, uncertain, or part of these incidents.
+    """
     if kept_max is None or not isinstance(rebalances, Stored):
         return build.tally_of(rebalances, kept_max, incidents)
     tally = Tally(kept_max, incidents)
@@ -139,7 +146,7 @@ def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[
 
 
 def worst_incidents(incidents: Iterable[Any], limit: int | None) -> tuple[Sequence[Any], Counter[str]]:
-    """The worst incidents, worst first, and how many there are of each severity."""
+    """The worst incidents in order, and counts by severity."""
     if limit is None or not isinstance(incidents, Stored):
         return build.worst_incidents(incidents, limit)
     rank = " ".join(f"when {text(severity)} then {place}" for place, severity in enumerate(data.SEVERITIES))
@@ -150,7 +157,10 @@ def worst_incidents(incidents: Iterable[Any], limit: int | None) -> tuple[Sequen
 
 
 def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.Lane], int]:
-    """The lanes of the first groups by their names, and how many groups have one; all of them without a limit."""
+    """State lanes of the first groups by name, and their total count.
+
+    All groups without a limit.
+    """
     if limit is None or not isinstance(timeline, Stored):
         found = build.lanes(timeline)
         return found[:limit], len(found)
@@ -166,7 +176,7 @@ def _doer(row: dict[str, Any]) -> Doer:
 
 
 def _expected() -> str:
-    """1 for what healthy groups do too, else 0."""
+    """SQL for 1 if a rebalance is routine operation, else 0."""
     usual = {system: [entry.id for entry in causes().values() if entry.system == system and entry.expected] for system in SYSTEMS}
     words = {system: ", ".join(map(text, names)) for system, names in usual.items()}
     met = (f"system = {text(system)} and (cause in ({each}) or root_cause in ({each}))" for system, each in words.items() if each)

@@ -1,4 +1,4 @@
-"""Options and arguments, and how they are parsed.
+"""Options and arguments, and their parsing.
 
 Imports `output`, `analysis`, `warehouse`, `conf`, parsers and models. Start with `options`.
 """

@@ -1,7 +1,7 @@
-"""What the shell offers at the tab key: names out of the warehouse, besides Typer's own words.
+"""Shell completion of names from the warehouse.
 
-Nothing here may fail or talk: a shell shows whatever a completion prints. Names with characters that a shell obeys
-are left out, since each of the four shells would want them quoted in another way.
+Nothing here may fail or print, because a shell shows everything that a completion prints. Names with shell
+metacharacters are left out, because each of the four supported shells quotes differently.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _MAX = 200
 
 
 def groups(context: typer.Context, incomplete: str) -> list[str]:
-    """Groups of the warehouse."""
+    """Groups in the warehouse."""
     return _offer(_column(context, 'select distinct "group" as name from chosen order by name'), incomplete)
 
 
 def clusters(context: typer.Context, incomplete: str) -> list[str]:
-    """Clusters of the warehouse."""
+    """Clusters in the warehouse."""
     return _offer(_column(context, "select distinct cluster as name from chosen order by name"), incomplete)
 
 
 def rebalances(context: typer.Context, incomplete: str) -> list[str]:
-    """Rebalances as GROUP/GENERATION, the newest first."""
+    """Rebalances as GROUP/GENERATION, newest first."""
     query = (
         "select \"group\" || '/' || cast(coalesce(generation_after, generation_before) as string) as name from chosen "
         "order by started_at desc"
@@ -41,7 +41,10 @@ def _offer(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _column(context: typer.Context, query: str) -> list[str]:
-    """Names that a query over rebalances (`chosen`) gives, of the warehouse that the command line so far, or the settings, name."""
+    """Names from a query over rebalances (`chosen`).
+
+    The warehouse is the one in the command line so far, else in the settings.
+    """
     try:
         from conf.settings import load_settings
         from pipelines.warehouse.reader import Warehouse

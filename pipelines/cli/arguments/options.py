@@ -1,4 +1,4 @@
-"""Options that several commands share, so that a word means the same everywhere."""
+"""Options shared by several commands, so that they mean the same everywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ READ = "What to read"
 SHOW = "What to show"
 HOW = "How to show it"
 PANELS = (READ, SHOW, HOW)
-"""Headings of help, in their order."""
+"""Headings of help, in order."""
 AT = "The moment that is asked for: `compare` holds what was before it against what was after it, `state` shows the group then."
 
 Paths = Annotated[
@@ -130,7 +130,7 @@ Form = Literal["json", "jsonl", "csv", "people"]
 
 
 def form(as_json: AsJson = False, jsonl: AsJsonLines = False, csv: AsCsv = False) -> Form:
-    """The one form that was asked for."""
+    """The single output form requested."""
     asked: list[Form] = [name for name, wanted in (("json", as_json), ("jsonl", jsonl), ("csv", csv)) if wanted]  # type: ignore[misc]
     if len(asked) > 1:
         raise UsageError(f"--{asked[0]} and --{asked[1]} can't be had at once")

@@ -1,7 +1,7 @@
-"""What every question to groupscope has in common: what to read, which part of it to show, and how to talk.
+"""Options shared by all commands that answer a question.
 
-A command that asks has a parameter `asked: Asked`, and `form: Form` if its answer comes in several forms; `question`
-puts the options that fill them in their place, so that they are the same words everywhere.
+They say what to read, what to show and how much to print. Such a command has a parameter `asked: Asked`, and `form:
+Form` if its answer has several forms; `question` replaces these by the options that fill them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pipelines.cli.output.console import Talk
 
 @dataclass(slots=True)
 class Asked:
-    """What a command was asked for, beside its own options."""
+    """Shared options of a command."""
 
     paths: Sequence[str] | None = None
     warehouse: str | None = None
@@ -40,7 +40,7 @@ class Asked:
 
     @property
     def talk(self) -> Talk:
-        """Words to standard error, as much as was asked for."""
+        """Messages to standard error, as verbose as requested."""
         return Talk(quiet=self.quiet, verbose=self.verbose)
 
 
@@ -69,11 +69,11 @@ def _asked(
 
 
 _SHARED: dict[str, Callable[..., Any]] = {"asked": _asked, "form": o.form}
-"""What makes the value of a shared parameter from the options in its place."""
+"""Builders of shared parameters from the options that replace them."""
 
 
 def question(command: Callable[..., int]) -> Callable[..., int]:
-    """The command as Typer reads it: with the options of `asked` and `form` in place of these parameters."""
+    """Replace the parameters `asked` and `form` by their options for Typer."""
     makers = {name: make for name, make in _SHARED.items() if name in inspect.signature(command).parameters}
     options = {name: _parameters(make) for name, make in makers.items()}
     parameters: list[inspect.Parameter] = []
@@ -85,7 +85,7 @@ def question(command: Callable[..., int]) -> Callable[..., int]:
         made = {name: make(**{each.name: given.pop(each.name) for each in options[name]}) for name, make in makers.items()}
         return command(**made, **given)
 
-    # Some that must be given now follow some that need not be, as only keywords may.
+    # Required options now follow optional ones, which only keyword parameters allow.
     ask.__signature__ = inspect.Signature([each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters])  # type: ignore[attr-defined]
     ask.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": int}
     del ask.__wrapped__
@@ -93,6 +93,6 @@ def question(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Parameters with their types, which modules hold as texts."""
+    """Parameters with resolved types, which modules keep as strings."""
     types = get_type_hints(function, include_extras=True)
     return [each.replace(annotation=types[each.name]) for each in inspect.signature(function).parameters.values()]

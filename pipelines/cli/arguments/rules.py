@@ -1,4 +1,4 @@
-"""Options of the form `[GLOB=]VALUE` and `NAME=VALUE`, as their use cases want them."""
+"""Parsing of options such as `[GLOB=]VALUE` and `NAME=VALUE`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipelines.analysis.in_process import AnalyzeOptions
 
 KEY_VARIABLE = "GROUPSCOPE_REDACT_KEY"
-"""Holds the key of pseudonyms, if no file does."""
+"""Environment variable with the pseudonyms' key, unless a file has it."""
 
 ASSUMABLE = {
     "session_timeout_ms": ("session_timeout_ms", 1),
@@ -28,12 +28,15 @@ ASSUMABLE = {
     "offsets_retention_minutes": ("offsets_retention_seconds", 60),
     "offsets_partitions": ("offsets_partitions", 1),
 }
-"""What --assume may set: setting -> fact of the cluster, and its unit. A Java consumer's rebalance timeout is its poll interval."""
+"""Settings for --assume: fact of the cluster, and factor to its unit.
+
+A Java consumer's rebalance timeout is its poll interval.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Options of the command line about reading, as they were typed."""
+    """Raw command line options about reading."""
 
     log_zones: Sequence[str] | None = None
     clusters: Sequence[str] | None = None
@@ -44,7 +47,10 @@ class Given:
 
 
 def rule(text: str, option: str) -> tuple[str | None, str]:
-    """`VALUE` for all files, or `GLOB=VALUE`. The value holds no equals sign; a glob may."""
+    """Glob and value of a rule; glob None means all files.
+
+    The value contains no equals sign; a glob may.
+    """
     glob, equals, value = text.rpartition("=")
     if not value or (equals and not glob):
         raise UsageError(f"{option} {text!r}: expected VALUE or GLOB=VALUE")
@@ -52,7 +58,7 @@ def rule(text: str, option: str) -> tuple[str | None, str]:
 
 
 def assumption(text: str) -> tuple[str, int]:
-    """A setting of `--assume` and its value."""
+    """Fact and value of an `--assume` option."""
     name, _, value = text.partition("=")
     if name not in ASSUMABLE:
         near = difflib.get_close_matches(name, ASSUMABLE, n=1)
@@ -67,7 +73,7 @@ def assumption(text: str) -> tuple[str, int]:
 
 
 def analyze_options(settings: Settings, given: Given) -> AnalyzeOptions:
-    """Options of the in-process run."""
+    """Options of the in-process analysis."""
     import dataclasses
 
     from models.incidents.incidents import Limits
@@ -80,7 +86,7 @@ def analyze_options(settings: Settings, given: Given) -> AnalyzeOptions:
 
 
 def read_options(settings: Settings, given: Given, *, fold_runs: bool) -> ReadOptions:
-    """How to read: what the settings say, then what the command line says, which so counts last."""
+    """Read options from settings and command line; the latter takes precedence."""
     from parsers.reading.reader import ReadOptions
 
     read = ReadOptions(
@@ -97,7 +103,10 @@ def read_options(settings: Settings, given: Given, *, fold_runs: bool) -> ReadOp
 
 
 def redaction_of(settings: Settings, given: Given) -> Redaction | None:
-    """The redaction that was asked for. Its key is never an argument, which other users of the machine can see."""
+    """The requested redaction, None if there is none.
+
+    The key is never an argument, because other users of the machine can see arguments.
+    """
     kinds = [kind.strip() for kind in given.redact.split(",")] if given.redact is not None else list(settings.privacy.redact)
     if not kinds:
         return None
@@ -117,7 +126,10 @@ def redaction_of(settings: Settings, given: Given) -> Redaction | None:
 
 
 def shown_as(groups: Iterable[str], redaction: Redaction | None) -> list[str]:
-    """Groups as answers name them: somebody who redacts them still asks for them by name, or by pseudonym."""
+    """Groups by the names in the answer.
+
+    With redaction, a group may be given by name or by pseudonym.
+    """
     if redaction is None:
         return list(groups)
     from parsers.redaction.pseudonyms import PSEUDONYM
@@ -126,7 +138,7 @@ def shown_as(groups: Iterable[str], redaction: Redaction | None) -> list[str]:
 
 
 def check_zone(zone: str, option: str) -> None:
-    """Refuse a time zone that is none, with the name that may have been meant."""
+    """Raise UsageError for an unknown time zone, with a suggestion."""
 
     from parsers.formats.time_zones import UnknownZoneError, zone_named
 

@@ -1,4 +1,4 @@
-"""Points in time as people type them: ISO 8601, a time of day, or a stretch counted back from the last record."""
+"""Times as typed: ISO 8601, time of day, or duration back."""
 
 from __future__ import annotations
 
@@ -11,19 +11,25 @@ from models.durations import UNITS_US, span_us
 from pipelines.errors import UsageError
 
 AROUND = timedelta(minutes=10)
-"""How far `--around` reaches to both sides."""
+"""Distance of `--around` to both sides."""
 LONGEST_US = 36_500 * UNITS_US["d"]
-"""No logs are as old as this, and times that are counted back from theirs stay within what a date can be."""
+"""Maximum duration back from the end; no logs are older.
+
+Keeps results within the range of dates.
+"""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 JUST_BEHIND = timedelta(hours=1)
-"""A time of day this little behind the last record is of the same day: who types 10:00 for logs until 09:58 means no other."""
+"""Maximum lead of a time of day over the last record.
+
+With logs until 09:58, 10:00 means the same day; a later time means the day before.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point in time that may need the end of the logs, or a day, to be known."""
+    """A time that may depend on the end of the logs."""
 
     text: str
     zone: str
@@ -33,7 +39,7 @@ class Moment:
     shift: timedelta = timedelta(0)
 
     def micros(self, last_at: int | None) -> int:
-        """Microseconds since 1970. `last_at` is the time of the last record."""
+        """Microseconds since 1970; `last_at` is the last record's time."""
         return self._micros(last_at) + self.shift // timedelta(microseconds=1)
 
     def _micros(self, last_at: int | None) -> int:
@@ -54,7 +60,7 @@ class Moment:
 
 
 def moment(text: str, zone: str, option: str) -> Moment:
-    """Read a time; without a zone of its own it is in `zone`."""
+    """Parse a time; without its own zone it is in `zone`."""
     back = stretch(text)
     if back is not None:
         return Moment(text, zone, back=back)
@@ -70,13 +76,13 @@ def moment(text: str, zone: str, option: str) -> Moment:
 
 
 def stretch(text: str) -> timedelta | None:
-    """A stretch of time such as 500ms, 45s or 5m; None where it is none."""
+    """Parse a duration such as 500ms, 45s or 5m; None if invalid."""
     found = span_us(text.strip())
     return None if found is None or found > LONGEST_US else timedelta(microseconds=found)
 
 
 def window(text: str, zone: str) -> tuple[Moment, Moment]:
-    """`TIME` or `TIME/SPAN`: from SPAN before the time to SPAN after it."""
+    """Parse `TIME` or `TIME/SPAN` into the interval from -SPAN to +SPAN."""
     when, slash, span = text.rpartition("/")
     found = stretch(span) if slash else None
     if slash and found is None:

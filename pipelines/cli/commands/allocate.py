@@ -1,4 +1,4 @@
-"""`groupscope allocate`: which queues each RocketMQ client would take, and what a change would move."""
+"""Command `groupscope allocate`: preview of RocketMQ shares and their changes."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def allocate(
 
 
 def _parted(texts: Sequence[str] | None) -> list[str]:
-    """Values of an option that may hold several; commas stand in no id that a client makes."""
+    """Values of an option separated by commas, which no client id contains."""
     return [part.strip() for text in texts or () for part in text.split(",") if part.strip()]
 
 
 def _start(asked: Asked, queues: Sequence[str], clients: Sequence[str], topic: str | None) -> Shared:
-    """What the shares are computed from: the options, or a history."""
+    """Input of the preview: from options or from a history."""
     from pipelines.cli.answers.queue_shares import Shared, shared_at
 
     if not (asked.paths or asked.warehouse):

@@ -1,4 +1,4 @@
-"""`groupscope analyze`: logs in, answer out."""
+"""Command `groupscope analyze`: from logs to the answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def analyze(
 
 
 def _write(source: Source, form: o.Form) -> None:
-    """The answer for programs; CSV, which holds one table, is that of the rebalances."""
+    """Write the answer for programs; CSV has the table of rebalances."""
     from pipelines.cli.commands.rebalances import columns_of
     from pipelines.cli.output import json_csv as answers
 

@@ -1,4 +1,4 @@
-"""`groupscope compare`: two periods or two clusters, by group and cause."""
+"""Command `groupscope compare`: two periods or clusters, by group and cause."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _of_periods(source: Source, at: str | None, before: str | None, after: str |
 
 
 def _within_in_sql(side: Side) -> str:
-    """At least what is within a side."""
+    """SQL for a superset of the rows within a side."""
     from pipelines.warehouse.reader import instant
 
     bounds = ((">=", side.started_at), ("<=", side.ended_at))
@@ -102,7 +102,10 @@ def _within_in_sql(side: Side) -> str:
 
 
 def _within(when: int, side: Side, *, last_too: bool) -> bool:
-    """From the start on, up to the end; the end itself belongs to the second side only."""
+    """Whether a time is within a side.
+
+    The end belongs to the second side only.
+    """
     started = side.started_at is None or side.started_at <= when
     return started and (side.ended_at is None or when < side.ended_at or (last_too and when == side.ended_at))
 
@@ -125,7 +128,7 @@ def _of_clusters(source: Source, names: tuple[str, str]) -> Comparison:
 
 
 def _reach(rows: Any, cluster: str | None = None) -> tuple[int | None, int | None]:
-    """First and last time of the logs (of a cluster) that hold something recognised."""
+    """First and last time of recognised logs, optionally of one cluster."""
     files = [row for row in rows.inputs["log_files"] if _column(row, "recognised") and cluster in (None, _column(row, "cluster"))]
     firsts, lasts = ([time for row in files if (time := _column(row, name)) is not None] for name in ("first_at", "last_at"))
     return min(firsts, default=None), max(lasts, default=None)
@@ -154,7 +157,7 @@ def _column(row: Any, name: str) -> Any:
 
 
 def ready(found: Comparison) -> dict[str, Any]:
-    """A comparison as `groupscope schema compare` describes it."""
+    """A comparison as described by `groupscope schema compare`."""
     from pipelines.schema.tables import instant_text
 
     sides = [

@@ -1,4 +1,4 @@
-"""`groupscope doctor`: what works on this machine, and how to mend the rest."""
+"""Command `groupscope doctor`: checks of the installation, with fixes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ PACKAGES = ("pyarrow", "orjson", "ahocorasick-rs", "plotly", "deltalake", "pyspa
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check. `needed_by` says which commands fail without it; `fix` says what to do."""
+    """Result of one check.
+
+    `needed_by` names the commands that fail without it; `fix` says what to do.
+    """
 
     name: str
     state: Literal["ok", "warning", "missing"]
@@ -53,7 +56,7 @@ def doctor(
 
 
 def examine(warehouse: str | None) -> list[Finding]:
-    """All checks, none of which starts a JVM."""
+    """Run all checks; none starts a JVM."""
     checks: list[Callable[[], Finding]] = [_python, _packages, _time_zones, _java, _jars, _pyspark_python, _temporary]
     findings = [check() for check in checks]
     return [*findings, _writable(warehouse)] if warehouse else findings

@@ -1,4 +1,4 @@
-"""`groupscope events`: every recognised record, one JSON object a line."""
+"""Command `groupscope events`: every recognised record, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ def events(
 
 
 def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset()) -> Any:
-    """The events of a batch as lines of JSON. `fields` is JSON already and is taken as it is."""
+    """Encode the events of a batch as JSON lines.
+
+    `fields` is JSON already and is copied unchanged.
+    """
     import orjson
 
     from pipelines.cli.output.json_csv import dumps
@@ -86,7 +89,7 @@ def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset()) -> 
 
 
 def rfc3339(at: int | None) -> str | None:
-    """A time as RFC 3339 has it."""
+    """A time in RFC 3339 format."""
 
     from pipelines.schema.tables import instant_text
 

@@ -1,4 +1,4 @@
-"""`groupscope explain`: one rebalance told as a story, or the one that a line belongs to."""
+"""Command `groupscope explain`: one rebalance, or the one of a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`groupscope maintain`: upkeep of a warehouse."""
+"""Command `groupscope maintain`: upkeep of a warehouse."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def maintain(
 
 
 def summary(done: Maintained) -> dict[str, Any]:
-    """What was done, for scripts."""
+    """Summary for scripts."""
     files = {name: {"before": before, "after": after} for name, (before, after) in sorted(done.files.items())}
     return {"files": files, "runs_removed": done.runs_removed, "alerts_removed": done.alerts_removed}
 

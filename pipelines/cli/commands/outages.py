@@ -1,4 +1,7 @@
-"""`groupscope outages`: partitions without a leader, or short of replicas, over time; and what if a broker stops."""
+"""Command `groupscope outages`: partitions without leader or with missing replicas.
+
+Also shows the effects of stopping a broker.
+"""
 
 from __future__ import annotations
 
@@ -172,7 +175,7 @@ def _show(
 
 
 def _show_spans(console: Console, source: Source, limit: int) -> None:
-    """Spans in order of time, those from before the logs first."""
+    """Show under-replication in order of time, spans without a start first."""
     from dashboards.view.row_access import column
     from dashboards.wording.units import duration
     from pipelines.cli.output import screens

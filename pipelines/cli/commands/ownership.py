@@ -1,4 +1,4 @@
-"""`groupscope ownership`: who held which RocketMQ queue, over time and as a table."""
+"""Command `groupscope ownership`: owners of RocketMQ queues over time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def _show(console: Console, source: Source, limit: int) -> None:
 
 
 def _lanes(console: Console, rows: Sequence[Any], source: Source, limit: int) -> None:
-    """A lane for each queue. RocketMQ numbers queues by broker, so that a label needs topic, broker and number."""
+    """Show a lane for each queue.
+
+    RocketMQ numbers queues by broker, so a label needs topic, broker and number.
+    """
     from dashboards.view.answer import Lane, Stretch
     from dashboards.view.row_access import column
     from dashboards.wording.escaping import shortened, visible

@@ -1,4 +1,4 @@
-"""`groupscope rebalances|offenders|timeline`: one table of an answer, from logs or from a warehouse."""
+"""Commands `groupscope rebalances`, `offenders` and `timeline`: one table each."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def timeline(
 
 
 def list_outages(source: Source, *, limit: int, form: o.Form) -> int:
-    """The times in which a partition had no leader, in the form that was asked for."""
+    """List the times in which a partition had no leader."""
     return _answer(source, "outages", _rows("partition_outages", "outages"), _outages, limit=limit, form=form)
 
 
 def listing(source: Source, key: str, table: str, show: Show, *, limit: int, form: o.Form) -> int:
-    """The rows of one table, which stand in the contract under `key`, in the form that was asked for."""
+    """List rows of one table; `key` is its contract name."""
     return _answer(source, key, _rows(table, key), show, limit=limit, form=form)
 
 
@@ -75,7 +75,10 @@ Show = Callable[["Console", Source, int], None]
 
 
 def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, form: o.Form) -> int:
-    """The table in the form that was asked for. Forms for programs hold all rows, whatever the limit."""
+    """Write a table in the requested form.
+
+    Forms for programs contain all rows, regardless of the limit.
+    """
     from pipelines.cli.output import json_csv as answers
 
     if form == "json":
@@ -90,7 +93,7 @@ def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, f
 
 
 def columns_of(key: str) -> list[str]:
-    """The columns of a listing, in their order."""
+    """Columns of a listing, in order."""
     from pipelines.cli.json_schema.schema import OFFENDER
     from pipelines.schema.tables import CONTRACT, TABLES
 
@@ -109,7 +112,7 @@ def _rows(table: str, key: str | None = None) -> Ready:
 
 
 def offender_rows(rows: Any, ranked_by: str = "client") -> Iterable[dict[str, Any]]:
-    """Offenders as `groupscope schema offenders` describes them."""
+    """Offenders as described by `groupscope schema offenders`."""
     from pipelines.cli.answers.sql_ranking import offenders
     from pipelines.schema.tables import instant_text
 
@@ -169,14 +172,14 @@ def _timeline(console: Console, source: Source, limit: int) -> None:
 
 
 def _with_clients(groups: Sequence[Lane], clients: Sequence[Lane], limit: int) -> Iterator[Lane]:
-    """Each group and then its clients, as far as the limit leaves room for these; groups come first."""
+    """Groups, each followed by its clients as far as the limit allows."""
     room = len(clients) if not limit else max(0, limit - len(groups))
     for group in groups:
         yield group
         own = [lane for lane in clients if (lane.cluster, lane.group) == (group.cluster, group.group)][:room]
         room -= len(own)
         yield from own
-    # Groups of the newer protocols have no states of this kind, their clients do.
+    # Groups of the newer protocols have no such states, but their clients do.
     told = {(group.cluster, group.group) for group in groups}
     yield from [lane for lane in clients if (lane.cluster, lane.group) not in told][:room]
 

@@ -1,4 +1,4 @@
-"""`groupscope report`: the answer as one HTML page that needs no network."""
+"""Command `groupscope report`: the answer as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def report(
 
 
 def write_report(source: Source, path: Path, *, title: str, talk: Talk) -> None:
-    """Write the page beside its place and move it there, so that nobody opens half a page."""
+    """Write the page atomically."""
     from pipelines.cli.output.atomic_write import write_text
 
     write_text(path, page_of(source, title))
@@ -63,7 +63,7 @@ def page_of(source: Source, title: str) -> str:
 
 
 def title_of(asked: Asked, source: Source) -> str:
-    """What was analysed, without folders that say nothing to others."""
+    """Default title: the names of the input, without folders."""
     paths = list(asked.paths or ()) or [asked.warehouse or source.settings.warehouse.uri]
     names = [Path(path).name or Path(path).resolve().name or path for path in paths]
     if source.redaction is not None:
@@ -71,7 +71,7 @@ def title_of(asked: Asked, source: Source) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-# What people turn first when groups stand still: title, options of `whatif`, and the same as its configuration.
+# Settings that people usually try first: title, options of `whatif`, and the configuration.
 TURNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "Static membership, sessions of 45 s",
@@ -86,7 +86,7 @@ TURNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def what_ifs(rebalances: Iterable[Any], members: Iterable[Any]) -> list[WhatIf]:
-    """The same history under each configuration of `TURNED`; nothing where there is no group of Kafka's."""
+    """Results of each configuration in `TURNED`, empty without Kafka groups."""
     from dashboards.view.charts import WhatIf
     from models.whatif.outlook import outlooks
     from models.whatif.rules import Configuration
@@ -119,7 +119,10 @@ def _outlook(group: GroupOutlook) -> Outlook:
 
 
 def broker_losses(layouts: Iterable[Layout]) -> list[BrokerLoss]:
-    """What each running broker alone keeps a leader for. Of a single broker everything would be gone, which needs no table."""
+    """Partitions that would lose their leader with each running broker.
+
+    Clusters with a single broker are left out.
+    """
     from dashboards.view.charts import BrokerLoss
     from models.kafka.outages.broker_loss import exposed_by
 

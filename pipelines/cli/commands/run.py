@@ -1,4 +1,4 @@
-"""`groupscope run`: the scheduled job by hand."""
+"""Command `groupscope run`: one run of the scheduled job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from pipelines.jobs.run import RunOptions, RunOutcome
 
 DAYS_MAX = 36_500
-"""A hundred years: Kafka's logs do not reach beyond, and times do not go back without end."""
+"""Maximum age in days: a hundred years.
+
+No Kafka log is older, and dates have a limited range.
+"""
 
 Inputs = Annotated[
     list[str],
@@ -165,7 +168,7 @@ def _alerts(url: str | None, severity: str) -> tuple[AlertOptions, Send] | tuple
 
 @dataclass(frozen=True, slots=True)
 class _Show:
-    """How the outcome of a run is shown on standard output."""
+    """Display of a run's outcome on standard output."""
 
     as_json: bool
     quiet: bool
@@ -189,7 +192,7 @@ def _once(options: RunOptions, followers: Followers, show: _Show) -> int:
     from pipelines.jobs.run import run as run_job
 
     try:
-        check_paths(options.inputs, by_spark=True)  # a folder that is not mounted now may be, for the next run
+        check_paths(options.inputs, by_spark=True)  # a folder that isn't mounted now may be for the next run
         outcome = run_job(options)
     except BaseException as error:
         followers.failed(error, code_of(error))
@@ -200,7 +203,10 @@ def _once(options: RunOptions, followers: Followers, show: _Show) -> int:
 
 
 def _again_and_again(seconds: float, options: RunOptions, followers: Followers, show: _Show) -> int:
-    """A run that fails is told of and tried again; wrong use ends the command, and so does Spark where it can't be started again."""
+    """Repeat runs; a failed run is reported and tried again.
+
+    Wrong usage ends the command, and so does a Spark that can't be restarted.
+    """
     from pipelines.cli.after_run import code_of
     from pipelines.jobs.schedule import repeat, until_told
     from pipelines.spark.session import let_go_of_dead
@@ -226,11 +232,11 @@ def _again_and_again(seconds: float, options: RunOptions, followers: Followers, 
 
 _UNITS = ("s", "m", "h", "d")
 _LONGEST_US = 365 * UNITS_US["d"]
-"""A thread can't wait for any length of time that can be written down."""
+"""Maximum interval: a thread can't wait for an arbitrary time."""
 
 
 def span_seconds(text: str) -> float:
-    """Seconds of a span such as 30s, 5m or 1h."""
+    """Seconds of an interval such as 30s, 5m or 1h."""
     found = span_us(text, _UNITS, whole=True)
     if not found or found > _LONGEST_US:
         raise UsageError(f"--every {text!r}: expected a span such as 30s, 5m or 1h")
@@ -238,7 +244,7 @@ def span_seconds(text: str) -> float:
 
 
 def summary(outcome: RunOutcome) -> dict[str, object]:
-    """What a run did, for scripts."""
+    """Summary of a run for scripts."""
     changes = {table: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted} for table, c in sorted(outcome.changes.items())}
     return {
         "run_id": outcome.run_id,
@@ -252,7 +258,7 @@ def summary(outcome: RunOutcome) -> dict[str, object]:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """A setting of Spark as `--conf` has it."""
+    """Key and value of a `--conf` option."""
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise UsageError(f"--conf {text!r}: expected KEY=VALUE")

@@ -1,4 +1,4 @@
-"""`groupscope simulate`: logs of a made-up cluster, with the truth beside them."""
+"""Command `groupscope simulate`: logs of a simulated cluster with the truth."""
 
 from __future__ import annotations
 

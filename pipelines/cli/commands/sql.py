@@ -1,6 +1,6 @@
-"""`groupscope sql`: one SELECT over the tables of an answer, through DuckDB.
+"""Command `groupscope sql`: one SELECT over an answer's tables with DuckDB.
 
-The query sees rows in memory and nothing else: no file, no network, no extension, no setting.
+The query has access to rows in memory only: no file, network, extension or setting.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Query = Annotated[str, typer.Argument(metavar="SELECT", help="The query; the command schema lists columns.", show_default=False)]
 
 WAREHOUSE_ONLY = ("events", "learned_facts", "quality_results")
-"""Tables that an analysis of log files does not hold."""
+"""Tables that exist only in a warehouse."""
 
 
 @question
@@ -62,14 +62,17 @@ def sql(
 
 
 def table_names() -> list[str]:
-    """The tables that can be asked."""
+    """Names of the tables that can be queried."""
     from pipelines.schema.tables import CONTRACT
 
     return sorted({"log_files", "rebalance_members", *CONTRACT.values(), *WAREHOUSE_ONLY})
 
 
 class _NoPandas:
-    """Arrow and DuckDB import pandas, a third of a second, to ask whether they were given one of its frames; both do without."""
+    """Hides pandas from imports, which saves a third of a second.
+
+    Arrow and DuckDB import it only to check whether they were given a DataFrame.
+    """
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
@@ -78,7 +81,10 @@ class _NoPandas:
 
 
 def ask(query: str, source: Source) -> pa.Table:
-    """The answer of one query. Tables that it does not name stand there without rows."""
+    """Result of one query.
+
+    Tables that it does not name are registered without rows.
+    """
     if Talk.alone and _NoPandas not in sys.meta_path:
         sys.meta_path.insert(0, _NoPandas)
     import duckdb
@@ -110,8 +116,10 @@ def ask(query: str, source: Source) -> pa.Table:
 
 
 def _damage(error: duckdb.Error, source: Source) -> Exception | None:
-    """The broken file of a warehouse behind an error: what DuckDB says of it reads as if the query were wrong. Wrong queries fail before
-    a row is read, and are none."""
+    """Damaged warehouse file behind an error, None if there is none.
+
+    DuckDB's message reads as if the query were wrong. Wrong queries fail before a row is read.
+    """
     from pipelines.warehouse.damage import damage_behind
     from pipelines.warehouse.reader import Warehouse
 
@@ -127,13 +135,16 @@ def _check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
 
 
 def _told(error: duckdb.Error) -> str:
-    """DuckDB's message in one line, with its hint and without its picture of the query."""
+    """DuckDB's message in one line, with its hint but without the query."""
     text = str(error).partition("\n\nLINE ")[0].partition("\nLINE ")[0]
     return "; ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _table(source: Source, name: str) -> pa.Table | pads.Dataset:
-    """All rows of a table, in its declared types; DuckDB takes from a dataset only what the query asks for."""
+    """All rows of a table in its declared types.
+
+    From a dataset DuckDB reads only what the query needs.
+    """
     import pyarrow as pa
 
     from pipelines.schema.row_conversion import row_values
@@ -168,7 +179,7 @@ def _empty(name: str) -> pa.Table:
 
 
 def _rows(found: pa.Table) -> Iterator[dict[str, Any]]:
-    """Rows as JSON has them."""
+    """Rows as JSON values."""
     kinds = [field.type for field in found.schema]
     for batch in found.to_batches():
         for row in batch.to_pylist():
@@ -176,7 +187,7 @@ def _rows(found: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def ready(value: Any, kind: pa.DataType) -> Any:
-    """A value of DuckDB as JSON has it. Times are UTC."""
+    """A DuckDB value as JSON, with times in UTC."""
     import pyarrow as pa
 
     from pipelines.schema.tables import instant_text
@@ -202,7 +213,7 @@ def ready(value: Any, kind: pa.DataType) -> Any:
 
 
 TEXT_MAX = 200
-"""Characters of a cell that people are shown."""
+"""Maximum characters of a cell on the screen."""
 
 
 def _show(found: pa.Table, source: Source, limit: int) -> None:

@@ -1,4 +1,4 @@
-"""`groupscope state`: a group as its coordinator held it at one moment, line by line."""
+"""Command `groupscope state`: a group's state in its coordinator at a time."""
 
 from __future__ import annotations
 

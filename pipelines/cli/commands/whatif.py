@@ -1,4 +1,4 @@
-"""`groupscope whatif`: the same history under another configuration, by the rules of `models.whatif.outlook`."""
+"""Command `groupscope whatif`: history under another configuration (`models.whatif.outlook`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COLUMNS = (
     "cluster", "group", "rebalance_id", "started_at", "cause", "effect", "rule", "stopped_seconds", "saved_seconds",
     "saved_member_seconds", "added", "initial_delay_seconds", "confidence",
 )  # fmt: skip
-"""Of CSV, of JSON lines, and of the list `rebalances` of a group."""
+"""Columns of CSV, JSON lines, and the list `rebalances` of a group."""
 
 
 @question
@@ -94,7 +94,7 @@ def _milliseconds(text: str | None, option: str) -> int | None:
 
 
 def ready(found: Iterable[Outlook], configuration: Configuration) -> dict[str, Any]:
-    """The answer as `groupscope schema whatif` describes it."""
+    """The answer as described by `groupscope schema whatif`."""
     import dataclasses
 
     outlooks = list(found)

@@ -1,4 +1,4 @@
-"""The JSON Schema of each command's answer.
+"""JSON Schema of each command's answer.
 
 Imports `output` and `schema`. Start with `schema`.
 """

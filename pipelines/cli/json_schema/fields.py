@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 FIRST = ("file", "line", "byte_offset", "at", "message", "group", "generation", "member_id", "client_id", "fields", "text")
-"""Keys that always stand first; the other columns of silver.events follow."""
+"""Keys that come first; the other columns of silver.events follow."""
 
 LEFT_OUT = ("file_id", "byte_length", "order_at")

@@ -1,4 +1,4 @@
-"""`groupscope schema`: what the JSON of each command looks like."""
+"""Command `groupscope schema`: JSON Schema of each command's output."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def schema(
 
 
 def command_schema(command: str) -> dict[str, Any]:
-    """The schema of one command. Those of --jsonl describe one line."""
+    """Schema of one command; for --jsonl it describes one line."""
     from pipelines.schema.tables import contract_schema
 
     contract = copy.deepcopy(contract_schema())
@@ -86,7 +86,7 @@ def command_schema(command: str) -> dict[str, Any]:
 
 
 def _objects() -> dict[str, dict[str, Any]]:
-    """What answers hold that list no rows of a table."""
+    """Properties of answers that are no table listings."""
     return {
         "outages/if-down": IF_DOWN,
         "compare": COMPARISON,
@@ -252,7 +252,7 @@ def _object(contract: dict[str, Any], title: str, properties: dict[str, Any]) ->
 
 
 def _events() -> dict[str, Any]:
-    """One line of `events --jsonl`: the columns of silver.events, `fields` as an object."""
+    """Schema of an `events --jsonl` line: columns of silver.events."""
     import pyarrow as pa
 
     from pipelines.cli.json_schema.fields import FIRST, LEFT_OUT

@@ -1,4 +1,4 @@
-"""What the JSON of commands looks like that are about a warehouse or this machine: run, maintain, doctor."""
+"""JSON Schema of the commands run, maintain and doctor."""
 
 from __future__ import annotations
 

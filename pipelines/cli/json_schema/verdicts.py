@@ -1,4 +1,4 @@
-"""What the JSON of `groupscope whatif` and of a line in `groupscope explain` looks like."""
+"""JSON Schema of `groupscope whatif` and of lines in `groupscope explain`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terminal, JSON and CSV: how answers are written, no decisions.
+"""Output as terminal text, JSON and CSV, without any decisions.
 
 Imports `schema`, `dashboards` and `conf`. Start with `console`, then `screens`.
 """

@@ -1,4 +1,4 @@
-"""Writing a file as a whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from pipelines.errors import CannotWrite
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write to a file beside the target and move it there; a device or pipe is written directly."""
+    """Write to a temporary file and move it to the target.
+
+    A device or pipe is written directly.
+    """
     data = text.encode("utf-8", "backslashreplace")
     try:
         if path.exists() and not path.is_file():

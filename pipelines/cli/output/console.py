@@ -1,7 +1,7 @@
-"""Where words go: answers to standard output, talk to standard error.
+"""Output streams: answers to standard output, messages to standard error.
 
-Rich is asked only for colour, width and wrapping: markup, emoji and highlighting are off, and every text of a log
-goes through `visible` before it gets here.
+Rich is used for colour, width and wrapping only: markup, emoji and highlighting are off, and all text from logs is
+passed through `visible` first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PIPE_WIDTH = 120
-"""Columns where standard output is no terminal and COLUMNS does not say."""
+"""Width if standard output is no terminal and COLUMNS is unset."""
 
 
 class ReaderGone(Exception):
@@ -28,7 +28,7 @@ class ReaderGone(Exception):
 
 
 class Output:
-    """Standard output; what goes wrong with it has a name."""
+    """Standard output with typed errors."""
 
     def write(self, text: str) -> int:
         with _named():
@@ -67,7 +67,7 @@ def _named() -> Iterator[None]:
 
 
 def output_error(error: OSError) -> ReaderGone | CannotWrite:
-    """The name of what went wrong with standard output, which takes nothing more from here on."""
+    """Typed error of standard output, which discards all further output."""
     _drop(sys.stdout)
     if isinstance(error, BrokenPipeError):
         return ReaderGone()
@@ -75,7 +75,7 @@ def output_error(error: OSError) -> ReaderGone | CannotWrite:
 
 
 def say(text: str) -> None:
-    """Write lines to standard error. Nobody at the other end is no trouble of the command's."""
+    """Write lines to standard error; write errors are ignored."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
@@ -83,13 +83,16 @@ def say(text: str) -> None:
 
 
 def _drop(stream: IO[str]) -> None:
-    """Let a stream that can't be written take what else comes: Python flushes it once more when it ends, and would complain then."""
+    """Redirect a broken stream to the null device.
+
+    Python flushes it once more at exit and would report an error.
+    """
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def screen() -> Console:
-    """The console of answers for people."""
+    """Console for answers to people."""
     out: Any = Output()
     return _console(out)
 
@@ -104,11 +107,14 @@ def _console(file: IO[str]) -> Console:
 
 
 class Talk:
-    """Words beside the answer: warnings, progress. `verbose` is asked where an error is shown."""
+    """Messages beside the answer: warnings and progress.
+
+    `verbose` is read where an error is shown.
+    """
 
     verbose = False
     alone = False
-    """The process does nothing but this one command."""
+    """Whether the process runs this one command and nothing else."""
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
@@ -131,14 +137,20 @@ class Talk:
             say(visible(text))
 
     def fail(self, text: str) -> None:
-        """Tell of an error, which is never left out. Text of several lines is shown in as many."""
+        """Report an error, even with --quiet.
+
+        Text of several lines is shown on several lines.
+        """
         from dashboards.wording.escaping import visible
 
         say("error: " + "\n".join(map(visible, text.splitlines())))
 
     @contextlib.contextmanager
     def progress(self, what: str) -> Iterator[Callable[[str, int, int], None] | None]:
-        """A bar for long work: yields what is to be told (name, bytes done, bytes in all), None where no bar may be."""
+        """Show a progress bar; yields its update function, None without a bar.
+
+        Arguments of the function: name, bytes done, bytes in all.
+        """
         if self.quiet or LogEvents.active or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             yield None
             return

@@ -1,4 +1,7 @@
-"""Tables that fit the terminal: what matters less goes first, names fold, numbers never do."""
+"""Tables that fit the terminal.
+
+Less important columns are left out first; names are folded, numbers never.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. One with a `least` width may be narrowed to it and folds; of columns, the highest `rank` is left out first."""
+    """A table column.
+
+    With `least` it may be narrowed to that width and is folded; the column with the highest `rank` is left out first.
+    """
 
     title: str
     values: Sequence[str]
@@ -31,7 +37,7 @@ class Column:
 
 
 def grid(columns: Sequence[Column], width: int, *, indent: int = 0, heading: bool = True) -> RenderableType:
-    """A table at most `width` wide, made of the columns that fit."""
+    """A table of the columns that fit, at most `width` wide."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
@@ -49,7 +55,7 @@ def grid(columns: Sequence[Column], width: int, *, indent: int = 0, heading: boo
 
 
 def _fitted(columns: list[Column], width: int, heading: bool) -> tuple[list[Column], list[int]]:
-    """The columns that fit, and how wide each is."""
+    """Columns that fit, and their widths."""
     from rich.cells import cell_len
 
     titles = [cell_len(column.title) if heading else 0 for column in columns]
@@ -64,7 +70,7 @@ def _fitted(columns: list[Column], width: int, heading: bool) -> tuple[list[Colu
     sizes = {i: natural[i] for i in shown}
     excess = sum(sizes.values()) + GAP * (len(shown) - 1) - width
     while excess > 0 and (narrowable := [i for i in shown if sizes[i] > least[i]]):
-        # The widest of those that may still be narrowed gives one cell at a time.
+        # The widest column that may be narrowed loses one cell at a time.
         sizes[max(narrowable, key=lambda i: sizes[i])] -= 1
         excess -= 1
     return [columns[i] for i in shown], list(sizes.values())

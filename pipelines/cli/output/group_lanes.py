@@ -12,7 +12,7 @@ from dashboards.wording.units import Clock
 if TYPE_CHECKING:
     from rich.console import Console
 
-# What is drawn where several states fall into one cell: the first that occurs.
+# Marks by priority: if several states fall into one cell, the first one is drawn.
 MARKS = {
     "two_owners": ("█", "red"),
     "PreparingRebalance": ("█", "red"),
@@ -34,7 +34,7 @@ _PLAIN = {"▒": "+", "─": "-", "█": "#", "▓": "+", "×": "x", "░": "?",
 
 
 def lanes(console: Console, items: Sequence[Lane], clock: Clock) -> None:
-    """A lane for each group, under one axis of time; below it those of its clients."""
+    """Draw a lane for each group and client under one time axis."""
     from rich.cells import cell_len
     from rich.text import Text
 
@@ -52,7 +52,7 @@ def lanes(console: Console, items: Sequence[Lane], clock: Clock) -> None:
             line.append(_PLAIN.get(mark, mark) if plain else mark, style=style)
         console.print(line, no_wrap=True, crop=False, overflow="ignore")
     first, last = clock.stamp(start)[:19], clock.full(end).replace(clock.stamp(end), clock.stamp(end)[:19])
-    if len(first) + len(last) >= width:  # a narrow terminal has room for the times of day
+    if len(first) + len(last) >= width:  # a narrow terminal has room for the times of day only
         first, last = first[11:], last[11:]
     gap = max(width - len(first) - len(last), 1)
     console.print(Text(" " * margin + first + " " * gap + last, style="dim"), no_wrap=True, crop=False, overflow="ignore")
@@ -66,7 +66,7 @@ def _can(console: Console) -> bool:
 
 
 def _cells(stretches: Sequence[Stretch], start: int, end: int, width: int) -> list[tuple[str, str]]:
-    """One character for each slice of time: the state in it that matters most."""
+    """One mark per interval: the state with the highest priority."""
     order = list(MARKS)
     worst: list[int | None] = [None] * width
     span = max(end - start, 1)

@@ -1,4 +1,4 @@
-"""A group's state for people and as JSON."""
+"""Output of a group's state for people and as JSON."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ TIMERS: Mapping[str, str] = {
     "new_member_join": "first join",
     "session": "session",
 }
-"""What timers are for, in words."""
+"""Purpose of timers in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A group directly after one of its lines, the number of that line, and which line changed what last."""
+    """A group's state after one of its lines.
+
+    Includes the line's number and the last line that changed each value.
+    """
 
     group: str
     version: str
@@ -46,7 +49,7 @@ class Shown:
 
 
 def write(shown: Shown) -> None:
-    """The state as `groupscope schema state` describes it."""
+    """Write the state as described by `groupscope schema state`."""
     write_object(ready(shown))
 
 
@@ -114,7 +117,7 @@ def _timer(timer: TimerView) -> dict[str, Any]:
 
 
 def show(console: Console, shown: Shown, clock: Clock) -> None:
-    """The state for people."""
+    """Show the state for people."""
     view, line = shown.view, shown.line
     say(console, f"{line.place.file}:{line.place.line} (line {shown.number} of {shown.total} of the group)", style="dim", wide=True)
     say(console, line.text.splitlines()[0] if line.text else line.name, style="dim", wide=True)

@@ -1,4 +1,4 @@
-"""Answers as JSON: streamed, so that no answer is held as text. Times are UTC."""
+"""Answers as JSON and CSV, streamed to save memory; times are UTC."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _CHUNK_BYTES = 1 << 16
 
 
 def dumps(value: object) -> bytes:
-    """Compact JSON. Half of a surrogate pair, which no JSON text may hold, is written as an escape."""
+    """Compact JSON.
+
+    A lone surrogate, which JSON text must not contain, is written as an escape.
+    """
     import orjson
 
     try:
@@ -24,7 +27,7 @@ def dumps(value: object) -> bytes:
 
 
 class Stream:
-    """Gathers small writes for standard output."""
+    """Buffer of small writes to standard output."""
 
     def __init__(self) -> None:
         self._out = Output()
@@ -42,7 +45,7 @@ class Stream:
 
 
 def write_contract(rows: Any) -> None:
-    """The object of `analyze --json`, item by item."""
+    """Write the object of `analyze --json` item by item."""
     from pipelines.schema.tables import CONTRACT
     from pipelines.versions import SCHEMA_VERSION
 
@@ -56,7 +59,7 @@ def write_contract(rows: Any) -> None:
 
 
 def write_list(key: str, items: Iterable[Mapping[str, Any]]) -> None:
-    """An object with one list: what the commands about one table print."""
+    """Write an object with one list, as commands about one table do."""
     from pipelines.versions import SCHEMA_VERSION
 
     stream = Stream()
@@ -67,7 +70,7 @@ def write_list(key: str, items: Iterable[Mapping[str, Any]]) -> None:
 
 
 def write_lines(items: Iterable[Mapping[str, Any]]) -> None:
-    """One object a line."""
+    """Write one object per line."""
     stream = Stream()
     for item in items:
         stream.write(dumps(item) + b"\n")
@@ -75,7 +78,10 @@ def write_lines(items: Iterable[Mapping[str, Any]]) -> None:
 
 
 def write_contract_lines(rows: Any) -> None:
-    """The rows of `analyze`, one a line: `key` is the list of the contract that a row stands in."""
+    """Write the rows of `analyze`, one per line.
+
+    `key` is the row's list in the contract.
+    """
     from pipelines.schema.tables import CONTRACT
 
     def lines() -> Iterable[dict[str, Any]]:
@@ -87,7 +93,7 @@ def write_contract_lines(rows: Any) -> None:
 
 
 def write_csv(names: Sequence[str], items: Iterable[Mapping[str, Any]]) -> None:
-    """Rows with a heading. Lists and maps are one cell each."""
+    """Write rows with a heading; lists and maps are one cell each."""
     import csv
     import io
 
@@ -103,7 +109,7 @@ def write_csv(names: Sequence[str], items: Iterable[Mapping[str, Any]]) -> None:
 
 
 def cell(value: Any) -> str:
-    """A value as a cell that no spreadsheet takes for a formula, and no terminal for a command."""
+    """A CSV cell that is neither a formula nor a terminal command."""
     from dashboards.wording.escaping import visible
 
     if value is None:
@@ -120,11 +126,14 @@ def cell(value: Any) -> str:
 
 
 FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet takes for the beginning of a formula, in both widths."""
+"""First characters of spreadsheet formulas, also full-width ones."""
 
 
 def _part(item: Any) -> str:
-    """One element of a list: a member by its name, a line by its place, a pair as `name=value`."""
+    """An element of a list as text.
+
+    A member by name, a line by position, a pair as `name=value`.
+    """
     if isinstance(item, tuple):
         return f"{item[0]}={item[1]}"
     if isinstance(item, dict) and "byte_offset" in item:
@@ -136,21 +145,21 @@ def _part(item: Any) -> str:
 
 
 def write_object(value: Mapping[str, Any]) -> None:
-    """An answer that is one object."""
+    """Write an answer that is one object."""
     stream = Stream()
     stream.write(dumps(versioned(value)) + b"\n")
     stream.flush()
 
 
 def versioned(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The object with the version of its schema first."""
+    """The object with the schema version first."""
     from pipelines.versions import SCHEMA_VERSION
 
     return {"schema_version": SCHEMA_VERSION, **value}
 
 
 def ready(table: str, rows: Iterable[Any]) -> Iterable[dict[str, Any]]:
-    """Rows of a table as the contract shows them."""
+    """Rows of a table as in the contract."""
     from pipelines.schema.tables import TABLES, json_ready
 
     declared = TABLES[table]
@@ -158,7 +167,7 @@ def ready(table: str, rows: Iterable[Any]) -> Iterable[dict[str, Any]]:
 
 
 def inputs_ready(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What was read, ready to be written as JSON."""
+    """Information about the input as JSON values."""
     return {"log_files": list(ready("log_files", inputs["log_files"])), "totals": dict(inputs["totals"])}
 
 

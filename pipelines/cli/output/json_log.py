@@ -1,7 +1,7 @@
-"""With `--log-json`: all that a run says on standard error, as one JSON object a line.
+"""Log of a run as JSON lines on standard error (`--log-json`).
 
-What we say is written as events. What libraries, the JVM that is started here and Spark's workers print is taken line by line: they
-write to the descriptor of standard error, which is a pipe meanwhile.
+Own messages are written as events. Output of libraries, the JVM and Spark's workers is captured line by line: they
+write to the descriptor of standard error, which is replaced by a pipe.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ _END = b"\0the command has ended\n"
 
 
 class LogEvents:
-    """How this process writes its events."""
+    """State of the JSON log in this process."""
 
     active = False
-    """Words on standard error are written as events."""
+    """Whether messages to standard error are written as events."""
     redaction: Redaction | None = None
-    """What hides names in events of the log, which is kept and shipped."""
+    """Redaction of names in events, because logs are kept and shipped."""
 
     @classmethod
     def shown(cls, text: str) -> str:
-        """A text as events of the log have it."""
+        """A text as it appears in events."""
         return text if cls.redaction is None else cls.redaction.text(text, {}, strict=True)
 
 
 class _Out:
-    """Where lines go: to what standard error was before it became a pipe, else to `sys.stderr`."""
+    """Target of events: the original standard error, or `sys.stderr`."""
 
     descriptor: int | None = None
     lock = threading.Lock()
 
 
 def write(event: str, **values: object) -> None:
-    """Write one event. Nobody at the other end is no trouble of the run's."""
+    """Write one event; write errors are ignored."""
     line = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **values}
     text = json.dumps(line, ensure_ascii=True, default=str) + "\n"
     with _Out.lock, suppress(OSError):
@@ -63,7 +63,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 @contextmanager
 def json_lines() -> Iterator[None]:
-    """Let all that is said on standard error meanwhile, by whomever, be JSON."""
+    """Turn all output to standard error into JSON lines."""
     handler = _Events(logging.WARNING)
     logging.getLogger().addHandler(handler)
     LogEvents.active = True
@@ -76,7 +76,7 @@ def json_lines() -> Iterator[None]:
 
 
 class _Events(logging.Handler):
-    """What is logged, as events."""
+    """Handler that writes log records as events."""
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
@@ -85,16 +85,19 @@ class _Events(logging.Handler):
 
 
 def traced(error: BaseException) -> list[str]:
-    """Where an error came from; what it says only where no names are to be hidden, since it may hold some."""
+    """Traceback of an error.
+
+    Its message is left out with redaction, because it may contain names.
+    """
     return traceback.format_exception(error) if LogEvents.redaction is None else traceback.format_tb(error.__traceback__)
 
 
 @contextmanager
 def _wrapped() -> Iterator[None]:
-    """Let lines that others write to standard error pass through `write`."""
+    """Pass lines that others write to standard error through `write`."""
     try:
         taken = sys.stderr.fileno() == 2
-    except (AttributeError, OSError, ValueError):  # closed, or another stream stands for it
+    except (AttributeError, OSError, ValueError):  # it is closed, or replaced by another stream
         taken = False
     if not taken:
         yield
@@ -117,7 +120,10 @@ def _wrapped() -> Iterator[None]:
 
 
 def _pass_on(reading: int, drained: threading.Event) -> None:
-    """Lines of the pipe as events, also after the command has ended: a JVM goes on writing to it."""
+    """Write lines of the pipe as events.
+
+    Continues after the command's end, because a JVM still writes to it.
+    """
     with open(reading, "rb", buffering=0) as pipe:
         rest = b""
         while data := pipe.read(1 << 16):

@@ -1,4 +1,4 @@
-"""Partitions without a leader over time: one line each, grouped by the broker whose loss took the leader away."""
+"""Partitions without a leader over time, grouped by the lost broker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _PLAIN = {"█": "#", "━": "="}
 
 
 def outage_lanes(console: Console, items: Sequence[Outage], clock: Clock) -> None:
-    """A lane for each partition under the axis of all of them. What is still open reaches to the last time that is known."""
+    """Draw a lane for each partition under one time axis.
+
+    Open outages extend to the last known time.
+    """
     from rich.cells import cell_len
     from rich.text import Text
 
@@ -49,7 +52,10 @@ _KEY = ((NO_LEADER, "no leader"), (LED, "led"))
 
 
 def _by_broker(items: Sequence[Outage]) -> dict[str, dict[str, list[Outage]]]:
-    """Outages by lost brokers, then by partition; several brokers lost together are one group."""
+    """Outages by lost brokers, then by partition.
+
+    Several brokers lost together form one group.
+    """
     groups: dict[str, dict[str, list[Outage]]] = {}
     for item in items:
         broker = " and ".join(sorted(item.lost_brokers, key=lambda node: (len(node), node)))
@@ -59,7 +65,7 @@ def _by_broker(items: Sequence[Outage]) -> dict[str, dict[str, list[Outage]]]:
 
 
 def _cells(outages: Iterable[Outage], start: int, end: int, width: int) -> list[tuple[str, str]]:
-    """A mark per cell; an outage that is shorter than a cell still fills one."""
+    """One mark per cell; a shorter outage still fills one cell."""
     cells = [LED] * width
     scale = width / (end - start)
     for item in outages:

@@ -1,4 +1,7 @@
-"""Answers for people, as Rich renderables. Nothing here decides anything: numbers and words come from `dashboards`."""
+"""Answers for people as Rich renderables.
+
+Nothing is decided here: numbers and words come from `dashboards`.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,20 @@ SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "info": "gr
 INCIDENTS_SHOWN = 10
 REMEDIES_SHOWN = 3
 PRECISE_WIDTH = 100
-"""Below this many columns tables leave out milliseconds of times."""
+"""Minimum width for milliseconds in tables."""
 DOUBTS_SHOWN = 5
 FILES_SHOWN = 5
 TIMES = "\N{MULTIPLICATION SIGN}"
 EVIDENCE_CHARACTERS = 2000
 _TEXT_MAX = 100
-"""Prose is not set wider than this."""
+"""Maximum width of prose."""
 
 
 def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: str = "", wide: bool = False) -> None:
-    """A paragraph, wrapped; `hang` indents its later lines further, `wide` lets it have the whole width."""
+    """Print a wrapped paragraph.
+
+    `hang` indents its later lines; `wide` uses the whole width.
+    """
     from rich.text import Text
 
     width = (console.width if wide else min(console.width, _TEXT_MAX + indent)) - indent
@@ -41,14 +47,17 @@ def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: s
 
 
 def heading(console: Console, text: str, *, space: bool = True) -> None:
-    """Print a headline."""
+    """Print a heading."""
     if space:
         console.print()
     console.print(visible(text), style="bold")
 
 
 def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verbose: bool, skipped: Sequence[dict[str, Any]]) -> None:
-    """The first screen: what happened, what to do, how sure; then the rebalances and what was read."""
+    """Print the first screen.
+
+    What happened, what to do, how sure; then the rebalances and the input.
+    """
     _opening(console, answer, clock)
     attention = [item for item in answer.incidents if item.severity != "info"]
     shown = (answer.incidents if verbose else attention or answer.incidents)[: None if verbose else INCIDENTS_SHOWN]
@@ -99,7 +108,7 @@ def _opening(console: Console, answer: Answer, clock: Clock) -> None:
 
 
 def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> None:
-    """RocketMQ: standing faults with what to do, then queues without one owner."""
+    """Print RocketMQ's standing faults with advice, and queues without one owner."""
     if answer.conditions:
         heading(console, "Standing faults")
     for item in answer.conditions:
@@ -127,7 +136,7 @@ def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> 
 
 
 def _leaderless(items: Sequence[Outage]) -> str:
-    """How many partitions had no leader, and how long at most."""
+    """Sentence with the number of partitions without leader and the longest time."""
     partitions = {(item.cluster, item.topic, item.partition) for item in items}
     still = {(item.cluster, item.topic, item.partition) for item in items if item.online_at is None}
     longest = max((item.seconds for item in items if item.seconds is not None), default=None)
@@ -145,7 +154,7 @@ def _incidents(console: Console, items: Sequence[Incident], answer: Answer, cloc
         when = clock.span(item.started_at, item.ended_at) + ("" if item.ended_at is not None else ", still open")
         cluster = f", cluster {item.cluster}" if many else ""
         say(console, f"{when}, {item.kind_title}{cluster}", indent=len(label), style="dim")
-        if item.severity == "info":  # whose advice is not shown
+        if item.severity == "info":  # whose advice isn't shown
             for text in item.measured[-1:]:
                 say(console, text, indent=len(label), style="dim")
     hidden = answer.totals.incidents - len(items)
@@ -160,7 +169,7 @@ def _incidents(console: Console, items: Sequence[Incident], answer: Answer, cloc
 
 
 def labelled(console: Console, label: str, label_style: str, text: str) -> None:
-    """Print text behind a label, the lines that follow in the same column."""
+    """Print wrapped text behind a label, with aligned lines."""
 
     from rich.text import Text
 
@@ -172,7 +181,7 @@ def labelled(console: Console, label: str, label_style: str, text: str) -> None:
 
 
 def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> None:
-    """Once for each thing to do, with the numbers of the incidents that it is for."""
+    """Print each piece of advice once, with the numbers of its incidents."""
     by_advice: dict[tuple[str, tuple[Advice, ...]], list[Incident]] = {}
     for item in items:
         by_advice.setdefault((item.cause_title, item.advice), []).append(item)
@@ -190,7 +199,7 @@ def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> No
 
 
 def advise(console: Console, advice: Iterable[Advice], *, indent: int) -> None:
-    """Print what to do, with the settings that it is about."""
+    """Print advice with the settings it concerns."""
     for item in advice:
         settings = ", ".join(f"{setting.name} ({setting.at}, since {setting.since})" for setting in item.settings)
         say(console, f"- {item.do}", indent=indent, hang=2)
@@ -217,7 +226,10 @@ def _doubt(doubt: Unsure) -> str:
 
 
 def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> None:
-    """A table of rebalances. Where all are of one day, the day stands above it only."""
+    """Print a table of rebalances.
+
+    If all have the same date, it is printed once above.
+    """
     days = {clock.day(item.started_at) for item in items if item.started_at is not None}
     one_day = len(days) == 1
     many_clusters = len({item.cluster for item in items}) > 1
@@ -243,13 +255,13 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
 
 
 def _names(people: Sequence[Who]) -> str:
-    """Who acted first, and how many others did."""
+    """Name of the first actor, and the number of others."""
     ordered = sorted(people, key=lambda person: not person.first)
     return NOTHING if not ordered else ordered[0].name + (f" +{len(ordered) - 1}" if len(ordered) > 1 else "")
 
 
 def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None:
-    """Print who caused rebalances and who kept others waiting."""
+    """Print members that caused rebalances or delayed others."""
     many_clusters = len({item.cluster for item in items}) > 1
     columns = [
         Column("", [f"{position}." for position in range(1, len(items) + 1)], right=True),
@@ -269,7 +281,10 @@ def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None
 
 
 def outages(console: Console, items: Sequence[Outage], clock: Clock) -> None:
-    """A table of partitions without leader. Where all times are of one day, the day stands above it only."""
+    """Print a table of partitions without leader.
+
+    If all times have the same date, it is printed once above.
+    """
     times = [time for item in items for time in (item.offline_at, item.online_at) if time is not None]
     one_day = len({clock.day(time) for time in times}) == 1
     if one_day:
@@ -292,7 +307,7 @@ def outages(console: Console, items: Sequence[Outage], clock: Clock) -> None:
 
 
 def outages_in_short(console: Console, items: Sequence[Outage], clock: Clock, *, limit: int, verbose: bool) -> None:
-    """The table without elections that went as they should, which are counted."""
+    """Print the outages without normal elections, which are only counted."""
     brief = [item for item in items if item.failover and not verbose]
     lasting = [item for item in items if verbose or not item.failover]
     if lasting:
@@ -309,7 +324,7 @@ def outages_in_short(console: Console, items: Sequence[Outage], clock: Clock, *,
 
 
 def told(console: Console, item: Rebalance, clock: Clock, *, evidence_max: int | None) -> None:
-    """One rebalance as a story, with its evidence."""
+    """Print one rebalance as a story with its evidence."""
     console.print(visible(story.title(item)), style="bold")
     say(console, f"id {item.id}, cluster {item.cluster}, {item.cause_title.lower()}, {story.outcome(item)}", style="dim")
     console.print()
@@ -325,7 +340,7 @@ def told(console: Console, item: Rebalance, clock: Clock, *, evidence_max: int |
 
 
 def evidence(console: Console, lines: Sequence[Line], limit: int | None) -> None:
-    """Print lines of logs with their places; all of them if there is no limit."""
+    """Print log lines with their positions; all without a limit."""
     for line in lines[:limit]:
         mark = ", implies it" if line.inferred else ""
         say(console, f"{line.place} (byte {line.byte_offset}){mark}", indent=1, style="dim")
