@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -240,3 +241,103 @@ def test_the_lock_holds_every_dependency_with_its_hashes() -> None:
 
 def normal(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+# -- words of docstrings and comments ----------------------------------------------------------------------------
+
+FIRST_LINE_WORDS = 14
+STIFF = (
+    "so many", "as it was", "of which", "wherever", "in that", "that is there", "is told", "was told", "rests on",
+    "brought home", "put away", "let go", "goings",
+)  # fmt: skip
+_STIFF = re.compile(rf"\b(?:{'|'.join(STIFF)})\b", re.IGNORECASE)
+
+PLAIN = (
+    "models/incidents",
+    "models/kafka/coordinator",
+    "models/kafka/elections",
+    "models/kafka/outages",
+    "models/kafka/partitions",
+    "models/kafka/simulation",
+    "models/rocketmq",
+    "models/whatif",
+)
+"""Packages without long first lines and stiff phrases."""
+
+WORDS_LEFT: dict[str, tuple[int, int]] = {
+    "conf": (5, 0),
+    "dashboards": (0, 0),
+    "dashboards/answer": (26, 1),
+    "dashboards/figures": (27, 5),
+    "dashboards/page": (12, 0),
+    "dashboards/view": (14, 0),
+    "dashboards/wording": (23, 2),
+    "groupscope": (6, 0),
+    "models": (0, 0),
+    "models/incidents": (0, 0),
+    "models/kafka": (337, 26),
+    "models/rocketmq": (0, 0),
+    "models/whatif": (0, 0),
+    "parsers": (7, 3),
+    "parsers/catalogue": (67, 8),
+    "parsers/formats": (53, 2),
+    "parsers/reading": (37, 2),
+    "parsers/records": (52, 3),
+    "parsers/redaction": (53, 3),
+    "parsers/sources": (78, 19),
+    "pipelines": (30, 0),
+    "pipelines/analysis": (37, 3),
+    "pipelines/cli": (13, 2),
+    "pipelines/jobs": (172, 40),
+    "pipelines/quality": (14, 0),
+    "pipelines/schema": (17, 0),
+    "pipelines/simulate": (10, 1),
+    "pipelines/spark": (30, 5),
+    "pipelines/storage": (9, 3),
+    "pipelines/transforms": (56, 9),
+    "pipelines/warehouse": (113, 24),
+}
+"""Long first lines and stiff phrases by sub-package; both numbers may only fall. Of `pipelines/cli` help texts are left."""
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    """Docstrings of modules, classes, functions and attributes."""
+    for node in ast.walk(tree(path)):
+        body = getattr(node, "body", ())
+        for statement in body if isinstance(body, list) else ():
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str):
+                yield statement.value.value.strip()
+
+
+def comments(path: Path) -> Iterator[str]:
+    with path.open("rb") as file:
+        yield from (token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.COMMENT)
+
+
+def words_of(folder: str) -> tuple[int, int]:
+    """Long first lines and stiff phrases in docstrings and comments; of a top-level package only its own modules count."""
+    long = stiff = 0
+    for path in MODULES:
+        if path.parent == ROOT / folder or ("/" in folder and path.is_relative_to(ROOT / folder)):
+            texts = list(docstrings(path))
+            long += sum(len(text.split("\n")[0].split()) > FIRST_LINE_WORDS for text in texts)
+            stiff += sum(len(_STIFF.findall(" ".join(text.split()))) for text in (*texts, *comments(path)))
+    return long, stiff
+
+
+def test_every_sub_package_has_a_limit() -> None:
+    assert set(WORDS_LEFT) == {"/".join(short(path).split("/")[:-1][:2]) for path in MODULES}
+
+
+@pytest.mark.parametrize("folder", WORDS_LEFT)
+def test_first_lines_and_phrases_only_get_better(folder: str) -> None:
+    long, stiff = words_of(folder)
+    limits = WORDS_LEFT[folder]
+
+    assert long <= limits[0]
+    assert stiff <= limits[1]
+
+
+@pytest.mark.parametrize("folder", PLAIN)
+def test_plain_packages_stay_plain(folder: str) -> None:
+    assert words_of(folder) == (0, 0)
