@@ -28,7 +28,7 @@ from models.kafka.cluster.facts import ClusterFacts, Going
 from models.kafka.groups.offset_expiry import empty_at_the_end
 from models.kafka.groups.state_rows import Chronicle
 from models.kafka.hypotheses.window import Case
-from models.kafka.observations.actions import Act, Deed, acts_of, int_field, text_field
+from models.kafka.observations.actions import Act, Deed, acts_of, text_field
 from models.kafka.observations.client_clocks import Skews
 from models.kafka.observations.client_ids import Clients, log_of
 from models.kafka.observations.client_states import ClientStates
@@ -37,7 +37,9 @@ from models.kafka.observations.roster import Roster
 from models.kafka.observations.unattributed import told_apart
 from models.kafka.outages.incidents import CLOCKS_US, goings_of, point_to_outages
 from models.kafka.reconstruction.classic_log import ClassicReplay, Draft
+from models.kafka.reconstruction.client_windows import ClientWindows
 from models.kafka.reconstruction.epoch_log import ModernReplay
+from models.kafka.reconstruction.inferred_drafts import adopt
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
 from models.kafka.verdicts.rebalance_rows import HistoryWriter
@@ -92,6 +94,7 @@ _HELD = (
     "knowledge",
     "classic",
     "modern",
+    "windows",
     "writer",
     "chronicle",
     "open",
@@ -123,6 +126,7 @@ class GroupStage:
     knowledge: GroupKnowledge = field(default_factory=GroupKnowledge)
     classic: ClassicReplay = field(init=False)
     modern: ModernReplay = field(init=False)
+    windows: ClientWindows = field(default_factory=ClientWindows)
     writer: HistoryWriter = field(init=False)
     chronicle: Chronicle = field(init=False)
     open: GroupHistory = field(default_factory=GroupHistory)
@@ -200,10 +204,9 @@ class GroupStage:
         self._pass(event.order_us)
         self._now = max(self._now, event.order_us)
         self.event_count += 1
-        self._meet(event)
-        learn(self.knowledge, self.roster, event)
-        if event.name == "GroupDied":
+        if event.name == "GroupDied" or self.windows.begins_anew(event):
             self._end_of_life()
+        learn(self.knowledge, self.roster, event)
         if event.name == "GroupConverted" and text_field(event, "to_type") != "classic":
             self.modern.converted_from(self._members_now())
             self.classic.converted(event)
@@ -214,9 +217,11 @@ class GroupStage:
             self._skew_of_log[log] = self.skews.bounds[log, node].skew
         self.client_states.feed(event)
         self.impact.feed(event, self.roster.actor(event.member_id, event.client_id, event.instance_id), self._skew_of(event))
-        for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared)):
-            insort(self.acts, self._on_coordinators_clock(act), key=lambda a: a.at)
+        acts = [self._on_coordinators_clock(act) for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared))]
+        for act in acts:
+            insort(self.acts, act, key=lambda a: a.at)
             self._end_session(act)
+        self.windows.feed(event, acts, self.roster)
         self._relieve()
 
     def _on_coordinators_clock(self, act: Act) -> Act:
@@ -271,6 +276,8 @@ class GroupStage:
         for event in self._told_apart:
             self._take(event)
         self._pass(FOREVER)
+        for window in self.windows.still_open():
+            adopt(self.classic, window, self._settled)
         self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
         while self._waiting is not None:
             self._judge_next()
@@ -305,35 +312,11 @@ class GroupStage:
             members = [member for row in episode for member in parts.get(row.rebalance_id, ())]
             rows.incidents.extend(find_incidents(episode, self.limits, members))
 
-    # -- learning --------------------------------------------------------------------------------------------
-
-    def _meet(self, event: Event) -> None:
-        """Keep the roster: which ids belong together."""
-        at = event.time_us
-        member_id = event.member_id
-        if member_id:
-            self.roster.see(
-                member_id,
-                at,
-                client_id=event.client_id or text_field(event, "client_id"),
-                instance_id=event.instance_id,
-                host=text_field(event, "client_host"),
-                session_timeout_ms=int_field(event, "session_timeout_ms"),
-                rebalance_timeout_ms=int_field(event, "rebalance_timeout_ms"),
-            )
-        replaced = text_field(event, "old_member_id") if event.name == "StaticMemberReplaced" else None
-        if replaced:
-            self.roster.see(replaced, at, instance_id=event.instance_id)
-        reason_member = text_field(event, "reason_member_id")
-        if reason_member:
-            self.roster.see(reason_member, at, instance_id=text_field(event, "reason_instance_id"))
-        if event.witness is Witness.CLIENT and event.client_id:
-            self.knowledge.clients.add(event.client_id)
-        if event.witness is Witness.REQUEST:
-            self.knowledge.requests = True
-
     def _end_of_life(self) -> None:
         """Generations begin anew when the group does: judge what belongs to the old life first."""
+        while self._take_windows(FOREVER):
+            pass
+        self.windows.ended()
         while self._settled < len(self.classic.drafts) and self.classic.drafts[self._settled].outcome != "open":
             self._judge_next()
         self.knowledge.generations.clear()
@@ -365,13 +348,26 @@ class GroupStage:
         """Let time pass: judge what was over for long enough by then, and let go of what is final."""
         while (due := self._next_judged()) is not None and due[0] <= until:
             at, judge = due
+            if self._take_windows(at):
+                continue
             self._judged_at = max(self._judged_at, at)  # where clocks went back, one that waits behind another may be due before it
             judge()
             self._let_go(max(self._now, self._judged_at))
-        if self._waiting_since is None and self.open.rebalances:
+        if self._take_windows(until):
+            self._pass(until)
+        elif self._waiting_since is None and self.open.rebalances:
             quiet_at = self._over + max(self._gap, SETTLE_US) + 1
             if quiet_at <= until:
                 self._let_go(max(self._now, quiet_at))
+
+    def _take_windows(self, until: int) -> bool:
+        """Put rebalances that only members' logs show among the others, once no coordinator's line can show them any more."""
+        due_at = self.windows.due_at
+        if due_at is None or due_at > until:
+            return False
+        for window in self.windows.next_windows():
+            adopt(self.classic, window, self._settled)
+        return True
 
     def _relieve(self) -> None:
         """Judge the oldest rebalances with what is known where too much is held."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from models.causes import Cause
+from models.events import Witness
 from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.departures import all_left
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Opinion
@@ -35,6 +37,8 @@ def by_elimination(case: Case) -> list[Opinion]:
     leaves = [act for act in gone if act.deed is Deed.LEAVE] + case.vanished
     if draft.outcome == "empty":
         return _emptied(case, leaves, expiries)
+    if draft.witness is Witness.CLIENT and case.vanished and not gone and not case.joiners:
+        return _fell_silent(case)
     if leaves and not case.joiners and not _timed_out(case):
         acts = dict.fromkeys(priors.VANISHED.of, leaves)
         return [Opinion(cause, share, acts[cause], REQUEST_LOG) for cause, share in priors.VANISHED.of.items()]
@@ -54,6 +58,14 @@ def _emptied(case: Case, leaves: list[Act], expiries: list[Act]) -> list[Opinion
         return [Opinion(Cause.MEMBER_LEAVE, by_will, leaves), Opinion(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
     shares = priors.EMPTIED_BY_EXPIRY.of.items()
     return [Opinion(cause, share, expiries if cause is Cause.SESSION_TIMEOUT else [], REQUEST_LOG) for cause, share in shares]
+
+
+def _fell_silent(case: Case) -> list[Opinion]:
+    """Members are in the generation no more whose own logs say nothing of it, and no coordinator's line tells of expiries."""
+    shares = priors.SILENT_WHERE_LEAVES_ARE_LOGGED if case.known.leaves_logged else priors.SILENT
+    expired = [replace(act, deed=Deed.EXPIRE) for act in case.vanished]
+    acts = {Cause.SESSION_TIMEOUT: expired, Cause.MEMBER_LEAVE: case.vanished, Cause.POLL_TIMEOUT: case.vanished}
+    return [Opinion(cause, share, acts.get(cause, []), EARLIER_LINES) for cause, share in shares.of.items()]
 
 
 def _right_after_assignment(case: Case) -> bool:

@@ -74,6 +74,14 @@ EMPTIED_BY_LEAVE = Shares(
 ALL_POLLED_LATE = Prior(0.03, "assumed: that all of several poll too late at once is rare")
 EMPTIED_BY_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.35}, "assumed: who expires last started nothing")
 VANISHED = Shares({Cause.MEMBER_LEAVE: 0.85, Cause.POLL_TIMEOUT: 0.12}, "assumed")
+SILENT_WHERE_LEAVES_ARE_LOGGED = Shares(
+    {Cause.SESSION_TIMEOUT: 0.85, Cause.MEMBER_LEAVE: 0.06, Cause.ADMIN_REMOVAL: 0.05},
+    "a client that leaves says so at INFO since 2.1 (AbstractCoordinator.maybeLeaveGroup), static ones but when removed; shares: assumed",
+)
+SILENT = Shares(
+    {Cause.MEMBER_LEAVE: 0.6, Cause.SESSION_TIMEOUT: 0.3, Cause.POLL_TIMEOUT: 0.06},
+    "clients before 2.1 leave without a line; shares: assumed",
+)
 STORE_FAILED_AT_ONCE = Shares(
     {Cause.ASSIGNMENT_STORE_FAILED: 0.9, Cause.MEMBER_JOIN: 0.06, Cause.MEMBER_LEAVE: 0.04}, "assumed: nobody acts within 20 ms by chance"
 )

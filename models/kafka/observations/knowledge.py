@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from models.events import Event
+from models.events import Event, Witness
 from models.kafka.observations.actions import assigned_members, int_field, names_field, text_field
 from models.kafka.observations.roster import Member, Roster
 
@@ -23,6 +23,7 @@ class GroupKnowledge:
     first_generation: dict[str, int] = field(default_factory=dict)  # member id -> generation that it joined first
     clients: set[str] = field(default_factory=set)  # actors whose own log is among the files
     requests: bool = False  # a request log is among the files
+    leaves_logged: bool = False  # clients' logs tell when they leave: since 2.1, or at DEBUG
     assignors: dict[int, str] = field(default_factory=dict)
     topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # actor -> topics it subscribed to last
     patterns: set[str] = field(default_factory=set)  # actors that subscribe by pattern
@@ -50,9 +51,36 @@ class GroupKnowledge:
 
 def learn(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
     """Take what an event tells of members, generations, settings and subscriptions."""
+    _meet(knowledge, roster, event)
     lesson = _LESSONS.get(event.name)
     if lesson is not None:
         lesson(knowledge, roster, event)
+
+
+def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    """Keep the roster: which ids belong together."""
+    at = event.time_us
+    member_id = event.member_id
+    if member_id:
+        roster.see(
+            member_id,
+            at,
+            client_id=event.client_id or text_field(event, "client_id"),
+            instance_id=event.instance_id,
+            host=text_field(event, "client_host"),
+            session_timeout_ms=int_field(event, "session_timeout_ms"),
+            rebalance_timeout_ms=int_field(event, "rebalance_timeout_ms"),
+        )
+    replaced = text_field(event, "old_member_id") if event.name == "StaticMemberReplaced" else None
+    if replaced:
+        roster.see(replaced, at, instance_id=event.instance_id)
+    reason_member = text_field(event, "reason_member_id")
+    if reason_member:
+        roster.see(reason_member, at, instance_id=text_field(event, "reason_instance_id"))
+    if event.witness is Witness.CLIENT and event.client_id:
+        knowledge.clients.add(event.client_id)
+    if event.witness is Witness.REQUEST:
+        knowledge.requests = True
 
 
 def _client_joined(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
@@ -109,6 +137,10 @@ def _joined(
         knowledge.first_generation[member_id] = generation if first is None else min(first, generation)
 
 
+def _leaves_logged(knowledge: GroupKnowledge, _roster: Roster, _event: Event) -> None:
+    knowledge.leaves_logged = True
+
+
 def _subscribed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
     if event.client_id:
         knowledge.topics[event.client_id] = tuple(names_field(event, "topics"))
@@ -137,5 +169,7 @@ _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
     "ClientConfigured": _configured,
     "ClientSubscribed": _subscribed,
     "ClientPollTimedOut": _poll_timed_out,
+    "ClientLeaveSent": _leaves_logged,
+    "ClientSynced": _leaves_logged,
 }
 """What each event teaches; the others teach nothing of their group."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from models.events import Event, when
+from models.events import Event, Witness, when
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import int_field, text_field
 from models.kafka.observations.roster import Roster
@@ -43,6 +43,8 @@ class Draft:
     previous_ended_at: int | None = None
     load_before: Event | None = None
     extra: list[Event] = field(default_factory=list)
+    witness: Witness = Witness.COORDINATOR
+    """Whose lines show it. What others than the coordinator show is inferred."""
 
     @property
     def started_at(self) -> int | None:
@@ -142,6 +144,17 @@ class ClassicReplay:
         """The rebalance that is under way."""
         return self.drafts[-1] if self.drafts and self.drafts[-1].outcome == "open" else None
 
+    def next_ordinal(self, generation: int | None) -> int:
+        """Number the rebalances that begin in one generation."""
+        ordinal = self._ordinals.get(generation, 0)
+        self._ordinals[generation] = ordinal + 1
+        return ordinal
+
+    def note_phases(self, draft: Draft) -> None:
+        """Remember when the phases ended of the rebalance that is the latest, for the next one."""
+        self._last_joined_at = draft.open_until
+        self._last_ended_at = draft.ended_at
+
     def converted(self, event: Event) -> None:
         """The group goes on as one of the consumer protocol (KIP-848): what was under way ends with it."""
         if self.current is not None:
@@ -173,9 +186,9 @@ class ClassicReplay:
             self.group.state = draft.state_before
 
     def _open(self, event: Event, generation_before: int | None, state_before: State | None, *, started: bool) -> Draft:
-        ordinal = self._ordinals.get(generation_before, 0)
-        self._ordinals[generation_before] = ordinal + 1
-        draft = Draft(ordinal, generation_before, state_before, event.node, event.partition, event if started else None)
+        draft = Draft(
+            self.next_ordinal(generation_before), generation_before, state_before, event.node, event.partition, event if started else None
+        )
         draft.members_before = 0 if state_before is State.EMPTY else self.group.member_count
         draft.previous_joined_at = self._last_joined_at
         draft.previous_ended_at = self._last_ended_at
