@@ -10,7 +10,7 @@ from models.events import Witness
 from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.departures import all_left
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Opinion
-from models.kafka.hypotheses.priors import STORE_SLACK_US, STORE_TIMEOUT_US
+from models.kafka.hypotheses.priors import GROUP_MIN_SESSION_US, STORE_SLACK_US, STORE_TIMEOUT_US
 from models.kafka.hypotheses.timeouts import TIMEOUT_TOLERANCE_US, phase_deadline_us, poll_rhythm, rebalance_timeout_us, store_rhythm
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
@@ -19,6 +19,9 @@ from models.units import US_PER_MS
 
 INITIAL_DELAY_OVERRUN = 0.02
 """By this share of it a join phase may last longer than the initial delay that ends it: a busy broker's timer."""
+
+LINE_LAG_US = 500_000
+"""How long after its last request a client may write of it."""
 
 AT_ONCE_US = 20_000
 """A write that fails at once, with too few replicas in sync, is over within this time (before 2.1 nothing tells of it)."""
@@ -37,8 +40,9 @@ def by_elimination(case: Case) -> list[Opinion]:
     leaves = [act for act in gone if act.deed is Deed.LEAVE] + case.vanished
     if draft.outcome == "empty":
         return _emptied(case, leaves, expiries)
-    if draft.witness is Witness.CLIENT and case.vanished and not gone and not case.joiners:
-        return _fell_silent(case)
+    by_members = _by_members_alone(case) if draft.witness is Witness.CLIENT else []
+    if by_members:
+        return by_members
     if leaves and not case.joiners and not _timed_out(case):
         acts = dict.fromkeys(priors.VANISHED.of, leaves)
         return [Opinion(cause, share, acts[cause], REQUEST_LOG) for cause, share in priors.VANISHED.of.items()]
@@ -60,12 +64,27 @@ def _emptied(case: Case, leaves: list[Act], expiries: list[Act]) -> list[Opinion
     return [Opinion(cause, share, expiries if cause is Cause.SESSION_TIMEOUT else [], REQUEST_LOG) for cause, share in shares]
 
 
-def _fell_silent(case: Case) -> list[Opinion]:
-    """Members are in the generation no more whose own logs say nothing of it, and no coordinator's line tells of expiries."""
+def _by_members_alone(case: Case) -> list[Opinion]:
+    """What members' own logs show where no coordinator's line tells of expiries; empty where they show nothing."""
+    returned = [act for actor, act in case.joiners.items() if actor in case.members_before and not case.is_ambiguous(actor)]
+    if returned:
+        return [Opinion(cause, share, returned, EARLIER_LINES) for cause, share in priors.RETURNED_UNSEEN.of.items()]
+    silent = case.vanished
+    if not silent or case.gone or case.joiners:
+        return []
     shares = priors.SILENT_WHERE_LEAVES_ARE_LOGGED if case.known.leaves_logged else priors.SILENT
-    expired = [replace(act, deed=Deed.EXPIRE) for act in case.vanished]
-    acts = {Cause.SESSION_TIMEOUT: expired, Cause.MEMBER_LEAVE: case.vanished, Cause.POLL_TIMEOUT: case.vanished}
-    return [Opinion(cause, share, acts.get(cause, []), EARLIER_LINES) for cause, share in shares.of.items()]
+    if all(case.start - last_heard(case, act) < GROUP_MIN_SESSION_US - LINE_LAG_US for act in silent):
+        shares = priors.SILENT_TOO_BRIEFLY_TO_EXPIRE if case.known.leaves_logged else priors.VANISHED
+    expired = [replace(act, deed=Deed.EXPIRE) for act in silent]
+    return [
+        Opinion(cause, share, expired if cause is Cause.SESSION_TIMEOUT else silent, EARLIER_LINES) for cause, share in shares.of.items()
+    ]
+
+
+def last_heard(case: Case, vanished: Act) -> int:
+    """When the last deed was of somebody that vanished."""
+    actor = case.actor(vanished)
+    return max((act.at for act in case.acts if act.at <= case.start and case.actor(act) == actor), default=0)
 
 
 def _right_after_assignment(case: Case) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from models.causes import Cause
 from models.downtime import is_cooperative
+from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Opinion, Settles, with_first
@@ -30,6 +31,8 @@ def joined(case: Case, act: Act | None) -> list[Opinion]:
     if act is not None and went is not None and not _went_as_it_came(case, act, went):
         restarted, joins = (priors.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
         return [Opinion(Cause.MEMBER_RESTART, restarted, [*acts[:1], went]), Opinion(Cause.MEMBER_JOIN, joins, acts)]
+    if case.draft.witness is Witness.CLIENT and act is not None and actor in case.members_before and not case.is_ambiguous(actor):
+        return [Opinion(cause, share, acts) for cause, share in priors.RETURNED_UNSEEN.of.items()]
     if case.draft.state_before is None and not case.members_before:
         return _joined_in_unknown_state(case, acts)
     told = bool(case.reason_id or (act and act.at >= case.start - PROMPT_US))

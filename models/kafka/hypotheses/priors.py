@@ -36,6 +36,9 @@ class Shares:
 DEFAULT_SESSION_TIMEOUTS_MS = (10_000, 45_000)
 """session.timeout.ms: 10 s in 0.10.1 to 2.8, 45 s since 3.0 (ConsumerConfig, KIP-735)."""
 
+GROUP_MIN_SESSION_US = 6 * US_PER_SECOND
+"""group.min.session.timeout.ms: no member expires sooner after its last heartbeat (KafkaConfig)."""
+
 USUAL_REBALANCE_TIMEOUTS_MS = (300_000, 60_000, 120_000, 180_000, 600_000, 900_000, 1_200_000, 1_800_000, 3_600_000)
 """max.poll.interval.ms: 300 s by default (ConsumerConfig, KIP-62); rebalance.timeout.ms of Connect: 60 s; round ones that people set:
 assumed."""
@@ -81,6 +84,13 @@ SILENT_WHERE_LEAVES_ARE_LOGGED = Shares(
 SILENT = Shares(
     {Cause.MEMBER_LEAVE: 0.6, Cause.SESSION_TIMEOUT: 0.3, Cause.POLL_TIMEOUT: 0.06},
     "clients before 2.1 leave without a line; shares: assumed",
+)
+SILENT_TOO_BRIEFLY_TO_EXPIRE = Shares(
+    {Cause.ADMIN_REMOVAL: 0.6, Cause.MEMBER_LEAVE: 0.3, Cause.SESSION_TIMEOUT: 0.05},
+    "assumed: no leave is logged, and a session lasts longer; static members leave only so (KIP-345)",
+)
+RETURNED_UNSEEN = Shares(
+    {Cause.MEMBER_RESTART: 0.85, Cause.MEMBER_JOIN: 0.1}, "assumed: its log shows that it joins anew, not how its former self ended"
 )
 STORE_FAILED_AT_ONCE = Shares(
     {Cause.ASSIGNMENT_STORE_FAILED: 0.9, Cause.MEMBER_JOIN: 0.06, Cause.MEMBER_LEAVE: 0.04}, "assumed: nobody acts within 20 ms by chance"

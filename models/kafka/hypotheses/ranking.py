@@ -16,7 +16,7 @@ from models.kafka.hypotheses.elimination import by_elimination, start_not_seen, 
 from models.kafka.hypotheses.hypothesis import PROMPT_US, Judgement, Opinion
 from models.kafka.hypotheses.joins import joined, rejoined
 from models.kafka.hypotheses.window import MEMBER_ID_REQUIRED, Case
-from models.kafka.observations.actions import Act, Deed, int_field, text_field
+from models.kafka.observations.actions import Act, Deed, int_field, is_told, text_field
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 
 EXPIRY_LAG_US = 1_000_000
@@ -107,7 +107,7 @@ def _was_told(case: Case, act: Act) -> bool:
     """The member rejoins because a heartbeat told it so, after its last join."""
     actor = case.actor(act)
     joined = max((a.at for a in case.acts if a.deed is Deed.JOINED and case.actor(a) == actor and a.at < act.at), default=case.phase_began)
-    return any(a.deed is Deed.TOLD and case.actor(a) == actor and joined <= a.at <= act.at for a in case.acts)
+    return any(is_told(a) and case.actor(a) == actor and joined <= a.at <= act.at for a in case.acts)
 
 
 def _replaced(_case: Case, act: Act | None) -> list[Opinion]:

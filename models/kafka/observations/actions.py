@@ -18,6 +18,9 @@ from models.units import US_PER_MS
 LOAD_IN_PROGRESS = 14
 """Error code (protocol/Errors.java)."""
 
+ALREADY_REBALANCING = "group is already rebalancing"
+"""Why a member rejoins whose heartbeat was refused so (AbstractCoordinator.HeartbeatResponseHandler)."""
+
 SYNC_ERRORS = {-1: "UNKNOWN_SERVER_ERROR", 15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 27: "REBALANCE_IN_PROGRESS"}
 """Errors of SyncGroup that tell of more than its sender (protocol/Errors.java)."""
 
@@ -87,6 +90,11 @@ def names_field(event: Event, name: str) -> list[str]:
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
     return [part for part in (piece.strip() for piece in value.split(",")) if part] if isinstance(value, str) else []
+
+
+def is_told(act: Act) -> bool:
+    """Whether the deed is that a client heard of a rebalance: since 3.0 its own wish to rejoin says so (ConsumerCoordinator)."""
+    return act.deed is Deed.TOLD or (act.deed is Deed.WANTS_REJOIN and act.why == ALREADY_REBALANCING)
 
 
 _ASSIGNED = re.compile(r"(?:^\{|\), )(.+?)=Assignment\(", re.DOTALL)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness
-from models.kafka.observations.actions import Act, Deed, assigned_members
+from models.kafka.observations.actions import Act, Deed, assigned_members, is_told, text_field
 from models.kafka.observations.roster import Roster
 from models.units import FOREVER
 
@@ -29,6 +29,9 @@ ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
 
 _OPENINGS = frozenset({Deed.JOIN, Deed.REJOIN, Deed.LEAVE, Deed.TOLD})
+MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
+"""States of a member by the consumer protocol (MemberState); in all others it is outside the group."""
+
 _ANNOUNCEMENTS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 
 
@@ -46,6 +49,8 @@ class Sight:
     """How many its leader gave an assignment to."""
     left: dict[str, int] = field(default_factory=dict)
     """Which of them left since, and when."""
+    of_epoch: bool = False
+    """The group is one of the consumer protocol, and this an epoch."""
 
     @property
     def gone_at(self) -> int | None:
@@ -85,6 +90,8 @@ class ClientWindows:
     """Deeds that may begin a rebalance, by who did them."""
     _announced: dict[int, int] = field(default_factory=dict)
     """Generations that a coordinator announced, and when."""
+    _consumers: set[str | None] = field(default_factory=set)
+    """Clients that are members by the consumer protocol."""
     _empty: bool = False
     """All of the last generation have left, and that is told."""
 
@@ -113,6 +120,8 @@ class ClientWindows:
                 del self._announced[next(iter(self._announced))]
         if event.witness is not Witness.CLIENT:
             return
+        if event.name == "ClientMemberState":
+            self._follow_state(event)
         if event.name == "ClientAssignmentMade" and event.generation is not None:
             self._assigned(event.generation, len(assigned_members(event)))
         for act in acts:
@@ -123,18 +132,25 @@ class ClientWindows:
                 self._synced(act, actor)
             elif act.deed is Deed.JOIN_FAILED:
                 self._openings.pop(actor, None)  # what was refused began nothing
-            elif act.deed in _OPENINGS:
+            elif act.deed in _OPENINGS or is_told(act):
                 self._open(act, actor)
 
     @property
     def _newest(self) -> Sight | None:
         return self._waiting[-1] if self._waiting else self._last
 
+    def _follow_state(self, event: Event) -> None:
+        """Keep who speaks the consumer protocol: while one does, generations of classic members are epochs (KIP-848, migration)."""
+        if text_field(event, "to_state") in MEMBER_STATES:
+            self._consumers.add(event.client_id)
+        else:
+            self._consumers.discard(event.client_id)
+
     def _joined(self, act: Act, actor: str) -> None:
         generation = act.generation or 0
         sight = self._sight_of(generation)
         if sight is None:
-            sight = Sight(generation, act, act.at)
+            sight = Sight(generation, act, act.at, of_epoch=bool(self._consumers))
             self._waiting.append(sight)
         elif act.at > sight.joined.at and actor in self._openings:
             # It was answered with the generation that is in force: what it asked for since began nothing.
@@ -201,14 +217,14 @@ class ClientWindows:
     def still_open(self) -> Iterator[Window]:
         """The rebalance that was under way as the logs ended."""
         last = self._last
-        if last is None or self._empty or last.generation in self._announced:
+        if last is None or self._empty or last.of_epoch or last.generation in self._announced:
             return
         started = next((act for act, _ in self._candidates(last.joined.at, FOREVER)), None)
         if started is not None:
             yield Window(last.generation, False, "open", started)
 
     def _window(self, sight: Sight) -> Iterator[Window]:
-        if self._is_announced(sight.generation, sight.joined.at):
+        if sight.of_epoch or self._is_announced(sight.generation, sight.joined.at):
             return
         last = self._last
         known = None if last is None else last.generation + self._empty
@@ -232,7 +248,7 @@ class ClientWindows:
             return
         self._empty = True
         leaves = self._candidates(last.joined.at, gone_at)
-        if leaves and last.generation not in self._announced and not self._is_announced(last.generation + 1, gone_at):
+        if leaves and not last.of_epoch and last.generation not in self._announced and not self._is_announced(last.generation + 1, gone_at):
             yield Window(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
         self._keep_openings(gone_at)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from models.events import Witness
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed, text_field
@@ -23,6 +24,7 @@ GHOST = "was given a member id and never used it"
 EXPIRED_MEANWHILE = "expired while the others waited"
 REJOINED_LAST = "rejoined last"
 EVICTED = "evicted"
+NOT_BACK = "did not rejoin before the others went on"
 NOT_REJOINED = "had not rejoined when the logs end"
 NOT_SYNCED = "leads the group and had not sent SyncGroup when the logs end"
 NEVER_SYNCED = "never sent SyncGroup"
@@ -56,6 +58,8 @@ def _evicted(case: Case) -> list[Person]:
     logged = [act for act in case.by_actor(Deed.EVICT).values() if act.at >= case.start]
     if logged:
         return [_person(case, act, EVICTED, first=index == 0) for index, act in enumerate(logged)]
+    if case.draft.witness is Witness.CLIENT:
+        return _dropped(case)
     if phase_deadline_us(case) is None:
         return []
     echoes = evicted_unlogged(case)
@@ -67,6 +71,15 @@ def _evicted(case: Case) -> list[Person]:
         if missing:
             return _people(case, missing, EVICTED)
     return _one_of(case, _old_members(case), EVICTED)
+
+
+def _dropped(case: Case) -> list[Person]:
+    """Old members that neither came nor left while the others waited, by members' own logs: removed, by whichever timeout."""
+    start, end, after = case.start, case.draft.open_until, case.members_after
+    if end is None or end - start < SLOW_REJOIN_US or not after:
+        return []
+    missing = {actor: member for actor, member in case.members_before.items() if actor not in after and actor not in case.gone}
+    return _people(case, {actor: member for actor, member in missing.items() if not case.is_ambiguous(actor)}, NOT_BACK)
 
 
 def _people(case: Case, members: Mapping[str, str | None], reason: str) -> list[Person]:
