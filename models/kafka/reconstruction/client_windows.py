@@ -72,6 +72,8 @@ class Window:
     member_count: int | None = None
     skipped_from: int | None = None
     """The last generation that was seen before, where some between were not."""
+    announced: bool = False
+    """A coordinator tells of the generation, if not of how it began."""
 
     @property
     def began(self) -> int:
@@ -90,6 +92,8 @@ class ClientWindows:
     """Deeds that may begin a rebalance, by who did them."""
     _announced: dict[int, int] = field(default_factory=dict)
     """Generations that a coordinator announced, and when."""
+    _cut_off: set[str | None] = field(default_factory=set)
+    """Clients that lost their coordinator and have not found one since: what they send reaches none."""
     _consumers: set[str | None] = field(default_factory=set)
     """Clients that are members by the consumer protocol."""
     _empty: bool = False
@@ -130,6 +134,10 @@ class ClientWindows:
                 self._joined(act, actor)
             elif act.deed in {Deed.SYNCED, Deed.ASSIGNED} and actor is not None:
                 self._synced(act, actor)
+            elif act.deed is Deed.LOST_COORDINATOR:
+                self._cut_off.add(actor)
+            elif act.deed is Deed.START:
+                self._cut_off.discard(actor)
             elif act.deed is Deed.JOIN_FAILED:
                 self._openings.pop(actor, None)  # what was refused began nothing
             elif act.deed in _OPENINGS or is_told(act):
@@ -179,8 +187,8 @@ class ClientWindows:
     def _open(self, act: Act, actor: str | None) -> None:
         newest = self._newest
         if act.deed is Deed.LEAVE and actor is not None and newest is not None:
-            if actor not in newest.members:
-                return  # the group went on without it
+            if actor not in newest.members or actor in self._cut_off:
+                return  # the group went on without it, or does not hear of it
             if act.at > newest.joined.at:
                 newest.left.setdefault(actor, act.at)
         held = self._openings.setdefault(actor, [])
@@ -202,7 +210,7 @@ class ClientWindows:
         return gone_at + HOLD_US + 1 if gone_at is not None and not self._came_after(gone_at) else None
 
     def next_windows(self) -> Iterator[Window]:
-        """The windows that are due, in order; those that a coordinator announced are left out."""
+        """The windows that are due, in order."""
         last = self._last
         if not self._waiting:
             yield from self._emptied(last)
@@ -224,7 +232,7 @@ class ClientWindows:
             yield Window(last.generation, False, "open", started)
 
     def _window(self, sight: Sight) -> Iterator[Window]:
-        if sight.of_epoch or self._is_announced(sight.generation, sight.joined.at):
+        if sight.of_epoch:
             return
         last = self._last
         known = None if last is None else last.generation + self._empty
@@ -240,6 +248,7 @@ class ClientWindows:
             sight.synced,
             sight.member_count,
             known if known is not None and known != before else None,
+            self._is_announced(sight.generation, sight.joined.at),
         )
 
     def _emptied(self, last: Sight | None) -> Iterator[Window]:

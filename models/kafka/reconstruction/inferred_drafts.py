@@ -19,6 +19,9 @@ _OUTCOME_STATES = {**_ENDS, "open": State.PREPARING_REBALANCE}
 
 def adopt(replay: ClassicReplay, window: Window, judged: int) -> None:
     """Put a window that members' logs show among the drafts, of which the first `judged` stay where they are."""
+    if window.announced:
+        _begin(replay, window, judged)
+        return
     at = bisect_right(replay.drafts, window.began, lo=min(judged, len(replay.drafts)), key=lambda draft: draft.began)
     before = replay.drafts[at - 1] if at else None
     is_last = at == len(replay.drafts)
@@ -34,6 +37,16 @@ def adopt(replay: ClassicReplay, window: Window, judged: int) -> None:
     if window.skipped_from is not None and draft.joined is not None:
         expected, seen = f"generation {window.skipped_from + 1}", f"generation {window.generation_before + 1}"
         replay.findings.append(Finding(expected, seen, draft.joined))
+
+
+def _begin(replay: ClassicReplay, window: Window, judged: int) -> None:
+    """Tell how a rebalance began of which the coordinator's lines show the end alone."""
+    unseen = (each for each in replay.drafts[judged:] if each.started is None and each.generation_after == window.generation_before + 1)
+    draft = next(unseen, None)
+    if draft is not None and window.started is not None and window.started.at < draft.began:
+        draft.started = _inferred("RebalanceStarted", window.started, window.generation_before)
+        draft.state_before = State.EMPTY if window.from_empty else draft.state_before
+        draft.witness = Witness.CLIENT
 
 
 def _is_the_same(draft: Draft, window: Window) -> bool:
