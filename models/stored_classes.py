@@ -22,6 +22,8 @@ STORED: Mapping[str, str] = {
     "ClassicReplay": "models.kafka.reconstruction.classic_log:ClassicReplay",
     "ClientState": "models.rows:ClientState",
     "ClientStates": "models.kafka.observations.client_states:ClientStates",
+    "ClientSight": "models.kafka.reconstruction.client_windows:Sight",
+    "ClientWindows": "models.kafka.reconstruction.client_windows:ClientWindows",
     "Clients": "models.kafka.observations.client_ids:Clients",
     "Conformance": "models.rows:Conformance",
     "Controllers": "models.kafka.partitions.controllers:Controllers",

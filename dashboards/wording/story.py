@@ -55,7 +55,7 @@ def nothing_found(answer: Answer) -> str:
         return f"No outage is in these logs. Controllers do not log rebalances: {_NOT_KNOWN}"
     witnesses = " and ".join(name for kind, name in (("client", "consumers"), ("request", "a request log")) if kind in kinds)
     if witnesses:
-        return f"Only lines of {witnesses} were recognised, which do not show rebalances by themselves: {_NOT_KNOWN}"
+        return f"Only lines of {witnesses} were recognised, and none of them shows a rebalance: {_NOT_KNOWN}"
     return (
         "No line of a group coordinator or client was recognised. Are these the server.log files of brokers, or logs of consumers at INFO?"
     )

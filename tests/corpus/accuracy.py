@@ -1,7 +1,7 @@
 """Measure how right the analysis is on labelled logs, and write docs/accuracy.md: `python -m tests.corpus.accuracy CORPUS SCORER`.
 
 CORPUS holds one folder per Kafka version and mode, SCORER compares an analysis with the truth beside the logs. Each folder
-is scored three times: with all its files, with what default log levels leave, and with the broker's own files alone.
+is scored with each selection of its files that `WITNESSES` names. Classic groups alone are scored where only members' logs are read.
 Then random scenarios are simulated by each version and scored in the same way.
 """
 
@@ -26,7 +26,13 @@ WITNESSES = {
     "all": "all files: broker logs, request logs at DEBUG or TRACE, client logs at DEBUG",
     "info": "default levels: broker logs, client logs at INFO, no request log",
     "server": "the broker's own files alone",
+    "partial": "half of the files: one broker's folder is missing",
+    "client": "client logs alone, at DEBUG",
+    "client-info": "client logs alone, at INFO",
 }
+CLASSIC_ONLY = frozenset({"partial", "client", "client-info"})
+"""Selections whose figures are of classic groups: epochs of the newer protocols come from the coordinator's lines alone."""
+
 FIGURES = {
     "truth": "rebalances",
     "recall": "found",
@@ -49,7 +55,8 @@ def score(folder: Path, scorer: Path, files: str) -> Summary:
     """The scorer's summary of one folder, with the details of what was wrong."""
     analyze = [str(Path(sys.executable).with_name("groupscope")), "analyze", "{logs}", "--log-tz", "{tz}"]
     analyze += ["--log-tz", "clients/*={client_tz}", "--json"]
-    command = [sys.executable, str(scorer), str(folder), "--files", files, "--json", "--details", "--", *analyze]
+    protocol = ["--protocol", "classic"] if files in CLASSIC_ONLY else []
+    command = [sys.executable, str(scorer), str(folder), "--files", files, *protocol, "--json", "--details", "--", *analyze]
     summary: Summary = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return summary
 

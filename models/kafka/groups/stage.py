@@ -361,7 +361,7 @@ class GroupStage:
                 self._let_go(max(self._now, quiet_at))
 
     def _take_windows(self, until: int) -> bool:
-        """Put rebalances that only members' logs show among the others, once no coordinator's line can show them any more."""
+        """Adopt windows of members' logs that coordinators can't show any more."""
         due_at = self.windows.due_at
         if due_at is None or due_at > until:
             return False

@@ -65,13 +65,20 @@ def _emptied(case: Case, leaves: list[Act], expiries: list[Act]) -> list[Opinion
 
 
 def _by_members_alone(case: Case) -> list[Opinion]:
-    """What members' own logs show where no coordinator's line tells of expiries; empty where they show nothing."""
+    """Opinions by members' logs alone; none where they show nothing.
+
+    Without the coordinator's lines nothing tells of expiries.
+    """
     returned = [act for actor, act in case.joiners.items() if actor in case.members_before and not case.is_ambiguous(actor)]
     if returned:
         return [Opinion(cause, share, returned, EARLIER_LINES) for cause, share in priors.RETURNED_UNSEEN.of.items()]
-    silent = case.vanished
-    if not silent or case.gone or case.joiners:
+    silent, new = case.vanished, case.appeared
+    if case.gone or case.joiners or not (silent or new):
         return []
+    if new:
+        found = priors.APPEARED if not silent else priors.APPEARED_AND_SILENT
+        of = {Cause.MEMBER_JOIN: new, Cause.MEMBER_RESTART: new}
+        return [Opinion(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in found.of.items()]
     shares = priors.SILENT_WHERE_LEAVES_ARE_LOGGED if case.known.leaves_logged else priors.SILENT
     if all(case.start - last_heard(case, act) < GROUP_MIN_SESSION_US - LINE_LAG_US for act in silent):
         shares = priors.SILENT_TOO_BRIEFLY_TO_EXPIRE if case.known.leaves_logged else priors.VANISHED

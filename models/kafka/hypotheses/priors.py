@@ -92,6 +92,12 @@ SILENT_TOO_BRIEFLY_TO_EXPIRE = Shares(
 RETURNED_UNSEEN = Shares(
     {Cause.MEMBER_RESTART: 0.85, Cause.MEMBER_JOIN: 0.1}, "assumed: its log shows that it joins anew, not how its former self ended"
 )
+APPEARED = Shares(
+    {Cause.MEMBER_JOIN: 0.9, Cause.MEMBER_RESTART: 0.06}, "assumed: a new member, and none that went; no line tells of its request"
+)
+APPEARED_AND_SILENT = Shares(
+    {Cause.MEMBER_JOIN: 0.45, Cause.SESSION_TIMEOUT: 0.3, Cause.MEMBER_LEAVE: 0.2}, "assumed: one came and one went, in unknown order"
+)
 STORE_FAILED_AT_ONCE = Shares(
     {Cause.ASSIGNMENT_STORE_FAILED: 0.9, Cause.MEMBER_JOIN: 0.06, Cause.MEMBER_LEAVE: 0.04}, "assumed: nobody acts within 20 ms by chance"
 )

@@ -88,7 +88,7 @@ def _could_trigger(case: Case, act: Act) -> bool:
     if act.deed in {Deed.JOIN, Deed.REJOIN} and _was_refused_before(case, act):
         return False
     if act.deed is Deed.REJOIN and not case.is_new(act):
-        return not _was_told(case, act)
+        return not _was_told(case, act) and not _follows_others(case, act)
     if act.deed is Deed.JOIN and act.member_id is None and case.actor(act) in case.members_before:
         return True
     return act.deed is not Deed.LEAVE or not case.members_before or case.actor(act) in case.members_before
@@ -101,6 +101,17 @@ def _was_refused_before(case: Case, act: Act) -> bool:
     actor = case.actor(act)
     failures = case.deeds(Deed.JOIN_FAILED, start=act.at - 1, end=case.start - 1) if act.event.witness is Witness.CLIENT else ()
     return any(case.actor(each) == actor and "MEMBER_ID_REQUIRED" not in (each.why or "") for each in failures)
+
+
+def _follows_others(case: Case, act: Act) -> bool:
+    """Whether a member without a reason of its own follows others.
+
+    Not every library logs that it heard of a rebalance.
+    """
+    if case.draft.witness is not Witness.CLIENT or not (case.appeared or case.vanished or case.gone):
+        return False
+    actor, since = case.actor(act), case.phase_began
+    return not any(case.actor(wish) == actor for wish in case.deeds(Deed.WANTS_REJOIN, start=since, end=act.at) if not is_told(wish))
 
 
 def _was_told(case: Case, act: Act) -> bool:

@@ -226,6 +226,20 @@ class Case:
             if actor not in after and actor not in self.gone
         ]
 
+    @cached_property
+    def appeared(self) -> list[Act]:
+        """Members new in this generation that no line lets in.
+
+        Known only where members' own logs show who is in both.
+        """
+        event = self.draft.joined or self.draft.started
+        before = self.members_before
+        if event is None or not before:
+            return []
+        news = {actor: member for actor, member in self.members_after.items() if actor not in before and actor not in self.joiners}
+        named = [actor for actor in news if actor in self.known.clients and not self.is_ambiguous(actor)]
+        return [Act(Deed.JOIN, self.start, news[actor], actor, None, None, None, event) for actor in named]
+
     @property
     def knows_all_after(self) -> bool:
         """Every member of the new generation is known by name."""

@@ -93,7 +93,10 @@ def names_field(event: Event, name: str) -> list[str]:
 
 
 def is_told(act: Act) -> bool:
-    """Whether the deed is that a client heard of a rebalance: since 3.0 its own wish to rejoin says so (ConsumerCoordinator)."""
+    """Whether the deed shows that a client heard of a rebalance.
+
+    Since 3.0 its own wish to rejoin says so (ConsumerCoordinator).
+    """
     return act.deed is Deed.TOLD or (act.deed is Deed.WANTS_REJOIN and act.why == ALREADY_REBALANCING)
 
 

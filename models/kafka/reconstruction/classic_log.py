@@ -151,7 +151,7 @@ class ClassicReplay:
         return ordinal
 
     def note_phases(self, draft: Draft) -> None:
-        """Remember when the phases ended of the rebalance that is the latest, for the next one."""
+        """Keep when the phases of the latest rebalance ended."""
         self._last_joined_at = draft.open_until
         self._last_ended_at = draft.ended_at
 

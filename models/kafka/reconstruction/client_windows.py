@@ -1,9 +1,9 @@
-"""Rebalances that only members' own logs show, cut by the generations that they name.
+"""Cut rebalances from members' own logs, by generation.
 
 A client says which generation it joined; a generation that nobody had named before is a rebalance. It began with the first deed after
 the join phase before that can begin one (GroupCoordinator, ClassicGroup: a JoinGroup, a LeaveGroup), or that shows that it had begun (a
-heartbeat that is told so). A group whose members have all left went empty, by a generation of its own. What a coordinator announced
-itself is left to its lines: a window waits for these before it is told.
+heartbeat that is refused so). A group whose members have all left went empty, by a generation of its own. What a coordinator announced
+itself is left to its lines: a window waits for these first.
 """
 
 from __future__ import annotations
@@ -17,27 +17,42 @@ from models.kafka.observations.roster import Roster
 from models.units import FOREVER
 
 HOLD_US = 60_000_000
-"""How long a window waits for lines of a coordinator, whose clock may be behind the members', and for members that are slow."""
+"""How long a window waits for lines of coordinators and slow members.
+
+The coordinator's clock may be behind theirs.
+"""
 
 OPENINGS_MAX = 1_000
-"""Deeds of one client held that may begin a rebalance; where it asks again and again, unanswered, the latest go."""
+"""Openings held of one client; of one that asks endlessly, the first ones."""
 
 CLIENTS_MAX = 10_000
-"""Clients whose deeds are held; beyond it those that were silent longest are dropped."""
+"""Clients whose openings are held. Beyond it the first ones go."""
+
+NEAR_US = 300_000_000
+"""A coordinator's line and a member's this near are of one generation.
+
+The number comes again in another life of the group.
+"""
 
 ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
 
 _OPENINGS = frozenset({Deed.JOIN, Deed.REJOIN, Deed.LEAVE, Deed.TOLD})
 MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
-"""States of a member by the consumer protocol (MemberState); in all others it is outside the group."""
+"""States of a member by the consumer protocol (MemberState).
+
+In all others it is outside the group.
+"""
 
 _ANNOUNCEMENTS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 
 
 @dataclass(slots=True)
 class Sight:
-    """One generation as members' logs show it. `joined` and `synced` are the first answers to JoinGroup and SyncGroup."""
+    """One generation as members' logs show it.
+
+    `joined` and `synced` are the first answers to JoinGroup and SyncGroup.
+    """
 
     generation: int
     joined: Act
@@ -49,19 +64,21 @@ class Sight:
     """How many its leader gave an assignment to."""
     left: dict[str, int] = field(default_factory=dict)
     """Which of them left since, and when."""
+    announced: bool = False
+    """A coordinator told of it."""
     of_epoch: bool = False
     """The group is one of the consumer protocol, and this an epoch."""
 
     @property
     def gone_at(self) -> int | None:
-        """When the last of its members left; None where one stays, or may."""
+        """When the last member left; None where one stays, or may."""
         is_whole = self.member_count is None or self.member_count <= len(self.members)
         return max(self.left.values()) if is_whole and self.members and len(self.left) == len(self.members) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One rebalance by members' logs: from what began it to its end. `emptied` has no generation of members."""
+    """One rebalance by members' logs, from what began it to its end."""
 
     generation_before: int
     from_empty: bool
@@ -86,25 +103,36 @@ class ClientWindows:
     """Cuts one group's history by the generations that its members name."""
 
     _last: Sight | None = None
-    """The generation whose window is told; those after it wait."""
+    """The latest generation that has a window; those after it wait."""
     _waiting: list[Sight] = field(default_factory=list)
     _openings: dict[str | None, list[Act]] = field(default_factory=dict)
     """Deeds that may begin a rebalance, by who did them."""
     _announced: dict[int, int] = field(default_factory=dict)
     """Generations that a coordinator announced, and when."""
     _cut_off: set[str | None] = field(default_factory=set)
-    """Clients that lost their coordinator and have not found one since: what they send reaches none."""
+    """Clients that lost their coordinator and found none since.
+
+    What they send reaches nobody.
+    """
     _consumers: set[str | None] = field(default_factory=set)
     """Clients that are members by the consumer protocol."""
     _empty: bool = False
-    """All of the last generation have left, and that is told."""
+    """All of the last generation have left, and that has a window."""
 
     # -- what is seen ----------------------------------------------------------------------------------------
 
     def begins_anew(self, event: Event) -> bool:
-        """Whether a member joins a generation of a new life of the group, of whose old one no coordinator told."""
+        """Whether a member joins a new life of the group.
+
+        Only where no coordinator told of the old life.
+        """
         newest = self._newest
-        if event.name != "ClientJoined" or not event.generation or newest is None or newest.generation in self._announced:
+        if (
+            event.name != "ClientJoined"
+            or not event.generation
+            or newest is None
+            or (newest.announced or self._is_announced(newest.generation, newest.joined.at))
+        ):
             return False
         if newest.gone_at is not None:
             return event.generation <= newest.generation
@@ -119,8 +147,9 @@ class ClientWindows:
     def feed(self, event: Event, acts: Iterable[Act], roster: Roster) -> None:
         """Take an event and its deeds, on the coordinator's clock."""
         if event.name in _ANNOUNCEMENTS and event.generation is not None:
+            self._announced.pop(event.generation, None)
             self._announced[event.generation] = event.time_us
-            if len(self._announced) > ANNOUNCED_MAX:
+            while event.time_us - self._announced[next(iter(self._announced))] > 2 * NEAR_US or len(self._announced) > ANNOUNCED_MAX:
                 del self._announced[next(iter(self._announced))]
         if event.witness is not Witness.CLIENT:
             return
@@ -148,7 +177,10 @@ class ClientWindows:
         return self._waiting[-1] if self._waiting else self._last
 
     def _follow_state(self, event: Event) -> None:
-        """Keep who speaks the consumer protocol: while one does, generations of classic members are epochs (KIP-848, migration)."""
+        """Keep who speaks the consumer protocol.
+
+        While somebody does, generations of classic members are epochs (KIP-848, migration).
+        """
         if text_field(event, "to_state") in MEMBER_STATES:
             self._consumers.add(event.client_id)
         else:
@@ -197,11 +229,11 @@ class ClientWindows:
         if len(self._openings) > CLIENTS_MAX:
             del self._openings[next(iter(self._openings))]
 
-    # -- what is told ----------------------------------------------------------------------------------------
+    # -- windows -------------------------------------------------------------------------------------------
 
     @property
     def due_at(self) -> int | None:
-        """When the next window may be told; None where nothing waits but what the end of the logs would decide."""
+        """When the next window may be told; None where the logs' end decides."""
         if self._waiting:
             return self._waiting[0].last_at + HOLD_US + 1
         if self._last is None or self._empty:
@@ -219,13 +251,14 @@ class ClientWindows:
         if last is not None and sight.generation > last.generation + 1:
             yield from self._emptied(last)
         yield from self._window(sight)
+        sight.announced = self._is_announced(sight.generation, sight.joined.at)
         self._last, self._empty = sight, False
         self._keep_openings(sight.joined.at)
 
     def still_open(self) -> Iterator[Window]:
         """The rebalance that was under way as the logs ended."""
         last = self._last
-        if last is None or self._empty or last.of_epoch or last.generation in self._announced:
+        if last is None or self._empty or last.of_epoch or last.announced:
             return
         started = next((act for act, _ in self._candidates(last.joined.at, FOREVER)), None)
         if started is not None:
@@ -237,18 +270,19 @@ class ClientWindows:
         last = self._last
         known = None if last is None else last.generation + self._empty
         before = sight.generation - 1
+        announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
         started = next((act for act, _ in self._candidates(began, sight.joined.at)), None)
         yield Window(
             before,
             sight.generation == 1 or (self._empty and known == before),
             "stable" if sight.synced is not None else "superseded" if self._waiting else "open",
-            started or sight.joined,
+            started if announced else started or sight.joined,
             sight.joined,
             sight.synced,
             sight.member_count,
             known if known is not None and known != before else None,
-            self._is_announced(sight.generation, sight.joined.at),
+            announced,
         )
 
     def _emptied(self, last: Sight | None) -> Iterator[Window]:
@@ -257,14 +291,14 @@ class ClientWindows:
             return
         self._empty = True
         leaves = self._candidates(last.joined.at, gone_at)
-        if leaves and not last.of_epoch and last.generation not in self._announced and not self._is_announced(last.generation + 1, gone_at):
+        if leaves and not last.of_epoch and not last.announced and not self._is_announced(last.generation + 1, gone_at):
             yield Window(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
         self._keep_openings(gone_at)
 
     def _is_announced(self, generation: int, at: int) -> bool:
         """Whether a coordinator told of this generation of the group's present life."""
         told = self._announced.get(generation)
-        return told is not None and abs(told - at) <= 5 * HOLD_US
+        return told is not None and abs(told - at) <= NEAR_US
 
     def _candidates(self, after: int, until: int) -> list[tuple[Act, str | None]]:
         found = [(act, actor) for actor, acts in self._openings.items() for act in acts if after < act.at <= until]

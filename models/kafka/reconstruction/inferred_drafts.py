@@ -1,4 +1,4 @@
-"""Drafts of rebalances that no coordinator's line shows, put among those that one does."""
+"""Put rebalances that no coordinator's line shows among the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OUTCOME_STATES = {**_ENDS, "open": State.PREPARING_REBALANCE}
 
 
 def adopt(replay: ClassicReplay, window: Window, judged: int) -> None:
-    """Put a window that members' logs show among the drafts, of which the first `judged` stay where they are."""
+    """Put a window of members' logs behind the first `judged` drafts."""
     if window.announced:
         _begin(replay, window, judged)
         return
@@ -40,7 +40,7 @@ def adopt(replay: ClassicReplay, window: Window, judged: int) -> None:
 
 
 def _begin(replay: ClassicReplay, window: Window, judged: int) -> None:
-    """Tell how a rebalance began of which the coordinator's lines show the end alone."""
+    """Tell how a rebalance began whose end alone the coordinator's lines show."""
     unseen = (each for each in replay.drafts[judged:] if each.started is None and each.generation_after == window.generation_before + 1)
     draft = next(unseen, None)
     if draft is not None and window.started is not None and window.started.at < draft.began:
@@ -50,12 +50,12 @@ def _begin(replay: ClassicReplay, window: Window, judged: int) -> None:
 
 
 def _is_the_same(draft: Draft, window: Window) -> bool:
-    """Whether the coordinator's lines end within the rebalance that the window shows whole."""
+    """Whether the coordinator's lines end within this very rebalance."""
     return draft.outcome == "open" and draft.generation_before == window.generation_before
 
 
 def _inserted(replay: ClassicReplay, window: Window, at: int, before: Draft | None) -> Draft:
-    """A new draft in its place; one of the coordinator that was open before it ended unseen."""
+    """A new draft in its place; an open one before it ended unseen."""
     started = _inferred("RebalanceStarted", window.started, window.generation_before) if window.started is not None else None
     if at == len(replay.drafts) and before is not None and before.outcome == "open" and started is not None:
         before.outcome, before.ended, before.ended_at = "superseded", started, started.time_us
@@ -76,7 +76,7 @@ def _state_before(window: Window, before: Draft | None) -> State | None:
 
 
 def _told(draft: Draft, window: Window) -> Iterator[StateChange]:
-    """Fill in what the window shows and the draft does not; the steps of the state that follow from it."""
+    """Fill in what only the window shows; the steps that follow."""
     state, generation, count = draft.state_before, window.generation_before + 1, window.member_count
     if draft.witness is Witness.CLIENT and draft.started is not None:
         yield StateChange(state, State.PREPARING_REBALANCE, True, draft.started, draft.generation_before, None, None)
@@ -108,7 +108,10 @@ def _follow(replay: ClassicReplay, draft: Draft, steps: list[StateChange]) -> No
 
 
 def _inferred(name: str, act: Act, generation: int) -> Event:
-    """The coordinator's announcement as a member's line shows it, at the line's place and at its time on the coordinator's clock."""
+    """The coordinator's announcement as a member's line implies it.
+
+    It has the line's place, and its time on the coordinator's clock.
+    """
     return replace(
         act.event,
         name=name,

@@ -74,7 +74,7 @@ def _evicted(case: Case) -> list[Person]:
 
 
 def _dropped(case: Case) -> list[Person]:
-    """Old members that neither came nor left while the others waited, by members' own logs: removed, by whichever timeout."""
+    """Old members gone after a long join phase, by members' logs."""
     start, end, after = case.start, case.draft.open_until, case.members_after
     if end is None or end - start < SLOW_REJOIN_US or not after:
         return []
