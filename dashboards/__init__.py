@@ -1,5 +1,5 @@
-"""Rows in, pictures and pages out.
+"""Pages, figures and sentences made from rows.
 
-Knows neither files nor Spark. `answer` makes plain data of rows (`view`), `wording` says it in sentences, `figures` draws it, `page` puts
-it into one HTML file. Start with `answer.build`.
+Knows neither files nor Spark. `answer` turns rows into plain data (`view`), `wording` puts the data into sentences,
+`figures` draws it, and `page` writes one HTML file. Start with `answer.build`.
 """

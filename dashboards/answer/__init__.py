@@ -1,4 +1,4 @@
-"""Rows to the plain data that pages and screens show.
+"""Plain data of pages and screens, built from rows.
 
 Imports `view`, `wording` and `conf`. Start with `build`.
 """

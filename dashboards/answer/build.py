@@ -1,8 +1,8 @@
-"""From rows to what is shown.
+"""Build the answer from the rows of an analysis.
 
-A row is a dataclass or a mapping with the columns of its table (`pipelines/schema/declarations.py`); an analysis is
-anything whose attributes are the keys of the JSON contract. Nothing here depends on the clock or on order of
-input, so equal rows give an equal answer.
+A row is a dataclass or a mapping with the columns of its table (`pipelines/schema/declarations.py`). An analysis is an
+object with the keys of the JSON contract as attributes. The answer depends neither on the clock nor on the order of
+rows, so equal rows give equal answers.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def build_answer(
     worst: Worst | None = None,
     tallied: Tallied | None = None,
 ) -> data.Answer:
-    """The whole answer from the rows of an analysis.
+    """Build the whole answer from the rows of an analysis.
 
-    `kept_max` bounds the rebalances that the answer holds, the longest being kept, and `incidents_max` the incidents;
-    totals and offenders count all. What only a page shows is left out unless it is `for_page`. Incidents and rebalances
-    are taken one by one, unless `worst` and `tallied` have other ways.
+    `kept_max` limits the rebalances in the answer (the longest are kept) and `incidents_max` the incidents; totals and
+    offenders count all of them. Data for pages only is left empty unless `for_page`. `worst` and `tallied` replace the
+    default functions, which iterate over single rows.
     """
     broken = outages(_rows(analysis, "outages"))
     incident_rows, counts = (worst or worst_incidents)(_rows(analysis, "incidents"), incidents_max)
@@ -76,7 +76,10 @@ def build_answer(
 
 
 def tally_of(rows: Iterable[Row], kept_max: int | None, incidents: Mapping[str, Sequence[str]], ranked_by: str = "client") -> Tally:
-    """Sums over rebalances; `incidents` names those of each incident by their ids."""
+    """Sum up rebalances.
+
+    `incidents` maps incident ids to the ids of their rebalances.
+    """
     tally = Tally(kept_max, incidents, ranked_by)
     for row in rows:
         tally.add(rebalance(row))
@@ -84,7 +87,7 @@ def tally_of(rows: Iterable[Row], kept_max: int | None, incidents: Mapping[str, 
 
 
 def worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row], Counter[str]]:
-    """The worst incidents, worst first, and how many there are of each severity."""
+    """Return the worst incidents, worst first, and the number per severity."""
     counts: Counter[str] = Counter()
 
     def seen() -> Iterable[Row]:
@@ -97,21 +100,25 @@ def worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row], 
 
 
 def _goes_on(row: Row) -> bool:
-    """Members keep working while partitions move: with the newer protocols, and under a cooperative assignor."""
+    """Return True if members keep working while partitions move.
+
+    This holds for the newer protocols and for cooperative assignors.
+    """
     return column(row, "protocol") in data.NEWER_PROTOCOLS or "cooperative" in (column(row, "assignor") or "")
 
 
 def rebalance(row: Row) -> data.Rebalance:
-    """One row of `rebalances`."""
+    """Convert one row of `rebalances`."""
     system, cause_id, root = column(row, "system"), column(row, "cause"), column(row, "root_cause")
     entry = cause_entry(system, cause_id)
     length = column(row, "duration_seconds")
-    # A group that went empty had nobody left who could wait, and members of the newer protocols go on while partitions move.
+    # A group that became empty has no member left that could wait. Members of the newer protocols keep working while
+    # partitions move.
     nobody_waits = column(row, "outcome") == "empty" or _goes_on(row)
     lasted = 0.0 if nobody_waits else length if length is not None else column(row, "at_least_seconds") or 0.0
     conformance = column(row, "conformance")
     advice = cause_entry(system, column(row, "advice_id") or root or cause_id).advice
-    pause = column(row, "pause_seconds", None)  # RocketMQ: while shares move, most queues are read on
+    pause = column(row, "pause_seconds", None)  # RocketMQ: most queues are still consumed during a reallocation
     return data.Rebalance(
         id=column(row, "rebalance_id"),
         cluster=column(row, "cluster"),
@@ -161,7 +168,10 @@ def rebalance(row: Row) -> data.Rebalance:
 
 
 def who(person: Row) -> data.Who:
-    """A member under the name that people know it by: client id, else instance id, else member id."""
+    """A member under its best known name.
+
+    The name is the client id, else the instance id, else the member id.
+    """
     host = column(person, "host")
     return data.Who(
         name=name_of(person),
@@ -175,12 +185,15 @@ def who(person: Row) -> data.Who:
 
 
 def outages(rows: Iterable[Row]) -> list[data.Outage]:
-    """The times in which a partition had no leader, in their order."""
+    """Outages of partitions, by time."""
     return sorted(map(_outage, rows), key=lambda item: (first(item.offline_at), item.topic, item.partition))
 
 
 def lanes(transitions: Iterable[Row]) -> list[data.Lane]:
-    """The states of each group, one after the other. A transition without a time has no place on the lane."""
+    """States of each group over time.
+
+    Transitions without a time are left out.
+    """
     grouped: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in transitions:
         if column(row, "changed_at") is not None:
@@ -189,7 +202,7 @@ def lanes(transitions: Iterable[Row]) -> list[data.Lane]:
 
 
 def client_lanes(states: Iterable[Row]) -> list[data.Lane]:
-    """The states of each client whose own log is there."""
+    """States of each client with a log of its own."""
     grouped: defaultdict[tuple[str, str, str], list[data.Stretch]] = defaultdict(list)
     for row in states:
         if column(row, "started_at") is not None:
@@ -202,7 +215,7 @@ def client_lanes(states: Iterable[Row]) -> list[data.Lane]:
 
 
 def _stretches(transitions: Sequence[Row]) -> tuple[data.Stretch, ...]:
-    ordered = sorted(transitions, key=lambda row: column(row, "changed_at"))  # stable: equal times keep the order of the rows
+    ordered = sorted(transitions, key=lambda row: column(row, "changed_at"))  # stable: rows with equal times keep their order
     ends = [column(row, "changed_at") for row in ordered[1:]] + [None]
     return tuple(
         data.Stretch(
@@ -264,7 +277,10 @@ def _incident(
 
 
 def _standing_fault(row: Row, conditions: Sequence[data.Condition]) -> Cause | None:
-    """RocketMQ: the fault of the incident's group that stood meanwhile; what set its rebalances off is harmless beside it."""
+    """RocketMQ: return the standing fault during an incident of the same group.
+
+    It replaces the cause of the incident's rebalances, which is harmless in comparison.
+    """
     start, end, groups = column(row, "started_at"), column(row, "ended_at"), column(row, "groups") or ()
     for each in conditions:
         entry = causes().get(("rocketmq", each.kind))
@@ -371,7 +387,7 @@ def _totals(tally: Tally, incidents: Counter[str], outages: int, files: Sequence
         groups=len(sums.groups),
         rebalances=sums.count,
         unexpected=sums.unexpected,
-        stopped_seconds=round(sums.stopped_seconds, 6),  # whatever the order in which they were added
+        stopped_seconds=round(sums.stopped_seconds, 6),  # rounded, so that the order of additions does not matter
         sure=sums.sure,
         incidents=incidents.total(),
         attention=incidents.total() - incidents["info"],

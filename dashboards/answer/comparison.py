@@ -1,6 +1,6 @@
-"""Two periods, or two clusters, side by side: what there is more and less of, who is new, who is gone.
+"""Comparison of two periods or two clusters.
 
-Rebalances are taken one by one and only counted, so that a comparison needs no more memory for years than for hours.
+Rebalances are counted one by one, so memory does not grow with the length of the periods.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ Seconds = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two. Times are microseconds since 1970; unknown is None."""
+    """One side of a comparison.
+
+    Times are microseconds since 1970, None if unknown.
+    """
 
     name: str
     started_at: int | None
@@ -30,13 +33,13 @@ class Side:
 
     @property
     def seconds(self) -> float | None:
-        """How long it is, if both ends are known."""
+        """Length of the period, None unless both ends are known."""
         if self.started_at is None or self.ended_at is None:
             return None
         return max(0.0, (self.ended_at - self.started_at) / MICROSECONDS)
 
     def per_hour(self, number: float) -> float | None:
-        """So many within it, by the hour."""
+        """A number per hour of this side."""
         return number * 3600 / self.seconds if self.seconds else None
 
 
@@ -54,14 +57,17 @@ class Change:
 
     @property
     def weight(self) -> tuple[object, ...]:
-        """What changed most comes first."""
+        """Sort key: the greatest change first."""
         more_stopped = abs(self.stopped_seconds[1] - self.stopped_seconds[0])
         return (-more_stopped, -abs(self.counts[1] - self.counts[0]), self.group, self.cause)
 
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """A member that made trouble on one side only: it caused what was not planned, or held others up."""
+    """A member that caused trouble on one side only.
+
+    Trouble means unexpected rebalances caused by the member, and rebalances delayed by it.
+    """
 
     system: str
     group: str
@@ -74,7 +80,10 @@ class Mover:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both sides; changes by size, members by the time that their group stood still."""
+    """Both sides.
+
+    Changes are sorted by size, members by the downtime of their group.
+    """
 
     sides: tuple[Side, Side]
     rebalances: Pair
@@ -85,7 +94,10 @@ class Comparison:
 
     @property
     def alike(self) -> bool:
-        """Whether numbers can be held against each other as they are: both sides last about as long."""
+        """Return True if both sides last about equally long.
+
+        Only then may absolute numbers be compared.
+        """
         first, second = (side.seconds for side in self.sides)
         return bool(first and second) and max(first or 0, second or 0) <= 1.1 * min(first or 0, second or 0)
 
@@ -99,7 +111,10 @@ class _Trouble:
 
 
 def compare(rows: Iterable[Row], sides: tuple[Side, Side], side_of: Callable[[Rebalance], Iterable[int]]) -> Comparison:
-    """Count the rebalances of both sides; `side_of` names the sides (0, 1) that a rebalance belongs to."""
+    """Count the rebalances of both sides.
+
+    `side_of` returns the sides (0, 1) that a rebalance belongs to.
+    """
     counts: defaultdict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
     stopped: defaultdict[tuple[str, str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
     trouble: tuple[dict[tuple[str, str, str], _Trouble], ...] = (defaultdict(_Trouble), defaultdict(_Trouble))

@@ -1,4 +1,4 @@
-"""Who was there when: members' parts in rebalances, head counts of groups, brokers that were down."""
+"""Members' roles in rebalances, member counts of groups, and outages of brokers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from dashboards.view import charts as pictured
 from dashboards.view.row_access import Row, column, evidence, name_of
 
 _ROLES = ("trigger", "joined", "left", "blocker", "leader", "bystander")
-"""What a member can be in a rebalance, in the order in which people ask for them."""
+"""Roles of members in a rebalance, in order of display."""
 
 
 def parts(rows: Iterable[Row]) -> dict[str, list[pictured.Part]]:
-    """The members that each rebalance touched: who set it off first, who came back last at the end."""
+    """Members affected by each rebalance.
+
+    The trigger comes first, the last member to rejoin comes last.
+    """
     found: defaultdict[str, list[pictured.Part]] = defaultdict(list)
     for row in rows:
         stays, delay = column(row, "session_after") is not None, column(row, "join_delay_seconds")
@@ -33,9 +36,10 @@ def _by_part(part: pictured.Part) -> tuple[object, ...]:
 
 
 def head_counts(rebalances: Sequence[data.Rebalance], lanes: Sequence[data.Lane], changes: Iterable[Row]) -> list[pictured.HeadCount]:
-    """How many members each group had over time, from what its lines say before and after each rebalance.
+    """Member counts of each group over time.
 
-    RocketMQ groups have no coordinator: there it is the number of clients that the last sharing counted.
+    Kafka: taken from the lines before and after each rebalance. RocketMQ groups have no coordinator, so the count is
+    the number of clients at the last allocation.
     """
     found: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for item in rebalances:
@@ -53,18 +57,18 @@ def head_counts(rebalances: Sequence[data.Rebalance], lanes: Sequence[data.Lane]
 
 
 _UNDER_WAY = "PreparingRebalance"
-"""While members rejoin, a count is of those who have, not of those who are there."""
+"""State with an incomplete member count: it includes only members that have rejoined."""
 
 
 def _steps(points: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Points in time order, without those that repeat the one before."""
+    """Points in order of time, without repeated values."""
     ordered = sorted(points, key=lambda point: point[0])
     before: Iterable[int | None] = chain((None,), (count for _, count in ordered))
     return tuple(point for point, last in zip(ordered, before, strict=False) if point[1] != last)
 
 
 def broker_outages(rows: Iterable[Row]) -> list[pictured.BrokerOutage]:
-    """Times without a broker, by time."""
+    """Outages of brokers, by time."""
     found = [
         pictured.BrokerOutage(
             column(row, "cluster"),

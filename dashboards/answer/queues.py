@@ -1,4 +1,4 @@
-"""Faults of RocketMQ groups, and queues that nobody or more than one client held, from their rows."""
+"""RocketMQ: standing faults of groups, and queues with no owner or several."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dashboards.view.row_access import column, evidence
 from dashboards.wording.units import MICROSECONDS
 
 _TITLES = {"multi_topic_skew": "Topics shared out unevenly"}
-"""Kinds of conditions that are the cause of no rebalance."""
+"""Kinds of conditions that never cause a rebalance."""
 
 
 def conditions(rows: Iterable[Any]) -> list[data.Condition]:
-    """Standing faults, the oldest first."""
+    """Standing faults, oldest first."""
     return sorted(map(_condition, rows), key=lambda item: (first(item.started_at), item.cluster, item.group, item.kind))
 
 
@@ -40,7 +40,7 @@ def _condition(row: Any) -> data.Condition:
 
 
 def contested(rows: Iterable[Any]) -> list[data.Contested]:
-    """Queues of one topic that had no owner or two, as one; the longest first."""
+    """Queues with no owner or two, one entry per topic, longest first."""
     grouped: defaultdict[tuple[str, str, str, str], list[Any]] = defaultdict(list)
     for row in rows:
         if column(row, "kind") != "owned":
@@ -71,7 +71,10 @@ def _contested(key: tuple[str, str, str, str], rows: list[Any]) -> data.Conteste
 
 
 def queue_lanes(rows: Iterable[Any]) -> list[pictured.QueueLane]:
-    """Each queue's owners over time; queues that were ever contested first, then by name."""
+    """Owners of each queue over time.
+
+    Queues that were ever contested come first, the rest by name.
+    """
     grouped: defaultdict[tuple[str, str, str, str], list[pictured.Held]] = defaultdict(list)
     for row in rows:
         if column(row, "started_at") is not None:
@@ -84,6 +87,6 @@ def queue_lanes(rows: Iterable[Any]) -> list[pictured.QueueLane]:
 
 
 def _by_number(queue: str) -> tuple[str, int]:
-    """`broker-a:10` comes after `broker-a:9`."""
+    """Sort `broker-a:10` after `broker-a:9`."""
     broker, _, number = queue.rpartition(":")
     return (broker, int(number)) if number.isdecimal() else (queue, 0)

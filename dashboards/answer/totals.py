@@ -1,4 +1,7 @@
-"""Sums over rebalances, taken one by one: an analysis can hold more of them than memory should."""
+"""Sums over rebalances.
+
+They are added one by one, because an analysis may hold more rebalances than fit into memory.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from dashboards.view import answer as data
 from dashboards.wording.story import measured
 
 RIVAL_MIN = 0.05
-"""An alternative below this is not worth a word."""
+"""Minimum weight of an alternative worth mentioning."""
 
 
 FILES_MAX = 3
@@ -21,13 +24,19 @@ MEASURED = ("polled_after_ms", "silent_ms", "absent_ms")
 
 
 def kind_of_file(settled_by: str) -> str:
-    """The kind of file and its level, without whose it is and of when: of these there are few."""
+    """The kind of file and its level, without node and time.
+
+    Few distinct values exist.
+    """
     return settled_by.partition(" of ")[0]
 
 
 @dataclass(slots=True)
 class Settling:
-    """Files of one kind that would settle doubts: how many, and the first that is asked for."""
+    """Files of one kind that would settle doubts.
+
+    Holds their number and the first in order of time.
+    """
 
     count: int = 0
     first: tuple[tuple[object, ...], str] | None = None
@@ -46,14 +55,14 @@ class Settling:
 
 @dataclass(slots=True)
 class Verdicts:
-    """What the rebalances of one incident have in common."""
+    """Verdicts on the rebalances of one incident, summed up."""
 
     causes: Counter[tuple[bool, str]] = field(default_factory=Counter)
     confidence: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     rivals: defaultdict[str, defaultdict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
     settled_by: defaultdict[str, dict[str, Settling]] = field(default_factory=lambda: defaultdict(dict))
     measured: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """By cause, the greatest of what was measured, and the sentence that tells it."""
+    """The greatest measurement of each cause, with its sentence."""
 
     def add(self, item: data.Rebalance) -> None:
         self.causes[item.expected, item.cause] += 1
@@ -70,24 +79,27 @@ class Verdicts:
 
     @property
     def leading(self) -> str | None:
-        """The most frequent cause. What a healthy group does too leads only where nothing else happened, since joins follow timeouts."""
+        """The most frequent cause.
+
+        Unexpected causes take precedence over expected ones, because joins follow timeouts.
+        """
         return min(self.causes, key=lambda kind: (kind[0], -self.causes[kind], kind[1]))[1] if self.causes else None
 
     def files_asked_for(self, cause: str | None) -> tuple[str, ...]:
-        """What would settle the doubts about a cause, what is asked for most often first."""
+        """Files that would settle the doubts about a cause, most frequent first."""
         ranked = sorted(self.settled_by.get(cause or "", {}).items(), key=lambda pair: (-pair[1].count, pair[0]))
         return tuple(str(settling) for _, settling in ranked[:FILES_MAX])
 
     def count(self, cause: str) -> int:
-        """How many rebalances have this cause."""
+        """Number of rebalances with this cause."""
         return self.causes[True, cause] + self.causes[False, cause]
 
     def mean_confidence(self, cause: str | None) -> float | None:
-        """How sure that cause is on average; None where no rebalance has it."""
+        """Mean confidence in a cause, None if no rebalance has it."""
         return self.confidence[cause] / self.count(cause) if cause is not None and self.count(cause) else None
 
     def mean_rivals(self, cause: str | None) -> tuple[tuple[str, float], ...]:
-        """Other explanations of the rebalances with this cause, each with its mean confidence over all of them."""
+        """Alternatives to a cause, with mean weights over its rebalances."""
         if cause is None:
             return ()
         means = {name: value / self.count(cause) for name, value in self.rivals[cause].items()}
@@ -96,7 +108,7 @@ class Verdicts:
 
 @dataclass(slots=True)
 class Deeds:
-    """What one member caused and held up."""
+    """Rebalances caused and delayed by one member."""
 
     hosts: set[str] = field(default_factory=set)
     caused: int = 0
@@ -113,7 +125,10 @@ class Deeds:
         self.add_all(item.cause, item.family, caused=caused, blocked=blocked, stopped_seconds=item.stopped_seconds, times=times)
 
     def add_all(self, cause: str, family: str, *, caused: int, blocked: int, stopped_seconds: float, times: Sequence[int]) -> None:
-        """Take rebalances with one cause: how many the member caused and blocked, and at least the first and last of their times."""
+        """Add rebalances with one cause.
+
+        `caused` and `blocked` are the member's counts; `times` must include the first and the last.
+        """
         self.stopped_seconds += stopped_seconds
         self.blocked += blocked
         if caused:
@@ -134,12 +149,18 @@ RANKED_BY: Mapping[str, Callable[[data.Who], str]] = {
     "instance": lambda person: person.instance_id or person.name,
     "host": lambda person: person.host or HOSTLESS,
 }
-"""What members are told apart by where they are ranked. Who has no such id goes by its name."""
+"""Identity of members for each kind of ranking.
+
+A member without the id goes by its name.
+"""
 
 
 @dataclass(slots=True)
 class Sums:
-    """What rebalances come to. Times are microseconds since 1970."""
+    """Totals of rebalances.
+
+    Times are microseconds since 1970.
+    """
 
     count: int = 0
     unexpected: int = 0
@@ -162,7 +183,7 @@ class Sums:
 
 
 class Tally:
-    """Sums over all rebalances, and the worst `kept_max` of them (all, if None)."""
+    """Sums over all rebalances, and the worst `kept_max` (None: all)."""
 
     def __init__(
         self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None, ranked_by: str = "client"
@@ -177,14 +198,17 @@ class Tally:
         self._kept: list[tuple[Any, ...]] = []
 
     def add(self, item: data.Rebalance) -> None:
-        """Take a rebalance into all sums. Whoever has some of them already fills these, and the others by the methods below."""
+        """Add a rebalance to all sums.
+
+        Callers with some sums computed already set these and use the methods below for the others.
+        """
         self.sums.add(item)
         self.judge(item)
         self._charge(item)
         self.keep(item)
 
     def judge(self, item: data.Rebalance) -> None:
-        """Take what a rebalance says of its incident, and the doubt about it."""
+        """Add the verdict of a rebalance to its incident, and the doubt about it."""
         if item.id in self._incident_of:
             self.verdicts[self._incident_of[item.id]].add(item)
         if not item.sure:
@@ -206,8 +230,8 @@ class Tally:
             deeds.add(item, caused=name in caused, blocked=name in blocked, hosts=hosts)
 
     def keep(self, item: data.Rebalance) -> None:
-        """Keep a rebalance while it is among the worst."""
-        # The id alone decides between equals, so that what is kept does not depend on the order of the rows.
+        """Keep a rebalance if it is among the worst."""
+        # Ties are broken by the id alone, so the result does not depend on the order of rows.
         entry = (item.stopped_seconds, not item.expected, item.id, item)
         if self._kept_max is None:
             self._kept.append(entry)
@@ -218,11 +242,11 @@ class Tally:
 
     @property
     def kept(self) -> list[data.Rebalance]:
-        """The rebalances that were kept, by time."""
+        """The worst rebalances, by time."""
         return sorted((entry[3] for entry in self._kept), key=by_time)
 
     def unsure(self) -> list[data.Unsure]:
-        """Doubts, the most frequent first."""
+        """Doubts, most frequent first."""
         ordered = sorted(self._unsure.items(), key=lambda pair: (-pair[1][0], pair[0]))
         return [
             data.Unsure(
@@ -239,12 +263,12 @@ class Tally:
         ]
 
     def offenders(self) -> list[data.Offender]:
-        """Members ranked by the time that groups stood still through them, then by how often."""
+        """Members ranked by the downtime they caused, then by count."""
         return ranked(self.deeds)
 
 
 def ranked(doers: Mapping[Doer, Deeds]) -> list[data.Offender]:
-    """Members ranked by the time that groups stood still through them, then by how often."""
+    """Rank members by the downtime they caused, then by count."""
     found = [
         data.Offender(
             cluster=cluster,
@@ -254,7 +278,7 @@ def ranked(doers: Mapping[Doer, Deeds]) -> list[data.Offender]:
             hosts=tuple(sorted(deeds.hosts)),
             caused=deeds.caused,
             blocked=deeds.blocked,
-            stopped_seconds=round(deeds.stopped_seconds, 6),  # whatever the order in which they were added
+            stopped_seconds=round(deeds.stopped_seconds, 6),  # rounded, so that the order of additions does not matter
             causes=counted(deeds.causes),
             families=counted(deeds.families),
             first_at=deeds.first_at,
@@ -266,21 +290,24 @@ def ranked(doers: Mapping[Doer, Deeds]) -> list[data.Offender]:
 
 
 def first(when: int | None) -> tuple[bool, int]:
-    """Sorts times with the unknown ones last."""
+    """Sort key of a time, unknown times last."""
     return (when is None, when or 0)
 
 
 def by_time(item: data.Rebalance) -> tuple[object, ...]:
-    """Key to sort rebalances by; those without a time come last."""
+    """Sort key of rebalances by time, unknown times last."""
     return (*first(item.started_at), item.cluster, item.group, item.generation_before or 0, item.id)
 
 
 def counted(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
-    """What was counted, the most frequent first."""
+    """Names and counts, most frequent first."""
     return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def heaviest(values: Any, without: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Names and their weights, heaviest first; Arrow gives maps as lists of pairs."""
+    """Names and weights, heaviest first.
+
+    Accepts a list of pairs too, because Arrow returns maps as lists.
+    """
     pairs = values.items() if isinstance(values, Mapping) else values
     return tuple(sorted(((name, value) for name, value in pairs if name != without), key=lambda pair: (-pair[1], pair[0])))

@@ -1,4 +1,4 @@
-"""Where the time of rebalances went, and who was behind them."""
+"""Bars: phases of rebalances, ranking of offenders, savings of other configurations."""
 
 from __future__ import annotations
 
@@ -31,14 +31,20 @@ OFFENDERS_SHOWN = 20
 OFFENDERS_HELD = 200
 MARKS_OF_AN_OFFENDER = 200
 FEW = 8
-"""Up to so many each whole number has its tick; else the axis would repeat them."""
-# Colours of causes stand for causes only.
+"""Up to this number each integer has a tick.
+
+Otherwise the axis would repeat them.
+"""
+# These colours are not colours of causes.
 PHASES = (("Initial delay (expected)", "#c9d0d9"), ("Waiting for members", "#5f7088"), ("Assignment", "#9db3cf"))
 
 
 def phases(answer: Answer) -> Chart | None:
-    """Where the time of the longest rebalances went: initial delay, waiting for members, assignment."""
-    # RocketMQ's clients wait for nobody: what takes long there is told by its queues.
+    """Phases of the longest rebalances.
+
+    These are the initial delay, waiting for members, and assignment.
+    """
+    # RocketMQ's clients do not wait for each other; the queues show what takes long.
     rows = [(row, item) for row, item in enumerate(answer.rebalances) if item.lasted_seconds > 0 and item.system == "kafka"]
     longest = _longest_bars(sorted(rows, key=lambda pair: (-pair[1].lasted_seconds, pair[1].started_at or 0, pair[1].id)))
     if not longest:
@@ -75,7 +81,10 @@ def phases(answer: Answer) -> Chart | None:
 
 
 def _longest_bars(ordered: Sequence[tuple[int, Rebalance]]) -> list[tuple[int, Rebalance]]:
-    """The longest, and behind them those of each group, for readers who choose one."""
+    """The longest rebalances overall, then the longest of each group.
+
+    The latter appear if the reader selects a group.
+    """
     seen: defaultdict[Key, int] = defaultdict(int)
     kept: list[tuple[int, Rebalance]] = []
     for place, (row, item) in enumerate(ordered):
@@ -86,7 +95,7 @@ def _longest_bars(ordered: Sequence[tuple[int, Rebalance]]) -> list[tuple[int, R
 
 
 def ranking(answer: Answer) -> Chart | None:
-    """Who set off most rebalances, by what they did; and beside it when each did what."""
+    """Members ranked by rebalances caused, with the times beside them."""
     acted = [item for item in answer.offenders if item.caused or item.blocked]
     held = acted[:OFFENDERS_HELD]
     if not held:
@@ -167,7 +176,7 @@ def _moments(rebalances: Sequence[Rebalance], names: Mapping[Any, str]) -> list[
 
 
 def what_ifs(answer: Answer) -> Chart | None:
-    """What the same history would have cost under other configurations, where they would have saved something."""
+    """Downtime under other configurations that would have saved some."""
     shown = [item for item in answer.what_ifs if item.total("saved_seconds") > 0]
     if not shown:
         return None

@@ -1,9 +1,10 @@
-"""What all figures share: colours, labels, traces along a time axis.
+"""Common parts of all figures: colours, labels, traces along a time axis.
 
-Labels come through `chart_label`, since Plotly obeys markup; colours carry no meaning alone. Figures are free of themes
-and zones: the page sets the colours of paper, text and grid, and puts times, which are milliseconds UTC here, onto the
-zone that its reader chose. Each trace says in `meta` where its times are. Where the first value of a point's `customdata`
-is a number, it is the place of a rebalance in the answer: the page draws the point only if the rebalance passes the filters.
+Labels pass through `chart_label`, because Plotly interprets markup. Colour never carries a meaning alone. Figures
+contain neither themes nor time zones: the page sets the colours of paper, text and grid, and converts times
+(milliseconds UTC here) to the zone chosen by the reader. Each trace names the attribute that holds its times in `meta`.
+If the first value of a point's `customdata` is a number, it is the index of a rebalance in the answer; the page draws
+the point only if that rebalance passes the filters.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from dashboards.wording.units import duration
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# Each pair differs in normal, red-blind and green-blind sight, and each colour stands out from white and from near-black;
-# tests hold both. Marks differ in shape too.
+# Each pair of colours can be distinguished with normal, red-blind and green-blind sight, and each contrasts with white
+# and near-black. Tests check both. Marks differ in shape too.
 FAMILY_COLOURS = {
     "join": "#2883eb",
     "restart": "#33a678",
@@ -63,16 +64,16 @@ LABEL_LENGTH = 40
 CLUSTER_LENGTH = 20
 
 Key = tuple[str, str]
-"""A cluster and a group of it."""
+"""Cluster and group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure with what a reader who can't see it needs, and what was left out of it.
+    """A figure, its text alternative, and a note on omitted data.
 
-    `lanes` are the rows of its upright axis from top to bottom, each with the group that it belongs to, or None where it is
-    shown whatever group is chosen. The page draws the first `lanes_max` of those that pass the filters, in a picture as
-    high as `room` pixels and `lane_height` for each of them.
+    `lanes` are the rows of the vertical axis from top to bottom. Each has its group, or None if it is shown whatever
+    group is selected. The page draws the first `lanes_max` lanes that pass the filters. The height is `room` pixels
+    plus `lane_height` per lane.
     """
 
     name: str
@@ -89,12 +90,15 @@ class Chart:
 
 @dataclass(slots=True)
 class Labels:
-    """Labels of lanes. Long names may be cut to one label, and would share a lane: they are told apart by number."""
+    """Unique labels of lanes.
+
+    Long names may be shortened to the same label, so a number is appended.
+    """
 
     lanes: dict[Any, str] = field(default_factory=dict)
 
     def add(self, key: Any, text: str, length: int = LABEL_LENGTH) -> str:
-        """A label for a lane, unlike those of all others."""
+        """Add a lane and return its unique label."""
         label = candidate = chart_label(text, length)
         used = set(self.lanes.values())
         number = 2
@@ -106,7 +110,10 @@ class Labels:
 
 
 def group_labels(weights: Mapping[Key, float], limit: int) -> Labels:
-    """Lanes of the heaviest groups, by name; the cluster is named where there are several."""
+    """Lanes of the heaviest groups, by name.
+
+    The cluster is included if there are several.
+    """
     labels = Labels()
     many = len({cluster for cluster, _ in weights}) > 1
     for cluster, group in heaviest(weights, limit):
@@ -115,12 +122,15 @@ def group_labels(weights: Mapping[Key, float], limit: int) -> Labels:
 
 
 def heaviest(weights: Mapping[Key, float], limit: int) -> list[Key]:
-    """The keys of most weight, ties by key."""
+    """Keys with the greatest weights, ties broken by key."""
     return sorted(weights, key=lambda key: (-weights[key], key))[:limit]
 
 
 def bars(name: str, colour: str, items: Sequence[tuple[str, int, int, str]], width: float, **more: Any) -> dict[str, Any]:
-    """Bars along the time axis: (lane, start, end, text of the hover). What the text says has gone through `chart_label`."""
+    """Bars along the time axis.
+
+    Items are (lane, start, end, hover text). The text must have passed through `chart_label`.
+    """
     return {
         "type": "bar",
         "orientation": "h",
@@ -138,12 +148,12 @@ def bars(name: str, colour: str, items: Sequence[tuple[str, int, int, str]], wid
 
 
 def milliseconds(when: int) -> float:
-    """A time for a date axis."""
+    """Convert microseconds to milliseconds for a date axis."""
     return when / 1000 if when % 1000 else when // 1000
 
 
 def figure(traces: list[dict[str, Any]], *, times: bool = False, **layout: Any) -> go.Figure:
-    """A figure without a template: what it needs it says, and the page gives it its colours."""
+    """A figure without a template; the page sets its colours."""
     import plotly.graph_objects as go
 
     return go.Figure(
@@ -166,11 +176,14 @@ def figure(traces: list[dict[str, Any]], *, times: bool = False, **layout: Any) 
 
 
 def counted_left_out(shown: int, of: int, what: str) -> list[str]:
-    """A remark that not all are shown, where it is so."""
+    """A note on omitted items, empty if all are shown."""
     return [f"{shown:,} of {of:,} {what}"] if shown < of else []
 
 
 def lanes_of(labels: Labels, *fixed: Iterable[str]) -> tuple[tuple[str, Key | None], ...]:
-    """Lanes of groups, after those that stand whatever group is chosen."""
+    """Lanes of groups, after the fixed lanes.
+
+    Fixed lanes are shown whatever group is selected.
+    """
     always: list[tuple[str, Key | None]] = [(label, None) for labels_ in fixed for label in labels_]
     return (*always, *((label, key) for key, label in labels.lanes.items()))

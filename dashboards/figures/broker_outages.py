@@ -1,4 +1,4 @@
-"""Brokers that were gone, and under each the partitions that it left without leader, one lane each."""
+"""Outages of brokers, each followed by its leaderless partitions, one lane each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTAGE_LANES_MAX = 12
 
 @dataclass(slots=True)
 class Down:
-    """Lanes of brokers that were gone, each followed by the lanes of the partitions that it left without leader."""
+    """Lanes of brokers, each followed by lanes of its leaderless partitions."""
 
     brokers: Labels = field(default_factory=Labels)
     partitions: Labels = field(default_factory=Labels)
@@ -24,7 +24,7 @@ class Down:
 
 
 def lost_together(item: Outage) -> tuple[str, str]:
-    """Cluster and lost brokers of an outage: what its lane stands under."""
+    """Cluster and lost brokers of an outage: the heading of its lane."""
     return item.cluster, " and ".join(sorted(item.lost_brokers, key=_by_number))
 
 
@@ -33,7 +33,7 @@ def _by_number(node: str) -> tuple[int, str]:
 
 
 def down_lanes(answer: Answer) -> Down:
-    """As many lanes as there is room for: the partitions that were without leader for longest come first."""
+    """Lanes for the longest outages of partitions, up to the limit."""
     down = Down()
     longest = sorted(answer.outages, key=lambda item: (-(item.seconds or float("inf")), item.topic, item.partition))
     kept = {(*lost_together(item), item.topic, item.partition): None for item in longest}
@@ -51,7 +51,10 @@ def down_lanes(answer: Answer) -> Down:
 
 
 def down_traces(answer: Answer, lanes: Down, ends: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Bars of brokers that were gone and of partitions without leader. What has no end reaches to the end of its cluster's logs."""
+    """Bars of outages.
+
+    An open outage extends to the end of its cluster's logs.
+    """
     broken: list[tuple[str, int, int, str]] = []
     for item in answer.outages:
         label = lanes.partitions.lanes.get((*lost_together(item), item.topic, item.partition))

@@ -1,4 +1,4 @@
-"""The charts that an answer has something for."""
+"""The charts of an answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dashboards.view.answer import Answer
 
 
 def charts(answer: Answer, drawn_max: int) -> list[Chart]:
-    """The charts that this answer has something for."""
+    """Draw all charts with data in this answer."""
     made = [
         timeline(answer, drawn_max),
         heat(answer),

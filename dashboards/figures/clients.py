@@ -1,4 +1,4 @@
-"""Clients over time, in the states that their own logs show."""
+"""States of clients over time, from their own logs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dashboards.wording.escaping import chart_label
 LANES_SHOWN = 40
 STRETCHES_OF_A_LANE = 200
 
-# As in the lanes of groups: green is at work, dark is waiting, light is out.
+# The same code as in lanes of groups: green is working, dark is waiting, light is outside the group.
 STATE_COLOURS = {"STABLE": "rgba(64,150,110,0.40)", "REBALANCING": "rgba(95,112,136,1)", "UNJOINED": "rgba(128,134,145,0.25)"}
 WAITING = "REBALANCING"
 
 
 def clients(answer: Answer) -> Chart | None:
-    """A lane per client, those that waited longest on top."""
+    """A lane per client, longest waiting time on top."""
     ends = last_moments(answer)
     ranked = sorted(answer.client_lanes, key=lambda lane: (-_waited(lane, ends[lane.cluster]), lane.cluster, lane.group, lane.client or ""))
     lanes = ranked[:LANES_HELD]

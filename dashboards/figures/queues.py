@@ -1,4 +1,4 @@
-"""RocketMQ: a lane per queue in the colours of its owners, with the times in which it had none or two."""
+"""RocketMQ: a lane per queue with its owners and faults."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from dashboards.wording.units import listed
 LANES_SHOWN = 64
 STRETCHES_MAX = 8_000
 
-# Owners have no meaning of their own: their colours only tell neighbours apart.
+# Owners have no colour of their own; colours only separate neighbours.
 OWNER_COLOURS = ("#2883eb", "#33a678", "#f5a802", "#a15597", "#6fabff", "#86560d", "#5e2ec9", "#96bdbd")
 FAULTS = {
     "no_owner": {"color": "#7a8394", "pattern": {"shape": "/", "size": 5}, "line": {"width": 0}},
     "two_owners": {"color": OUTAGE_COLOUR, "pattern": {"shape": "x", "size": 5}, "line": {"width": 0}},
 }
-"""Hatched, so that they stand out from every owner."""
+"""Hatched, to differ from every owner."""
 
 Bar = tuple[str, int, int, str]
 
 
 def queues(answer: Answer) -> Chart | None:
-    """Who held which queue, the contested ones on top."""
+    """Owners of queues over time, contested queues on top."""
     lanes = answer.queue_lanes[:LANES_HELD]
     if not lanes:
         return None
@@ -57,7 +57,7 @@ def queues(answer: Answer) -> Chart | None:
 
 
 def _stretches(lanes: Sequence[QueueLane]) -> Iterator[tuple[QueueLane, Held]]:
-    """As many as can be drawn, lane by lane."""
+    """Stretches of all lanes, up to the limit of a drawing."""
     left = STRETCHES_MAX
     for lane in lanes:
         for one in lane.stretches[:left]:
@@ -71,7 +71,7 @@ def _text(lane: QueueLane, one: Held) -> str:
 
 
 def _title(colours: dict[str, int], place: int) -> str:
-    """Whom a colour stands for; more owners than colours share them."""
+    """Names of the owners that share a colour."""
     alike = [name for name, number in colours.items() if number % len(OWNER_COLOURS) == place]
     return alike[0] if len(alike) == 1 else f"{alike[0]} and {len(alike) - 1} more"
 

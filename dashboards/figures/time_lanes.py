@@ -1,4 +1,4 @@
-"""Lanes along the time axis beside the timeline: how often, how many members, which file tells of which time."""
+"""Lanes along the time axis: frequency, member counts, coverage of files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dashboards.wording.units import MICROSECONDS, duration
 BIN_SECONDS = (10, 30, 60, 300, 600, 1800, 3600, 6 * 3600, 24 * 3600)
 BINS_MAX = 60
 HOURLY_BINS_MAX = 14 * 24
-"""Hours are what people think in, so they stay for as long as they can be told apart."""
+"""Hourly bins are preferred while they can be distinguished."""
 BINS_HELD_MAX = 400
 LANES_MAX = 40
 STEPS_MAX = 8_000
 COLOUR_BAR = {"lenmode": "pixels", "len": 180, "y": 1, "yanchor": "top"}
 MEMBERS_COLOUR = "#5f7088"
 
-# Colours of causes stand for causes only: kinds of files differ in lightness and pattern.
+# Colours are reserved for causes. Kinds of files differ in lightness and pattern.
 FILE_STYLES: dict[str, dict[str, Any]] = {
     "server": {"color": "#5f7088"},
     "client": {"color": "#9db3cf"},
@@ -34,7 +34,10 @@ FILE_STYLES: dict[str, dict[str, Any]] = {
 
 
 def heat(answer: Answer) -> Chart | None:
-    """How many rebalances each group had per hour; shorter logs are cut into shorter parts."""
+    """Rebalances of each group per hour.
+
+    Shorter logs use shorter bins.
+    """
     starts = [item.started_at for item in answer.rebalances if item.started_at is not None]
     if len(starts) < 2:
         return None
@@ -46,7 +49,7 @@ def heat(answer: Answer) -> Chart | None:
         lane = labels.lanes.get((item.cluster, item.group))
         if lane is not None and item.started_at is not None:
             cells[lane, (item.started_at - first) // width] += 1
-    # Lanes without a rebalance say nothing here.
+    # Lanes without a rebalance would be empty here.
     busy = {lane for lane, _ in cells}
     rows = [label for label in labels.lanes.values() if label in busy]
     trace = {
@@ -77,7 +80,7 @@ def heat(answer: Answer) -> Chart | None:
 
 
 def _bins(first: int, last: int) -> tuple[int, int, int]:
-    """Width, start and number of the parts that the time is cut into."""
+    """Width, start and number of bins."""
     for seconds in BIN_SECONDS:
         width = seconds * MICROSECONDS
         count = last // width - first // width + 1
@@ -88,7 +91,7 @@ def _bins(first: int, last: int) -> tuple[int, int, int]:
 
 
 def head_counts(answer: Answer) -> Chart | None:
-    """How many members each group had: the thicker the lane, the more."""
+    """Member counts of each group, as thickness of its lane."""
     shown = [count for count in answer.head_counts if len(count.steps) > 1]
     if not shown:
         return None
@@ -118,7 +121,10 @@ def _head_count_trace(count: HeadCount, lane: str, end: int, limit: int) -> dict
 
 
 def coverage(answer: Answer) -> Chart | None:
-    """Which file tells of which time: what lies outside all lanes can't be known from these files."""
+    """Time range of each file.
+
+    Outside all lanes nothing is known.
+    """
     files = [item for item in answer.files if item.first_at is not None and item.last_at is not None and item.recognised]
     if len(files) < 2:
         return None
@@ -140,7 +146,7 @@ def coverage(answer: Answer) -> Chart | None:
 
 
 def _end_of(path: str, length: int) -> str:
-    """Of a long path the end says more than the beginning."""
+    """Shorten a path from the left, because its end is more informative."""
     while len(path) > length and "/" in path:
         path = "…/" + path.removeprefix("…/").partition("/")[2] if path.removeprefix("…/").count("/") else path.rpartition("/")[2]
     return chart_label(path if len(path) <= length else "…" + path[1 - length :], length)

@@ -1,4 +1,4 @@
-"""Groups over time: states, rebalances by cause, moves of coordinators, and what had no leader, on one time axis."""
+"""Groups over time: states, rebalances, moves of coordinators, and outages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dashboards.view.answer import Answer, Lane, Move, Rebalance, Stretch
 from dashboards.wording.escaping import chart_label
 from dashboards.wording.units import Marked, duration, lasted, share
 
-# What a state looks like where no rebalance is drawn over it. A rebalance has the colour of its cause.
+# Colours of states outside rebalances. A rebalance has the colour of its cause.
 STATE_COLOURS = {
     "Stable": "rgba(64,150,110,0.40)",
     "Empty": "rgba(128,134,145,0.22)",
@@ -40,15 +40,18 @@ LANES_SHOWN = 60
 LANES_HELD = 400
 STRETCHES_MAX = 12_000
 PIXELS = 1500
-"""What is shorter than this part of the whole time can't be told apart in the picture."""
+"""Horizontal resolution.
+
+Anything shorter than this fraction of the total time is invisible.
+"""
 FAIR_SHARE = 12
-"""So many rebalances of each group are drawn, even where other groups have longer ones."""
+"""Number of rebalances drawn for each group, even if other groups have longer ones."""
 
 CLOCK = Marked()
 
 
 def timeline(answer: Answer, drawn_max: int) -> Chart | None:
-    """A swimlane per group: its states as bars, its rebalances over them, coloured by what caused them."""
+    """A lane per group, with states as bars and rebalances over them."""
     if not (answer.rebalances or answer.lanes or answer.outages):
         return None
     weights = lane_weights(answer)
@@ -75,7 +78,7 @@ def timeline(answer: Answer, drawn_max: int) -> Chart | None:
 
 
 def lane_weights(answer: Answer) -> dict[Key, float]:
-    """Groups by the time that they stood still."""
+    """Downtime of each group."""
     weights: dict[Key, float] = {(lane.cluster, lane.group): 0.0 for lane in answer.lanes}
     for item in answer.rebalances:
         key = (item.cluster, item.group)
@@ -84,7 +87,7 @@ def lane_weights(answer: Answer) -> dict[Key, float]:
 
 
 def last_moments(answer: Answer) -> defaultdict[str, int]:
-    """Where what has no end is cut off: where the logs of its cluster end."""
+    """End of each cluster's logs, where open bars are cut off."""
     ends: defaultdict[str, int] = defaultdict(int)
     for item in answer.rebalances:
         ends[item.cluster] = max(ends[item.cluster], item.ended_at or item.started_at or 0)
@@ -96,7 +99,7 @@ def last_moments(answer: Answer) -> defaultdict[str, int]:
 
 
 def chosen(items: Sequence[tuple[int, Rebalance]], limit: int) -> list[tuple[int, Rebalance]]:
-    """The longest rebalances, and of each group its longest, as far as they may be drawn."""
+    """The longest rebalances of each group and overall, up to the limit."""
     known = [(row, item) for row, item in items if item.started_at is not None]
     longest = sorted(known, key=lambda pair: (-pair[1].stopped_seconds, pair[1].started_at or 0, pair[1].id))
     seen: defaultdict[Key, int] = defaultdict(int)
@@ -110,7 +113,10 @@ def chosen(items: Sequence[tuple[int, Rebalance]], limit: int) -> list[tuple[int
 
 
 def _state_traces(lanes: Sequence[Lane], names: Mapping[Any, str], ends: Mapping[str, int]) -> tuple[list[dict[str, Any]], float | None]:
-    """Bars of each state; and the length in seconds below which states were merged, where there were too many to draw."""
+    """Bars of each state.
+
+    The second value is the length in seconds below which states were merged, None unless there were too many to draw.
+    """
     shown = [lane for lane in lanes if (lane.cluster, lane.group) in names and lane.stretches]
     start = min((lane.stretches[0].started_at for lane in shown), default=0)
     too_many = sum(len(lane.stretches) for lane in shown) > STRETCHES_MAX
@@ -126,7 +132,10 @@ def _state_traces(lanes: Sequence[Lane], names: Mapping[Any, str], ends: Mapping
 
 
 def _merged(stretches: Sequence[Stretch], end: int, least: int) -> list[tuple[Stretch, int]]:
-    """Stretches with their ends. Runs of what is shorter than `least` become one, in the state that took most of it."""
+    """Stretches with their ends.
+
+    A run of stretches shorter than `least` is merged into one, with the state that lasted longest.
+    """
     known = [(one, one.ended_at if one.ended_at is not None else max(end, one.started_at)) for one in stretches]
     if not least:
         return known
@@ -159,7 +168,10 @@ def _state_text(stretch: Stretch) -> str:
 
 
 def _rebalance_traces(items: Sequence[tuple[int, Rebalance]], names: Mapping[Any, str]) -> list[dict[str, Any]]:
-    """For each family of causes its stretches, and a mark at each start, so that a short one can be seen at any zoom."""
+    """For each family of causes its bars, and marks at their starts.
+
+    The marks keep short rebalances visible at any zoom.
+    """
     traces: list[dict[str, Any]] = []
     for family in FAMILIES:
         alike = [(row, item) for row, item in items if item.family == family]
@@ -186,13 +198,16 @@ def _rebalance_traces(items: Sequence[tuple[int, Rebalance]], names: Mapping[Any
 
 
 def marks(family: str) -> dict[str, Any]:
-    """How the starts of rebalances with causes of a family look."""
+    """Marks of rebalances, by family of causes."""
     marker = {"color": FAMILY_COLOURS[family], "symbol": FAMILY_SYMBOLS[family], "size": 10, "line": {"width": 1, "color": "#ffffff"}}
     return {"type": "scatter", "mode": "markers", "name": FAMILY_TITLES[family], "meta": {"times": "x"}, "marker": marker}
 
 
 def hover(item: Rebalance) -> str:
-    """Lines of the hover box. Only the line breaks are ours; the rest has gone through `chart_label`."""
+    """Lines of the hover box.
+
+    Only the line breaks are markup; all other text passes through `chart_label`.
+    """
     who = ", ".join(chart_label(person.name, 32) for person in item.offenders[:3])
     lines = [
         f"{chart_label(item.group)}, " + (f"generation {item.generations}" if item.generations else chart_label(item.topic or "")),

@@ -1,8 +1,8 @@
-"""The report: one HTML file that needs no network.
+"""The report as one HTML file that needs no network.
 
-The page holds its data and plotly.js deflated and in base64, in script elements that are never run, one style sheet and one
-script. A content security policy lets nothing run but that script and plotly.js, each named by its hash, and forbids all
-requests. Equal answers give equal pages: nothing depends on the time of writing.
+The page holds its data and plotly.js, deflated and in base64, in script elements of a type that browsers never run,
+plus one style sheet and one script. A content security policy allows only that script and plotly.js, each by its hash,
+and forbids all requests. Equal answers give equal pages: nothing depends on the time of writing.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 CSP = "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
 SCRIPTS = ("time.js", "data.js", "view.js", "rows.js", "details.js", "grids.js", "pictures.js", "main.js")
-"""Parts of the page's script, joined in this order to one module."""
+"""Parts of the page's script, concatenated in this order to one module."""
 
 CARDS_MAX = 60
-"""Incidents with a card of their own; the others stand in a table."""
+"""Maximum number of incidents with a card; the others go into a table."""
 
 CARDS_OPEN = 3
 ROWS_WRITTEN = 50
-"""Rows of each table that are in the page for readers without scripts."""
+"""Rows of each table written into the HTML for readers without scripts."""
 
 
 def report(answer: Answer, clock: units.Clock, *, title: str, version: str, drawn_max: int) -> str:
-    """The page as text."""
+    """Return the page as text."""
     figures = charts(answer, drawn_max)
     shown = tables(answer, answer.incidents[CARDS_MAX:])
     script, style, plotly = _script(), _asset("report.css"), plotly_source()
@@ -72,7 +72,7 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
 
 
 class PlotlySource:
-    """plotly.js as it stands in the page: deflated and in base64, with the hash that the policy names."""
+    """plotly.js, deflated and in base64, with its hash for the policy."""
 
     def __init__(self, source: bytes) -> None:
         self.text = base64.b64encode(zlib.compress(source, 9)).decode("ascii")
@@ -81,7 +81,7 @@ class PlotlySource:
 
 @cache
 def plotly_source() -> PlotlySource:
-    """The library that draws, as it goes into pages."""
+    """Return plotly.js as embedded in pages."""
     return PlotlySource(resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes())
 
 
@@ -115,7 +115,7 @@ def _environment(clock: units.Clock) -> Environment:
 
 
 def _tiles(answer: Answer) -> list[dict[str, str]]:
-    """The headline numbers."""
+    """Headline numbers."""
     totals = answer.totals
     sure = totals.sure / totals.rebalances if totals.rebalances else None
     tiles = [
@@ -131,7 +131,10 @@ def _tiles(answer: Answer) -> list[dict[str, str]]:
 
 
 def _incident_cards(items: Sequence[Incident]) -> list[dict[str, Any]]:
-    """What stands on the card of each incident. Advice that an earlier card gave is not given again."""
+    """Contents of each incident's card.
+
+    Advice from an earlier card is not repeated.
+    """
     given: dict[tuple[str, tuple[Advice, ...]], int] = {}
     return [
         {

@@ -1,7 +1,8 @@
-"""What the page's script works with: columns of all rebalances, figures and tables at once, stories and evidence in chunks.
+"""Data for the page's script.
 
-A page of 50,000 rebalances must still open, so that texts which repeat stand once and rows name them by position, and what
-is read only when a rebalance is opened lies in chunks that are unpacked then.
+Columns of all rebalances, figures and tables are loaded at once, stories and evidence in chunks. To open quickly with
+50,000 rebalances, the page stores repeated texts once and refers to them by position, and it unpacks a chunk of details
+only if a rebalance in it is opened.
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ from dashboards.wording.escaping import packed, shortened, visible
 from dashboards.wording.highlights import marks
 
 CHUNK = 250
-"""Rebalances whose details are packed together."""
+"""Rebalances per chunk of details."""
 
 EVIDENCE_MAX = 40
-"""Lines of evidence kept per rebalance; the rest is counted. Offsets lead to them in the logs."""
+"""Lines of evidence kept per rebalance.
+
+The rest is counted; byte offsets lead to it in the logs.
+"""
 
 EVIDENCE_CHARACTERS = 1200
 MARKED = units.Marked()
 
 
 class Pool:
-    """Texts that are named by their position."""
+    """Distinct texts, referred to by position."""
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
@@ -43,7 +47,7 @@ class Pool:
 
 
 def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[str, Table]) -> str:
-    """Everything but the details, packed."""
+    """Pack everything but the details."""
     pool = Pool()
     used = sorted({(item.system, name) for item in answer.rebalances for name in (item.cause, item.root_cause) if name})
     position = {item.id: place for place, item in enumerate(answer.rebalances)}
@@ -65,7 +69,7 @@ def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[st
 
 
 def details(rebalances: Sequence[Rebalance], parts: Mapping[str, Sequence[Part]]) -> Iterator[str]:
-    """Stories and evidence, packed in chunks in the order of the rows."""
+    """Pack stories and evidence into chunks, in the order of rows."""
     for start in range(0, len(rebalances), CHUNK):
         paths = Pool()
         rows = [_detail(item, parts.get(item.id, ()), paths) for item in rebalances[start : start + CHUNK]]
@@ -73,7 +77,10 @@ def details(rebalances: Sequence[Rebalance], parts: Mapping[str, Sequence[Part]]
 
 
 def _span(answer: Answer, charts: Sequence[Chart]) -> list[float] | None:
-    """From the first to the last that happened, in milliseconds: what pictures show before a reader chooses."""
+    """First and last time of all data, in milliseconds.
+
+    This is the default range of pictures.
+    """
     starts = [item.started_at for item in answer.rebalances]
     ends = [item.ended_at for item in answer.rebalances]
     outages = [time for item in answer.outages for time in (item.offline_at, item.online_at)]
@@ -95,7 +102,10 @@ def _cause(entry: Cause) -> dict[str, Any]:
 
 
 def _columns(items: Sequence[Rebalance], pool: Pool) -> dict[str, list[Any]]:
-    """A list for each column. Times are differences from the row above, as small numbers pack better."""
+    """A list for each column.
+
+    Times are differences from the row above, because small numbers compress better.
+    """
     return {
         "id": [item.id for item in items],
         "cluster": [pool(visible(item.cluster)) for item in items],
@@ -147,7 +157,10 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 def _detail(item: Rebalance, parts: Sequence[Part], paths: Pool) -> list[Any]:
-    """[story, the coordinator's words, other causes, lines, lines left out, phases in seconds, members]."""
+    """Details of one rebalance as a list.
+
+    [story, coordinator's reason, alternatives, lines, number of omitted lines, phases in seconds, members].
+    """
     delay = min(item.initial_delay_seconds or 0.0, item.waiting_seconds)
     return [
         story.story(_cleaned(item), MARKED),
@@ -161,7 +174,7 @@ def _detail(item: Rebalance, parts: Sequence[Part], paths: Pool) -> list[Any]:
 
 
 def _cleaned(item: Rebalance) -> Rebalance:
-    """The rebalance with all texts of logs made visible, so that no character of theirs can pass for a mark of ours."""
+    """Make all texts from logs visible, so that none can imitate markup."""
     return replace(
         item,
         group=visible(item.group),
@@ -178,7 +191,10 @@ def _clean_person(person: Who) -> Who:
 
 
 def _line(line: Line, item: Rebalance, paths: Pool) -> list[Any]:
-    """[path, line, byte offset, text as shown, inferred, marked words, text as it is where that differs]."""
+    """One line of evidence as a list.
+
+    [path, line, byte offset, text as shown, inferred, marked words], followed by the raw text if it differs.
+    """
     raw = shortened(line.text, EVIDENCE_CHARACTERS)
     text = "\n".join(visible(part) for part in raw.splitlines())
     row: list[Any] = [paths(visible(line.file)), line.line, line.byte_offset, text, int(line.inferred), marks(text, item)]

@@ -1,7 +1,7 @@
-"""The tables of the page, except that of the rebalances: columns and cells as plain data.
+"""Tables of the page except rebalances: columns and cells as plain data.
 
-The template writes the first rows of each into the page, for readers without scripts; the page's script takes over from
-there with all rows. Text of logs goes through `visible` here.
+The template writes the first rows of each table into the page for readers without scripts; with scripts the page shows
+all rows. Texts from logs pass through `visible` here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from dashboards.wording import units
 from dashboards.wording.escaping import common_folder, visible
 
 Kind = Literal["text", "log", "number", "stamp", "places"]
-"""How a column is shown: words of ours, text of logs, a number (text, value), a time (microseconds), lines `file:line`."""
+"""Type of a column.
+
+Fixed text, text from logs, number (text, value), time (microseconds), or positions `file:line`.
+"""
 
 PLACES_MAX = 3
 REJECTED_CHARACTERS = 300
@@ -31,7 +34,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells, one cell for each column. `group_column` says by which column a reader's choice of group acts, if by any."""
+    """Rows of cells, one cell per column.
+
+    `group_column` is the column that the reader's choice of group filters, None if the table is not filtered.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -40,7 +46,10 @@ class Table:
 
 
 def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Table]:
-    """All tables that have rows, by name. `further` are the incidents that have no card."""
+    """All non-empty tables, by name.
+
+    `further` are incidents without a card.
+    """
     base = common_folder([item.path for item in answer.files])
     made = [
         _incidents(further),

@@ -1,7 +1,8 @@
-"""What pages and screens show, as plain data: numbers and words are made here, and tested without HTML.
+"""The answer as plain data: everything that pages and screens show.
 
-`build.py` makes these from the rows of an analysis or of the gold tables. Times are microseconds since 1970
-(UTC), durations are seconds, unknown is None. Text is as the logs have it; whoever shows it makes it safe.
+`build.py` makes it from the rows of an analysis or of the gold tables. Numbers and words are complete here and tested
+without HTML. Times are microseconds since 1970 (UTC), durations are seconds, None is unknown. Text is unchanged from
+the logs; the code that shows it must escape it.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ SEVERITIES = ("critical", "warning", "info")
 """Worst first."""
 
 NEWER_PROTOCOLS = frozenset({"consumer", "share", "streams"})
-"""Their members go on while partitions move, and their brokers don't log when a rebalance is over (KIP-848)."""
+"""Protocols with members that keep working while partitions move (KIP-848).
+
+Their brokers do not log the end of a rebalance.
+"""
 
 SURE = 0.9
-"""From this confidence on a cause is called sure."""
+"""Minimum confidence of a cause called sure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """A member, as an offender or a blocker."""
+    """A member as an offender or a blocker."""
 
     name: str
     member_id: str | None
@@ -46,7 +50,10 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """One rebalance. `stopped_seconds` is its duration without the initial delay, which is expected waiting."""
+    """One rebalance.
+
+    `stopped_seconds` is its duration without the initial delay, because that is expected waiting.
+    """
 
     id: str
     cluster: str
@@ -95,29 +102,29 @@ class Rebalance:
 
     @property
     def sure(self) -> bool:
-        """Whether the cause is settled."""
+        """True if the confidence reaches `SURE`."""
         return self.confidence >= SURE
 
     @property
     def lasted_seconds(self) -> float:
-        """How long it took, or has taken at least."""
+        """Duration, or its lower bound if the end is unknown."""
         return (self.duration_seconds if self.duration_seconds is not None else self.at_least_seconds) or 0.0
 
     @property
     def waiting_seconds(self) -> float:
-        """The join phase; all of it, where its end is not known."""
+        """Duration of the join phase, or of the rebalance if unknown."""
         return self.join_seconds if self.join_seconds is not None else self.lasted_seconds
 
     @property
     def assignment_seconds(self) -> float:
-        """What followed the join phase."""
+        """Time after the join phase."""
         if self.sync_seconds is not None or self.reconcile_seconds is not None:
             return (self.sync_seconds or 0.0) + (self.reconcile_seconds or 0.0)
         return max(0.0, self.lasted_seconds - self.waiting_seconds)
 
     @property
     def generations(self) -> str:
-        """From which generation to which; nothing where the protocol has none."""
+        """Generations before and after, empty for protocols without generations."""
         if self.system != "kafka":
             return ""
         before = "?" if self.generation_before is None else str(self.generation_before)
@@ -129,8 +136,8 @@ class Rebalance:
 class Incident:
     """An episode of rebalances or outages.
 
-    `trigger` is the cause that most of its rebalances have in common, and what `confidence` and `rivals` are about;
-    `cause` is what stands behind it, where something does, else the same.
+    `trigger` is the most frequent cause of its rebalances; `confidence` and `rivals` refer to it. `cause` is the root
+    cause if one is known, else the trigger.
     """
 
     number: int
@@ -157,20 +164,23 @@ class Incident:
     rebalance_ids: tuple[str, ...]
     outage_ids: tuple[str, ...]
     measured: tuple[str, ...] = ()
-    """What was measured, in sentences: why the advice fits."""
+    """Measurements that support the advice, as sentences."""
 
     @property
     def kind_title(self) -> str:
-        """The kind in words; an episode that is no more than one fault is called by its cause."""
+        """The kind in words.
+
+        An incident with a single fault has the title of its cause.
+        """
         return self.cause_title.lower() if self.kind == "single" else self.kind.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Offender:
-    """A member of a group, with what it caused and held up.
+    """A member of a group, with the rebalances it caused and delayed.
 
-    `caused` counts rebalances that it set off, `blocked` those in which others waited for it; a rebalance
-    of both kinds counts in each, and its stopped time once.
+    `caused` counts rebalances triggered by the member, `blocked` those in which others waited for it. A rebalance of
+    both kinds counts in each, its stopped time once.
     """
 
     cluster: str
@@ -189,7 +199,10 @@ class Offender:
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """Rebalances whose causes are in doubt in the same way. `confidence` is their mean."""
+    """Rebalances with the same doubt.
+
+    `confidence` is their mean.
+    """
 
     system: str
     cause: str
@@ -203,7 +216,10 @@ class Unsure:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A group in one state; `ended_at` is None while it lasts."""
+    """A group in one state.
+
+    `ended_at` is None while the state lasts.
+    """
 
     state: str
     started_at: int
@@ -215,7 +231,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A group over time, or one of its clients, whose own log shows its states."""
+    """States of a group, or of one of its clients, over time."""
 
     cluster: str
     group: str
@@ -245,24 +261,27 @@ class Outage:
 
     @property
     def why(self) -> str:
-        """The cause in words. Where another replica was there to take over, it is the loss of the leader alone."""
+        """The cause in words.
+
+        If another replica was available, it is only the loss of the leader.
+        """
         if self.cause != "unknown" or not self.lost_brokers:
             return self.cause.replace("_", " ")
         return "leader down"
 
     @property
     def failover(self) -> bool:
-        """Whether another in-sync replica took over at once, as it should."""
+        """True if another in-sync replica took over quickly, as expected."""
         return self.ended_by == "isr_election" and self.seconds is not None and self.seconds < FAILOVER_SECONDS
 
 
 FAILOVER_SECONDS = 1.0
-"""An election that takes longer than this is worth a line of its own."""
+"""Maximum duration of an election that needs no line of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A group's coordinator moved."""
+    """A move of a group's coordinator."""
 
     cluster: str
     group: str
@@ -276,7 +295,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class AtRisk:
-    """Committed offsets that expired or will."""
+    """Committed offsets that expired or will expire."""
 
     cluster: str
     group: str
@@ -304,7 +323,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Contested:
-    """RocketMQ: queues of a topic that had no owner, or two. `seconds` is the longest time of one queue."""
+    """RocketMQ: queues of a topic with no owner or two.
+
+    `seconds` is the longest time of a single queue.
+    """
 
     cluster: str
     group: str
@@ -319,7 +341,7 @@ class Contested:
 
     @property
     def title(self) -> str:
-        """What it was, in words."""
+        """The kind in words."""
         return self.kind.replace("_", " ") + (" (inferred)" if self.inferred else "")
 
 
@@ -337,7 +359,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A line that the catalogue does not know, with its numbers and names masked."""
+    """A line without a catalogue entry, with numbers and names masked."""
 
     template: str
     logger: str | None
@@ -350,7 +372,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A record that could not be read."""
+    """An unreadable record."""
 
     file: str
     line: int
@@ -382,7 +404,7 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The headline numbers."""
+    """Headline numbers."""
 
     groups: int
     rebalances: int
@@ -400,9 +422,10 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Everything that one page or screen shows. Incidents and offenders are worst first, the rest by time.
+    """Everything shown by one page or screen.
 
-    `parts` (by rebalance id) and what follows it are for pages only, and empty for screens.
+    Incidents and offenders are sorted worst first, the rest by time. `parts` (by rebalance id) and the fields after it
+    are for pages only, and empty for screens.
     """
 
     totals: Totals

@@ -1,4 +1,4 @@
-"""What only pages show, as plain data: pictures need more than tables do."""
+"""Plain data of pictures, which only pages show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from dashboards.view.evidence import Line
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one member did in one rebalance. `join_delay_seconds` is None where no line tells when it came back, if it `stays`."""
+    """Actions of one member in one rebalance.
+
+    `join_delay_seconds` is None if no line shows when the member rejoined. `stays` is False for a member that left.
+    """
 
     name: str
     role: str
@@ -20,7 +23,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class HeadCount:
-    """How many members a group had, from each of these times on."""
+    """Member count of a group, from each of these times on."""
 
     cluster: str
     group: str
@@ -29,7 +32,10 @@ class HeadCount:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """RocketMQ: a stretch in which a queue had these owners; `ended_at` is None while it lasts."""
+    """RocketMQ: a stretch of time with the same owners of a queue.
+
+    `ended_at` is None while it lasts.
+    """
 
     kind: str
     owners: tuple[str, ...]
@@ -39,7 +45,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class QueueLane:
-    """RocketMQ: a queue over time, as the clients of one group shared it."""
+    """RocketMQ: owners of a queue over time, within one group."""
 
     cluster: str
     group: str
@@ -49,13 +55,13 @@ class QueueLane:
 
     @property
     def contested(self) -> bool:
-        """Whether it ever had no owner, or two."""
+        """True if the queue ever had no owner, or two."""
         return any(stretch.kind != "owned" for stretch in self.stretches)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerOutage:
-    """A time in which a broker did not run."""
+    """A period in which a broker was not running."""
 
     cluster: str
     node: str
@@ -67,7 +73,10 @@ class BrokerOutage:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """A group as it would have fared under another configuration. `perhaps` counts rebalances that might not have been."""
+    """Effect of another configuration on a group.
+
+    `perhaps` counts rebalances that were possibly avoidable.
+    """
 
     cluster: str
     group: str
@@ -82,7 +91,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Another configuration, the options of `whatif` that ask for it, and how each group would have fared."""
+    """Another configuration, its `whatif` options, and its effect on each group."""
 
     title: str
     options: str
@@ -90,14 +99,17 @@ class WhatIf:
     groups: tuple[Outlook, ...]
 
     def total(self, name: str) -> float:
-        """The sum of one attribute over all groups."""
+        """Sum of one attribute over all groups."""
         values: list[float] = [getattr(one, name) for one in self.groups]
         return sum(values)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerLoss:
-    """Which partitions would have no leader if a broker stopped now: (partition, why) for each; `of` partitions in all."""
+    """Partitions left without a leader if a broker stopped now.
+
+    `exposed` holds (partition, reason); `of` is the number of all partitions.
+    """
 
     cluster: str
     node: str

@@ -1,4 +1,4 @@
-"""Lines that a verdict is founded on."""
+"""Log lines that support a verdict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of evidence."""
+    """One line of evidence."""
 
     file: str
     line: int
@@ -21,5 +21,5 @@ class Line:
 
     @property
     def place(self) -> str:
-        """Where it stands: FILE:LINE."""
+        """Position of the line: FILE:LINE."""
         return f"{self.file}:{self.line}"

@@ -1,4 +1,4 @@
-"""Columns of rows, whichever form they have: dataclasses of an analysis, or mappings of a table."""
+"""Access to columns of rows: dataclasses of an analysis or mappings of a table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ NAMELESS = "a member that no line names"
 
 
 def column(row: Row, name: str, default: Any = None) -> Any:
-    """A column of a row, whichever form the row has."""
+    """Return a column of a dataclass or mapping."""
     return row.get(name, default) if isinstance(row, Mapping) else getattr(row, name, default)
 
 
 def evidence(row: Row) -> tuple[Line, ...]:
-    """The lines on which a row stands."""
+    """Lines of evidence of a row."""
     return tuple(
         Line(
             column(item, "file"),
@@ -31,5 +31,8 @@ def evidence(row: Row) -> tuple[Line, ...]:
 
 
 def name_of(row: Row) -> str:
-    """The name that people know a member by: client id, else instance id, else member id."""
+    """The best known name of a member.
+
+    Client id, else instance id, else member id.
+    """
     return column(row, "client_id") or column(row, "instance_id") or column(row, "member_id") or NAMELESS

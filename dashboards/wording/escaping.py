@@ -1,8 +1,8 @@
-"""Text of logs, made safe to show.
+"""Escaping of texts from logs, by place of display.
 
-Group, client and member ids and whole log lines are chosen by whoever writes to the logs. Each place
-that shows them has one function here: terminals (`visible`), charts (`chart_label`), scripts (`packed`).
-In HTML the template engine escapes, and scripts of the page set `textContent`.
+Group, client and member ids and whole log lines are controlled by whoever writes to the logs. Each place of display has
+one function: terminals (`visible`), charts (`chart_label`), scripts (`packed`). In HTML the template engine escapes,
+and the page's scripts set `textContent`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from collections.abc import Sequence
 LABEL_LENGTH = 48
 _COMBINING_MAX = 3
 
-# Plotly reads labels as pseudo-HTML, decodes entities, and hands $...$ to MathJax where that is present.
+# Plotly reads labels as pseudo-HTML, decodes entities, and passes $...$ to MathJax if that is loaded.
 _CHART = str.maketrans({"<": "‹", ">": "›", "&": "＆", "$": "＄"})  # noqa: RUF001 - the look-alikes are meant
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    """The text with everything that a terminal or a reader could be misled by written as an escape.
+    """Return the text with misleading characters replaced by escapes.
 
-    Control characters (ESC among them) become `\\x1b`, format characters such as bidi marks `\\u202e`, and of
-    a pile of combining marks only the first three stay as they are.
+    Control characters (such as ESC) become `\\x1b`, format characters such as bidi marks `\\u202e`. Of a sequence of
+    combining marks the first three stay unchanged.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -48,31 +48,40 @@ def _escaped(character: str) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """At most `length` characters; what was cut away leaves an ellipsis."""
+    """Cut the text to `length` characters, with an ellipsis at the end."""
     return text if len(text) <= length else text[: max(length - 1, 0)] + "…"
 
 
 def first_line(text: str) -> str:
-    """The first line of a record, and how many follow."""
+    """Return the first line of a record and the number of further lines."""
     head, _, rest = text.rstrip("\r\n").partition("\n")
     more = rest.count("\n") + 1 if rest else 0
     return head.rstrip("\r") + (f" (+{more} {'line' if more == 1 else 'lines'})" if more else "")
 
 
 def chart_label(text: str, length: int = LABEL_LENGTH) -> str:
-    """The text as a label of a Plotly figure, where markup would be obeyed. The full text stands in the tables."""
+    """Return the text as a label of a Plotly figure, without markup.
+
+    The full text is in the tables.
+    """
     return shortened(visible(text), length).translate(_CHART)
 
 
 def packed(data: object) -> str:
-    """Data for the page's script: JSON, deflated, in base64. No character of it means anything to HTML."""
+    """Pack data for the page's script: JSON, deflated, in base64.
+
+    No character of the result has a meaning in HTML.
+    """
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    if not text.isascii():  # lone surrogates have no place in UTF-8
+    if not text.isascii():  # lone surrogates cannot be encoded as UTF-8
         text = _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
     return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
 
 
 def common_folder(paths: Sequence[str]) -> str:
-    """The beginning that all paths share, up to a slash; nothing where there is one path only."""
-    start = os.path.commonprefix(paths) if len(paths) > 1 else ""  # noqa: RUF071 - cut at a slash; the other refuses mixed paths
+    """Longest common prefix of paths that ends in a slash.
+
+    Empty for a single path.
+    """
+    start = os.path.commonprefix(paths) if len(paths) > 1 else ""  # noqa: RUF071 - cut at a slash below; `commonpath` refuses mixed paths
     return start[: start.rfind("/") + 1]

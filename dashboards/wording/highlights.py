@@ -1,4 +1,4 @@
-"""The words of a line that a verdict stands on: who it is about, which group and generation, and what happened."""
+"""Highlights in lines of evidence: names, generations, and what happened."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dashboards.view.answer import Rebalance, Who
 from dashboards.wording.escaping import visible
 
 GROUP, OFFENDER, BLOCKER, WORDS = range(4)
-"""Kinds of marked words."""
+"""Kinds of highlights."""
 
-# What coordinators, clients and RocketMQ say when something begins, ends or fails. Found by words that do not change with versions.
+# Words for start, end and failure in lines of coordinators, clients and RocketMQ. They do not change between versions.
 _HAPPENED = re.compile(
     r"Preparing to rebalance|Stabilized|Assignment received|(?:has|have) (?:failed|left|been fenced)|LeaveGroup"
     r"|heartbeat expiration|poll timeout has expired|(?:Re-)?[Jj]oining group|[Jj]oins group|rejoin(?:ing)?|Removing member"
@@ -22,11 +22,14 @@ _HAPPENED = re.compile(
 )
 _GENERATION = re.compile(r"generation(?:Id)?[ =:]+\d+")
 _NAMES_MIN = 3
-"""Shorter names would be found everywhere."""
+"""Shorter names would match everywhere."""
 
 
 def marks(text: str, item: Rebalance) -> list[int]:
-    """Where the words stand in the text, as it is shown: start, length and kind of each, in one flat list, in order."""
+    """Positions of highlights in the displayed text.
+
+    A flat list of start, length and kind, in order.
+    """
     found = sorted(_found(text, item), key=lambda one: (one[0], -one[1]))
     flat: list[int] = []
     end = 0
@@ -46,14 +49,17 @@ def _found(text: str, item: Rebalance) -> Iterator[tuple[int, int, int]]:
 
 
 def _names(people: Iterable[Who]) -> dict[str, None]:
-    """Each name that a line may give these members; longer ones hold shorter ones, and win as they begin at the same place."""
+    """Names of these members in lines.
+
+    A longer name may contain a shorter one, and wins if both start at the same position.
+    """
     return dict.fromkeys(
         name for one in people for name in (one.member_id, one.instance_id, one.client_id, one.host) if name and len(name) >= _NAMES_MIN
     )
 
 
 def _places(text: str, name: str) -> Iterator[int]:
-    """Where the name stands as a whole, not as a part of a longer one."""
+    """Positions of the name as a whole word."""
     start = text.find(name) if name else -1
     while start >= 0:
         end = start + len(name)

@@ -1,4 +1,4 @@
-"""One rebalance told in sentences: what set it off, who made the others wait, how it ended, how sure that is."""
+"""One rebalance in sentences: trigger, waiting, end, and certainty."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from dashboards.view.answer import NEWER_PROTOCOLS, Answer, AtRisk, Incident, Re
 from dashboards.wording.units import MICROSECONDS, Clock, counted, duration, listed, share
 
 CONTESTED_SECONDS = 60.0
-"""A queue with no owner or two for so long is told on the first lines; handing it over takes less."""
+"""Minimum time without exactly one owner for a queue to be a headline.
+
+A handover takes less.
+"""
 
 SPARED_MIN_SECONDS = 0.05
-"""A shorter time is not worth a word."""
+"""Shorter times are not mentioned."""
 
 _PLACE = re.compile(r"\{(\w+)\}")
 
@@ -26,13 +29,13 @@ _OUTCOMES = {
 
 
 def title(item: Rebalance) -> str:
-    """What a rebalance is called: its group, topic and generations."""
+    """Title of a rebalance: group, topic and generations."""
     topic = f", topic {item.topic}" if item.topic else ""
     return f"{item.group}{topic}" + (f", generation {item.generations}" if item.generations else "")
 
 
 def story(item: Rebalance, clock: Clock) -> list[str]:
-    """The sentences, in the order in which things happened, then what is known about the verdict."""
+    """Sentences in chronological order, then the certainty of the verdict."""
     sentences = [
         _beginning(item, clock),
         measured(item),
@@ -47,7 +50,10 @@ def story(item: Rebalance, clock: Clock) -> list[str]:
 
 
 def nothing_found(answer: Answer) -> str:
-    """What is known where no rebalance and no outage was found: only a broker's log shows that there was none."""
+    """The statement if neither rebalances nor outages were found.
+
+    Only a broker's log can show that there were none.
+    """
     kinds = {item.kind for item in answer.files if item.recognised}
     if "server" in kinds:
         return "No rebalance and no outage is in these logs."
@@ -65,7 +71,7 @@ _NOT_KNOWN = "whether there were any is not known. Add the server.log files of t
 
 
 def faults(answer: Answer) -> list[str]:
-    """RocketMQ: what stands wrong, and queues that were not held by exactly one client for longer than a handover takes."""
+    """RocketMQ: standing faults, and queues contested for longer than a handover takes."""
     found = [f"{item.group}: {item.title.lower()}" + (", still so." if item.ended_at is None else ".") for item in answer.conditions]
     for item in answer.contested:
         if item.ended_at is None or (item.seconds or 0) >= CONTESTED_SECONDS:
@@ -75,13 +81,16 @@ def faults(answer: Answer) -> list[str]:
 
 
 def lost_offsets(answer: Answer) -> list[str]:
-    """Groups whose offsets went because they had no members for too long; those that were deleted before are not among them."""
+    """Groups whose offsets expired because they had no members for too long.
+
+    Groups deleted before that are not included.
+    """
     ends = ((item.group, duration(item.retention_seconds)) for item in outlived(answer))
     return [f"{group}: its committed offsets are lost, after {kept} without members." for group, kept in ends]
 
 
 def outlived(answer: Answer) -> list[AtRisk]:
-    """Ends of groups that their retention brought."""
+    """Groups whose offsets expired at the end of their retention."""
     lost = (item for item in answer.at_risk if item.lost and item.empty_since is not None)
     return [item for item in lost if _lasted(item) >= (item.retention_seconds or 0.0)]
 
@@ -91,7 +100,7 @@ def _lasted(item: AtRisk) -> float:
 
 
 def offender_names(people: tuple[Who, ...], limit: int = 3) -> str:
-    """Names of members, those that were first before the others."""
+    """Names of members, the first to act before the others."""
     return listed([person.where for person in sorted(people, key=lambda one: not one.first)], limit)
 
 
@@ -103,13 +112,13 @@ def act(item: Rebalance) -> str:
 
 
 def measured(item: Rebalance) -> str:
-    """What was measured of the member that acted first, against the timeout in force."""
+    """Measurement of the member that acted first, compared with the timeout in force."""
     first = tuple(person for person in item.offenders if person.first) or item.offenders[:1]
     return filled(cause_entry(item.system, item.cause).measured, first[0].name, item.numbers) if first else ""
 
 
 def filled(sentences: Sequence[str], who: str, numbers: Mapping[str, float]) -> str:
-    """The first sentence of which all numbers are known."""
+    """Return the first sentence with all its numbers known, filled in."""
     for sentence in sentences:
         names = [name for name in _PLACE.findall(sentence) if name != "who"]
         if all(name in numbers for name in names):
@@ -119,13 +128,13 @@ def filled(sentences: Sequence[str], who: str, numbers: Mapping[str, float]) -> 
 
 
 def _parts(sentence: str) -> Iterator[tuple[bool, str]]:
-    """Pieces of a sentence, and whether each is the name of a place to fill."""
+    """Split a sentence into texts (False) and names of placeholders (True)."""
     for index, part in enumerate(_PLACE.split(sentence)):
         yield index % 2 == 1, part
 
 
 def spared(numbers: Mapping[str, float], rebalances: int) -> str:
-    """What fixed identities would have spared an incident."""
+    """Rebalances that static membership would have avoided, as a sentence."""
     avoided = int(numbers.get("static_avoided", 0))
     if not avoided:
         return ""
@@ -135,20 +144,23 @@ def spared(numbers: Mapping[str, float], rebalances: int) -> str:
 
 
 def outcome(item: Rebalance) -> str:
-    """The outcome in a word or two."""
+    """The outcome in one or two words."""
     if item.outcome == "open" and item.protocol in NEWER_PROTOCOLS:
         return "not told"
     return item.outcome.replace("_", " ")
 
 
 def own_words(item: Rebalance) -> str:
-    """The coordinator's reason, where it gave one; a whole record stands among the evidence already."""
+    """The coordinator's reason.
+
+    Empty if there is none, or if the evidence already contains the whole record.
+    """
     said = item.trigger_text or ""
     return "" if any(line.text.startswith(said[:80]) for line in item.evidence) else said
 
 
 def certainty(item: Rebalance) -> list[str]:
-    """How sure the cause is, what else it may be, and what would settle it."""
+    """Confidence in the cause, alternatives, and evidence that would settle it."""
     rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.alternatives if value >= 0.01]
     sure = share(item.confidence)
     if item.sure:
@@ -167,7 +179,7 @@ def certainty(item: Rebalance) -> list[str]:
 
 
 def incident_certainty(item: Incident) -> str:
-    """The same for an incident, in one line."""
+    """Confidence in the cause of an incident, in one line."""
     if item.confidence is None:
         return ""
     rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.rivals]
@@ -230,7 +242,10 @@ def _end(item: Rebalance, clock: Clock) -> str:
 
 
 def _state_at_the_end(item: Rebalance, clock: Clock) -> str:
-    """The state of a classic group whose rebalance is open: rejoining, or waiting for the leader's assignment."""
+    """State of a classic group with an open rebalance.
+
+    It is rejoining, or waiting for the leader's assignment.
+    """
     state, since = ("PreparingRebalance", item.started_at) if item.joined_at is None else ("CompletingRebalance", item.joined_at)
     at = f" since {clock.full(since)}" if since is not None else ""
     names = " or ".join(person.where for person in item.blockers)

@@ -1,4 +1,4 @@
-"""Durations, times, counts and shares as people read them."""
+"""Durations, times, counts and shares for human readers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 MICROSECONDS = 1_000_000
-NOTHING = "–"  # noqa: RUF001 - an en dash, as printed tables have it
+NOTHING = "–"  # noqa: RUF001 - an en dash, as usual in printed tables
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def duration(seconds: float | None) -> str:
-    """Two units at most: `340 ms`, `4.2 s`, `3 min 33 s`, `2 h 5 min`, `3 d 4 h`."""
+    """Two units at most: `340 ms`, `4.2 s`, `3 min 33 s`."""
     if seconds is None:
         return NOTHING
     if seconds < 0:
@@ -30,7 +30,7 @@ def duration(seconds: float | None) -> str:
 
 
 def lasted(seconds: float | None, at_least: float | None) -> str:
-    """A duration, or the least that it can have been where the end is not known."""
+    """A duration, or its lower bound if the end is unknown."""
     return duration(seconds) if seconds is not None or at_least is None else f"≥ {duration(at_least)}"
 
 
@@ -40,7 +40,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A confidence or a part of a whole in per cent; never rounded up to certainty."""
+    """A confidence or a fraction in per cent; never rounded up to certainty."""
     if value is None:
         return NOTHING
     percent = round(value * 100)
@@ -48,7 +48,7 @@ def share(value: float | None) -> str:
 
 
 def size(count: int | None) -> str:
-    """A number of bytes for people."""
+    """A number of bytes in the largest fitting unit."""
     if count is None:
         return NOTHING
     value = float(count)
@@ -72,7 +72,10 @@ def listed(names: list[str], limit: int = 3) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Shows times in one zone. Times are microseconds since 1970 (UTC)."""
+    """Formats times in one zone.
+
+    Times are microseconds since 1970 (UTC).
+    """
 
     zone_name: str = "UTC"
 
@@ -81,7 +84,7 @@ class Clock:
         return (_EPOCH + timedelta(microseconds=when)).astimezone(ZoneInfo(self.zone_name))
 
     def zone(self, when: int | None = None) -> str:
-        """The zone as printed behind a time: `UTC`, `CEST (+02:00)`."""
+        """The zone as printed after a time: `UTC`, `CEST (+02:00)`."""
         if self.zone_name == "UTC":
             return "UTC"
         if when is None:
@@ -93,32 +96,35 @@ class Clock:
         return offset if name[:1] in ("+", "-") or not name else f"{name} ({offset})"
 
     def full(self, when: int | None) -> str:
-        """Date, time with milliseconds, zone: for sentences."""
+        """Date, time with milliseconds and zone, for sentences."""
         return f"{self.stamp(when)} {self.zone(when)}" if when is not None else "at an unknown time"
 
     def stamp(self, when: int | None) -> str:
-        """Date and time with milliseconds, for tables that name the zone in their heading."""
+        """Date and time with milliseconds, for tables with the zone in the heading."""
         if when is None:
             return NOTHING
         moment = self.at(when)
         return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
 
     def local(self, moment: datetime) -> str:
-        """The same for a time that knows its zone; one that knows none is shown as it is."""
+        """Date and time of a datetime.
+
+        A datetime without a zone is not converted.
+        """
         if moment.tzinfo is None:
             return moment.isoformat(" ", timespec="milliseconds")
         return self.stamp((moment - _EPOCH) // timedelta(microseconds=1))
 
     def time(self, when: int | None) -> str:
-        """The time of day with milliseconds, where the date stands beside it."""
+        """Time of day with milliseconds, for use beside a date."""
         return self.stamp(when).partition(" ")[2] or NOTHING
 
     def day(self, when: int) -> str:
-        """A time's date in the zone."""
+        """Date of a time in the zone."""
         return f"{self.at(when):%Y-%m-%d}"
 
     def span(self, start: int | None, end: int | None) -> str:
-        """From one time to another, without repeating the date, with the zone."""
+        """A range of times with the zone, the date not repeated."""
         if start is None or end is None:
             known = start if start is not None else end
             return self.full(known) if known is not None else "at unknown times"
@@ -132,9 +138,10 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Marked(Clock):
-    """Leaves times to whoever shows the text: a page puts each onto the zone that its reader chose.
+    """Writes marks instead of times; the page replaces them.
 
-    The marks are control characters, which no text of a log holds once it has gone through `dashboards.wording.escaping.visible`.
+    It converts each time to the zone chosen by the reader. The marks are control characters, which no text from a log
+    contains after `dashboards.wording.escaping.visible`.
     """
 
     def full(self, when: int | None) -> str:
