@@ -1,4 +1,4 @@
-"""Delta tables: reading, idempotent commits, differences, upgrades of older ones.
+"""Delta tables: reading, idempotent writes, differences, schema upgrades.
 
 Imports `schema`, `spark` and `storage`. Start with `warehouse`.
 """

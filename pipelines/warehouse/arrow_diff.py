@@ -1,4 +1,7 @@
-"""Rows that are few are compared in this process: a query of Spark's costs more than they do, however few they are."""
+"""Compare small sets of rows in the driver.
+
+A Spark query has a fixed cost that exceeds the cost of comparing up to 20,000 rows with Arrow.
+"""
 
 from __future__ import annotations
 
@@ -19,54 +22,67 @@ from pipelines.warehouse.arrow_files import files_of
 from pipelines.warehouse.first_seen import FIRST, Drawn, firsts_of, time_of
 
 ROWS = 20_000
-"""So many rows are few."""
+"""Maximum number of rows processed in the driver instead of Spark."""
 
 _LOOKED_AT = 20_000_000
-"""Rows of files that may be looked at in search of few: Arrow takes some seconds for so many."""
+"""Maximum number of rows scanned in search of a small set.
+
+Arrow needs a few seconds for this many.
+"""
 
 READ_BYTES = 256 << 20
-"""So many bytes of some columns, as files hold them, may be read in search of few rows."""
+"""Maximum number of bytes read in search of a small set.
+
+Counts the requested columns, in the size that they have in files.
+"""
 
 _SPARING = {"batch_size": 8_192, "batch_readahead": 2, "fragment_readahead": 1}
-"""How Arrow reads in search of few rows: by itself it would hold two million of those that it passes."""
+"""Limits on Arrow's read-ahead.
+
+By default Arrow would hold two million of the rows that it scans.
+"""
 
 Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """What to do to stored rows so that they equal others: `rows` are new or changed, `gone` go. Neither has a `run_id`."""
+    """Changes that make stored rows equal to wanted ones.
+
+    `rows` are new or changed, `gone` are to be deleted. Neither has a `run_id`.
+    """
 
     rows: pa.Table
     gone: pa.Table
     before: pa.Table
-    """Changed rows as they were."""
+    """Previous contents of changed rows."""
 
     @property
     def inserted(self) -> int:
-        """How many rows are new."""
+        """Number of new rows."""
         return int(self.rows.num_rows - self.before.num_rows)
 
     @property
     def only_new(self) -> bool:
-        """Whether no stored row changes or goes."""
+        """True if no stored row is changed or deleted."""
         return not self.gone.num_rows and not self.before.num_rows
 
     def keys(self, table: Table) -> set[Key]:
-        """Keys of all rows that something is done to."""
+        """Keys of all rows that are inserted, changed or deleted."""
         return {*keys_of(table, self.rows), *keys_of(table, self.gone)}
 
     def replaced(self, table: Table) -> set[Key]:
-        """Keys of stored rows that don't stay as they are."""
+        """Keys of stored rows that are changed or deleted."""
         return {*keys_of(table, self.gone), *keys_of(table, self.before)}
 
 
 def read_few(
     log: DeltaTable, columns: Sequence[str], condition: pc.Expression | None = None, bytes_max: int = READ_BYTES
 ) -> pa.Table | None:
-    """Rows of a table on this machine's disk that meet a condition, or None where they are not few, or Delta-rs can't read them.
+    """Read the rows of a local table that meet a condition.
 
-    `bytes_max` are bytes of these columns, as the files hold them, that may be read of files with a few of the rows.
+    Returns None if there are more than `ROWS`, or if delta-rs cannot read the table. `bytes_max` limits the bytes of
+    the requested columns, as stored, in files that hold such rows.
     """
     try:
         dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
@@ -80,21 +96,27 @@ def read_few(
 
 
 def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> list[pads.ParquetFileFragment] | None:
-    """The files to read for rows that meet a condition: all of a small table, else those that hold such rows. None where these rows
-    are too many, or it would take too long to tell."""
+    """Choose the files to read for rows that meet a condition.
+
+    All files of a small table, else those that hold such rows. Returns None if there are too many rows, or too many to
+    scan.
+    """
     parts = list(dataset.get_fragments(condition))
     rows = sum(part.metadata.num_rows for part in parts)
     if rows <= ROWS:
         return parts
     if condition is None or rows > _LOOKED_AT:
         return None
-    # Only the columns of the condition are read to count; the others, of files that have such rows.
+    # Counting reads only the columns of the condition. The other columns are read from files with such rows.
     counts = [_restricted(dataset, [part]).count_rows(filter=condition) for part in parts]
     return [part for part, count in zip(parts, counts, strict=True) if count] if sum(counts) <= ROWS else None
 
 
 def _restricted(dataset: pads.Dataset, parts: list[pads.ParquetFileFragment]) -> pads.Dataset:
-    """The table as if it had these files only. They may be of a time when it had fewer columns."""
+    """The table restricted to these files.
+
+    Their columns may be those of an older version.
+    """
     return pads.FileSystemDataset(parts, dataset.schema, dataset.format)
 
 
@@ -105,17 +127,20 @@ def _bytes_of(part: pads.ParquetFileFragment, columns: set[str]) -> int:
 
 
 def read_distinct(log: DeltaTable, columns: Sequence[str], condition: pc.Expression) -> pa.Table | None:
-    """What these columns hold together in rows that meet a condition, each once; None where that is not little, or Delta-rs can't
-    read them."""
+    """Read the distinct values of columns in rows that meet a condition.
+
+    Returns None if there are too many, or if delta-rs cannot read the table.
+    """
     return _read_once(log, {name: pc.field(name) for name in columns}, condition, lambda rows: rows.group_by(list(columns)).aggregate([]))
 
 
 def read_first(
     log: DeltaTable, columns: Sequence[str], condition: pc.Expression, times: Sequence[str], drawn: Drawn | None = None
 ) -> pa.Table | None:
-    """As `read_distinct`, each with the first time of its rows, in microseconds: that of the first of the columns `times` that holds one.
+    """Read distinct values as `read_distinct`, each with the earliest time of its rows.
 
-    `drawn` makes of the rows what is asked for. Only that is held.
+    The time of a row, in microseconds, is the first non-null of the columns `times`. `drawn` derives other columns from
+    each batch; only the derived rows are kept in memory.
     """
     read = {name: pc.field(name) for name in columns} | {FIRST: time_of(times)}
     if drawn is None:
@@ -130,7 +155,7 @@ def _read_once(
     summed: Callable[[pa.Table], pa.Table],
     drawn: Callable[[pa.Table], pa.Table] = lambda rows: rows,
 ) -> pa.Table | None:
-    """Rows are brought together batch by batch, by `summed`."""
+    """Read a table batch by batch, combined by `summed`."""
     try:
         dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
         if sum(part.metadata.num_rows for part in dataset.get_fragments(condition)) > _LOOKED_AT:
@@ -148,24 +173,32 @@ def _read_once(
 
 
 def framed(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """The rows for Spark. Spark Connect takes no Arrow table without rows, and Spark none with an empty part between others: it
-    takes that for the end."""
+    """Convert rows to a DataFrame.
+
+    Spark Connect accepts no Arrow table without rows, and Spark treats an empty chunk as the end of the data.
+    """
     return spark.createDataFrame(rows.combine_chunks()) if rows.num_rows else spark.createDataFrame([], from_arrow_schema(rows.schema))
 
 
 def conformed(table: Table, rows: pa.Table) -> pa.Table:
-    """The same rows with the declared columns in their order and of their types; `run_id` as far as it is there."""
+    """Cast rows to the declared columns, order and types.
+
+    `run_id` is kept if present.
+    """
     schema = pa.schema([field.remove_metadata() for field in table.arrow_schema() if field.name in rows.column_names])
     return rows.select(schema.names).cast(schema)
 
 
 def keys_of(table: Table, rows: pa.Table) -> list[Key]:
-    """What tells rows apart."""
+    """Key of each row."""
     return list(zip(*(rows[name].to_pylist() for name in table.key), strict=True))
 
 
 def compare(table: Table, wanted: pa.Table, present: pa.Table) -> Differing:
-    """What differs between rows as they are to be and as they are, told apart by the table's key; both have the same columns."""
+    """Compare wanted with stored rows by the table's key.
+
+    Both must have the same columns.
+    """
     old = {key: place for place, key in enumerate(keys_of(table, present))}
     contents_old, contents_new = _contents(present), _contents(wanted)
     changed: list[int] = []
@@ -184,12 +217,15 @@ def compare(table: Table, wanted: pa.Table, present: pa.Table) -> Differing:
 
 
 def without(table: Table, rows: pa.Table, keys: set[Key]) -> pa.Table:
-    """The rows of other keys."""
+    """Rows without these keys."""
     return _taken(rows, [place for place, key in enumerate(keys_of(table, rows)) if key not in keys])
 
 
 def distinct(tables: Iterable[pa.Table], columns: Sequence[str], least: str) -> list[Key]:
-    """What these columns hold together, and the least time (microseconds) in `least` beside it; None where one has none."""
+    """Distinct values of columns with the least time in `least`.
+
+    Microseconds; None if a row has no time.
+    """
     found: dict[Key, int | None] = {}
     for rows in tables:
         times = rows[least].cast(pa.int64()).to_pylist()
@@ -204,7 +240,10 @@ def _taken(rows: pa.Table, places: list[int]) -> pa.Table:
 
 
 def _contents(rows: pa.Table) -> list[str]:
-    """Rows as text that is equal where they are: maps in order, and what is not a number is like itself."""
+    """Rows as comparable text.
+
+    Maps are sorted, and NaN equals NaN.
+    """
     columns = [_comparable(rows[field.name], field.type) for field in rows.schema if field.name != "run_id"]
     return list(map(repr, zip(*columns, strict=True)))
 

@@ -1,7 +1,7 @@
-"""Rows of tables that delta-rs has opened, for Arrow: from files of this machine's disk by Arrow's own way.
+"""Read delta-rs tables with Arrow, local files by Arrow's own file system.
 
-delta-rs opens files for Arrow in Python. Arrow's threads read ahead, and one that does so while the interpreter ends takes
-the process with it: SIGABRT in place of the exit code.
+delta-rs opens files for Arrow in Python. If one of Arrow's read-ahead threads does so while the interpreter shuts down,
+the process dies with SIGABRT instead of its exit code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def files_of(table: DeltaTable) -> FileSystem | None:
-    """Arrow's own way to the files of a table on this machine's disk; None for one elsewhere."""
+    """Arrow's file system for a local table, None for a remote one."""
     from pyarrow import fs
 
     parts = urlsplit(table.table_uri)
@@ -24,5 +24,5 @@ def files_of(table: DeltaTable) -> FileSystem | None:
 
 
 def table_of(table: DeltaTable, columns: list[str] | None = None, filters: list[tuple[str, str, Any]] | None = None) -> pa.Table:
-    """Rows of a table, as many as there are."""
+    """Read all rows of a table."""
     return table.to_pyarrow_table(columns=columns, filters=filters, filesystem=files_of(table))

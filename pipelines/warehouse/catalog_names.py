@@ -1,7 +1,7 @@
-"""Names of the tables in a catalog: `schema.gold_rebalances` or `catalog.schema.gold_rebalances` for what lies below the warehouse.
+"""Names of the tables in a catalog.
 
-A name only points to a place (an external table), so readers without Spark and readers by name see the same table, and
-columns, comments and versions are those of the table's own log.
+`schema.gold_rebalances` or `catalog.schema.gold_rebalances` is an external table at the location below the warehouse.
+So readers by path and by name see the same table; columns, comments and versions come from the table's own log.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ if TYPE_CHECKING:
 _NO_SCHEMA = ("SCHEMA_NOT_FOUND", "DATABASE_NOT_FOUND")
 _LOCAL_SLASHES = re.compile(r"^file:/+")
 _OF_METASTORE = ("_LEGACY_ERROR_TEMP_3065", "UNABLE_TO_FETCH_HIVE_TABLES")
-"""Conditions of what the client of a metastore raises, such as that nobody answers (HiveExternalCatalog.withClient)."""
+"""Error conditions of an unavailable metastore (HiveExternalCatalog.withClient)."""
 
 _THREADS = 4
 _OWN = "spark_catalog"
 
 
 def name_of(table: Table) -> str:
-    """What a table is called in a schema: layer and name."""
+    """Name of a table within a schema: layer and name."""
     return f"{table.layer}_{table.name}"
 
 
 def register(warehouse: Warehouse, catalog: str) -> list[str]:
-    """Give each table of an open warehouse its name, where it has none yet; warnings.
+    """Register the tables of an open warehouse in a catalog; return warnings.
 
-    Raises UsageError where a name belongs to something else, or can't be given, CannotWrite where the catalog doesn't answer.
+    Tables with a name keep it. Raises UsageError if a name is taken by something else or cannot be created, CannotWrite
+    if the catalog does not answer.
     """
     spark, schema = warehouse.spark, ".".join(map(delta.quoted, catalog_parts(catalog)))
     try:
@@ -51,13 +52,16 @@ def register(warehouse: Warehouse, catalog: str) -> list[str]:
             list(pool.map(lambda table: _check(warehouse, schema, table), known))
             list(pool.map(lambda table: _name(warehouse, schema, table), missing))
     except AnalysisException as error:
-        kind = CannotWrite if error.getCondition() in _OF_METASTORE else UsageError  # the next run may find a metastore in order
+        kind = CannotWrite if error.getCondition() in _OF_METASTORE else UsageError  # a later run may find the metastore available
         raise kind(f"--catalog {catalog}: the tables can't be named there: {_first_line(error)}") from error
     return _warnings(spark, catalog)
 
 
 def _taken(spark: SparkSession, schema: str) -> set[str]:
-    """Names in a schema, which is made where it is missing."""
+    """Names in a schema.
+
+    Creates the schema if it is missing.
+    """
     try:
         rows = spark.sql(f"SHOW TABLES IN {schema}").where("NOT isTemporary").select("tableName").collect()
     except AnalysisException as error:
@@ -70,14 +74,14 @@ def _taken(spark: SparkSession, schema: str) -> set[str]:
 
 def _name(warehouse: Warehouse, schema: str, table: Table) -> None:
     delta.name_table(warehouse.spark, f"{schema}.{delta.quoted(name_of(table))}", warehouse.path(table.name))
-    _check(warehouse, schema, table)  # somebody else may have been first
+    _check(warehouse, schema, table)  # another process may have been first
 
 
 def _check(warehouse: Warehouse, schema: str, table: Table) -> None:
-    """Raise UsageError where a name stands for anything but the table of this warehouse."""
+    """Raise UsageError if a name refers to anything but this warehouse's table."""
     name, path = f"{schema}.{delta.quoted(name_of(table))}", warehouse.path(table.name)
     there = _location(warehouse.spark, name)
-    # What Spark makes of a path (escapes, default stores) only Spark knows, which is asked where the texts differ.
+    # Only Spark can normalise its paths (escapes, default stores), so it is asked if the texts differ.
     if there is None or (_plain(there) != _plain(path) and there != _location(warehouse.spark, delta.table_at(path))):
         raise UsageError(
             f"{name.replace('`', '')} is taken by {'something that is no Delta table' if there is None else f'the table at {there}'}: "
@@ -86,7 +90,7 @@ def _check(warehouse: Warehouse, schema: str, table: Table) -> None:
 
 
 def _location(spark: SparkSession, table: str) -> str | None:
-    """Where a Delta table is; None where it is none, or none any more."""
+    """Location of a Delta table, None if there is no such table."""
     try:
         [row] = spark.sql(f"DESCRIBE DETAIL {table}").select("format", "location").collect()
     except PySparkException:

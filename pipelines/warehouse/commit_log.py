@@ -1,7 +1,7 @@
-"""What the log of a Delta table says of its latest commits, and which of them leave its rows as they were.
+"""Commits in the log of a Delta table, and whether they change rows.
 
-Lakes look after their tables by themselves: such commits come from the platform or from people at any time, and are no reason
-to replay anything.
+Platforms and administrators maintain tables at any time (OPTIMIZE, VACUUM). Such commits are no reason to replay
+anything.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ ROWS_STAY = frozenset(
         "VACUUM START",
     ]
 )
-"""Operations, as Delta's history names them, that move rows between files or tell of a table, and change none of its rows. Columns
-of another kind are found when a table is opened."""
+"""Operations, named as in Delta's history, that change no rows.
+
+They move rows between files or change the table's metadata. Incompatible columns are detected when a table is opened.
+"""
 
 
 _MEANWHILE = 16
-"""So many commits may come between two looks at a log."""
+"""Maximum number of commits expected between two reads of a log."""
 
 
 class Tables(Protocol):
@@ -46,20 +48,23 @@ class Tables(Protocol):
 
     @property
     def spark(self) -> SparkSession:
-        """The session that reads them."""
+        """The session for reading."""
 
     def path(self, name: str, /) -> str:
-        """Where a table is."""
+        """Location of a table."""
 
     def log(self, name: str, /) -> DeltaTable | None:
-        """A table as Delta's own reader sees it, None where only Spark reaches it."""
+        """A table opened by delta-rs, None if only Spark can reach it."""
 
     def latest(self, name: str, /) -> int:
         """The newest version of a table."""
 
 
 class Commit(NamedTuple):
-    """One version of a table: what was done, and what its writer said of it (`userMetadata`), which is the run's id in ours."""
+    """One version of a table.
+
+    `told` is the writer's `userMetadata`; writes of this product set it to the run's id.
+    """
 
     version: int
     operation: str
@@ -67,7 +72,7 @@ class Commit(NamedTuple):
 
 
 def commits_since(warehouse: Tables, name: str, version: int) -> list[Commit]:
-    """Commits behind a version, as far as the log still tells of them."""
+    """Commits after a version that the log still contains."""
     log = warehouse.log(name)
     if log is not None:
         later = log.version() - version
@@ -81,12 +86,15 @@ def commits_since(warehouse: Tables, name: str, version: int) -> list[Commit]:
 
 
 def changing(commits: Iterable[Commit]) -> list[Commit]:
-    """Those that may have changed rows."""
+    """Commits that may have changed rows."""
     return [commit for commit in commits if commit.operation not in ROWS_STAY]
 
 
 def rows_stayed(warehouse: Tables, name: str, version: int) -> bool:
-    """Whether a table holds the rows that it held at a version. A log that no longer tells of all commits since doesn't say so."""
+    """Return True if no commit since a version changed rows.
+
+    False if the log no longer contains all commits since then.
+    """
     commits, latest = commits_since(warehouse, name, version), warehouse.latest(name)
     all_told = {commit.version for commit in commits} == set(range(version + 1, latest + 1))
     return version <= latest and all_told and not changing(commits)

@@ -1,6 +1,7 @@
-"""What is broken in a warehouse on this machine's disk: looked for where a command failed, so that the answer names table and file.
+"""Find broken files in a local warehouse after a command failed.
 
-Errors of Delta, Arrow and Spark say it in many ways, and some in none. The files themselves say it in one.
+Delta, Arrow and Spark report damage in many ways, some of them without a file name. Checking the files themselves gives
+one message that names table and file.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from pipelines.warehouse.delta_files import LOG_FOLDER, DeltaFiles, set_aside, s
 
 _log = logging.getLogger(__name__)
 _NAMED = 3
-"""So many broken files are named; the others are counted."""
+"""Maximum number of broken files named in a message; the rest is counted."""
 
 _COUNTED = 1000
 _PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
 REGISTER = "runs"
 DISPOSABLE = frozenset({"looks"})
-"""Tables that spare time and hold nothing that would be missed."""
+"""Tables that only save time and can be rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A file of a table, by its path below the warehouse, and what is wrong with it."""
+    """A broken file of a table, by its path below the warehouse."""
 
     table: str
     file: str
     what: str
     passing: bool = False
-    """The next run mends it."""
+    """True if the next run repairs it."""
 
     def __str__(self) -> str:
         return f"{self.file} {self.what}"
@@ -45,10 +46,10 @@ class Damage:
 
 @contextmanager
 def damage_named(place: str | None) -> Iterator[None]:
-    """Give an error of which nobody knows what it means the name of the broken file behind it, where there is one."""
+    """Replace an unexplained error by one that names the broken file, if any."""
     try:
         yield
-    except BaseException as error:  # what panics in Rust is no Exception
+    except BaseException as error:  # panics in Rust are not subclasses of Exception
         failure = damage_behind(error, place)
         if failure is None:
             raise
@@ -56,7 +57,7 @@ def damage_named(place: str | None) -> Iterator[None]:
 
 
 def damage_behind(error: BaseException, place: str | None) -> DamagedWarehouse | None:
-    """The broken file of a warehouse that explains an error, if there is one."""
+    """Return the error that names the broken file behind `error`, or None."""
     if place is None or is_uri(place) or isinstance(error, (JobError, *_PASSING)) or isinstance(getattr(error, "exit_code", None), int):
         return None
     try:
@@ -68,7 +69,7 @@ def damage_behind(error: BaseException, place: str | None) -> DamagedWarehouse |
 
 
 def damaged(place: str, found: list[Damage]) -> DamagedWarehouse:
-    """The error that tells of these, and what to do."""
+    """The error that names broken files and the remedy."""
     found = [each for each in found if not each.passing] or found
     named, more = "; ".join(map(str, found[:_NAMED])), f" (and {len(found) - _NAMED} more)" if len(found) > _NAMED else ""
     if found[0].passing:
@@ -81,7 +82,10 @@ def damaged(place: str, found: list[Damage]) -> DamagedWarehouse:
 
 
 def damages(place: str, told: str = "", tables: Iterable[str] = TABLES) -> Iterator[Damage]:
-    """Broken files of these tables of a warehouse. Files whose names stand in `told`, such as in an error, are read as a whole."""
+    """Broken files of these tables.
+
+    Files named in `told`, for example in an error, are read completely.
+    """
     root = Path(warehouse_uri(place))
     for name in tables:
         files = DeltaFiles(root / TABLES[name].path)
@@ -95,7 +99,7 @@ def damages(place: str, told: str = "", tables: Iterable[str] = TABLES) -> Itera
 
 
 def _of_rows(root: Path, name: str, files: DeltaFiles, told: str) -> Iterator[Damage]:
-    """Files of rows that the latest version of a table names, and that are missing or torn."""
+    """Missing or torn data files in the latest version of a table."""
     from deltalake import DeltaTable
 
     actions = DeltaTable(str(files.folder)).get_add_actions()
@@ -118,9 +122,10 @@ def _why_unread(file: Path) -> str | None:
 
 
 def mend(place: str, table: str, published: int) -> None:
-    """Take away what a power cut or a full disk has left of a table that was never made, or of what is behind version `published`.
+    """Remove remains of a power cut or a full disk.
 
-    Raises DamagedWarehouse where the published version itself is broken, as far as the names and sizes of its commits show.
+    These are a table without a first commit, and torn commits after version `published`. Raises DamagedWarehouse if the
+    published version itself is broken, as far as names and sizes of its commits show.
     """
     if is_uri(place):
         return
@@ -138,7 +143,7 @@ def mend(place: str, table: str, published: int) -> None:
 
 
 def check(place: str, table: str, published: int) -> None:
-    """Raise DamagedWarehouse where what a table held at a version would be read as less than it was, without a word."""
+    """Raise DamagedWarehouse if a version would silently be read with rows missing."""
     if is_uri(place):
         return
     root = Path(warehouse_uri(place))
@@ -151,7 +156,7 @@ def check(place: str, table: str, published: int) -> None:
 
 
 def set_damaged_aside(place: str, tables: Iterable[str]) -> list[str]:
-    """Give tables that are broken names by which nobody finds them, so that they are made anew; says which ones."""
+    """Rename broken tables, so that they are created anew; return messages."""
     if is_uri(place):
         return []
     root, said = Path(warehouse_uri(place)), []

@@ -1,6 +1,6 @@
-"""Files of a Delta table on this machine's disk: which commits and checkpoints there are, and whether each is whole.
+"""Files of a local Delta table: commits and checkpoints, and whether they are whole.
 
-Delta makes a commit by giving a whole file its name, so a torn one is what a power cut or a failing disk has made of it.
+Delta commits by renaming a complete file, so only a power cut or a failing disk leaves a torn one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAGIC = b"PAR1"
 
 @dataclass(frozen=True)
 class DeltaFiles:
-    """The files of the table in a folder."""
+    """Files of the table in a folder."""
 
     folder: Path
 
@@ -32,7 +32,10 @@ class DeltaFiles:
 
     @cached_property
     def checkpoints(self) -> dict[int, Path]:
-        """Checkpoints by version; of one in several parts, the last."""
+        """Checkpoints by version.
+
+        Of a checkpoint in several parts, the last part.
+        """
         return self._numbered(_CHECKPOINT)
 
     @property
@@ -47,22 +50,28 @@ class DeltaFiles:
 
     @property
     def holds_rows(self) -> bool:
-        """Whether there are files of rows, whatever the log says of them."""
+        """True if there are data files, even if no commit refers to them."""
         return any(LOG_FOLDER not in path.relative_to(self.folder).parts for path in self.folder.rglob("*.parquet"))
 
     @property
     def never_made(self) -> bool:
-        """Whether the making of the table stopped before its first commit: there is nothing in it that anybody could miss."""
+        """True if creation of the table stopped before its first commit.
+
+        Such a table holds no data.
+        """
         if self.checkpoints or self.commits.keys() - {0} or not self.folder.is_dir() or self.holds_rows:
             return False
         return not self.commits or why_torn(self.commits[0]) is not None
 
     def remove(self) -> None:
-        """Take away what is left of a table that was never made."""
+        """Delete the remains of a table without a first commit."""
         shutil.rmtree(self.folder)
 
     def torn_end(self, published: int) -> list[Path]:
-        """The latest commits, behind version `published`, that are torn, the last one first: what they were to say is not known."""
+        """Torn commits after version `published`, newest first.
+
+        Their contents are lost.
+        """
         torn: list[Path] = []
         for version in sorted(self.commits, reverse=True):
             if version <= published or version in self.checkpoints or why_torn(self.commits[version]) is None:
@@ -71,7 +80,10 @@ class DeltaFiles:
         return torn
 
     def hollows(self, version: int) -> Iterator[tuple[Path, str]]:
-        """Commits up to a version that readers pass over without a word: those that are empty, and those that are missing."""
+        """Empty or missing commits up to a version.
+
+        Readers skip these without an error.
+        """
         begin = max((each + 1 for each in self.checkpoints if each <= version), default=0)
         for each in range(begin, version + 1):
             path = self.commits.get(each)
@@ -82,17 +94,20 @@ class DeltaFiles:
 
     @property
     def made(self) -> bool:
-        """Whether the log tells of any version."""
+        """True if the log has at least one version."""
         return bool(self.commits or self.checkpoints)
 
     def needless_checkpoints(self) -> list[Path]:
-        """Torn checkpoints of a table whose commits are all there, and tell the same."""
+        """Torn checkpoints that can be deleted.
+
+        All commits must be present and whole, since they hold the same information.
+        """
         torn = [path for path in self.checkpoints.values() if why_no_parquet(path) is not None]
         whole = torn and self.commits.keys() >= set(range(max(self.checkpoints) + 1))
         return torn if whole and not any(map(why_torn, self.commits.values())) else []
 
     def troubles(self) -> Iterator[tuple[Path, str]]:
-        """Files of the log that are torn or missing, and what is wrong with each."""
+        """Torn or missing files of the log, with the reason for each."""
         for path in self.checkpoints.values():
             why = why_no_parquet(path)
             if why is not None:
@@ -111,7 +126,7 @@ class DeltaFiles:
 
 
 def set_aside(path: Path) -> Path:
-    """Give a file or folder a name by which nobody takes it for what it was; the new name."""
+    """Rename a file or folder to hide it from readers; return the path."""
     for number in range(1, 1000):
         other = path.with_name(f"{path.name}.damaged" + (f"-{number}" if number > 1 else ""))
         if not other.exists():
@@ -121,14 +136,17 @@ def set_aside(path: Path) -> Path:
 
 
 def set_commit_aside(path: Path) -> Path:
-    """As `set_aside`, for a commit; checksums of it go."""
+    """Rename a commit as `set_aside` does, and delete its checksums."""
     for beside in path.parent.glob(f"*{path.stem}.*crc"):
         beside.unlink()
     return set_aside(path)
 
 
 def why_torn(commit: Path) -> str | None:
-    """What is wrong with a commit, which holds one action as JSON a line; the first one tells of the table."""
+    """Return what is wrong with a commit, None if nothing.
+
+    A commit holds one JSON action per line; the first one describes the table.
+    """
     try:
         lines = commit.read_bytes().splitlines()
     except OSError as error:
@@ -147,7 +165,10 @@ def why_torn(commit: Path) -> str | None:
 
 
 def why_no_parquet(path: Path, size: int | None = None) -> str | None:
-    """What is wrong with a Parquet file of `size` bytes, as far as its two ends show."""
+    """Return what is wrong with a Parquet file, None if nothing.
+
+    Checks `size` and both ends of the file.
+    """
     try:
         present = path.stat().st_size
         if size is not None and present != size:

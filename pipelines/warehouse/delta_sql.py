@@ -1,5 +1,6 @@
-"""Delta's commands as SQL: these run wherever Spark does, while the Python API needs a JVM at hand or, under Spark Connect, a
-plug-in of the server.
+"""Delta's commands as SQL, which also works under Spark Connect.
+
+Delta's Python API needs a local JVM or, under Spark Connect, a plug-in of the server.
 """
 
 from __future__ import annotations
@@ -18,34 +19,44 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _MISSING = ("DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
-# Commits of others at the same moment. The exceptions have no base in common, and under Spark Connect no class of their own.
+# Conflicts with concurrent commits. The exceptions share no base class, and under Spark Connect they have no class of
+# their own.
 _CONFLICT = re.compile(
     r"\bConcurrent\w*Exception|\b(?:Metadata|Protocol)ChangedException|\bDELTA_(?:CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)"
 )
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-"""Setting: what commits of SQL commands keep in the history, as those of writers do of their option."""
+"""Setting for `userMetadata` of SQL commands.
+
+Corresponds to the option of the same name of DataFrame writers.
+"""
 
 _FILE_BYTES = "spark.databricks.delta.optimize.maxFileSize"
 _TELLING = re.compile(r"['\\\\$\x00]")
 
 
 def quoted(name: str) -> str:
-    """An identifier in SQL."""
+    """Quote an identifier for SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def table_at(path: str) -> str:
-    """The table below a path, in SQL."""
+    """SQL name of the table at a path."""
     return f"delta.{quoted(path)}"
 
 
 def text(value: str) -> str:
-    """A text literal in SQL, which reads the same whatever the parser makes of backslashes, and of variables within `${}`."""
+    """Quote a text for SQL.
+
+    Text with backslashes or `${}` is encoded in hexadecimal, because parsers differ in how they read it.
+    """
     return f"CAST(X'{value.encode().hex()}' AS STRING)" if _TELLING.search(value) else f"'{value}'"
 
 
 def literal(value: object) -> str:
-    """A value in SQL: text, numbers, moments, maps of text to numbers, or nothing. Delta binds no parameters in UPDATE."""
+    """Write a value as an SQL literal.
+
+    None, text, number, time, or map of text to numbers. Delta binds no parameters in UPDATE.
+    """
     if value is None:
         return "NULL"
     if isinstance(value, datetime):
@@ -59,12 +70,12 @@ def literal(value: object) -> str:
 
 
 def micros_of(moment: datetime) -> int:
-    """Microseconds since 1970 of a time with a zone."""
+    """Convert a time with a zone to microseconds since 1970."""
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _plain(value: str) -> str:
-    """A literal where the grammar wants one, as in comments."""
+    """A plain literal, for places where the grammar accepts no expression, such as comments."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -75,7 +86,7 @@ def _pairs(properties: Mapping[str, str]) -> str:
 def create(
     spark: SparkSession, path: str, schema: StructType, description: str, properties: Mapping[str, str], clustering: Sequence[str] = ()
 ) -> None:
-    """Make an empty table, unless it is there."""
+    """Create an empty table unless it exists."""
     columns = []
     for field in schema:
         told = (field.metadata or {}).get("comment")
@@ -89,12 +100,12 @@ def create(
 
 
 def name_table(spark: SparkSession, name: str, path: str) -> None:
-    """Let a name (in SQL) stand for the table below a path, unless it stands for one already."""
+    """Register a name (in SQL) for the table at a path, unless taken."""
     spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {_plain(path)}")
 
 
 def told_of(spark: SparkSession, path: str) -> tuple[dict[str, str], str | None] | None:
-    """The properties of a table and its description, or None where there is no table."""
+    """Properties and description of a table, None if there is no table."""
     try:
         [detail] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("properties", "description").collect()
     except AnalysisException as error:
@@ -105,31 +116,43 @@ def told_of(spark: SparkSession, path: str) -> tuple[dict[str, str], str | None]
 
 
 def identity(spark: SparkSession, path: str) -> str:
-    """What tells a table from any other, also from one that was at its place before it."""
+    """Unique id of a table.
+
+    It differs even between successive tables at the same path.
+    """
     [[found]] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("id").collect()
     return str(found)
 
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
-    """Set properties of a table; `comment` is its description."""
+    """Set properties of a table.
+
+    `comment` is its description.
+    """
     spark.sql(f"ALTER TABLE {table_at(path)} SET TBLPROPERTIES ({_pairs(properties)})")
 
 
 def comment(spark: SparkSession, path: str, comments: Mapping[str, str]) -> None:
-    """Describe columns of a table, in one commit."""
+    """Set comments of columns, in one commit."""
     each = ", ".join(f"{quoted(name)} COMMENT {_plain(told)}" for name, told in comments.items())
     spark.sql(f"ALTER TABLE {table_at(path)} ALTER COLUMN {each}")
 
 
 def cluster(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
-    """Let a table be clustered by these columns from now on; none where there are none. A plain overwrite takes that away."""
+    """Set the clustering columns of a table; an empty list means none.
+
+    A plain overwrite removes the clustering.
+    """
     [detail] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("clusteringColumns").collect()
     if list(detail[0] or ()) != list(columns):
         spark.sql(f"ALTER TABLE {table_at(path)} CLUSTER BY {'(' + ', '.join(map(quoted, columns)) + ')' if columns else 'NONE'}")
 
 
 def optimize(spark: SparkSession, path: str, file_bytes: int | None = None) -> tuple[int, int]:
-    """Put small files together, of about so many bytes each; files of the table before and after. None: as large as the session wants."""
+    """Compact small files; return the number of files before and after.
+
+    `file_bytes` is the target size, None for the session's default.
+    """
     with set_to(spark, {} if file_bytes is None else {_FILE_BYTES: file_bytes}):
         [[metrics]] = spark.sql(f"OPTIMIZE {table_at(path)}").select("metrics").collect()
     considered = int(metrics["totalConsideredFiles"] or 0)
@@ -137,32 +160,41 @@ def optimize(spark: SparkSession, path: str, file_bytes: int | None = None) -> t
 
 
 def restore(spark: SparkSession, path: str, version: int, told: str) -> None:
-    """Make a table what it was at a version; the versions since stay in its history, which keeps what is `told` of this."""
+    """Restore a table to a version.
+
+    Later versions stay in its history; `told` becomes the `userMetadata` of the commit.
+    """
     with set_to(spark, {USER_METADATA: told}):
         spark.sql(f"RESTORE TABLE {table_at(path)} TO VERSION AS OF {version}").collect()
 
 
 def history(spark: SparkSession, path: str, limit: int | None = None) -> DataFrame:
-    """Commits, the latest first."""
+    """Commits, newest first."""
     return spark.sql(f"DESCRIBE HISTORY {table_at(path)}" + (f" LIMIT {limit}" if limit else ""))
 
 
 def update(spark: SparkSession, path: str, condition: str, values: Mapping[str, str]) -> None:
-    """Set columns of the rows that meet a condition; condition and values are SQL."""
+    """Set columns of rows that meet a condition.
+
+    Condition and values are SQL.
+    """
     sets = ", ".join(f"{quoted(name)} = {value}" for name, value in values.items())
-    spark.sql(f"UPDATE {table_at(path)} SET {sets} WHERE {condition}")  # noqa: S608 - made of literals
+    spark.sql(f"UPDATE {table_at(path)} SET {sets} WHERE {condition}")  # noqa: S608 - built from literals
 
 
 def delete(spark: SparkSession, path: str, condition: str, told: str | None = None) -> None:
-    """Remove the rows that meet a condition, which is SQL; the table's history keeps what is `told` of this."""
+    """Delete rows that meet an SQL condition.
+
+    `told` becomes the `userMetadata` of the commit.
+    """
     with set_to(spark, {} if told is None else {USER_METADATA: told}):
-        spark.sql(f"DELETE FROM {table_at(path)} WHERE {condition}")  # noqa: S608 - made of literals
+        spark.sql(f"DELETE FROM {table_at(path)} WHERE {condition}")  # noqa: S608 - built from literals
 
 
 def merge(changes: DataFrame, path: str, key: Sequence[str], columns: Sequence[str], action: str, delete: str, where: str = "") -> None:
-    """Insert, update or delete rows by key, as the column `action` says.
+    """Insert, update or delete rows by key, according to the column `action`.
 
-    `where` is what all stored rows with these keys meet, as SQL on the table `old`: Delta looks for them nowhere else.
+    `where` is an SQL condition on the table `old` that all stored rows with these keys meet; it limits Delta's search.
     """
     spark, view = changes.sparkSession, "groupscope_changes"
     same = " AND ".join([*(f"old.{quoted(name)} = new.{quoted(name)}" for name in key), *([where] if where else [])])
@@ -171,7 +203,7 @@ def merge(changes: DataFrame, path: str, key: Sequence[str], columns: Sequence[s
     changes.createOrReplaceTempView(view)
     try:
         spark.sql(
-            f"MERGE INTO {table_at(path)} AS old USING {view} AS new ON {same} "  # noqa: S608 - names are our own
+            f"MERGE INTO {table_at(path)} AS old USING {view} AS new ON {same} "  # noqa: S608 - names come from the declarations
             f"WHEN MATCHED AND new.{quoted(action)} = {text(delete)} THEN DELETE "
             f"WHEN MATCHED THEN UPDATE SET {sets} WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({values})"
         )
@@ -180,5 +212,8 @@ def merge(changes: DataFrame, path: str, key: Sequence[str], columns: Sequence[s
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Another commit came between: the same may succeed a moment later."""
+    """Return True if a concurrent commit caused the error.
+
+    The operation may succeed if repeated.
+    """
     return _CONFLICT.search(f"{type(error).__name__} {error}") is not None

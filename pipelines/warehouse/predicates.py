@@ -1,4 +1,4 @@
-"""Which rows of a table are meant, said once: to Spark in SQL, and to Arrow where a table is read without Spark."""
+"""Conditions on rows, defined once for Spark (SQL) and Arrow."""
 
 from __future__ import annotations
 
@@ -14,26 +14,32 @@ from pipelines.schema.columns import INSTANT
 from pipelines.warehouse.delta_sql import quoted, text
 
 NAMES_MAX = 2_000
-"""So many rows are asked for by their names, and more by what they have in common."""
+"""Maximum number of rows selected by name.
+
+Larger sets are selected by a common property.
+"""
 
 _OF = "\0"
-"""Stands before the name of a column, where the name of its table may come."""
+"""Placeholder before a column name for the name of its table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A condition on the columns of a table. `condition` is made by the functions below; ask for `sql`."""
+    """A condition on the columns of a table.
+
+    Made by the functions below; `sql` returns the final SQL.
+    """
 
     condition: str
     arrow: pc.Expression
 
     def sql(self, table: str = "") -> str:
-        """The condition on a table of this name in the query, or on the only one there is."""
+        """The condition as SQL, with columns qualified by `table` if given."""
         return self.condition.replace(_OF, f"{quoted(table)}." if table else "")
 
     @property
     def column(self) -> Column:
-        """The condition for data frames."""
+        """The condition as a DataFrame column."""
         return F.expr(self.sql())
 
     def __and__(self, other: Scope) -> Scope:
@@ -43,7 +49,10 @@ class Scope:
         return Scope(f"({self.condition} OR {other.condition})", self.arrow | other.arrow)
 
     def __invert__(self) -> Scope:
-        """All others. A row without a word is among others to Arrow, and neither to SQL: ask for null beside it."""
+        """The complement.
+
+        A row with null in the column meets it in Arrow, but not in SQL; combine it with `is_null`.
+        """
         return Scope(f"(NOT {self.condition})", ~self.arrow)
 
 
@@ -56,13 +65,15 @@ def _is_in(value: str, words: list[str]) -> str:
 
 
 def nothing() -> Scope:
-    """No row."""
+    """A condition that no row meets."""
     return Scope("FALSE", pc.scalar(False))
 
 
 def any_of(scopes: Iterable[Scope]) -> Scope:
-    """Rows that at least one of these means, however many there are: beside each other in SQL and halved for Arrow, since neither
-    bears conditions that lie within each other by the hundred."""
+    """Rows that meet at least one of the conditions.
+
+    Neither SQL nor Arrow accepts hundreds of nested conditions: SQL gets a flat list, Arrow a balanced tree.
+    """
     each = list(scopes)
     return Scope(f"({' OR '.join(scope.condition for scope in each)})", _any(each)) if each else nothing()
 
@@ -73,40 +84,40 @@ def _any(scopes: Sequence[Scope]) -> pc.Expression:
 
 
 def among(name: str, values: Iterable[str]) -> Scope:
-    """The column holds one of these words."""
+    """The column is one of these texts."""
     wanted = sorted(values)
     return Scope(_is_in(_named(name), wanted), pc.field(name).isin(pa.array(wanted, pa.string())))
 
 
 def first_among(name: str, values: Iterable[str]) -> Scope:
-    """The first word of a list is one of these."""
+    """The first element of a list column is one of these texts."""
     wanted = sorted(values)
-    padded = pc.list_slice(pc.field(name), 0, 1, return_fixed_size_list=True)  # an empty list has no first element to ask for
+    padded = pc.list_slice(pc.field(name), 0, 1, return_fixed_size_list=True)  # an empty list has no first element
     return Scope(_is_in(f"get({_named(name)}, 0)", wanted), pc.list_element(padded, 0).isin(pa.array(wanted, pa.string())))
 
 
 def equals(name: str, value: str) -> Scope:
-    """The column holds this word."""
+    """The column equals a text."""
     return Scope(f"({_named(name)} = {text(value)})", pc.field(name) == value)
 
 
 def at_least(name: str, value: int) -> Scope:
-    """The column is not smaller."""
+    """The column is at least `value`."""
     return Scope(f"({_named(name)} >= {value})", pc.field(name) >= value)
 
 
 def is_later(name: str, at: int) -> Scope:
-    """The column holds no time, or one after this one (microseconds)."""
+    """The column is null or later than `at` (microseconds)."""
     moment = pc.scalar(pa.scalar(at, INSTANT))
     later = f"({_named(name)} IS NULL OR {_named(name)} > timestamp_micros({at}))"
     return Scope(later, pc.field(name).is_null() | (pc.field(name) > moment))
 
 
 def is_null(name: str) -> Scope:
-    """The column holds nothing."""
+    """The column is null."""
     return Scope(f"({_named(name)} IS NULL)", pc.field(name).is_null())
 
 
 def is_empty(name: str) -> Scope:
-    """The column is a list without elements."""
+    """The column is an empty list."""
     return Scope(f"(size({_named(name)}) = 0)", pc.list_value_length(pc.field(name)) == 0)

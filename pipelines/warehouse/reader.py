@@ -1,6 +1,7 @@
-"""The tables of a warehouse through delta-rs, without a JVM, as rows of the shapes that an analysis has.
+"""Read a warehouse through delta-rs, without a JVM.
 
-Tables are opened at the versions that the last published run wrote down, so a run under way is never seen by half.
+Rows have the same shapes as those of an analysis. Tables are opened at the versions recorded by the last published run,
+so the writes of a running one are invisible.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _WITH_ROWS = frozenset(ROW_TABLES.values())
 
 
 class Stored:
-    """Rows of one table; can be gone through more than once, and are read batch by batch."""
+    """Rows of one table, read batch by batch on each iteration."""
 
     def __init__(self, warehouse: Warehouse, table: str, where: str = "") -> None:
         self._warehouse = warehouse
@@ -45,16 +46,21 @@ class Stored:
             yield from rows_of(self._table, batch)
 
     def where(self, condition: str) -> Stored:
-        """Those of these rows that meet an SQL condition."""
+        """The rows that also meet an SQL condition."""
         return Stored(self._warehouse, self._table, " and ".join(f"({each})" for each in (self._where, condition) if each))
 
     def query(self, sql: str) -> list[dict[str, Any]]:
-        """What an SQL query gives that knows these rows as `chosen`; times are microseconds since 1970."""
+        """Return the result of an SQL query on these rows, named `chosen`.
+
+        Times are microseconds since 1970.
+        """
         return self._warehouse.query(self._table, self._where, sql)
 
     def about(self, groups: Iterable[str], starts: Sequence[str], ends: Sequence[str], since: int | None, until: int | None) -> Stored:
-        """Those of these rows that are of these groups, or of none, and reach into a stretch of time (microseconds, both ends
-        belong to it). `starts` and `ends` are the columns of which the first that is known says when a row begins and ends.
+        """The rows of these groups or of no group that overlap a time range.
+
+        Microseconds, both ends inclusive. `starts` and `ends` are columns; the first non-null one is the start or end
+        of a row.
         """
         met = []
         words = ", ".join(map(text, sorted(groups)))
@@ -71,19 +77,22 @@ class Stored:
 
 
 class Warehouse:
-    """What an analysis offers, from the tables below one folder or URI."""
+    """The tables below one folder or URI, with the attributes of an analysis."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri.rstrip("/") or uri
         self.identity = ""
-        """Tells it from any other warehouse, also from one that was at the same place."""
+        """Unique id, different even between successive warehouses at the same place."""
         self.options: dict[str, Any] = {}
-        """What the last published run was told."""
+        """Options of the last published run."""
         self.versions = self._published()
         self._opened: dict[str, DeltaTable] = {}
 
     def __getattr__(self, key: str) -> Stored:
-        """The keys of the JSON contract, and members of rebalances; `inputs` stands for itself."""
+        """A key of the JSON contract, or `rebalance_members`.
+
+        `inputs` has a property of its own.
+        """
         if key in CONTRACT or key == "rebalance_members":
             return Stored(self, CONTRACT.get(key, key))
         raise AttributeError(key)
@@ -96,14 +105,15 @@ class Warehouse:
 
     @cached_property
     def layouts(self) -> list[Layout]:
-        """How clusters stood when their logs ended."""
+        """State of each cluster's partitions and brokers at the end of its logs."""
         from models.kafka.outages.broker_loss import layouts_of
 
         return layouts_of(Stored(self, "partition_placements"), Stored(self, "brokers"))
 
     def found(self, table: str, where: str = "", order: str = "") -> Iterator[pa.RecordBatch]:
-        """A table as it was published, in the types that delta-rs gives it; those rows of it that meet an SQL condition, in an SQL order,
-        else in that of time and key.
+        """Read a table as published, with the types of delta-rs.
+
+        `where` and `order` are SQL; the default order is time, then key.
         """
         import pyarrow as pa
         from deltalake import QueryBuilder
@@ -111,16 +121,19 @@ class Warehouse:
         if table not in self.versions:
             return
         ordered = order or ", ".join(f'"{name}"' for name in _order(table))
-        query = f"select * from ({self._chosen(table, where)}) order by {ordered}"  # noqa: S608 - declared names
+        query = f"select * from ({self._chosen(table, where)}) order by {ordered}"  # noqa: S608 - names come from the declarations
         yield from pa.RecordBatchReader.from_stream(QueryBuilder().register("stored", self._open(table)).execute(query))
 
     def batches(self, table: str, where: str = "", order: str = "") -> Iterator[pa.RecordBatch]:
-        """The same in its declared types."""
+        """Read a table as `found` does, with its declared types."""
         wanted = TABLES[table].arrow_schema()
         return (_as_declared(batch, wanted) for batch in self.found(table, where, order))
 
     def query(self, table: str, where: str, sql: str) -> list[dict[str, Any]]:
-        """What an SQL query gives that knows as `chosen` those rows of a table, as published, that meet an SQL condition."""
+        """Return the result of an SQL query on one published table.
+
+        The query knows the rows that meet `where` as `chosen`.
+        """
         from deltalake import QueryBuilder
 
         if table not in self.versions:
@@ -129,8 +142,9 @@ class Warehouse:
         return _mappings(_plain_table(QueryBuilder().register("stored", self._open(table)).execute(query).read_all()))
 
     def ask(self, tables: Mapping[str, str], sql: str) -> list[tuple[Any, ...]]:
-        """What an SQL query gives that knows tables, as published, by their names: of each the rows that meet an SQL condition.
-        Nothing where one of them was not published.
+        """Return the result of an SQL query on several published tables.
+
+        `tables` maps each name to the SQL condition of its rows. Empty if any of the tables was not published.
         """
         from deltalake import QueryBuilder
 
@@ -144,13 +158,16 @@ class Warehouse:
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def _chosen(self, table: str, where: str, stored: str = "stored") -> str:
-        """The query for rows of a table, which it knows as `stored`, with all its columns; those that an older version had not are null."""
+        """A query for all columns of a table known as `stored`.
+
+        Columns missing in an older version are null.
+        """
         present = {field.name for field in self._open(table).schema().fields}
         columns = ", ".join(f'"{name}"' if name in present else f'null as "{name}"' for name in TABLES[table].column_names)
-        return f"select {columns} from {stored} {'where ' + where if where else ''}"  # noqa: S608 - declared names
+        return f"select {columns} from {stored} {'where ' + where if where else ''}"  # noqa: S608 - names come from the declarations
 
     def dataset(self, table: str) -> pads.Dataset:
-        """A table as it was published, from which a reader takes the columns and rows that it needs; without `run_id`."""
+        """A published table as a dataset without `run_id`, for lazy reads."""
         import pyarrow as pa
         import pyarrow.dataset as pads
         from deltalake.exceptions import DeltaError
@@ -159,25 +176,28 @@ class Warehouse:
         if table in self.versions:
             stored = self._open(table)
             files = files_of(stored)
-            with suppress(DeltaError):  # what Arrow can't read by itself, such as deletion vectors
+            with suppress(DeltaError):  # features that Arrow cannot read, such as deletion vectors
                 if files is not None:
                     return stored.to_pyarrow_dataset(filesystem=files, schema=wanted)
         return pads.dataset(pa.Table.from_batches(self.batches(table), TABLES[table].arrow_schema()).select(wanted.names))
 
     def record_at(self, file: str, line: int) -> pa.RecordBatch | None:
-        """The last recognised record of a file that begins at or before a line."""
+        """The last recognised record of a file at or before a line."""
         found = self.batches("events", f"file = {text(file)} and line <= {line}", "line desc limit 1")
         return next((batch for batch in found if batch.num_rows), None)
 
     def _open(self, table: str) -> DeltaTable:
-        """A table at the version of the last published run, which must have had it."""
+        """Open a table at the version of the last published run.
+
+        The run must have had the table.
+        """
         if table not in self._opened:
             check(self.uri, table, self.versions[table])
             self._opened[table] = open_table(f"{self.uri}/{TABLES[table].path}", version=self.versions[table])
         return self._opened[table]
 
     def _published(self) -> dict[str, int]:
-        """Version of each table in the last run that was published."""
+        """Version of each table in the last published run."""
         from deltalake import QueryBuilder
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -206,7 +226,10 @@ class Warehouse:
 
 
 def _opened_whole(place: str, files: DeltaFiles) -> DeltaTable:
-    """A table at its latest version that is whole: what a torn commit was to say, nobody was told. Raises DeltaError, OSError."""
+    """Open a table at its latest whole version.
+
+    Nobody has read a torn commit, so it may be ignored. Raises DeltaError, OSError.
+    """
     from deltalake.exceptions import DeltaError
 
     try:
@@ -220,29 +243,32 @@ def _opened_whole(place: str, files: DeltaFiles) -> DeltaTable:
 
 
 def text(value: str) -> str:
-    """A text as SQL has it."""
+    """Quote a text for SQL."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def any_of(column: str, values: Iterable[str]) -> str:
-    """The condition in SQL that a column has one of these texts."""
+    """SQL condition: the column is one of these texts."""
     words = ", ".join(map(text, values))
     return f'"{column}" in ({words})' if words else "false"
 
 
 def instant(micros: int) -> str:
-    """A time, in microseconds since 1970, as SQL has it."""
+    """A time, in microseconds since 1970, as SQL."""
     return f"""arrow_cast({micros}, 'Timestamp(Microsecond, Some("UTC"))')"""
 
 
 def _first(columns: Iterable[str]) -> str:
-    """The first of these that is known, in SQL."""
+    """The first non-null column, as SQL."""
     named = ", ".join(f'"{column}"' for column in dict.fromkeys(columns))
     return f"coalesce({named}, null)"
 
 
 def rows_of(table: str, batch: pa.RecordBatch) -> list[Any]:
-    """Rows as dataclasses where a table has them, else as mappings; times are microseconds since 1970."""
+    """Convert rows to dataclasses if the table has one, else to mappings.
+
+    Times are microseconds since 1970.
+    """
     from pipelines.schema.row_conversion import from_batch
 
     if table in _WITH_ROWS:
@@ -254,8 +280,10 @@ def rows_of(table: str, batch: pa.RecordBatch) -> list[Any]:
 
 
 def _mappings(found: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
-    """Rows by name of column, without the runs that wrote them. Arrow makes objects of times with the help of pandas, whose import takes
-    a third of a second, so times stay numbers: microseconds since 1970.
+    """Rows as mappings, without `run_id`.
+
+    Times stay numbers (microseconds since 1970), because Arrow uses pandas to make objects of them, and its import
+    takes a third of a second.
     """
     import pyarrow as pa
 
@@ -273,7 +301,10 @@ def _maps(table: str) -> list[str]:
 
 
 def _order(table: str) -> Mapping[str, None]:
-    """By time where a table has one, then by key: the same table reads in the same order each time."""
+    """Order by time if the table has one, then by key.
+
+    Makes the order of reading repeatable.
+    """
     import pyarrow as pa
 
     declared = TABLES[table]
@@ -292,4 +323,4 @@ def _as_declared(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
 def _plain_table(found: Any) -> pa.Table:
     import pyarrow as pa
 
-    return pa.RecordBatchReader.from_stream(found).read_all()  # `pa.table` imports pandas, to ask whether it is given a frame
+    return pa.RecordBatchReader.from_stream(found).read_all()  # `pa.table` would import pandas to check for DataFrames

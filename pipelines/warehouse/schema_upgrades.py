@@ -1,4 +1,4 @@
-"""How a Delta table is made as it is declared, and how one of an older version is brought to that."""
+"""Create Delta tables as declared, and upgrade older ones."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ _CHECK_NAME = "declared"
 _CHECK = f"delta.constraints.{_CHECK_NAME}"
 
 KEEP_HOURS = 168
-"""Files that no version names any more stay so long at least: a reader or a run under way may still need them."""
+"""Minimum hours to keep unreferenced files.
+
+A reader or a run may still need them.
+"""
 
 KEEP_LOG_DAYS = 30
-"""Versions of a table can be told apart, and be read as long as their files are there, for so long."""
+"""Days for which old versions stay in a table's history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A table as it is: columns with their comments, latest version, properties, description."""
+    """An existing table: columns with comments, latest version, properties, description."""
 
     schema: StructType
     version: int
@@ -39,13 +42,13 @@ class Found:
 
     @property
     def tables_version(self) -> int:
-        """The version of the product's tables that it was brought to."""
+        """Schema version that the table was upgraded to."""
         return int(self.properties.get(VERSION_PROPERTY) or 1)
 
 
 def create(spark: SparkSession, path: str, table: Table) -> None:
-    """Make an empty table, unless it is there."""
-    # Entries of runs and alerts are also written by delta-rs, which takes columns as its data has them.
+    """Create an empty table unless it exists."""
+    # delta-rs also writes entries of runs and alerts. It derives columns from its data.
     schema = table.spark_schema(strict=table.layer != "ops")
     properties = {
         VERSION_PROPERTY: str(TABLES_VERSION),
@@ -60,9 +63,9 @@ def create(spark: SparkSession, path: str, table: Table) -> None:
 
 
 def brought_up_to_date(spark: SparkSession, path: str, table: Table, found: Found) -> bool:
-    """Bring a table of an older version to what is declared; says whether anything was to be written.
+    """Upgrade a table to its declaration; return True if anything was written.
 
-    Raises TableMismatch for every difference that can't be mended.
+    Raises TableMismatch for a difference that cannot be migrated.
     """
     if found.tables_version > TABLES_VERSION:
         raise TableMismatch(f"{path} was made by a newer version of groupscope: install that version or a later one")
@@ -84,9 +87,9 @@ def brought_up_to_date(spark: SparkSession, path: str, table: Table, found: Foun
 
 
 def _describe(spark: SparkSession, path: str, table: Table, found: StructType, description: str | None) -> bool:
-    """Let table and columns be described as they are by now; says whether that was to be said."""
+    """Update the descriptions of table and columns; return True if any changed."""
     told = {field.name: field.metadata.get("comment") for field in found}
-    # Columns that are new have come with theirs.
+    # New columns were added with their comments.
     other = {each.name: each.description for each in table.columns if told.get(each.name, each.description) != each.description}
     if other:
         delta.comment(spark, path, other)
@@ -96,7 +99,7 @@ def _describe(spark: SparkSession, path: str, table: Table, found: StructType, d
 
 
 def _recheck(spark: SparkSession, path: str, table: Table, found: Found) -> bool:
-    """Hold a table to what is declared by now; says whether that was to be said."""
+    """Update the table's check constraint; return True if it changed."""
     check, present = _checked(table), found.properties.get(_CHECK)
     if (check and _packed(check)) == (present and _packed(present)):
         return False
@@ -109,13 +112,17 @@ def _recheck(spark: SparkSession, path: str, table: Table, found: Found) -> bool
         except Exception as error:
             if "CHECK_CONSTRAINT_VIOLATION" not in str(error):
                 raise
-            # Words may go with a version. A rebuild replaces such rows, and the run after it finds them gone.
+            # A new version may forbid old values. A rebuild replaces such rows, and the run after it sets the
+            # constraint.
             _log.warning("%s holds rows that are not as declared by now: %s", path, str(error).partition("\n")[0])
     return True
 
 
 def _remake(spark: SparkSession, path: str, table: Table, wanted: StructType) -> None:
-    """Empty a table and give it other columns. Delta must not be told to keep statistics of one that goes."""
+    """Empty a table and change its columns.
+
+    Delta rejects statistics on a removed column, so the property is unset first.
+    """
     spark.sql(f"ALTER TABLE {delta.table_at(path)} UNSET TBLPROPERTIES IF EXISTS ('{_INDEXED}')")
     empty = spark.createDataFrame([], wanted)
     empty.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
@@ -129,21 +136,24 @@ def _add_columns(spark: SparkSession, path: str, found: StructType, wanted: Stru
     if other:
         raise TableMismatch(f"{path} was made by another version of groupscope: {'; '.join(other)}")
     if any(field.name not in old for field in wanted):
-        empty = spark.createDataFrame([], wanted)  # with all columns: Delta misses those that may not be null even where no row is
+        empty = spark.createDataFrame([], wanted)  # with all columns: Delta requires non-nullable ones even if there are no rows
         empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
 
 
 def _packed(condition: str) -> str:
-    """SQL without its spaces, which Delta sets by its own taste."""
+    """SQL without spaces, because Delta reformats it."""
     return "".join(condition.split())
 
 
 def _checked(table: Table) -> str | None:
-    """The constraint of a table; those that delta-rs writes to have none, since it has an SQL of its own."""
+    """Check constraint of a table.
+
+    None for tables written by delta-rs, because its SQL dialect differs.
+    """
     return None if table.layer == "ops" else table.check
 
 
 def _indexed(table: Table) -> str:
-    """The columns of which Delta keeps statistics: those that readers filter on."""
+    """Columns with statistics in Delta: those used in filters."""
     times = [column.name for column in table.columns if column.type == INSTANT]
     return ",".join(f"`{name}`" for name in dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))

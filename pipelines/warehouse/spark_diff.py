@@ -1,4 +1,4 @@
-"""What differs between stored rows and those that are to be, told by Spark where they are many."""
+"""Compare large sets of stored and wanted rows with Spark."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Whoever wants to know what a replacement changes: `told` gets what these columns hold in rows that change, before and after,
-    and beside it the least time (microseconds) in a column of such rows, None where one has none."""
+    """Receiver of the changes made by a replacement.
+
+    `told` gets the values of `columns` in changed rows, before and after, with the least time (microseconds) of such
+    rows in column `least`; None if a row has no time.
+    """
 
     columns: Sequence[str]
     least: str
@@ -29,10 +32,10 @@ class Watch:
 
 
 def difference(table: Table, wanted: DataFrame, present: DataFrame, *, old: bool = False) -> DataFrame:
-    """What to do to `present` so that it equals `wanted`: columns of the table but `run_id`, and the action.
+    """Rows to change in `present` so that it equals `wanted`, with their action.
 
-    Rows are told apart by the table's key and compared by content, `run_id` left out. With `old` a column `_old` holds
-    the row as it was.
+    Rows are matched by the table's key and compared by content, without `run_id`. With `old` a column `_old` holds the
+    previous row.
     """
     keys = [f"_key{index}" for index in range(len(table.key))]
     columns = [name for name in table.column_names if name != RUN_ID]
@@ -45,7 +48,10 @@ def difference(table: Table, wanted: DataFrame, present: DataFrame, *, old: bool
     maps = {field.name for field in unstamped(table) if isinstance(field.dataType, MapType)}
 
     def content(name: str) -> Column:
-        """Maps can't be compared, but their sorted entries can."""
+        """Contents of a row.
+
+        Maps cannot be compared, but their sorted entries can.
+        """
         return F.struct(*(F.array_sort(F.map_entries(f"{name}.{c}")) if c in maps else F.col(f"{name}.{c}") for c in columns))
 
     action = (
@@ -57,7 +63,7 @@ def difference(table: Table, wanted: DataFrame, present: DataFrame, *, old: bool
 
 
 def changes_of(differing: DataFrame, watch: Watch) -> DataFrame:
-    """What a watch is told of, a row each."""
+    """Distinct changes for a watch, one row each."""
     columns = [*watch.columns, watch.least]
     before = differing.where(F.col(OLD).isNotNull()).select(*(F.col(f"{OLD}.{column}").alias(column) for column in columns))
     at = F.unix_micros(watch.least)
@@ -66,21 +72,21 @@ def changes_of(differing: DataFrame, watch: Watch) -> DataFrame:
 
 
 def counted(differing: DataFrame, actions: tuple[str, ...]) -> list[int]:
-    """How many rows there are of each action."""
+    """Number of rows for each action."""
     found = {row[ACTION]: row["count"] for row in differing.groupBy(ACTION).count().collect()}
     return [found.get(action, 0) for action in actions]
 
 
 def unstamped(table: Table) -> StructType:
-    """The columns of a table as rows have them before they are stamped."""
+    """Columns of a table without `run_id`."""
     return StructType([field for field in table.spark_schema() if field.name != RUN_ID])
 
 
 def as_declared(rows: DataFrame, schema: StructType) -> DataFrame:
-    """The same rows with these columns, in this order and of these types.
+    """Rows with the columns of `schema`, in their order and types.
 
-    `DataFrame.to` builds each struct in each list anew, by expressions that Spark does not compile, also where all types are as
-    they should be: a quarter of what writing takes.
+    `DataFrame.to` rebuilds each struct in each list by expressions that Spark does not compile, even if all types
+    match. That takes a quarter of the time of a write.
     """
     kinds = {field.name: field.dataType.simpleString() for field in rows.schema}
 

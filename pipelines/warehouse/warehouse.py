@@ -1,9 +1,9 @@
-"""The warehouse: Delta tables below one URI, written so that a second try changes nothing.
+"""The warehouse: Delta tables below one URI, written idempotently.
 
-A table is replaced slice by slice, and within a slice only rows that differ are written: an unchanged row keeps its
-`run_id`, and a run that finds nothing new makes no new version. Each write carries the run's number as a Delta
-transaction of the run's application id, so the same write is never applied twice. Where rows are few they are compared
-in this process, and a table that is small as a whole is written anew: both cost less than a MERGE of any size.
+A table is replaced slice by slice, and within a slice only changed rows are written. An unchanged row keeps its
+`run_id`, and a run without changes creates no version. Each write carries the run's number as a Delta transaction of
+the run's application id, so it is never applied twice. Small sets of rows are compared in the driver, and a small table
+is rewritten completely; both cost less than any MERGE.
 """
 
 from __future__ import annotations
@@ -64,27 +64,27 @@ _FINAL = "final_at"
 _TRIES = 3
 
 _FILE_ROWS = 25_000
-"""Rows of a file of a table some of whose rows change until they are final: a run that changes one of a file's rows writes all of them."""
+"""Rows per file of unfinished rows: a changed row rewrites its file."""
 
 _LATEST_ROWS, _LATEST_FILES = 24_000, 8
-"""The latest of such rows, which the next runs change, in how many files."""
+"""Number of the newest such rows, and of files for them; mostly these change."""
 
 _PARTS_MAX = 100
-"""Into so many parts rows are put by comparing them with the end of each. More are for Spark to find: it looks at all rows twice."""
+"""Maximum number of parts found by comparison; for more, Spark scans rows twice."""
 
 _ROWS_MAX = 250_000
-"""Rows of any file: Parquet keeps them in one group, which is read as a whole by who asks for the latest events."""
+"""Maximum rows per file: one row group, which readers of recent events load whole."""
 
 _FILE_BYTES = {_FINAL: 16 << 20, "order_at": 32 << 20}
-"""Bytes of a file that small ones are put together to, by the time whose latest rows each run reads; other tables are the session's."""
+"""Target bytes of compacted files, by time column; other tables use the default."""
 
 _METADATA_THREADS = 4
-"""Opening tables is waiting for small metadata jobs, so a few of them may wait at once."""
+"""Tables opened at once, because opening waits for small metadata jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Who writes: the run, its number in this warehouse, and the versions of catalogue and models that its rows come from."""
+    """Author of a write: run, number, and application (versions of catalogue and models)."""
 
     run_id: str
     run_number: int
@@ -93,7 +93,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a replacement did to a table."""
+    """Number of rows changed by a replacement."""
 
     inserted: int = 0
     updated: int = 0
@@ -119,17 +119,17 @@ class Warehouse:
 
     @property
     def partitions(self) -> int:
-        """Into how many parts this session cuts what it sorts or groups."""
+        """Number of partitions for sorting and grouping in this session."""
         return partitions_of(self.spark)
 
     def path(self, name: str) -> str:
         return f"{self.uri}/{TABLES[name].path}"
 
     def open(self, published: Mapping[str, int] | None = None) -> None:
-        """Create the tables that are missing, bring older ones up to date, and learn their versions.
+        """Create missing tables, upgrade older ones, and read their versions.
 
-        What a power cut or a full disk has left of tables that were never made, or of commits behind the `published` versions, is
-        taken away. Raises TableMismatch where a table has columns that can't be brought up to date.
+        Removes remains of a power cut or a full disk: tables without a first commit, and torn commits after the
+        `published` versions. Raises TableMismatch if a table's columns cannot be upgraded.
         """
         self._written.clear()
         self._emptied.clear()
@@ -138,7 +138,7 @@ class Warehouse:
             self._versions = dict(zip(TABLES, pool.map(self._open_table, TABLES.values()), strict=True))
 
     def open_one(self, name: str) -> None:
-        """As `open`, for one table."""
+        """Open one table as `open` does."""
         self._versions[name] = self._open_table(TABLES[name])
 
     def _open_table(self, table: Table) -> int:
@@ -150,7 +150,7 @@ class Warehouse:
         return self.latest(table.name) if brought_up_to_date(self.spark, self.path(table.name), table, found) else found.version
 
     def _look_or_spare(self, name: str) -> Found | None:
-        """As `_look`; a broken table that nobody would miss is as none."""
+        """Inspect a table; None for a damaged one that can be rebuilt."""
         try:
             return self._look(name)
         except DeltaError as error:
@@ -161,7 +161,7 @@ class Warehouse:
             return None
 
     def _look(self, name: str) -> Found | None:
-        """A table as it is, if it is there. On this machine's disk its log tells without a Spark query."""
+        """Inspect a table, None if missing. Local tables need no Spark query."""
         path = self.path(name)
         if not self._local:
             told = delta.told_of(self.spark, path)
@@ -176,21 +176,21 @@ class Warehouse:
         try:
             create(self.spark, self.path(table.name), table)
         except Exception:
-            # Two runs that begin at once make the register at once; whoever comes second finds it made.
+            # Of two runs that start at the same time, the second one finds the register created.
             if self._look(table.name) is None:
                 raise
 
     def identity(self, name: str) -> str:
-        """What tells a table from one that was at the same place before it."""
+        """Unique id of a table, different even between successive ones at one place."""
         log = self.log(name)
         return str(log.metadata().id) if log is not None else delta.identity(self.spark, self.path(name))
 
     def log(self, name: str) -> Log | None:
-        """The log of a table as it is now, without Spark; None where it is on no disk of this machine."""
+        """Current log of a local table, read without Spark; None for a remote table."""
         return _log_of(self.path(name)) if self._local else None
 
     def latest(self, name: str) -> int:
-        """Latest version of a table, whoever wrote it."""
+        """Latest version of a table by any writer."""
         log = self.log(name)
         if log is not None:
             return log.version()
@@ -199,14 +199,14 @@ class Warehouse:
 
     @property
     def opened(self) -> dict[str, int]:
-        """Version of each open table that is published, as it was opened, or as this object has left it since (`versions`)."""
+        """Version of each published table, as opened or as last recorded by `versions`."""
         return {name: version for name, version in self._versions.items() if name in VERSIONED}
 
     def versions(self) -> dict[str, int]:
-        """Version of each open table that is published, as this object leaves it.
+        """Version of each published table after the writes of this object.
 
-        Raises Overtaken where somebody else has changed rows since a table was opened, such as a run that was taken for dead: nobody
-        was told of these rows, also where they are those that were to be written.
+        Raises Overtaken if another writer, such as a run presumed dead, has changed rows since a table was opened. Such
+        rows were never replayed, even if they equal those to be written.
         """
         names = self.opened
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
@@ -216,7 +216,7 @@ class Warehouse:
         return self.opened
 
     def _own_version(self, name: str) -> int:
-        """The latest version of a table, where none but this object has changed rows since the one that it knows."""
+        """Latest version of a table; raises Overtaken if others changed its rows."""
         commits = commits_since(self, name, self._versions[name])
         if any(commit.told not in self._writers for commit in changing(commits)):
             raise Overtaken(f"{self.path(name)}: somebody else writes to this table, too; nothing is published")
@@ -231,22 +231,22 @@ class Warehouse:
     def few(
         self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None, bytes_max: int = few.READ_BYTES
     ) -> pa.Table | None:
-        """Rows as they are now, read without Spark; None where they are not few, or on no disk of this machine."""
+        """Return current rows without Spark; None if remote or more than `ROWS`."""
         log = self.log(name)
         return None if log is None else _few_of(TABLES[name], log, scope, columns, bytes_max)
 
     def rows(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-        """Rows as they are now, which the caller knows to fit into this process."""
+        """Return current rows, which the caller knows to fit into memory."""
         rows = self.few(name, scope, columns)
         return self._within(name, scope).select(*columns or TABLES[name].column_names).toArrow() if rows is None else rows
 
     def frame(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
-        """Rows as they are now, for Spark: from this process where they are few, which spares it the table's log."""
+        """Return current rows as a DataFrame; small sets skip Spark's log replay."""
         rows = self.few(name, scope, columns)
         return self._within(name, scope).select(*columns or TABLES[name].column_names) if rows is None else few.framed(self.spark, rows)
 
     def distinct(self, name: str, scope: Scope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """What these columns hold together in rows as they are now, each once."""
+        """Return distinct values of columns in the current rows."""
         log = self.log(name)
         found = None if log is None else few.read_distinct(log, columns, scope.arrow)
         if found is None:
@@ -256,8 +256,10 @@ class Warehouse:
     def first(
         self, name: str, scope: Scope, columns: Sequence[str], times: Sequence[str], drawn: Drawn | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """As `distinct`, or what is `drawn` from these columns, with the first time (microseconds) of its rows behind it: that of the
-        first of the columns `times` that holds one, or 0."""
+        """Return distinct values, each with the first time of its rows.
+
+        The time, in microseconds, is the first non-null of the columns `times`, or 0. `drawn` derives the values.
+        """
         log = self.log(name)
         found = None if log is None else few.read_first(log, columns, scope.arrow, times, drawn)
         if found is None:
@@ -268,7 +270,7 @@ class Warehouse:
         return self.read(name) if scope is None else self.read(name).where(scope.column)
 
     def append(self, name: str, rows: DataFrame, stamp: Stamp, part: str = "") -> None:
-        """Append rows that have every column of the table."""
+        """Append rows with every column of the table."""
         self._write(name, rows, stamp, part, {})
 
     def _write(self, name: str, rows: DataFrame, stamp: Stamp, part: str, how: Mapping[str, str]) -> None:
@@ -287,12 +289,12 @@ class Warehouse:
         self._note(name, stamp)
 
     def _note(self, name: str, stamp: Stamp) -> None:
-        """This object has written to a table."""
+        """Record that this object has written to a table."""
         self._written.add(name)
         self._writers.add(stamp.run_id)
 
     def is_empty(self, name: str) -> bool:
-        """The table is as it was created, or was emptied."""
+        """Return True if the table was just created or emptied."""
         return (self._versions[name] == 0 or name in self._emptied) and name not in self._written
 
     def empty(self, name: str, stamp: Stamp) -> None:
@@ -312,11 +314,11 @@ class Warehouse:
         count: int | None = None,
         watch: Watch | None = None,
     ) -> Change:
-        """Make the table's rows within `scope` (all, where there is none) equal to `rows`, and write only what differs.
+        """Make the rows within `scope` equal to `rows`; write only differences.
 
-        `rows` has the table's columns but `run_id`. Rows of equal content keep their `run_id`.
-        A table that is written twice in one run needs two values of `part`. `count` is the number of `rows`, where it is known.
-        `watch` is told what is about to change, before and after; not where the table was empty.
+        `scope` None means the whole table. `rows` has the table's columns but `run_id`; rows with equal content keep
+        theirs. A table written twice in one run needs two values of `part`. `count` is the number of `rows` if known.
+        `watch` receives the changes, before and after, unless the table was empty.
         """
         reached(f"before {name}{part}")
         if not isinstance(rows, pa.Table) and count is not None and count <= few.ROWS:
@@ -329,12 +331,12 @@ class Warehouse:
         return change
 
     def _replace_few(self, name: str, rows: pa.Table, stamp: Stamp, scope: Scope | None, part: str, watch: Watch | None) -> Change | None:
-        """As `replace`, in this process; None where the stored rows are too many for that."""
+        """Replace rows in the driver; None if too many rows are stored."""
         wanted = few.conformed(TABLES[name], rows)
         for left in reversed(range(_TRIES)):
             try:
                 return self._replace_at(self.log(name), name, wanted, stamp, scope, part, watch)
-            except WarehouseBusy:  # such as a writer that outlived its run: what was compared is not what is there
+            except WarehouseBusy:  # the comparison is outdated, for example by a writer that outlived its run
                 if not left:
                     raise
         return None
@@ -342,7 +344,7 @@ class Warehouse:
     def _replace_at(
         self, log: Log | None, name: str, wanted: pa.Table, stamp: Stamp, scope: Scope | None, part: str, watch: Watch | None
     ) -> Change | None:
-        """As `_replace_few`, from the version of the table that `log` tells of."""
+        """Replace rows as `_replace_few` does, starting from the version of `log`."""
         table = TABLES[name]
         if self.is_empty(name) and (log is None or log.version() == self._versions[name]):
             if wanted.num_rows:
@@ -380,13 +382,15 @@ class Warehouse:
         stay: pa.Table | None = None,
         instead: Scope | None = None,
     ) -> None:
-        """Append rows of this run; or write them as one file with `stay`, the others of the table, which have their `run_id`; or
-        `instead` of some that are there."""
+        """Append rows of this run, or rewrite others with them.
+
+        With `stay`, the table's other rows, everything becomes one file; with `instead` these rows are replaced.
+        """
         stamped = few.conformed(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
         whole = stamped if stay is None else pa.concat_tables([stay, stamped])
         if log is not None and self.latest(name) != log.version():
             raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too")
-        # A plain overwrite would leave the table without its clustering.
+        # A plain overwrite would remove the table's clustering.
         where = "true" if stay is not None else instead.sql() if instead is not None else None
         how = {} if where is None else {"replaceWhere": where}
         self._write(name, few.framed(self.spark, whole).coalesce(1), stamp, part, how)
@@ -399,7 +403,7 @@ class Warehouse:
         if self.is_empty(name):
             return Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
         present = self._within(name, scope)
-        if count == 0 and not present.take(1):  # nothing was there and nothing is to be: no need to compare
+        if count == 0 and not present.take(1):  # no stored and no wanted rows, so there is nothing to compare
             return Change()
         differing = hold(difference(table, wanted, present, old=watch is not None))
         try:
@@ -413,7 +417,7 @@ class Warehouse:
         return change
 
     def _fill(self, name: str, rows: DataFrame, stamp: Stamp, part: str, count: int | None) -> int:
-        """Append to an empty table; say how many rows."""
+        """Append to an empty table; return the number of rows."""
         if count is not None:
             if count:
                 self.append(name, self._in_order_of_time(name, rows, count), stamp, part)
@@ -425,7 +429,7 @@ class Warehouse:
             held.unpersist()
 
     def _in_order_of_time(self, name: str, rows: DataFrame, count: int) -> DataFrame:
-        """Rows that are still to change, and the latest ones, in small files of their own: runs that come write only those anew."""
+        """Sort rows by time into files, small ones for rows that will change."""
         if _FINAL not in TABLES[name].column_names or count <= few.ROWS:
             return rows
         at, shares = F.unix_micros(_FINAL), _shares(count)
@@ -437,7 +441,7 @@ class Warehouse:
         return rows.repartitionById(len(shares) + 1, F.when(at.isNull(), len(shares)).otherwise(place))
 
     def optimize(self, name: str) -> tuple[int, int]:
-        """Put small files of a table together; how many it had before and has after."""
+        """Compact small files of a table; return their number before and after."""
         columns = TABLES[name].column_names
         return delta.optimize(self.spark, self.path(name), next((size for time, size in _FILE_BYTES.items() if time in columns), None))
 
@@ -451,7 +455,7 @@ class Warehouse:
         changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
         path = self.path(table.name)
         where = scope.sql("old") if scope is not None and _keys_hold(table) else ""
-        # MERGE takes its transaction from the session, which must not hold it for another write.
+        # MERGE takes its transaction from the session, so the settings must be reset for other writes.
         transaction: dict[str, str | int] = {_TXN_APP: f"{stamp.application}/{table.name}{part}", _TXN_VERSION: stamp.run_number}
         with self._merging, set_to(self.spark, {**transaction, delta.USER_METADATA: stamp.run_id}):
             delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where)
@@ -459,7 +463,7 @@ class Warehouse:
 
 
 def _shares(count: int) -> list[float]:
-    """Where so many rows in order of time are cut into files: shares of them before each cut."""
+    """Cuts between files, as fractions of the rows in order of time."""
     latest = min(_LATEST_ROWS, count // 2)
     files = -(-(count - latest) // _FILE_ROWS)
     cuts = [(count - latest) * number // files for number in range(1, files + 1)]
@@ -467,12 +471,12 @@ def _shares(count: int) -> list[float]:
 
 
 def _keys_hold(table: Table) -> bool:
-    """Keys are made of all that a scope of this table is about, so a row outside of one has none of the keys within it."""
+    """Return True if a row's key decides whether it is in scope."""
     return _FINAL in table.column_names
 
 
 def _named(table: Table, keys: set[few.Key], scope: Scope | None) -> Scope | None:
-    """The rows of these keys, by their names; None where these are too many to be named. MERGE takes any number, and twice the time."""
+    """The rows with these keys, by name; None if there are too many names."""
     if len(table.key) > 1 or len(keys) > NAMES_MAX:
         return None
     named = among(table.key[0], {str(key) for (key,) in keys})
@@ -487,7 +491,7 @@ def _few_of(
 
 
 def _log_of(path: str) -> Log | None:
-    """The log of a table on this machine's disk, or None where there is no table."""
+    """Log of a local table, None if there is no table."""
     try:
         return Log(path)
     except TableNotFoundError:
