@@ -266,6 +266,7 @@ PLAIN = (
     "models/kafka/simulation",
     "models/rocketmq",
     "models/whatif",
+    "pipelines/analysis",
     "pipelines/warehouse",
 )
 """Packages without long first lines and stiff phrases."""
@@ -292,7 +293,7 @@ WORDS_LEFT: dict[str, tuple[int, int]] = {
     "parsers/redaction": (53, 3),
     "parsers/sources": (78, 19),
     "pipelines": (30, 0),
-    "pipelines/analysis": (37, 3),
+    "pipelines/analysis": (0, 0),
     "pipelines/cli": (13, 2),
     "pipelines/jobs": (172, 40),
     "pipelines/quality": (14, 0),

@@ -1,4 +1,7 @@
-"""Clients' lines that name no group, and what other lines tell of where those clients were (`models.kafka.observations.unattributed`)."""
+"""Sightings of clients in groups, and clients' lines without a group.
+
+`models.kafka.observations.unattributed` uses the sightings to attribute the lines.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +20,27 @@ from pipelines.schema.row_conversion import micros
 _KEYS = ["file", "witness", "group", "client_id", "client_number", "member_id"]
 CLIENT_NUMBER = r'"client_number":(\d+)'
 REASON_MEMBER = r'"reason_member_id":"([^"\\]*)"'
-"""Fields of an event, as they stand in its canonical JSON."""
+"""Fields of an event in its canonical JSON."""
 MEMBER_OWNER = r"^([\s\S]*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-"""The client in an id that a coordinator gave (`roster.owner_of`). Each start of a client gives a new id, and only
-clients' own lines need it: of others the client is enough, so that what is seen grows with clients and not with time."""
+"""The client id within a member id assigned by a coordinator (`roster.owner_of`).
+
+Each start of a client gives a new member id, but only clients' own lines need it. Other sightings keep the client id
+alone, so their number grows with clients and not with time.
+"""
 
 _STRAY_NAMES = strings(sorted(STRAY_EVENTS))
 
 
 def strays_in(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of a batch of events that are about a group and name none."""
+    """Return the events of a batch that concern a group without naming it."""
     return batch.filter(pc.and_(pc.is_null(batch["group"]), pc.is_in(batch["event"], value_set=_STRAY_NAMES)))
 
 
 def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Sighting]:
-    """Who was seen in which group: one row for all lines of a batch that tell the same."""
+    """Collect sightings of clients in groups.
+
+    Equal lines of a batch give one sighting.
+    """
     for batch in batches:
         told = pc.and_(pc.is_valid(batch["group"]), pc.and_(pc.is_valid(batch["event"]), pc.is_valid(batch["order_at"])))
         kept = batch.filter(told)
@@ -55,7 +64,10 @@ def _extracted(column: pa.Array, pattern: str) -> pa.Array:
 
 
 def sightings_of(seen: pa.Table) -> Iterator[Sighting]:
-    """Rows with the columns of `Sighting`, its times as timestamps, where someone can be told by them."""
+    """Convert rows with the columns of `Sighting` if they identify a client.
+
+    Their times must be timestamps.
+    """
     names = [seen[name].to_pylist() for name in _KEYS]
     for file, witness, group, client, number, member, first, last in zip(
         *names, micros(seen["first_at"]), micros(seen["last_at"]), strict=True

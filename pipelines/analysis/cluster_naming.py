@@ -1,4 +1,4 @@
-"""Which cluster a file belongs to: by option, by its own `Cluster ID:` lines, or by what its neighbours say."""
+"""The cluster of each file: from options, `Cluster ID:` lines, or neighbouring files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEFAULT_CLUSTER = "default"
 
 @dataclass(frozen=True, slots=True)
 class ClusterHint:
-    """What is known of one file: the name that an option gives it, and the cluster ids that its lines print."""
+    """One file, with its cluster name by option and the ids in its lines."""
 
     path: str
     named: str | None
@@ -20,21 +20,21 @@ class ClusterHint:
 
 @dataclass(slots=True)
 class ClusterNames:
-    """Names clusters, by path of the file as it is listed."""
+    """Names of clusters, by the listed path of a file."""
 
     names: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, path: str) -> str:
-        """The cluster of a file."""
+        """Return the cluster of a file."""
         return self.names.get(path, DEFAULT_CLUSTER)
 
 
 def name_clusters(hints: Iterable[ClusterHint]) -> ClusterNames:
     """Name the cluster of each file.
 
-    An option wins; then the id in the file's own lines; then the id that all telling files of the nearest
-    folder agree on; then the only id among all files; else `default`. A broker's log says its cluster's id
-    only when the broker starts, so files without one are the normal case.
+    In order of precedence: an option; the id in the file's own lines; the id shared by all files with an id in the
+    nearest folder; the only id among all files; `default`. Most files have no id, because a broker logs it only at
+    startup.
     """
     listed = list(hints)
     by_folder: dict[PurePath, set[str]] = {}

@@ -1,6 +1,6 @@
-"""The in-process run: the same functions as on Spark, without a JVM.
+"""The in-process run: the functions of the Spark job, without a JVM.
 
-One pass over the files parses them and keeps their events; then each group is replayed by itself.
+One pass over the files parses them and stores their events; then each group is replayed separately.
 """
 
 from __future__ import annotations
@@ -50,18 +50,24 @@ from pipelines.gc_tuning import rarely_collected
 from pipelines.schema.row_conversion import events_of, micros
 
 REJECTED_HELD_MAX = 10_000
-"""Rejected records listed one by one; beyond it they are only counted."""
+"""Maximum number of rejected records listed; the rest is only counted."""
 
 UNKNOWN_TEMPLATES_MAX = 10_000
-"""Masked templates told apart; log content decides how many there are."""
+"""Maximum number of distinct masked templates.
+
+Otherwise the content of logs would decide.
+"""
 
 Progress = Callable[[str, int, int], None]
-"""Told (path, bytes read, bytes in all) while files are read."""
+"""Receives (path, bytes read, total bytes) while files are read."""
 
 
 @dataclass(slots=True)
 class AnalyzeOptions:
-    """What shapes an analysis beside the files. `assume` holds settings by name, as `--assume` gives them."""
+    """Options of an analysis.
+
+    `assume` holds settings by name, from `--assume`.
+    """
 
     read: ReadOptions = field(default_factory=ReadOptions)
     assume: Mapping[str, int] = field(default_factory=dict)
@@ -71,7 +77,10 @@ class AnalyzeOptions:
 
 @dataclass(slots=True)
 class Analysis:
-    """The answer: attributes are the keys of the JSON contract, and what a report needs beside them."""
+    """The result.
+
+    Attributes are the keys of the JSON contract, and further rows needed by reports.
+    """
 
     log_files: list[dict[str, Any]] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
@@ -95,14 +104,14 @@ class Analysis:
     conditions: RowStore = field(default_factory=lambda: RowStore("conditions"))
     divergences: RowStore = field(default_factory=lambda: RowStore("divergences"))
     failures: list[str] = field(default_factory=list)
-    """Groups and clusters whose replay failed, in words."""
+    """Messages about groups and clusters with a failed replay."""
     redaction: Redaction | None = None
     unknown: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What was read, as JSON has it."""
+        """Description of the input files, as in the JSON."""
         return {"log_files": self.log_files, "totals": self.totals}
 
 
@@ -113,13 +122,13 @@ _ATTRIBUTES = {
     "partition_outages": "outages",
     "queue_ownership": "ownership",
 }
-"""Attributes of `Analysis` that are not named as their table: the JSON contract has its own words."""
+"""Attributes of `Analysis` with a name different from their table's, from the JSON contract."""
 
 
 def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progress: Progress | None = None) -> Analysis:
-    """Analyse log files: read, replay, judge.
+    """Analyse log files: read, replay, diagnose.
 
-    Nothing in the files raises: what can't be read is listed in `rejected`, `skipped` or `missing`.
+    Nothing in the files raises: unreadable input is listed in `rejected`, `skipped` or `missing`.
     """
     options = options or AnalyzeOptions()
     analysis = Analysis(redaction=options.read.redaction)
@@ -140,7 +149,10 @@ _SEVERITY_ORDER = {"critical": 0, "warning": 1, "info": 2}
 
 @dataclass(slots=True)
 class _Reading:
-    """One pass over the files: events to the store, cluster-wide events and what files are like to memory."""
+    """One pass over the files.
+
+    Events go to the stores; cluster-wide events and reports on files stay in memory.
+    """
 
     options: AnalyzeOptions
     store: EventStore
@@ -192,7 +204,7 @@ class _Reading:
         self.strays.extend(events_of(strays_in(batch)))
         grouped = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
         if self.options.groups:
-            self.sightings.extend(sightings_in([batch]))  # also of groups that were not asked for
+            self.sightings.extend(sightings_in([batch]))  # including groups that were not requested
             grouped = pc.and_(grouped, pc.is_in(batch["group"], value_set=strings(list(self.options.groups))))
         self.store.add(batch.filter(grouped))
 
@@ -226,7 +238,7 @@ class _Reading:
             self.analysis.rejected.extend(batch.slice(0, room).to_pylist())
 
     def _finish(self) -> None:
-        """Name clusters, then write down what rests on their names."""
+        """Name clusters, then set the columns that depend on the names."""
         self.names = name_files(self.analysis.log_files)
         for row in self.unknown.values():
             row["cluster"] = self.names.of(row["file"])
@@ -241,14 +253,14 @@ class _Reading:
                 self.analysis.warnings.append(f"{count} more {kind} records are counted and not listed one by one")
 
 
-# A scalar of Arrow's own: one of Python would bring pandas in.
+# An Arrow scalar, because a Python one would import pandas.
 _ROCKETMQ = strings(["rocketmq"])[0]
 _CLUSTER_EVENT_NAMES = strings(sorted(CLUSTER_EVENTS))
 _PARTITION_EVENT_NAMES = strings(sorted(PARTITION_EVENTS))
 
 
 def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Sums over all files, as `inputs.totals` shows them."""
+    """Sums over all files, for `inputs.totals`."""
     rows = list(log_files)
     names = ("bytes_read", "lines", "records", "recognised", "unknown", "rejected")
     return {"files": len(rows), **{name: sum(row.get(name) or 0 for row in rows) for name in names}}

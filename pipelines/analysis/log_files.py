@@ -1,4 +1,4 @@
-"""Rows of `log_files`: what was read of each file, and what that depends on."""
+"""Rows of `log_files`: results of reading each file, and the options used."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from pipelines.versions import catalogue_version, fingerprint_of
 
 
 def options_id(source: SourceFile, options: ReadOptions) -> str:
-    """Fingerprint of all that the records of a file depend on beside its bytes."""
+    """Fingerprint of the options that determine a file's records."""
     zone = options.zone_of(source.relative)
     rests_on = [catalogue_version(), zone, options.version_of(source.relative), options.max_record_bytes]
     return fingerprint_of(rests_on if options.redaction is None else [*rests_on, options.redaction.facts])
 
 
 def log_file_row(report: Mapping[str, Any], source: SourceFile, options: ReadOptions) -> dict[str, Any]:
-    """A report on a file (`merge_reports`) as a row of `log_files`, but for its cluster, which its neighbours may tell."""
+    """Convert a report on a file (`merge_reports`) to a row of `log_files`.
+
+    The cluster is missing, because it may follow from neighbouring files.
+    """
     return _row_of(report) | {"cluster_named": options.cluster_of(source.relative), "options_id": options_id(source, options)}
 
 
 def refused_row(skipped: Skipped) -> dict[str, Any]:
-    """A row of `log_files` for a file that is no log, or could not be opened."""
+    """A row of `log_files` for a file that could not be read."""
     return _row_of(report_row(skipped_report(skipped)))
 
 

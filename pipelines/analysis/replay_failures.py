@@ -1,7 +1,7 @@
-"""What is left of a group or a cluster whose replay raises: a row that says so, while the others are replayed.
+"""Handle failed replays: report the group or cluster, continue with the others.
 
-Models raise for nothing that a log may hold. Where one does all the same, it is a fault of ours, and it costs one group its rows
-instead of every group theirs.
+Models raise for nothing that a log may hold. If one does, this is a bug; it costs one group its rows, and not every
+group.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from models.rows import KAFKA, Divergence
 from models.state_codec import UnreadableState
 
 FAILED = "a replay to the end"
-"""What a row of `divergences` names as expected that tells of a failed replay."""
+"""The `expected` value of `divergences` rows for failed replays."""
 
 NOT_OF_CONTENT = (MemoryError, OSError, UnreadableState)
-"""Exceptions that are of the machine or of a stored state: they end the run, and the next one may go well."""
+"""Exceptions caused by the machine or by a stored state.
+
+They end the run, because the next one may succeed.
+"""
 
 History = TypeVar("History")
 
 
 def failure(cluster: str, group: str | None, problem: Exception, last: Event | None = None, system: str = KAFKA) -> Divergence:
-    """The row that says that a replay failed, at which line, and with what."""
+    """The row for a failed replay, with its last line and the error."""
     return Divergence(
         cluster,
         system,
@@ -42,18 +45,21 @@ def failure(cluster: str, group: str | None, problem: Exception, last: Event | N
 
 
 def told(divergences: Iterable[Divergence]) -> list[str]:
-    """Warnings about those of the rows that tell of a failed replay."""
+    """Warnings about failed replays among the rows."""
     return [warning(row.cluster, row.system, row.group, row.observed) for row in divergences if row.expected == FAILED]
 
 
 def warning(cluster: str, system: str, group: str | None, observed: str) -> str:
-    """A failed replay in one line."""
+    """One line about a failed replay."""
     name = f"group {group} of cluster {cluster}" if group is not None else f"cluster {cluster}"
     return f"the replay of {name} ({system}) failed: {observed}; please report it"
 
 
 def learned(cluster: str, events: Iterable[Event], failures: list[str] | None) -> ClusterFacts:
-    """The facts of a cluster; none, and a warning in `failures`, where its events make the cluster stage raise."""
+    """Learn the facts of a cluster.
+
+    If its events make the cluster stage raise, returns no facts and adds a warning to `failures`.
+    """
     try:
         return learn(events, cluster)
     except NOT_OF_CONTENT:
@@ -65,7 +71,10 @@ def learned(cluster: str, events: Iterable[Event], failures: list[str] | None) -
 
 
 def guarded(rows: Iterator[History], failed: Callable[[Exception], History]) -> Iterator[History]:
-    """Rows of a replay, and what `failed` makes of the exception that it ends with, if it does."""
+    """Return rows of a replay.
+
+    An exception ends them with the row made by `failed`.
+    """
     try:
         yield from rows
     except NOT_OF_CONTENT:
@@ -75,7 +84,7 @@ def guarded(rows: Iterator[History], failed: Callable[[Exception], History]) -> 
 
 
 class Guarded:
-    """A group's stage that takes no more events once one has made it raise."""
+    """A group's stage that ignores further events after an exception."""
 
     def __init__(self, cluster: str, group: str, stage: GroupStage) -> None:
         self.failure: Divergence | None = None
@@ -83,7 +92,7 @@ class Guarded:
         self._last: Event | None = None
 
     def feed(self, event: Event, feed: Callable[[Event], None]) -> None:
-        """Give the next event to the stage, by `feed`."""
+        """Pass the next event to the stage, by `feed`."""
         if self.failure is not None:
             return
         self._last = event
@@ -95,11 +104,11 @@ class Guarded:
             self._fail(problem)
 
     def let_out(self) -> Iterator[GroupHistory]:
-        """Rows that are final."""
+        """Rows that became final."""
         return guarded(iter(() if self.failure is not None else self.stage.let_out()), self._failed)
 
     def finish(self) -> GroupHistory:
-        """The other rows, or the one that says that the replay failed."""
+        """The remaining rows, or the row for a failed replay."""
         if self.failure is None:
             try:
                 return self.stage.finish()

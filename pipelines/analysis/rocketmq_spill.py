@@ -1,6 +1,7 @@
-"""RocketMQ's events of one run, kept so that each topic of a group can be read by itself (`models.rocketmq.event_partitions.Parts`).
+"""Store RocketMQ's events so that each topic of a group can be read separately.
 
-They lie on disk beyond a limit: a topic's events in one batch for each time that memory was full, all others as they came.
+Implements `models.rocketmq.event_partitions.Parts`. Beyond a memory limit events go to disk: those of a topic in one
+batch per spill, all others in order of arrival.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ HELD_BYTES_MAX = 48 << 20
 """Events held in memory before they are written to disk."""
 
 ROWS_AT_ONCE = 8_192
-"""Rows that become events at once."""
+"""Number of rows converted to events at once."""
 
 _HEEDED = strings(sorted(HEEDED))
 _BY_TOPIC = strings(sorted(BY_TOPIC))
@@ -34,21 +35,24 @@ _LOCKS = strings(sorted(LOCKS))
 
 
 class RocketStore:
-    """Collects batches, which must come file by file, each file in its order."""
+    """Collects batches.
+
+    They must arrive file by file, each file in its order.
+    """
 
     def __init__(self, held_bytes_max: int = HELD_BYTES_MAX) -> None:
         self._held_bytes_max = held_bytes_max
         self._held_bytes = 0
         self._rest: list[pa.RecordBatch] = []
         self._topics: list[pa.RecordBatch] = []
-        self._met: set[tuple[str, str]] = set()  # files and groups
+        self._met: set[tuple[str, str]] = set()  # (file, group)
         self._files: set[str] = set()
         self._rests: list[Path] = []
         self._runs: list[tuple[Path, dict[Key, int]]] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take a batch of events of any kind."""
+        """Add a batch of events of any kind."""
         batch = batch.filter(pc.is_in(batch["event"], value_set=_HEEDED))
         if not batch.num_rows:
             return
@@ -66,7 +70,7 @@ class RocketStore:
             self._held_bytes += batch.nbytes
 
     def _firsts(self, batch: pa.RecordBatch, by_topic: pa.Array) -> pa.Array:
-        """Which rows are the first that a client's file says of a group's topics."""
+        """Mark each client file's first row about a group's topics."""
         told = pc.and_(by_topic, pc.invert(pc.is_in(batch["event"], value_set=_LOCKS)))
         rows = np.flatnonzero(np.asarray(told.to_pylist(), dtype=bool))
         firsts = rows[alike([batch[name].take(numbers(rows)) for name in ("file", "group")])[0]]
@@ -96,7 +100,10 @@ class RocketStore:
         self._topics, self._rest, self._held_bytes = [], [], 0
 
     def clusters(self, cluster_of: Callable[[str], str]) -> list[tuple[str, ClusterParts]]:
-        """The parts of each cluster, by its name. `cluster_of` names the cluster of a file by its path."""
+        """The parts of each cluster, by its name.
+
+        `cluster_of` returns the cluster of a file, by path.
+        """
         files: dict[str, list[str]] = {}
         for file in sorted(self._files):
             files.setdefault(cluster_of(file), []).append(file)
@@ -104,7 +111,7 @@ class RocketStore:
         return [(name, ClusterParts(self, held, None if len(files) == 1 else strings(files[name]))) for name in sorted(files)]
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """All but what is read by topic, and the first of that."""
+        """All events not read by topic, and the first ones of each topic."""
         for path in self._rests:
             with pa.OSFile(str(path), "rb") as source:
                 reader = pa.ipc.open_file(source)
@@ -112,18 +119,18 @@ class RocketStore:
         yield from self._rest
 
     def spilled(self, key: Key) -> Iterator[pa.RecordBatch]:
-        """What lies on disk of a topic."""
+        """Batches of a topic on disk."""
         for path, places in self._runs:
             if key in places:
                 with pa.OSFile(str(path), "rb") as source:
                     yield pa.ipc.open_file(source).get_batch(places[key])
 
     def spilled_keys(self) -> set[Key]:
-        """Of which topics something lies on disk."""
+        """Topics with batches on disk."""
         return {key for _, places in self._runs for key in places}
 
     def close(self) -> None:
-        """Remove what was written to disk."""
+        """Delete the files on disk."""
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -137,7 +144,10 @@ class RocketStore:
 
 @dataclass(frozen=True, slots=True)
 class ClusterParts:
-    """One cluster's events out of a store that holds them all. `files` are the cluster's, if there is another."""
+    """One cluster's events in the common store.
+
+    `files` are the cluster's files, None if it is the only cluster.
+    """
 
     store: RocketStore
     held: dict[Key, pa.RecordBatch]
@@ -149,7 +159,7 @@ class ClusterParts:
         return self._events(batches if wanted is None else (_of_files(batch, wanted) for batch in batches))
 
     def topics(self) -> Sequence[Key]:
-        """Keys of all parts, in order."""
+        """Keys of all parts, sorted."""
         return sorted({*self.held, *self.store.spilled_keys()})
 
     def of(self, key: Key) -> Iterator[Event]:
@@ -170,7 +180,7 @@ def _of_files(batch: pa.RecordBatch, files: pa.Array) -> pa.RecordBatch:
 
 
 def _by_key(batches: Sequence[pa.RecordBatch]) -> list[tuple[Key, pa.RecordBatch]]:
-    """One batch for each group and topic, in the order in which its rows came."""
+    """One batch per group and topic; rows keep their order."""
     if not batches:
         return []
     table = pa.Table.from_batches(batches).combine_chunks()

@@ -1,6 +1,6 @@
-"""Events and rows of one in-process run, held in memory while they are few and on disk beyond that.
+"""Stores for events and rows that spill to disk beyond a limit.
 
-So `analyze` needs no more memory for 10 GB of logs than for a few hundred MB.
+This bounds the memory of `analyze`, whatever the size of the logs.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ HELD_BYTES_MAX = 48 << 20
 """Events held in memory before a sorted run is written to disk."""
 
 RUN_BATCH_ROWS = 1_024
-"""Rows read at once from each run while runs are merged."""
+"""Rows read at once from each sorted run during a merge."""
 
 ROWS_HELD_MAX = 5_000
 """Rows of one table held in memory before they go to disk."""
 
 _SORT = [("group", "ascending"), ("order_at", "ascending"), ("file", "ascending"), ("byte_offset", "ascending")]
-"""Order of events within a run: by group, then as `models.kafka.groups.stage` wants them."""
+"""Sort order of a run: group, then the order expected by `models.kafka.groups.stage`."""
 
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands for the unknown time of records before the first one in a file: they come first."""
+"""Substitute for the unknown time of records before a file's first timestamp.
+
+They sort first.
+"""
 
 
 class EventStore:
-    """Collects event batches in any order, gives them back group by group, each in its order."""
+    """Collects event batches in any order, and returns sorted events of each group."""
 
     def __init__(self, held_bytes_max: int = HELD_BYTES_MAX) -> None:
         self._held: list[pa.RecordBatch] = []
@@ -49,7 +52,7 @@ class EventStore:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take a batch of events that name a group."""
+        """Add a batch of events with a group."""
         if not batch.num_rows:
             return
         self._held.append(batch)
@@ -75,14 +78,17 @@ class EventStore:
         return table.take(pc.sort_indices(keys.set_column(1, "order_at", known), sort_keys=_SORT))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All events, in no order."""
+        """All events, unordered."""
         for path in self._runs:
             with pa.OSFile(str(path), "rb") as source, pa.ipc.open_stream(source) as reader:
                 yield from reader
         yield from self._held
 
     def groups(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-        """Each group with its events in order, as batches. Read one group to its end before the next."""
+        """Return each group with its sorted events, as batches.
+
+        A group must be read to its end before the next one.
+        """
         if not self._runs:
             yield from self._groups_in_memory()
             return
@@ -105,7 +111,7 @@ class EventStore:
             start += count
 
     def close(self) -> None:
-        """Remove what was written to disk."""
+        """Delete the files on disk."""
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -118,7 +124,10 @@ class EventStore:
 
 
 class BatchStore:
-    """Batches in the order in which they come, to be read as often as one likes: the first in memory, the rest on disk."""
+    """Batches in order of arrival, readable several times.
+
+    The first ones stay in memory, the rest goes to disk.
+    """
 
     def __init__(self, held_bytes_max: int = HELD_BYTES_MAX) -> None:
         self._held: list[pa.RecordBatch] = []
@@ -128,7 +137,10 @@ class BatchStore:
         self._writer: pa.ipc.RecordBatchStreamWriter | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take the next batch. None comes after the first reading."""
+        """Add the next batch.
+
+        Not allowed after the first reading.
+        """
         self._left -= batch.nbytes
         if self._left >= 0:
             self._held.append(batch)
@@ -140,7 +152,7 @@ class BatchStore:
         self._writer.write_batch(batch)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All batches."""
+        """Return all batches."""
         if self._writer is not None:
             self._writer.close()
         yield from self._held
@@ -149,7 +161,7 @@ class BatchStore:
                 yield from reader
 
     def close(self) -> None:
-        """Remove what was written to disk."""
+        """Delete the file on disk."""
         if self._writer is not None:
             self._writer.close()
         if self._folder is not None:
@@ -179,7 +191,10 @@ def _batches(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.R
 
 
 class RowStore:
-    """Rows of one table, in the order they came; reads like a sequence. Beyond a limit they lie on disk."""
+    """Rows of one table in order of arrival, as a sequence.
+
+    Beyond a limit they are on disk.
+    """
 
     def __init__(self, table: str, held_max: int = ROWS_HELD_MAX) -> None:
         self.table = table
@@ -216,7 +231,7 @@ class RowStore:
         yield from self._held
 
     def __getitem__(self, index: int) -> Any:
-        """One row; negative counts from the end."""
+        """Return one row; negative indexes count from the end."""
         size = len(self)
         wanted = index + size if index < 0 else index
         if not 0 <= wanted < size:

@@ -1,6 +1,6 @@
-"""The stages of replay as both runners call them: cluster facts from events, histories from batches.
+"""The stages of a replay, for both runners: cluster facts, groups, outages, RocketMQ.
 
-The in-process run and the Spark job share these, so that they cannot differ.
+The in-process run and the Spark job share them, so their results cannot differ.
 """
 
 from __future__ import annotations
@@ -41,10 +41,13 @@ HISTORY_TABLES = (
     "divergences",
     "incidents",
 )
-"""Tables that the group stage fills; attributes of `GroupHistory` have the same names."""
+"""Tables filled by the group stage, also attributes of `GroupHistory`."""
 
 LAYOUT_TABLES = ("partition_placements", "brokers")
-"""How a cluster stood when its logs ended; an analysis holds it as `Layout`."""
+"""Tables with the state of a cluster at the end of its logs.
+
+An analysis holds it as `Layout`.
+"""
 
 OUTAGE_TABLES = (
     "partition_outages",
@@ -55,19 +58,22 @@ OUTAGE_TABLES = (
     "divergences",
     *LAYOUT_TABLES,
 )
-"""Tables that the partition stage fills; attributes of `Outages` have the same names."""
+"""Tables filled by the partition stage, also attributes of `Outages`."""
 
 CLOCK_EVENT_NAMES = strings(sorted(CLOCK_EVENTS))
 
 READER_TABLES = ("partition_outages", "broker_outages")
-"""Those of them without whose rows nothing rests on who reads what: groups are named by outages, and by incidents made of these."""
+"""Outage tables that determine whether groups' subscriptions matter.
+
+Without rows in them no row names groups: only outages do, and incidents made from outages.
+"""
 
 ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions", "incidents", "divergences")
-"""Tables that RocketMQ's stage fills; attributes of `RocketHistory` have the same names."""
+"""Tables filled by RocketMQ's stage, also attributes of `RocketHistory`."""
 
 
 def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:
-    """Name the clusters of files that are analysed together, and write the names into their rows."""
+    """Name the clusters of files analysed together, and set the column in their rows."""
     files = list(rows)
     names = name_clusters(ClusterHint(row["path"], row["cluster_named"], tuple(row["cluster_ids"] or ())) for row in files)
     for row in files:
@@ -76,7 +82,10 @@ def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:
 
 
 def logs_end_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Last time (microseconds) that brokers' files reach, by cluster: what is open then is open."""
+    """Last time (microseconds) in brokers' files, by cluster.
+
+    Anything open then stays open.
+    """
     ends: dict[str, int] = {}
     for row in log_files:
         last = row["last_at"]
@@ -94,11 +103,11 @@ def cluster_facts(
     sightings: Callable[[], Iterable[Sighting]] = tuple,
     failures: list[str] | None = None,
 ) -> dict[str, ClusterFacts]:
-    """The cluster stage for every cluster among the events (those of `models.kafka.cluster.facts.CLUSTER_EVENTS`).
+    """Run the cluster stage for each cluster among the events.
 
-    `cluster_of` names the cluster of a file by its path. `assume` overrides what was learned, by field name. `strays` are
-    clients' lines that name no group; only where there are some, `sightings` are asked for. Of a cluster whose events make that raise
-    nothing is learned, and `failures` says so.
+    Events are those of `models.kafka.cluster.facts.CLUSTER_EVENTS`. `cluster_of` returns the cluster of a file by path.
+    `assume` overrides learned facts, by field name. `strays` are clients' lines without a group; `sightings` is called
+    only if there are any. If a cluster's events raise, its facts stay empty and `failures` gets a message.
     """
     by_cluster: dict[str, list[Event]] = {cluster: [] for cluster in logs_end}
     for event in events:
@@ -116,7 +125,7 @@ def cluster_facts(
 def _brought_home(
     strays: Sequence[Event], sightings: Callable[[], Iterable[Sighting]], cluster_of: Callable[[str], str]
 ) -> dict[str, dict[str, list[Event]]]:
-    """Clients' lines that name no group, by the cluster and the group that they are about."""
+    """Attribute clients' lines without a group, by cluster and group."""
     seen: dict[str, Sightings] = {}
     for each in sightings() if strays else ():
         seen.setdefault(cluster_of(each.file), Sightings()).note(each)
@@ -127,7 +136,7 @@ def _brought_home(
 
 
 MakeStage = Callable[[str, str, ClusterFacts, Limits], GroupStage]
-"""Makes the stage of a group: cluster, group, facts and limits."""
+"""Makes the stage of a group from cluster, group, facts and limits."""
 
 
 def group_histories(
@@ -140,9 +149,10 @@ def group_histories(
     readers: dict[str, Readers] | None = None,
     make_stage: MakeStage | None = None,
 ) -> Iterator[GroupHistory]:
-    """Replay one group name, once for each cluster that has it: rows as they become final. Batches hold its events in order.
+    """Replay one group name in each cluster that has it; yield final rows.
 
-    `readers` collects, by cluster, what the groups read. Where a stage raises, a row says so in place of the group's others.
+    Batches hold its events in order. `readers` collects, by cluster, which partitions the groups read. If a stage
+    raises, one row reports it in place of the group's remaining rows.
     """
 
     def noted(cluster: str, history: GroupHistory) -> GroupHistory:
@@ -170,7 +180,7 @@ def group_histories(
 
 
 def note_reader(readers: dict[str, Readers], cluster: str, event: Event) -> None:
-    """Note what an event of a group says of the partitions that the group needs."""
+    """Note what an event says about the partitions that its group depends on."""
     if event.group is None:
         return
     if event.name in READER_EVENTS:
@@ -187,10 +197,11 @@ def cluster_outages(
     readers: Mapping[str, Readers],
     limits: Limits,
 ) -> Iterator[Outages]:
-    """The outage stage for every cluster among the events of PARTITION_EVENTS: rows as they become final, one cluster after the other.
+    """Run the outage stage for each cluster among the events; yield final rows.
 
-    `batches` gives them in order of time, file and place, as often as it is asked: clocks are compared first. What comes
-    last of a cluster says how it stood in the end.
+    Clusters follow one after the other. `batches` returns the events of PARTITION_EVENTS in order of time, file and
+    position; it is called twice, because clocks are compared first. The last result of a cluster holds its state at the
+    end.
     """
     files = {file for batch in batches() for file in batch["file"].unique().to_pylist()}
     for cluster in sorted({cluster_of(file) for file in files}):
@@ -217,7 +228,7 @@ def _outages_of(
 
 
 def failed_outages(cluster: str, problem: Exception) -> Outages:
-    """What is left of a cluster whose stage of outages raised."""
+    """Rows of a cluster with a failed outage stage."""
     return Outages(divergences=[failure(cluster, None, problem)])
 
 
@@ -228,20 +239,23 @@ def _of_files(batches: Callable[[], Iterable[pa.RecordBatch]], files: pa.Array) 
 def events_in(
     batches: Callable[[], Iterable[pa.RecordBatch]], node_of: Mapping[str, str], names: pa.Array | None = None
 ) -> Iterator[Event]:
-    """Events as the models see them; those of some names only, where these are given."""
+    """Convert batches to events, only those in `names` if given."""
     for batch in batches():
         yield from events_of(batch if names is None else batch.filter(pc.is_in(batch["event"], value_set=names)), node_of)
 
 
 def rocket_ends_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Last time (microseconds) that files of RocketMQ reach, by cluster: what is open then is open."""
+    """Last time (microseconds) in RocketMQ's files, by cluster.
+
+    Anything open then stays open.
+    """
     return logs_end_of(row for row in log_files if row["system"] == "rocketmq")
 
 
 def rocket_histories(
     store: RocketStore, cluster_of: Callable[[str], str], logs_end: Mapping[str, int], limits: Limits
 ) -> Iterator[RocketHistory]:
-    """RocketMQ's stage for every cluster among its events: the rows of one topic after the other."""
+    """Run RocketMQ's stage for each cluster among the events, topic by topic."""
     for cluster, parts in store.clusters(cluster_of):
         yield from guarded(_rocket_groups(cluster, parts, logs_end.get(cluster, 0), limits), partial(_failed_rocket, cluster, None))
 
