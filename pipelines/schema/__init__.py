@@ -1,4 +1,4 @@
-"""Tables and columns: names, types, meanings, and rows to Arrow and back.
+"""Tables and columns: names, types, meanings, and conversion of rows to Arrow.
 
 Imports `models`. Start with `tables`.
 """

@@ -1,7 +1,7 @@
-"""Closed lists of words that columns hold.
+"""Allowed values of columns.
 
-The quality gates and the JSON Schema check tables against them, so a word that the
-models begin to say must be entered here first.
+The quality gates and the JSON Schema check tables against these lists, so a new value of the models must be added here
+first.
 """
 
 from __future__ import annotations

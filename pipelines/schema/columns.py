@@ -1,6 +1,6 @@
-"""What tables are declared with: column types, columns, tables.
+"""Building blocks of table declarations: column types, columns, tables.
 
-It starts no JVM: pyspark is imported only by `Table.spark_schema`.
+No JVM is started: only `Table.spark_schema` imports pyspark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ CONFORMANCE = pa.struct([("inferred_steps", COUNT), ("unexplained_lines", COUNT)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. `values` is the closed list of what it may hold, `least` and `greatest` bound it, where there are such."""
+    """One column.
+
+    `values` are its allowed values, `least` and `greatest` its bounds, if it has any.
+    """
 
     name: str
     type: pa.DataType
@@ -43,7 +46,7 @@ class Column:
 
     @property
     def check(self) -> str | None:
-        """What it may hold, as SQL that is true or false of every row; None where that is anything."""
+        """The constraint as SQL, never null; None if any value is allowed."""
         name = f"`{self.name}`"
         words = ", ".join(f"'{value}'" for value in self.values)
         bounds = [(">=", self.least), ("<=", self.greatest)]
@@ -54,7 +57,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table. `slice` are the columns by which it is replaced as a whole; `key` tells its rows apart."""
+    """One table.
+
+    Replacements act on a whole slice, identified by the columns `slice`. `key` identifies a row.
+    """
 
     layer: str
     name: str
@@ -66,29 +72,35 @@ class Table:
 
     @property
     def path(self) -> str:
-        """Place below the warehouse."""
+        """Location below the warehouse."""
         return f"{self.layer}/{self.name}"
 
     @property
     def column_names(self) -> list[str]:
-        """Names of its columns, in order."""
+        """Names of the columns, in order."""
         return [column.name for column in self.columns]
 
     def column(self, name: str) -> Column:
-        """A column by its name."""
+        """Return a column by name."""
         return next(column for column in self.columns if column.name == name)
 
     @property
     def check(self) -> str | None:
-        """What every row must meet by its columns' declarations, as SQL; None where that is nothing."""
+        """All constraints of the columns as SQL, None if there are none."""
         return " AND ".join(column.check for column in self.columns if column.check is not None) or None
 
     def arrow_schema(self) -> pa.Schema:
-        """Column descriptions travel as field metadata under `comment`, as Spark and Delta expect them."""
+        """The columns for Arrow.
+
+        Descriptions become field metadata under `comment`, as Spark and Delta expect.
+        """
         return pa.schema([pa.field(c.name, c.type, metadata={"comment": c.description}) for c in self.columns])
 
     def spark_schema(self, *, strict: bool = False) -> StructType:
-        """The columns as Spark has them. `strict`: those that are never null can't be, as tables are created."""
+        """The columns for Spark.
+
+        `strict` makes required columns non-nullable, for creating tables.
+        """
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
 

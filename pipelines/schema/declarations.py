@@ -1,8 +1,8 @@
-"""The tables, declared once: layer, columns, types, meanings, keys.
+"""Declarations of all tables but gold: layer, columns, types, meanings, keys.
 
-Units: columns of type INSTANT are UTC with microseconds, SECONDS are seconds as double.
-In storage every column may be null, since `DataFrame.to` refuses to narrow; a column made
-by `required` is never null, which the quality gates and the JSON Schema say.
+Columns of type INSTANT are UTC with microseconds, SECONDS are seconds as double. In storage every column is nullable,
+because `DataFrame.to` refuses to narrow. The quality gates and the JSON Schema require values in columns made by
+`required`.
 """
 
 from __future__ import annotations
@@ -337,4 +337,4 @@ _SILVER = [
 ]
 
 TABLES: dict[str, Table] = {table.name: table for table in [*_OPS, *_BRONZE, *_SILVER, *GOLD]}
-"""Every table, by name."""
+"""All tables, by name."""

@@ -1,4 +1,4 @@
-"""The gold tables: what the models say, row by row."""
+"""Declarations of the gold tables, which hold the models' rows."""
 
 from __future__ import annotations
 
@@ -28,9 +28,12 @@ from pipelines.schema.columns import (
 
 
 def _gold(name: str, identifier: str, description: str, *columns: Column, owner: tuple[str, ...] = ("cluster", "group")) -> Table:
-    """A gold table: cluster, system, its id, its own columns, the run. `owner` is the slice that is replaced as a whole."""
+    """Declare a gold table: cluster, system, id, its own columns, run.
+
+    `owner` are the columns of the slice that is replaced as a whole.
+    """
     head = (CLUSTER, SYSTEM, required(identifier, TEXT, "Id: hash of the row's natural key."))
-    # What comes changes rows that are not final, so these are kept together.
+    # New data changes rows that are not final, so these are stored together.
     clustering = (*owner, _FINAL.name) if _FINAL in columns else owner
     return Table("gold", name, description, (*head, *columns, RUN_ID), (identifier,), owner, clustering)
 

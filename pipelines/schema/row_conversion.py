@@ -1,4 +1,7 @@
-"""Between Arrow and the models: events in, rows out. Both runners use it, so both see the same values."""
+"""Convert Arrow batches to events, and rows to Arrow and back.
+
+Both runners use these functions, so both see the same values.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _EVENT_COLUMNS = (
     "node", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition", "fields",
 )  # fmt: skip
 
-# Columns whose values come again and again: one string for all rows, which a stage may hold by the million.
+# Columns with few distinct values share one string object per value, because a stage may hold millions.
 _SHARED = frozenset({"event", "file", "witness", "message", "node", "group", "member_id", "client_id", "instance_id", "topic"})
 _TIMES = frozenset({"at", "order_at"})
 
@@ -32,8 +35,8 @@ _NO_FIELDS: Mapping[str, object] = {}
 
 
 def micros(column: pa.ChunkedArray | pa.Array) -> list[int | None]:
-    """A timestamp column as microseconds since 1970."""
-    found = column if column.type == _INSTANT else column.cast(_INSTANT)  # which imports `pyarrow.compute`: a question can do without
+    """Convert a timestamp column to microseconds since 1970."""
+    found = column if column.type == _INSTANT else column.cast(_INSTANT)  # a cast imports `pyarrow.compute`, slow for short commands
     parts = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
     return [value for part in parts for value in part.view(pa.int64()).to_pylist()]
 
@@ -51,10 +54,10 @@ def _values(column: pa.ChunkedArray | pa.Array, name: str) -> list[Any]:
 
 
 def events_of(batch: pa.RecordBatch | pa.Table, node_of: Mapping[str, str] | None = None) -> Iterator[Event]:
-    """The rows of an events batch (`parsers.schema.EVENT_SCHEMA`) as the models see them, in the batch's order.
+    """Convert a batch of `parsers.schema.EVENT_SCHEMA` to events, in its order.
 
-    Rows without an event name (recognised, but of no concern to a model) are left out. `node_of` gives the
-    node of a file (by path) for lines that do not name it themselves.
+    Rows without an event name (recognised, but irrelevant to models) are omitted. `node_of` gives the node of a file
+    (by path) for lines that do not name it.
     """
     nodes = node_of or {}
     columns = [_values(batch[name], name) for name in _EVENT_COLUMNS]
@@ -82,7 +85,7 @@ def events_of(batch: pa.RecordBatch | pa.Table, node_of: Mapping[str, str] | Non
         )
 
 
-# Values that Arrow takes as they are, by far the most.
+# Most values; Arrow accepts them unchanged.
 _SIMPLE = frozenset({str, int, float, bool, type(None)})
 
 
@@ -92,7 +95,10 @@ def _field_names(kind: Hashable) -> tuple[str, ...]:
 
 
 def row_values(row: Any) -> dict[str, Any]:
-    """A row dataclass as a dict, nested ones too; maps become lists of pairs, as Arrow wants them."""
+    """Convert a row dataclass and nested ones to dicts.
+
+    Maps become sorted lists of pairs, as Arrow requires.
+    """
     return {name: _plain(getattr(row, name)) for name in _field_names(row.__class__)}
 
 
@@ -108,13 +114,16 @@ def _plain(value: Any) -> Any:
 
 
 def to_batch(table: str, rows: Iterable[object]) -> pa.RecordBatch:
-    """Rows of one gold table as Arrow, without the `run_id` that publishing adds."""
+    """Convert rows of one gold table to Arrow, without `run_id`."""
     schema, rows = without_run(table), list(rows)
     return pa.RecordBatch.from_arrays([_array(list(map(attrgetter(field.name), rows)), field.type) for field in schema], schema=schema)
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Values of a column as Arrow. What is nested goes down part by part: a mapping for each of them would cost several times more."""
+    """Convert values of a column to Arrow.
+
+    Nested dataclasses are converted field by field, because dicts would cost several times more.
+    """
     if pa.types.is_struct(kind):
         return _structs_array(values, kind)
     if pa.types.is_map(kind):
@@ -140,7 +149,7 @@ _ROW_TYPES: Mapping[str, type] = {table: row_type for row_type, table in ROW_TAB
 
 
 def from_batch(table: str, batch: pa.RecordBatch | pa.Table) -> list[Any]:
-    """Rows of one gold table as dataclasses again: the inverse of `to_batch`."""
+    """Convert Arrow rows of one gold table to dataclasses, the inverse of `to_batch`."""
     row_type = _ROW_TYPES[table]
     instants = {field.name for field in batch.schema if pa.types.is_timestamp(field.type)}
     names = [f.name for f in dataclasses.fields(row_type)]
@@ -165,7 +174,7 @@ def _mapping(value: Sequence[tuple[str, float]] | Mapping[str, float] | None) ->
 
 
 def _readers() -> dict[tuple[str, str], Any]:
-    """How nested columns of each row type are read back, from the types of their fields."""
+    """Readers of nested columns for each row type, chosen by field type."""
     from models import rows
 
     nested: dict[str, Any] = {

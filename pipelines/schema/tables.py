@@ -1,7 +1,7 @@
-"""The tables and the JSON contract that is built from them.
+"""The tables, and the JSON contract built from them.
 
-`TABLES` declares every table (see `pipelines.schema.declarations`); `contract_schema` describes the object
-that `analyze --json` prints; `json_ready` turns rows into what that object holds. No JVM is needed.
+`TABLES` declares every table (see `pipelines.schema.declarations`). `contract_schema` describes the object printed by
+`analyze --json`, and `json_ready` converts rows to its form. No JVM is needed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 VERSIONED = tuple(name for name, table in TABLES.items() if table.layer != "ops")
-"""Tables whose versions a run publishes together."""
+"""Tables with versions that a run publishes together."""
 
 CONTRACT: dict[str, str] = {
     "rebalances": "rebalances",
@@ -58,7 +58,10 @@ CONTRACT: dict[str, str] = {
     "unknown": "unknown_messages",
     "rejected": "rejected_records",
 }
-"""Key of the JSON contract -> table whose rows it lists. Beside these stand `schema_version` and `inputs`."""
+"""Key of the JSON contract -> table with its rows.
+
+`schema_version` and `inputs` have no table.
+"""
 
 ROW_TABLES: dict[type, str] = {
     rows.GroupTransition: "group_transitions",
@@ -84,23 +87,26 @@ ROW_TABLES: dict[type, str] = {
 """Dataclass of a row -> its table."""
 
 TOTALS = ("files", "bytes_read", "lines", "records", "recognised", "unknown", "rejected")
-"""What `inputs.totals` counts."""
+"""Counters in `inputs.totals`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def table_of(row: object) -> Table:
-    """The table that a row dataclass belongs to."""
+    """Return the table of a row dataclass."""
     return TABLES[ROW_TABLES[type(row)]]
 
 
 def without_run(table: str) -> pa.Schema:
-    """The columns of a table but for the run, which is added as a row is written."""
+    """Columns of a table without `run_id`, which is added on writing."""
     return pa.schema([field for field in TABLES[table].arrow_schema() if field.name != "run_id"])
 
 
 def instant_text(at: int | datetime | None) -> str | None:
-    """RFC 3339 in UTC with microseconds; an integer is microseconds since 1970, a naive datetime is UTC."""
+    """Format a time as RFC 3339 in UTC with microseconds.
+
+    An integer is microseconds since 1970, a naive datetime is UTC.
+    """
     if at is None:
         return None
     moment = at if isinstance(at, datetime) else _EPOCH + timedelta(microseconds=at)
@@ -110,7 +116,10 @@ def instant_text(at: int | datetime | None) -> str | None:
 
 
 def json_ready(table: str | Table, row: object) -> dict[str, Any]:
-    """A row, dataclass or mapping, as the JSON contract shows it: every column but an absent `run_id`, in the table's order."""
+    """Convert a row, dataclass or mapping, to its form in the JSON contract.
+
+    Contains every column in the table's order; `run_id` only if the row has it.
+    """
     declared = TABLES[table] if isinstance(table, str) else table
     values = row if isinstance(row, Mapping) else {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}  # type: ignore[arg-type]
     extra = values.keys() - set(declared.column_names)
@@ -120,7 +129,7 @@ def json_ready(table: str | Table, row: object) -> dict[str, Any]:
 
 
 def to_json(row: object) -> dict[str, Any]:
-    """`json_ready` for a row dataclass, which knows its table."""
+    """Convert a row dataclass with `json_ready`."""
     return json_ready(table_of(row), row)
 
 
@@ -143,7 +152,10 @@ def _json_value(kind: pa.DataType, value: Any) -> Any:
 
 
 def _json_type(kind: pa.DataType, nullable: bool) -> dict[str, Any]:
-    """JSON Schema of an Arrow type. Members of structs may be null; elements of lists may not."""
+    """JSON Schema of an Arrow type.
+
+    Members of structs may be null; elements of lists may not.
+    """
     if pa.types.is_timestamp(kind):
         schema: dict[str, Any] = {"type": "string", "format": "date-time", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}Z$"}
     elif pa.types.is_boolean(kind):
@@ -212,5 +224,8 @@ def _contract() -> dict[str, Any]:
 
 
 def contract_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of the object that `analyze --json` prints. The caller must not change it."""
+    """JSON Schema (draft 2020-12) of the output of `analyze --json`.
+
+    Callers must not modify it.
+    """
     return _contract()
