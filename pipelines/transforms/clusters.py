@@ -1,4 +1,4 @@
-"""Cluster of each row, by the file that it stands in."""
+"""The cluster of each row, by its file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from pipelines.warehouse.arrow_diff import framed
 
 
 def with_cluster(rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
-    """Rows with a `file`, and a first column `cluster`: what `names` says of the file, else the default.
+    """Add a first column `cluster` to rows with a `file`.
 
-    `names` has an entry for each file, so it is small beside the rows.
+    `names` has an entry for each file, so it is small compared with the rows. Files without an entry get the default
+    cluster.
     """
     table = pa.table({"_named_file": list(names), "_named_cluster": list(names.values())}, schema=_NAMES)
     known = F.broadcast(framed(rows.sparkSession, table))

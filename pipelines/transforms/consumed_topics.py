@@ -1,4 +1,7 @@
-"""Topics that events of groups name in their `fields`, as Arrow and as Spark draw them out: the latter without Python for each row."""
+"""Topics in the `fields` of groups' events, extracted by Arrow or Spark.
+
+The Spark form needs no Python per row.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,14 @@ EVENT_COLUMNS = ("cluster", "group", "fields")
 TOPIC_COLUMNS = ("cluster", "group", "topic")
 
 _NUMBER = r"-\p{Nd}++\z"
-"""What `str.isdecimal` takes for a number, behind the last dash of a partition's name."""
+"""Matches the partition number after a name's last dash, as `str.isdecimal` does."""
 
 
 def _topics_by_arrow(rows: pa.Table) -> pa.Table:
-    """Equal fields come again and again, and topics even more so."""
+    """Extract topics in the driver.
+
+    Equal fields are parsed once, because most of them repeat.
+    """
     found: dict[tuple[str, str, str], int] = {}
     columns = (column.to_pylist() for column in firsts_of(rows, EVENT_COLUMNS).columns)
     for cluster, group, fields, at in zip(*columns, strict=True):
@@ -37,7 +43,10 @@ def _topics_by_spark(rows: DataFrame) -> DataFrame:
 
 
 def _texts(name: str) -> Column:
-    """The texts of a list, as `topics_in` takes them: not what is no list, nor what else is in it. A variant tells what it holds."""
+    """The texts of a list field, as `topics_in` reads them.
+
+    Everything else is ignored; the variant type shows what an element is.
+    """
     items = F.from_json("fields", f"{name} array<variant>")[name]
     texts = F.filter(items, lambda item: F.schema_of_variant(item) == "STRING")
     return F.coalesce(F.transform(texts, lambda item: item.cast("string")), F.array().cast("array<string>"))
@@ -48,4 +57,4 @@ def _is_numbered(name: Column) -> Column:
 
 
 READ_TOPICS = Drawn(TOPIC_COLUMNS, _topics_by_arrow, _topics_by_spark)
-"""Of rows of EVENT_COLUMNS, TOPIC_COLUMNS."""
+"""Derives TOPIC_COLUMNS from rows of EVENT_COLUMNS."""

@@ -11,14 +11,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 Parts = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Reports on the parts of files in their order, by file, with times in microseconds."""
+"""Reports on the parts of each file, in order, with times in microseconds."""
 
 
 def in_file_order(events: DataFrame, parts: Parts, before: Mapping[str, int]) -> DataFrame:
-    """Events with `order_at` as it is in the whole file: the greatest time up to this record.
+    """Set `order_at` to the greatest time up to each record of the whole file.
 
-    A file is read in parts, and a part knows only its own times. `before` is the greatest time, in microseconds, of what
-    was read of a file by an earlier run. Rows stay where they are: a large file is not brought together for this.
+    A file is read in parts, and each part knows only its own times. `before` is the greatest time, in microseconds, of
+    the bytes read by earlier runs. Rows stay in their partitions, because a large file does not fit into one.
     """
     unit = math.gcd(*(part["part_offset"] for reports in parts.values() for part in reports))
     times = [row for file, reports in parts.items() for row in _times_before(file, reports, before.get(file), unit)]
@@ -32,7 +32,10 @@ def in_file_order(events: DataFrame, parts: Parts, before: Mapping[str, int]) ->
 
 
 def _times_before(file: str, reports: Sequence[Mapping[str, Any]], before: int | None, unit: int) -> Iterator[tuple[str, int, int]]:
-    """For each unit of a file in a part before which there is a time: the greatest of these."""
+    """The greatest time before each unit of a file's parts.
+
+    Units without an earlier time are omitted.
+    """
     ends = [part["part_offset"] for part in reports[1:]] + [reports[-1]["part_offset"] + reports[-1]["bytes_read"]]
     for part, end in zip(reports, ends, strict=True):
         if before is not None:

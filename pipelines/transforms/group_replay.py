@@ -1,7 +1,7 @@
-"""From `silver.events` to the rows of all gold tables that groups fill: the group and incident stages.
+"""From `silver.events` to the gold tables of groups: group and incident stages.
 
-Events arrive sorted by cluster, group and order, and are cut where the key changes, so that no group is ever held
-whole: `applyInArrow` would promise no order, and would hold it.
+Events arrive sorted by cluster, group and order, and are cut at changes of the key, so no group is ever in memory as a
+whole. `applyInArrow` would load whole groups and guarantee no order.
 """
 
 from __future__ import annotations
@@ -37,31 +37,36 @@ from pipelines.schema.tables import TABLES
 from pipelines.transforms.snapshots import SNAPSHOTS, STATE, STATES, Boundary, SnapshotRules, Taking, unreadable, with_state
 
 STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
-"""All that replaying groups gives."""
+"""Tables filled by the replay of groups."""
 
 ROWS_AT_ONCE = 500
-"""Rows of an output batch: evidence makes them wide."""
+"""Rows per output batch; evidence makes rows wide."""
 
 ROWS_IN_A_RUN = 5_000
-"""Rows of one table that wait for each other: a batch has the columns of all tables, and costs two milliseconds however few rows
-it has. Thousands of small groups would pay that for each of theirs."""
+"""Rows of one table collected before they are output.
+
+A batch has the columns of all tables and costs two milliseconds, however few rows it has. Thousands of small groups
+would each pay that for every table.
+"""
 
 Rows = Mapping[str, Sequence[object]]
 Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Iterator[Rows]]
-"""Told cluster, group, and in order, as batches, the group's events; gives rows by table as they become final. A state may stand
-before the events."""
+"""Replays one group; arguments are cluster, group, and its ordered events as batches.
+
+Yields final rows by table. A checkpoint may precede the events.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupReplay:
-    """The models' replay of one group, with what the cluster stage learned. Travels to the workers."""
+    """The models' replay of one group, sent to the workers."""
 
     facts: Mapping[str, ClusterFacts]
     node_of: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     redaction: Redaction | None = None
     boundaries: Mapping[str, Sequence[Boundary]] = field(default_factory=dict)
-    """Times up to which states of groups are to be taken, by cluster."""
+    """Times at which checkpoints of groups are taken, by cluster."""
     rules: SnapshotRules = field(default_factory=SnapshotRules)
     make_stage: MakeStage = GroupStage
 
@@ -70,7 +75,7 @@ class GroupReplay:
         state, events = with_state(batches)
         try:
             resumed = None if state is None else GroupStage.resumed(cluster, group, facts, state, self.limits)
-        except UnreadableState:  # what it holds is not among the events that follow it
+        except UnreadableState:  # the events that follow do not contain what was in the checkpoint
             yield {SNAPSHOTS: [unreadable(cluster, group)]}
             return
         stage = None if resumed is None else Guarded(cluster, group, resumed)
@@ -94,9 +99,10 @@ def _by_table(history: GroupHistory) -> dict[str, Sequence[object]]:
 
 
 def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
-    """Rows of all of STAGE_TABLES: the name of the table, and the row in the column of that name.
+    """Rows of all STAGE_TABLES.
 
-    Order within a group: a state (see `resumed_at`), `order_at` (null first), file, byte offset.
+    Each has the name of its table, and the row in the column of that name. Order within a group: a checkpoint (see
+    `resumed_at`), `order_at` (null first), file, byte offset.
     """
     if STATE not in events.columns:
         events = events.withColumn(STATE, F.lit(None).cast("string"))
@@ -122,7 +128,7 @@ def _named(cluster: str, _: str) -> str:
 
 
 def _opened(batches: Iterator[pa.RecordBatch], redaction: Redaction | None) -> Iterator[pa.RecordBatch]:
-    """The same batches; the models learn meanwhile what the pseudonyms in them stand for."""
+    """Return the batches unchanged, after the models have learned their pseudonyms."""
     for batch in batches:
         if redaction is not None:
             learn(opened(redaction, batch))
@@ -136,7 +142,10 @@ def rocket_replayed(
     limits: Limits | None = None,
     redaction: Redaction | None = None,
 ) -> DataFrame:
-    """Rows of all of ROCKET_TABLES, tagged as those of groups are. RocketMQ's clients are looked at together, cluster by cluster."""
+    """Rows of all ROCKET_TABLES, tagged like those of groups.
+
+    RocketMQ's clients are replayed together, cluster by cluster.
+    """
     clustered = events.where(F.col("event").startswith("Rocket")).select("cluster", *EVENT_SCHEMA.names).repartition(partitions, "cluster")
     ordered = clustered.sortWithinPartitions("cluster", "file", "byte_offset")
 
@@ -156,20 +165,23 @@ def rocket_replayed(
 
 
 def rows_of(table: str, tagged: DataFrame) -> DataFrame:
-    """Rows of one table out of `replayed`."""
+    """Rows of one table from the output of `replayed`."""
     return tagged.where(F.col("table") == table).select(f"{table}.*")
 
 
 def cut_at_keys(
     batches: Iterator[pa.RecordBatch], names: Sequence[str] = ("cluster", "group")
 ) -> Iterator[tuple[tuple[str, ...], Iterator[pa.RecordBatch]]]:
-    """Each key with its rows, from batches sorted by these columns. Read one to its end before the next."""
+    """Split batches sorted by these columns at changes of the key.
+
+    Each key's rows must be read to their end before the next key.
+    """
     for key, parts in groupby(_uniform(batches, names), key=itemgetter(0)):
         yield key, (part for _, part in parts)
 
 
 def _uniform(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], pa.RecordBatch]]:
-    """Slices of batches in which the key does not change."""
+    """Slices of batches with a constant key."""
     for batch in batches:
         ends: set[int] = set()
         for name in names:
@@ -185,7 +197,10 @@ def _struct(table: str) -> pa.StructType:
 
 
 def tagged_runs(found: Iterable[Rows], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Rows by table in batches of one table each, whichever groups they are of. States are large, and are not held back."""
+    """Combine rows of several groups to batches of one table each.
+
+    Checkpoints are large, so they are output at once.
+    """
     held: dict[str, list[object]] = {}
     for history in found:
         for table, rows in history.items():
@@ -213,7 +228,7 @@ def _tagged(table: str, rows: Sequence[object], tables: Sequence[str]) -> pa.Rec
 
 
 def tagged_schema(tables: Sequence[str]) -> StructType:
-    """Columns of rows of these tables in one frame."""
+    """Columns of a frame with rows of several tables."""
     structs = []
     for name in tables:
         fields = [StructField(each.name, each.dataType) for each in TABLES[name].spark_schema() if each.name != "run_id"]

@@ -1,4 +1,4 @@
-"""Ids of rows, by the same function that the models use."""
+"""Ids of rows, by the models' function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from models.ids import make_id
 
 
 def with_id(rows: DataFrame, name: str, kind: str, key: Sequence[str]) -> DataFrame:
-    """Rows with one more column, the id that `make_id` gives for the values of `key`."""
+    """Add a column with the id that `make_id` computes from `key`."""
 
     def add(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -1,4 +1,4 @@
-"""From `silver.events` to the rows of all gold tables that a cluster's partitions and brokers fill: the outage stage."""
+"""From `silver.events` to the gold tables of outages: the outage stage."""
 
 from __future__ import annotations
 
@@ -38,26 +38,32 @@ from pipelines.transforms.snapshots import (
 )
 
 STAGE_TABLES = (*OUTAGE_TABLES, CLUSTER_SNAPSHOTS)
-"""All that replaying outages gives."""
+"""Tables filled by the replay of outages."""
 
 STATE_MAX = 64_000_000
-"""A longer state (characters) is not kept; one of 2,000 partitions, after a hundred losses of a broker, took 1.6 million."""
+"""Maximum length of a checkpoint, in characters.
+
+Measured: 1.6 million for 2,000 partitions after a hundred broker losses.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class OutageReplay:
-    """The models' replay of one cluster's outages, with what is known of it. Travels to the workers."""
+    """The models' replay of one cluster's outages, sent to the workers."""
 
     facts: Mapping[str, ClusterFacts]
     node_of: Mapping[str, str]
     readers: Mapping[str, Readers]
     limits: Limits = field(default_factory=Limits)
     boundaries: Mapping[str, Sequence[Boundary]] = field(default_factory=dict)
-    """Times up to which states are to be taken, by cluster."""
+    """Times at which checkpoints are taken, by cluster."""
     rules: SnapshotRules = field(default_factory=SnapshotRules)
 
     def __call__(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
-        """Rows by table as they become final; one that says so where the models raise. A state may stand before the events."""
+        """Yield final rows by table.
+
+        If the models raise, one row reports it. A checkpoint may precede the events.
+        """
         return guarded(self._replayed(cluster, batches), lambda problem: _by_table(failed_outages(cluster, problem)))
 
     def _replayed(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
@@ -89,7 +95,10 @@ class OutageReplay:
             return None
 
     def _rows(self, stage: OutageStage, events: Iterator[Event], due: Sequence[tuple[Boundary, str]]) -> Iterator[Rows]:
-        """Rows as they become final, and states at the boundaries that are `due`, each with what was known of clocks by then."""
+        """Yield final rows, and checkpoints at the boundaries in `due`.
+
+        Each boundary comes with the clocks' state at that time.
+        """
         left, fed = deque(due), 0
         for event in stage.in_order(events):
             while left and event.order_us > left[0][0].upto:
@@ -102,7 +111,10 @@ class OutageReplay:
         yield _by_table(stage.finish())
 
     def _taken(self, stage: OutageStage, boundary: Boundary, clocks: str, fed: int) -> Generator[Rows, None, int]:
-        """A state, where enough events came since the last one; says how many did since it."""
+        """Yield a checkpoint if enough events came since the last one.
+
+        Returns the number of events since the last checkpoint.
+        """
         stage.catch_up(boundary.upto)  # as if the next event came now
         if not fed or fed < self.rules.events or stage.event_count < self.rules.events_per_row * stage.row_count:
             return fed
@@ -120,7 +132,7 @@ def _snapshot(cluster: str, boundary: Boundary, state: str) -> ClusterSnapshot:
 
 
 def _clocks(clocks: BrokerClocks, events: Iterator[Event], boundaries: Sequence[Boundary]) -> tuple[list[str], list[Skew]]:
-    """What was known of clocks at each boundary, and which differ in the end."""
+    """State of the clocks at each boundary, and clocks that differ in the end."""
     known = list[str]()
     for event in events:
         while len(known) < len(boundaries) and event.order_us > boundaries[len(known)].upto:
@@ -135,10 +147,10 @@ def _by_table(outages: Outages) -> Rows:
 
 
 def outages_replayed(events: DataFrame, replay: OutageReplay, partitions: int) -> DataFrame:
-    """Rows of all of STAGE_TABLES, tagged as those of groups are. States may stand among the events (see `resumed_at`).
+    """Rows of all STAGE_TABLES, tagged like those of groups.
 
-    A cluster's events are replayed in one stream, in order of time: what one broker's loss means for a partition rests
-    on all that was said of it before.
+    Checkpoints may precede the events (see `resumed_at`). The events of a cluster are replayed in one stream, in order
+    of time, because the effect of a broker's loss on a partition depends on all earlier events.
     """
     if STATE not in events.columns:
         events = events.withColumn(STATE, F.lit(None).cast("string"))

@@ -1,4 +1,4 @@
-"""From records that could not be read to `bronze.rejected_records`."""
+"""From unreadable records to `bronze.rejected_records`."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from pipelines.transforms.ids import with_id
 
 
 def rejected_records(rejected: DataFrame) -> DataFrame:
-    """The same rows, which name their cluster already, with an id."""
+    """Add the id to rows that have a cluster."""
     return with_id(rejected, "rejected_record_id", "rejected", ["cluster", "file", "byte_offset"])

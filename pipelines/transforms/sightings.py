@@ -13,7 +13,10 @@ from pipelines.analysis.client_sightings import CLIENT_NUMBER, MEMBER_OWNER, REA
 
 
 def sightings_of_all(events: DataFrame) -> Iterator[Sighting]:
-    """Who was seen in which group. Facts of clients are few, so they come to the driver."""
+    """Collect sightings of clients in groups.
+
+    They are few, so they are collected in the driver.
+    """
     told = events.where(F.col("group").isNotNull() & F.col("event").isNotNull() & F.col("order_at").isNotNull())
     member = F.coalesce("member_id", _extracted("fields", REASON_MEMBER))
     own = F.col("witness") == Witness.CLIENT.value

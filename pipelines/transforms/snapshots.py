@@ -1,5 +1,7 @@
-"""States of groups, and of clusters' outages, within their history: taken while events are replayed, and put before the events that
-came later."""
+"""Checkpoints of groups and outages: rules, rows, and insertion before later events.
+
+See the rules of incremental runs in `pipelines.transforms`.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +20,37 @@ from models.kafka.groups.stage import GroupStage
 SNAPSHOTS = "group_snapshots"
 CLUSTER_SNAPSHOTS = "cluster_snapshots"
 STATES = frozenset({SNAPSHOTS, CLUSTER_SNAPSHOTS})
-"""Tables of which a row may be large."""
+"""Tables with large rows."""
 STATE = "state"
 _UPTO = "_upto_at"
 
 STATE_MAX = 16_000_000
-"""A longer state (characters) is not kept: it costs a row of that size, read and written as one. The group is replayed from an earlier
-state or from its beginning."""
+"""Maximum length of a checkpoint, in characters.
+
+Each is read and written as one row. Without it the group is replayed from an earlier checkpoint or from its beginning.
+"""
 
 HOLDS_NO_MORE = ""
-"""In place of a state: the stored one can't be read, or brokers' clocks turn out to differ, so all is replayed from its beginning."""
+"""Marker in place of a checkpoint: replay from the beginning.
+
+Used if the stored one is unreadable or brokers' clocks turn out to differ.
+"""
 
 ROWS_MAX = 16_000
-"""With more rows that are not final a state is not even made: it would be as large as they are, a kilobyte each."""
+"""Maximum number of unfinished rows in a checkpoint.
+
+Each adds about a kilobyte.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRules:
-    """When states are taken: after so many events of a group, where they are so many times its rows that are not final, and
-    so long (seconds) before the end of a cluster's logs.
+    """Conditions for taking a checkpoint.
 
-    A state holds rows that are not final, so while each event makes one it is neither smaller nor quicker to read than the
-    events. Files of one time come in one batch or in some that follow each other, so what is a quarter of an hour old is seldom
-    added to; what ships once a day adds to the day before.
+    At least `events` events since the last one, at least `events_per_row` events per unfinished row, and `lags_seconds`
+    before the end of a cluster's logs. A checkpoint holds the unfinished rows, so if each event makes one it is neither
+    smaller nor faster to read than the events. Files of the same period arrive in one batch or in consecutive ones, so
+    records older than a quarter of an hour seldom change; daily shipping adds to the previous day.
     """
 
     events: int = 500
@@ -50,19 +60,22 @@ class SnapshotRules:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A time (microseconds) up to which states are to be taken, and the facts that they rest on."""
+    """A time (microseconds) for a checkpoint, and the facts that it depends on."""
 
     upto: int
     facts_until: int
     facts: str
-    """Fingerprint of what was known of the cluster of times until `facts_until`, and with those of clusters of what else counts."""
+    """Fingerprint of what was known of the cluster until `facts_until`.
+
+    For outages it includes what groups read.
+    """
     catalogue_version: str
     model_version: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSnapshot:
-    """A row of the table, but for its run."""
+    """A row of the table without its run."""
 
     cluster: str
     group_snapshot_id: str
@@ -77,7 +90,7 @@ class GroupSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """A row of the table of clusters' outages, but for its run."""
+    """A row of the table of clusters' outages without its run."""
 
     cluster: str
     cluster_snapshot_id: str
@@ -92,13 +105,13 @@ NEVER = Boundary(0, 0, "", "", "")
 
 
 def unreadable(cluster: str, group: str) -> GroupSnapshot:
-    """What the replay of a group tells in place of rows where its stored state can't be read."""
+    """The row that reports an unreadable checkpoint of a group."""
     return GroupSnapshot(cluster, "", group, NEVER.upto, NEVER.facts_until, NEVER.facts, HOLDS_NO_MORE, "", "")
 
 
 @dataclass(slots=True)
 class Taking:
-    """Takes states of one group at each boundary, once enough was replayed since the last one."""
+    """Takes checkpoints of one group at each boundary, after enough events."""
 
     cluster: str
     group: str
@@ -112,14 +125,14 @@ class Taking:
         self._due = deque(sorted(self.boundaries, key=lambda each: each.upto))
 
     def feed(self, stage: GroupStage, event: Event) -> None:
-        """Replay the next event; take a state before it where it lies behind a boundary."""
+        """Replay the next event, after the checkpoints that are due before it."""
         while self._due and event.order_us > self._due[0].upto:
             self._take(stage, self._due.popleft())
         stage.feed(event)
         self._fed += 1
 
     def end(self, stage: GroupStage) -> None:
-        """All events were replayed: those that the group has are before the boundaries that are left."""
+        """Take the remaining checkpoints after the last event."""
         while self._due:
             self._take(stage, self._due.popleft())
 
@@ -138,10 +151,10 @@ class Taking:
 
 
 def resumed_at(events: DataFrame, snapshots: DataFrame, keys: Sequence[str] = ("cluster", "group")) -> DataFrame:
-    """Events that no state of their group (or what `keys` name) holds yet, and before them, in rows that are no events, the states
-    (`state`).
+    """Events later than their group's checkpoint, and the checkpoints before them.
 
-    `snapshots` are rows of the table, one of a group at most; events without a time are in every state.
+    Checkpoints are rows with a `state` instead of an event. `snapshots` has at most one row per group (or other
+    `keys`). Events without a time are in every checkpoint.
     """
     reached = snapshots.select(*keys, F.col("upto_at").alias(_UPTO))
     is_later = F.col(_UPTO).isNull() | (F.col("order_at") > F.col(_UPTO))
@@ -151,7 +164,7 @@ def resumed_at(events: DataFrame, snapshots: DataFrame, keys: Sequence[str] = ("
 
 
 def with_state(batches: Iterator[pa.RecordBatch]) -> tuple[str | None, Iterator[pa.RecordBatch]]:
-    """The state that stands before a group's events, if one does, and the events."""
+    """Split the checkpoint, if any, from the group's events."""
     first = next(batches)
     state: str | None = first[STATE][0].as_py()
     return state, _chained(first if state is None else first.slice(1), batches)

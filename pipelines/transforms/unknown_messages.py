@@ -1,4 +1,4 @@
-"""From records that no catalogue entry knows to `silver.unknown_messages`."""
+"""From records without a catalogue entry to `silver.unknown_messages`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pipelines.transforms.ids import with_id
 
 
 def unknown_in_files(unknown: DataFrame, stretch_bytes: int) -> DataFrame:
-    """One row per stretch of a file and masked template, from one row per record.
+    """Count records by file, block and masked template.
 
-    Kept so that the sums over all files can be made again when one file changes, or grows. The id is another's work
-    (`with_unknown_id`), since files can be renamed.
+    Kept so that the sums over all files can be updated if one file changes or grows. `with_unknown_id` adds the ids,
+    because files can be renamed.
     """
     stretch = F.floor(F.col("byte_offset") / F.lit(stretch_bytes)).cast("bigint")
     first = F.min_by(F.struct("level", F.col("text").alias("sample"), "line"), F.col("byte_offset"))
@@ -31,14 +31,14 @@ def unknown_in_files(unknown: DataFrame, stretch_bytes: int) -> DataFrame:
 
 
 def with_unknown_id(counted: DataFrame) -> DataFrame:
-    """The same rows with their ids."""
+    """Add the ids."""
     return with_id(counted.drop("unknown_in_file_id"), "unknown_in_file_id", "unknown_in_file", ["file", "stretch", "logger", "template"])
 
 
 def unknown_messages(in_files: DataFrame) -> DataFrame:
-    """One row per cluster, logger, version and masked template, from one row per file and template with `cluster` and `version`.
+    """Sum up counts by cluster, logger, version and masked template.
 
-    The sample is the first record of the first file, by path.
+    `in_files` needs `cluster` and `version`. The sample is the first record of the first file, by path.
     """
     place = F.struct("file", "byte_offset")
     summed = in_files.groupBy("cluster", "template", "logger", "version").agg(

@@ -1,4 +1,4 @@
-"""Files to DataFrames of records on Spark.
+"""Files to DataFrames of records.
 
 Imports `parsers`, `schema`, `spark` and `warehouse`. Start with `records`.
 """

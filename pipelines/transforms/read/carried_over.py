@@ -1,4 +1,4 @@
-"""Rows that stay when a file is read on or has another name."""
+"""Rows kept when a file has grown or was renamed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from pipelines.warehouse.arrow_diff import framed
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Rows of the content `file_id` under the path `file` stay under `path`; those at `upto` and behind it only if that is null."""
+    """Keep rows of content `file_id` with path `file` under the path `path`.
+
+    If `upto` is not None, rows at or after it are not kept.
+    """
 
     file: str
     file_id: str
@@ -23,7 +26,10 @@ class Kept:
 
 
 def kept_rows(rows: DataFrame, kept: Sequence[Kept], position: str, unit: int = 1) -> DataFrame:
-    """The rows that stay, with the path that they have from now on. `position` counts in units of `unit` bytes."""
+    """Return the kept rows with their new paths.
+
+    `position` counts in units of `unit` bytes.
+    """
     specs = set(kept)
     table = pa.table(
         {

@@ -1,9 +1,9 @@
-"""Large plain files that only Spark can open, in parts: each is read by a task of its own, as `parsers.reading.splits` cuts files.
+"""Splits of large plain files that only Spark can open, one task each.
 
-Spark's reader of text cuts a file at multiples of a size, and gives each part the lines that begin behind its start, up to and
-with one that begins where it ends. It tells no offsets. So a first pass measures the parts, and takes the lines at their
-edges; with the sums of what lies before, each task then knows where its bytes belong, and what lies on either side of them. It
-writes them there into a sparse copy, of which the kernel reads its range.
+The splits are those of `parsers.reading.splits`. Spark's text reader cuts a file at multiples of a size. A part gets
+the lines that begin after its start, up to and including one that begins at its end, and no offsets. So a first pass
+measures the parts and collects the lines at their edges. The sums of the parts before give each task the offset of its
+bytes and the lines around them. The task writes all of these to a sparse copy, and the parser reads its range there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ from pipelines.scratch import scratch
 from pipelines.spark.file_bytes import ended, lines
 
 STEP_BYTES = PARTITION_BYTES
-"""Files are cut at multiples of this, which is one of the blocks in which runs are folded."""
+"""Files are cut at multiples of this size.
+
+It is a multiple of the blocks within which runs of heartbeats are folded.
+"""
 
 _EDGE_BYTES = 1 << 16
 _EDGE_RECORDS = 2
@@ -48,7 +51,10 @@ _MEASURE = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A range of a file. `base` is where the first line of its own begins, `around` what lies before and behind these, by offset."""
+    """A range of a file.
+
+    `base` is the offset of its first own line. `around` holds bytes before and after the range, by offset.
+    """
 
     reading: Range
     base: int
@@ -56,12 +62,16 @@ class Part:
 
 
 def is_cut(source: SourceFile) -> bool:
-    """Whether a file is read in parts."""
+    """Return True if a file is read in parts."""
     return source.size_bytes > STEP_BYTES and is_resumable(source)
 
 
 def measured(spark: SparkSession, sources: Mapping[str, SourceFile]) -> dict[str, list[Part]]:
-    """The parts of files, by file as Spark writes it; only of those that can be cut. Files must be cut as `pieces.cut` says."""
+    """Measure the parts of files.
+
+    Keys are Spark's URLs of the files. Files that cannot be cut are omitted. The session must cut files as `cut_at`
+    sets it.
+    """
     told = lines(spark, [source.path for source in sources.values()]).mapInArrow(_measure, from_arrow_schema(_MEASURE)).toArrow()
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(told.to_pylist(), key=lambda each: each["start"]):
@@ -71,7 +81,7 @@ def measured(spark: SparkSession, sources: Mapping[str, SourceFile]) -> dict[str
 
 
 def _measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The measures of the one part of a file that this task has."""
+    """Measure the part of a file in this task."""
     row: dict[str, Any] = {}
     edge, records = b"", 0
     for batch in batches:
@@ -96,7 +106,10 @@ def _measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _parts(source: SourceFile, rows: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """The parts that measures tell of; none where they don't add up, as where a line is longer than a part."""
+    """Build the parts from their measures.
+
+    Returns none if the measures do not add up, for example if a line is longer than a part.
+    """
     size = rows[-1]["file_size"]
     starts = list(range(0, size, STEP_BYTES))
     total = sum(row["size"] for row in rows)
@@ -104,16 +117,16 @@ def _parts(source: SourceFile, rows: Sequence[Mapping[str, Any]]) -> list[Part]:
         return []
     found = []
     base, before = 0, 0
-    # What has come since the file was found is for the next run.
+    # Bytes added since the file was found are for the next run.
     wanted = [start for start in starts if start < source.size_bytes]
     for number, (row, start) in enumerate(zip(rows, wanted, strict=False)):
         around: list[tuple[int, bytes]] = []
         line = 1
         if number:
-            around.append((0, rows[0]["head"][:IDENTITY_BYTES]))  # the kernel looks whether it is still the same file
+            around.append((0, rows[0]["head"][:IDENTITY_BYTES]))  # the parser checks the identity of the file
             tail = rows[number - 1]["tail"]
             around.append((base - len(tail) - 1, b"\n" + tail))
-            # The last line before may begin just where the part does: then it is the part's first.
+            # The last line before may begin exactly at the start of the part; then it is the part's first line.
             line = before - (1 if base - len(tail) == start else 0)
         if number + 1 < len(rows):
             around.append((base + row["size"], rows[number + 1]["head"]))
@@ -126,7 +139,7 @@ def _parts(source: SourceFile, rows: Sequence[Mapping[str, Any]]) -> list[Part]:
 def parse_parts(
     parts: Mapping[str, Sequence[Part]], told: Mapping[str, str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Rows of `lines` to records of all kinds, for tasks that have a part of a file each."""
+    """Parse rows of `lines` to records, in tasks with one part each."""
 
     def records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         some = (batch for batch in batches if batch.num_rows)
@@ -135,7 +148,7 @@ def parse_parts(
             return
         file, start = first.column("file")[0].as_py(), first.column("start")[0].as_py()
         part = next((part for part in parts[file] if part.reading.start == start), None)
-        if part is None:  # the file has grown by it since it was measured
+        if part is None:  # the file has grown since it was measured
             return
         size = 0
         with tempfile.NamedTemporaryFile(prefix="groupscope-", dir=scratch()) as copy:

@@ -1,6 +1,6 @@
-"""Lines of large plain files, counted by Spark's workers, so that ranges of a file know in which line they begin.
+"""Line counts of large plain files, made by Spark's workers.
 
-What is little is counted where the reading is planned.
+Each range of a file then knows its first line number. Small files are counted during planning.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from parsers.sources import filesystems as places
 from pipelines.spark.shuffle_partitions import partitions_of
 
 LARGE_BYTES = 1 << 30
-"""From so much on, a job of Spark's is sooner done with counting than the process that plans."""
+"""From this size on, a Spark job counts faster than the planning process."""
 
 _ENDS = pa.schema([("number", pa.int64()), ("ends", pa.int64())])
 
 
 def counted(spark: SparkSession, sources: Sequence[Source], partition_bytes: int) -> Lines:
-    """What `parsers.reading.splits.share_out` needs of files that it cuts into shares of so many bytes; nothing where these are small."""
+    """Count the lines needed by `parsers.reading.splits.share_out`.
+
+    `partition_bytes` is the size of a share. Empty if the files are small.
+    """
     cut = [(source, list(pairwise(edges(source, partition_bytes, start)))) for source, start in sources]
     ranges = {source.name: found for source, found in cut if found}
     wanted = [(places.absolute(source.path), *each) for source, found in cut for each in found]

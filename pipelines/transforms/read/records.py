@@ -1,4 +1,4 @@
-"""From files to records: what the parsers give, read once and used for several tables."""
+"""From files to records: the parsers' output, read once for several tables."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from pipelines.warehouse.arrow_diff import framed
 def parsed(
     spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int, *, few: bool
 ) -> Records:
-    """Records of all kinds: the name of the kind, and the record in the column of that name.
+    """Parse files to records of all kinds, each in its kind's column.
 
-    `sources` are files as they were found, each with the place to begin at. Where they hold little (`few`), this process reads
-    them: each of Spark's workers takes longer to start. Else workers open them by absolute path, since they may run elsewhere.
-    A file reports apart on what lies behind its last multiple of `block_bytes`.
+    `sources` are files as they were found, each with its start. If they are small (`few`), this process reads them,
+    because starting Spark's workers takes longer. Otherwise workers open them by absolute path, since they may run on
+    other machines. The bytes after a file's last multiple of `block_bytes` have a report of their own.
     """
     if not few:
         direct, others = list[tuple[SourceFile, Start | None]](), list[tuple[SourceFile, Start | None]]()
@@ -55,7 +55,7 @@ def parsed(
 def read_by_spark(
     spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int
 ) -> DataFrame:
-    """The same records, read by Spark's workers whenever they are asked for."""
+    """Records read lazily by Spark's workers."""
     told = _told(sources, options, block_bytes) | {"partitions": str(partitions_of(spark))}
     told |= {"partition_bytes": str(PARTITION_BYTES), "lines": json.dumps(counted(spark, sources, PARTITION_BYTES))}
     if is_remote():
@@ -65,8 +65,11 @@ def read_by_spark(
 
 
 def _read_by_function(spark: SparkSession, told: Mapping[str, str]) -> DataFrame:
-    """The same without options in the plan: a server of Spark Connect writes plans to its event log with the secrets that are options,
-    of which a session in this process shows none. What a function holds is cut off there."""
+    """Records read as `read_by_spark` does, without options in the plan.
+
+    A server of Spark Connect writes plans to its event log, including the secrets among the options; a local session
+    redacts them. The state of a function is not logged.
+    """
     shares = BrokerLogs(dict(told)).reader(StructType()).partitions()
     rest = {name: value for name, value in told.items() if name != "sources"} | {"sources": "[]"}
 
@@ -76,14 +79,14 @@ def _read_by_function(spark: SparkSession, told: Mapping[str, str]) -> DataFrame
             for number in batch.column("id").to_pylist():
                 yield from reader.read(shares[number])
 
-    numbers = spark.range(0, len(shares), 1, len(shares))  # a task for each
+    numbers = spark.range(0, len(shares), 1, len(shares))  # one task per share
     return numbers.mapInArrow(records, from_arrow_schema(RECORD_SCHEMA))
 
 
 def _read_through_spark(
     spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int
 ) -> list[DataFrame]:
-    """The same records of files that nothing but Spark can open, read and kept: small files, and large ones."""
+    """Read and cache records of files that only Spark can open."""
     told = {name: value for name, value in _told(sources, options, block_bytes).items() if name != "sources"}
     cut = [source for source, start in sources if start is None and is_cut(source)]
     held, in_parts = _read_parts(spark, cut, told)
@@ -102,7 +105,10 @@ def _read_through_spark(
 
 
 def _read_parts(spark: SparkSession, sources: Sequence[SourceFile], told: Mapping[str, str]) -> tuple[list[DataFrame], set[str]]:
-    """The same of large files, of which each task reads a part, and the paths of those that could be cut."""
+    """Read large files in parts, one task each.
+
+    Also returns the paths of the files that could be cut.
+    """
     if not sources:
         return [], set()
     with cut_at(spark, parts_of_files.STEP_BYTES):
@@ -134,11 +140,14 @@ def _told(sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptio
 
 
 _FILE_COLUMNS = {"events": "file", "unknown": "file", "rejected": "file", "files": "path"}
-"""Where records of each kind say of which file they are."""
+"""Column with the file, for each kind of record."""
 
 
 class Records:
-    """Records of all kinds, read once: held by this process where they are few, else by Spark until they are released."""
+    """Records of all kinds, read once.
+
+    Small sets are in the driver, others are cached by Spark until `release`.
+    """
 
     def __init__(self, spark: SparkSession, records: pa.Table | list[DataFrame]) -> None:
         self._spark = spark
@@ -147,7 +156,7 @@ class Records:
         self._there = reduce(DataFrame.unionAll, self._held) if self._held else None
 
     def leave_out(self, files: Iterable[str]) -> None:
-        """Have none of these files from now on."""
+        """Exclude these files from now on."""
         named = sorted(files)
         if self._here is not None:
             places = pc.coalesce(*(pc.struct_field(self._here[kind], column) for kind, column in _FILE_COLUMNS.items()))
@@ -158,26 +167,29 @@ class Records:
 
     @property
     def few(self) -> bool:
-        """Whether they are held by this process."""
+        """True if the records are in the driver."""
         return self._here is not None
 
     def of_kind(self, kind: str) -> DataFrame:
-        """The records of one kind, with columns of their own."""
+        """Return the records of one kind, with columns of their own."""
         return framed(self._spark, self.arrow(kind)) if self._there is None else _of_kind(self._there, kind)
 
     def arrow(self, kind: str) -> pa.Table:
-        """The same in this process, for kinds that are few by nature."""
+        """Return records of one kind as an Arrow table, for small kinds."""
         return tagged_rows(self._here, kind, "kind") if self._here is not None else self.of_kind(kind).toArrow()
 
     def counts(self) -> Counter[str]:
-        """Records by kind."""
+        """Number of records by kind."""
         if self._here is not None:
             return Counter(self._here["kind"].to_pylist())
         found = self._there.groupBy("kind").count().collect() if self._there is not None else ()
         return Counter({row["kind"]: row["count"] for row in found})
 
     def reports(self) -> dict[str, list[dict[str, Any]]]:
-        """What reading has taught of each file: rows of its parts in order, by path, with times in microseconds."""
+        """Reports on the parts of each file, in order, by path.
+
+        Times are in microseconds.
+        """
         table = self.arrow("files")
         times = {name: micros(table[name]) for name in ("first_at", "last_at", "ended_at")}
         found: dict[str, list[dict[str, Any]]] = {}
@@ -186,7 +198,7 @@ class Records:
         return {path: sorted(parts, key=lambda part: part["part_offset"]) for path, parts in found.items()}
 
     def release(self) -> None:
-        """Let Spark forget them."""
+        """Remove the records from Spark's cache."""
         for frame in self._held:
             frame.unpersist()
 
@@ -196,6 +208,6 @@ def _of_kind(records: DataFrame, kind: str) -> DataFrame:
 
 
 def tagged_rows(rows: pa.Table, name: str, tag: str) -> pa.Table:
-    """Rows that carry this name in the column `tag`, and are told in the column of that name."""
+    """Rows with `name` in the column `tag`, as a table of the column `name`."""
     mine = rows.filter(pc.field(tag) == name)
     return pa.Table.from_struct_array(mine[name].combine_chunks())
