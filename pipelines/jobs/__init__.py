@@ -1,5 +1,5 @@
-"""The scheduled run, from input to published tables.
+"""The scheduled run, from input files to published tables.
 
-`ingest` says what to read, `replay` what to replay and from which state, `registry` who holds the warehouse and what was published,
-`operations` what stands around a run. Start with `run`.
+`ingest` decides what to read, `replay` what to replay and from which checkpoint, `registry` which run holds the
+warehouse and what was published, and `operations` has alerts, metrics and maintenance. Start with `run`.
 """

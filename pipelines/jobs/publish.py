@@ -1,4 +1,4 @@
-"""Rows of gold into their tables, once the gates have let them through."""
+"""Write gold rows to their tables after the quality gates."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.warehouse import Change, Stamp, Warehouse
 
 _AT_ONCE = 2
-"""Tables that are written at once: a small write is mostly Spark's planning and Delta's look at its log, one step after the other."""
+"""Number of tables written at once.
+
+A small write consists mostly of Spark's planning and Delta's reading of the log, in sequence.
+"""
 
 
 def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Change]:
-    """Make the stored rows that were replayed equal to what came out, table by table, and say what they rest on."""
+    """Replace the replayed rows table by table, and record the states of clusters."""
 
     def replaced(name: str) -> Change:
         return warehouse.replace(name, rows.few.get(name, rows.frames[name]), stamp, rows.scopes[name], count=rows.counts[name])
@@ -29,7 +32,7 @@ def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Cha
         writes = {name: pool.submit(replaced, name) for name in rows.frames}
         for write in wait(writes.values(), return_when=FIRST_EXCEPTION).done:
             write.result()
-    finally:  # where one has failed, or the run is told to end, the others need not begin
+    finally:  # if one write failed or the run is interrupted, the others need not begin
         pool.shutdown(cancel_futures=True)
     changes = {name: write.result() for name, write in writes.items()}
     subjects = {*rows.states["subject"].to_pylist(), *rows.gone}
@@ -42,6 +45,9 @@ def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Cha
 
 
 def record_results(warehouse: Warehouse, results: Iterable[Result], stamp: Stamp) -> Change:
-    """Write down what the gates found; results of tables that were not checked stay."""
+    """Record the gates' results.
+
+    Results of tables that were not checked stay.
+    """
     rows = pa.Table.from_pylist([result.row() for result in results], schema=without_run("quality_results"))
     return warehouse.replace("quality_results", rows, stamp, scopes.among("table", set(rows["table"].to_pylist())))

@@ -1,7 +1,7 @@
-"""The whole job: files in, published tables out. One run at a time holds a warehouse.
+"""The whole job: files in, published tables out, one run at a time.
 
-A run's entry in `ops.runs` is written first and closed last. Between them it ingests, checks, replays, checks again
-and writes. Readers open the tables at the versions of the last published run, so they never see half of one.
+A run's entry in `ops.runs` is written first and closed last. In between it ingests, checks, replays, checks again and
+writes. Readers open the tables at the versions of the last published run, so they never see a partial one.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from pipelines.warehouse.warehouse import Change, Stamp, Warehouse
 
 SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
-"""Where no more than the first is to be read, a run is over before compiled code pays; from the second on, the best code does."""
+"""Input bytes up to which compilation never pays, and from which it always does."""
 
 GOOD, SOME_REJECTED = 0, 4
 _ATTEMPTS = 3
-"""A killed run leaves at most a few commits that are still under way."""
+"""Attempts; a killed run leaves only a few commits still in progress."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _log = logging.getLogger(__name__)
@@ -60,7 +60,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RunOptions:
-    """What a run is told. `assume`, `limits` and `thresholds` are settings by name; `spark` goes to the session unchanged."""
+    """Options of a run.
+
+    `assume`, `limits` and `thresholds` are settings by name; `spark` goes to the session unchanged.
+    """
 
     inputs: Sequence[str]
     warehouse: str
@@ -70,26 +73,26 @@ class RunOptions:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     spark: Mapping[str, str] = field(default_factory=dict)
     rebuild: bool = False
-    """Read everything again that is there, and replay everything; what is gone stays as it was read."""
+    """Read and replay everything that exists; rows of missing files stay."""
     data_docs: Path | None = None
-    """Folder for pages of what the gates found, also where they stop the run."""
+    """Folder for pages with the gates' results, also if they stop the run."""
     block_bytes: int = FOLD_BLOCK_BYTES
-    """Reading of a file that grows goes on at the last multiple of this."""
+    """A growing file is read on from the last multiple of this."""
     stale_after: timedelta = timedelta(minutes=10)
-    """A run of another host that gave no sign of life for so long is taken for dead."""
+    """Time without a heartbeat after which a run of another host counts as dead."""
     keep: timedelta | None = None
-    """Content that can't be read any more is forgotten once its last record is older than this; None: never."""
+    """Maximum age of content that no longer exists, None for no limit."""
     snapshots: SnapshotRules | None = None
-    """When states of groups are taken; None: as the job sees fit."""
+    """When to take checkpoints of groups, None for the defaults."""
     catalog: str = ""
-    """Schema, or catalog and schema, in which the tables have names; none: they have none."""
+    """Schema, or catalog and schema, for the tables' names; empty for none."""
     again: bool = False
-    """Other runs follow in this process, in the same Spark session."""
+    """True if other runs follow in this process and Spark session."""
 
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What a run did."""
+    """Results of a run."""
 
     run_id: str
     exit_code: int = GOOD
@@ -100,9 +103,9 @@ class RunOutcome:
     files: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     troubles: list[Exception] = field(default_factory=list)
-    """What went wrong beside the run, and did not keep it from publishing."""
+    """Errors outside the run that did not prevent its publication."""
     spared: bool = False
-    """Nothing was new, and Spark was not even started."""
+    """True if nothing was new and Spark was not started."""
 
     @property
     def changed(self) -> bool:
@@ -110,10 +113,10 @@ class RunOutcome:
 
 
 def run(options: RunOptions) -> RunOutcome:
-    """Run the job. Errors that the user can mend are JobErrors, each with its exit code; the run's entry names them too.
+    """Run the job.
 
-    A run that others overtake is begun anew: what a killed one had sent to a server of Spark, or one that was taken for dead, may
-    become a commit at any moment.
+    Errors that the user can fix are JobErrors, each with its exit code; the run's entry contains them too. A run that
+    is overtaken starts again: commits of a killed run, or of one presumed dead, may arrive at any moment.
     """
     check_packages()
     if options.catalog:
@@ -129,7 +132,7 @@ def run(options: RunOptions) -> RunOutcome:
 
 
 def _attempt(options: RunOptions) -> RunOutcome:
-    """One run, with an entry of its own."""
+    """One attempt, with an entry of its own."""
     began = time.monotonic()
     read = dataclasses.replace(options.read, fold_runs=True)
     seen = seen_before(options.warehouse, read.redaction)
@@ -144,7 +147,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
     entry = _entry(options, read, outcome.run_id)
     new = bytes_of((source, None) for source in found.files) if options.rebuild else _new_bytes(options, found, read, entry, outcome)
     if new is None:
-        if seen.has_names:  # a run that was to hide them did not come so far
+        if seen.has_names:  # a run that was to hide the names failed before this step
             note_looks(options.warehouse, seen, found.looks, read.redaction, outcome.run_id)
         return outcome
     from pipelines.spark.session import import_spark
@@ -168,7 +171,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
 
 
 def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: Run, outcome: RunOutcome) -> int | None:
-    """How much there is to read; None where nothing is new, which is then written down."""
+    """Bytes to read; None after writing the entry if nothing is new."""
     from pipelines.jobs.ingest.change_detection import nothing_new, write_down
 
     with _timed(outcome, "compare"):
@@ -183,12 +186,12 @@ def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: 
 
 
 def _oldest(options: RunOptions, entry: Run) -> int | None:
-    """Microseconds since 1970 of the oldest content that stays; a run has one, however long it takes."""
+    """Minimum time of content to keep (microseconds), constant during the run."""
     return None if options.keep is None else (entry.started_at - options.keep - _EPOCH) // timedelta(microseconds=1)
 
 
 def note_files(outcome: RunOutcome, files: list[FileRow], inputs: Sequence[str], read: Sequence[str]) -> None:
-    """What the files of this input say: counts, and whether some of it was refused."""
+    """Note counts of this input's files, and whether any content was refused."""
     outcome.files = files
     outcome.counts |= {"files": len(files), "files_read": len(read)}
     for name in ("records", "recognised", "unknown", "rejected"):
@@ -199,7 +202,7 @@ def note_files(outcome: RunOutcome, files: list[FileRow], inputs: Sequence[str],
 
 
 def _load_gates() -> None:
-    """Great Expectations takes seconds to import, which pass while the JVM starts."""
+    """Import Great Expectations, which takes seconds, while the JVM starts."""
     from pipelines.quality.gate import prepare
 
     prepare()
@@ -212,7 +215,7 @@ def _nothing(inputs: Sequence[str], found: Discovery) -> str:
 
 
 def _writable(place: str) -> None:
-    """Say before a JVM is started that a local warehouse can't be written."""
+    """Check before the JVM starts that a local warehouse is writable."""
     if is_uri(place):
         return
     try:
@@ -224,7 +227,7 @@ def _writable(place: str) -> None:
 
 
 def _open(options: RunOptions, new: int) -> tuple[Warehouse, Runs]:
-    """The warehouse, in a session that is made for so many bytes to read, and its register of runs."""
+    """Open the warehouse and its register, in a session sized for the input."""
     from pipelines.jobs.registry.runs import Runs
     from pipelines.spark.session import Work, get_session
     from pipelines.warehouse.warehouse import Warehouse
@@ -236,7 +239,7 @@ def _open(options: RunOptions, new: int) -> tuple[Warehouse, Runs]:
 
 
 def _register_anew(options: RunOptions) -> list[str]:
-    """Where everything is made anew, put a register of runs out of the way that can't be read; says whether that was so."""
+    """For a rebuild, rename an unreadable register of runs; return messages."""
     return set_damaged_aside(options.warehouse, [RUNS]) if options.rebuild else []
 
 
@@ -258,7 +261,7 @@ def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> Run:
 
 
 def _told(read: ReadOptions) -> dict[str, Any]:
-    """How a run reads, to be written down: no key, and globs without the names in them."""
+    """Options of reading for the entry: no key, and globs without names."""
     told = dataclasses.asdict(dataclasses.replace(read, redaction=None))
     del told["redaction"]
     for name in ("log_tz", "clusters", "kafka_versions") if read.redaction is not None else ():
@@ -277,8 +280,10 @@ def _timed(outcome: RunOutcome, stage: str) -> Iterator[None]:
 
 @contextmanager
 def _documented(options: RunOptions, outcome: RunOutcome) -> Iterator[list[Validation]]:
-    """Write the pages of what the gates have found by then, whatever becomes of the run. The error of one that fails goes before
-    trouble with its pages."""
+    """Write pages with the gates' results, whatever happens to the run.
+
+    The error of a failed run takes precedence over errors of its pages.
+    """
     seen: list[Validation] = []
     try:
         yield seen
@@ -310,18 +315,18 @@ class _Job:
     entry: Run
     outcome: RunOutcome
     checker: Future[None]
-    """Done when the library of the gates is loaded."""
+    """Done when the gates' library is imported."""
     seen: list[Validation]
-    """What the gates found, for their pages."""
+    """The gates' results, for their pages."""
     missed: frozenset[str] = frozenset()
-    """Files that could not be read as they were found."""
+    """Files that changed before they were read."""
 
     def work(self, found: Discovery) -> None:
-        """Bring the tables up to date with what was found."""
+        """Update the tables from the files found."""
         try:
             self._work(found)
         except GateFailed:
-            self.warehouse.versions()  # what failed may be rows of a run that was taken for dead
+            self.warehouse.versions()  # the failing rows may be those of a run presumed dead
             raise
 
     def _work(self, found: Discovery) -> None:
@@ -341,7 +346,7 @@ class _Job:
         if before is not None and not rebuild:
             check_versions(before, self.entry)
         settled = self._taken_back(before, stamp) and not rebuild and not (before is not None and remade(before, self.entry))
-        # Names that are to be hidden from now on must not stay where nothing is read again.
+        # Names to be hidden from now on must not stay in rows of files that are not read again.
         forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
         with _timed(self.outcome, "ingest"):
             ingested = ingest(
@@ -375,12 +380,13 @@ class _Job:
     def _stamp(self) -> Stamp:
         from pipelines.warehouse.warehouse import Stamp
 
-        # Numbers of runs are those of one register: one that was made anew begins with 1 again, and its writes are others.
+        # Run numbers are unique within one register; a recreated one starts with 1 again, and its writes are different
+        # ones.
         application = f"groupscope/{catalogue_version()}/{model_version()}/{self.warehouse.identity(RUNS)}"
         return Stamp(self.entry.run_id, self.entry.run_number, application)
 
     def _taken_back(self, before: Published | None, stamp: Stamp) -> bool:
-        """Take back what runs have written that did not come to their end. The tables are as the last published run left them now."""
+        """Undo writes of failed runs; True if the tables equal those last published."""
         from pipelines.jobs.registry.recovery import as_published, emptied, without_strangers
 
         if before is not None and as_published(self.warehouse, self.register, before.table_versions, stamp):
@@ -390,7 +396,7 @@ class _Job:
         return False
 
     def _check_silver(self, results: list[Result], ingested: Ingested, *, everything: bool) -> None:
-        """The gate between silver and gold: rows that may have changed, or all of them."""
+        """The gate between silver and gold, for changed rows or `everything`."""
         from pipelines.quality.gate import run_gate, stop_if_failed
         from pipelines.warehouse import arrow_diff as few
 
@@ -411,7 +417,7 @@ class _Job:
         stop_if_failed(results)
 
     def _whole(self, changed: set[str]) -> dict[str, DataFrame]:
-        """The ledger, and all rows of those files whose row in it may have changed."""
+        """The ledger, and all rows of the files with a changed row in it."""
         from pipelines.warehouse.predicates import among
 
         whole = {name: self.warehouse.frame(name, among("file", changed)) for name in ("rejected_records", "unknown_in_files", "events")}
@@ -439,7 +445,7 @@ class _Job:
             self._note_failures(rows.failures)
 
     def _note_failures(self, of_clusters: Sequence[str]) -> None:
-        """Say which groups and clusters could not be replayed, also those of earlier runs whose rows still say so."""
+        """Report groups and clusters with failed replays, including stored ones."""
         from pipelines.analysis.replay_failures import FAILED, warning
         from pipelines.warehouse.predicates import equals
 
@@ -453,7 +459,7 @@ class _Job:
             self.outcome.exit_code = SOME_REJECTED
 
     def _check_gold(self, rows: Replayed, results: list[Result]) -> None:
-        """The gate before publication: what is about to be written."""
+        """The gate before publication, for the rows to be written."""
         from pipelines.quality.gate import run_gate, stop_if_failed
 
         if rows.frames:
@@ -469,7 +475,7 @@ class _Job:
                 self.outcome.changes["quality_results"] = record_results(self.warehouse, results, stamp)
 
     def publish(self) -> None:
-        """Let readers see what was done."""
+        """Make the results visible to readers."""
         from pipelines.jobs.registry.entries import PUBLISHED
 
         outcome = self.outcome

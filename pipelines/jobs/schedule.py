@@ -1,4 +1,4 @@
-"""Runs of the job one after another, every so often, in one session."""
+"""Repeat the job at an interval, in one session."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from types import FrameType
 
 
 def repeat(every_seconds: float, once: Callable[[], object], over: threading.Event, clock: Callable[[], float] = time.monotonic) -> int:
-    """Call `once` now and then every so often, until `over` is set; say how often. A call that takes longer delays the next one,
-    and calls that were missed are not made up for."""
+    """Call `once` now and at each interval until `over` is set; return the count.
+
+    A call that takes longer delays the next one, and missed calls are not made up for.
+    """
     times = 0
     due = clock()
     while not over.is_set():
@@ -25,7 +27,10 @@ def repeat(every_seconds: float, once: Callable[[], object], over: threading.Eve
 
 @contextmanager
 def until_told(over: threading.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT let the run that is under way end, and no other begin; a second one ends that too."""
+    """Let SIGTERM and SIGINT end the repetition after the current run.
+
+    A second signal interrupts that run too.
+    """
 
     def stop(number: int, _frame: FrameType | None) -> None:
         if over.is_set():

@@ -1,4 +1,4 @@
-"""What to read, and where reading goes on.
+"""Which files to read, and from where.
 
-Imports `registry`, `transforms.read`, `analysis` and what lies below. Start with `ingest`, then `ledger`.
+Imports `registry`, `transforms.read`, `analysis` and the layers below. Start with `ingest`, then `ledger`.
 """

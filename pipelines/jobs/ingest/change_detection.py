@@ -1,6 +1,6 @@
-"""Whether there is anything to do at all, told from the tables' logs before a JVM is started.
+"""Detect runs with nothing to do from the tables' logs, without a JVM.
 
-A schedule of minutes finds nothing new most of the time. Then a run costs a look at the files and one entry in `runs`.
+Frequent schedules find nothing new most of the time. Such a run costs a look at the files and one entry in `runs`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ from pipelines.warehouse.arrow_files import table_of
 
 _log = logging.getLogger(__name__)
 VERDICTS = ("assume", "limits", "redact")
-"""Options of a run that gold rests on."""
+"""Options that determine gold rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The tables are as the files are. `files` are the rows of `log_files` of this input."""
+    """The tables already match the files.
+
+    `files` are the rows of `log_files` for this input.
+    """
 
     before: Published
     files: list[FileRow]
@@ -42,24 +45,25 @@ class Unchanged:
 def nothing_new(
     place: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta, oldest: int | None = None
 ) -> Unchanged | int:
-    """The state of a warehouse that needs no work, after which the run is written down; or how many bytes Spark has to read.
+    """Return the state of a warehouse without work, or the bytes to read.
 
-    Raises WarehouseBusy where another run holds it, and NeedsRebuild where the tables were made otherwise.
+    In the first case `write_down` completes the run. Raises WarehouseBusy if another run holds the warehouse,
+    NeedsRebuild if the tables were made with other options or another catalogue.
     """
     try:
         looked = _nothing_new(warehouse_uri(place), found, options, run, stale_after, oldest)
     except JobError:
         raise
-    except Exception as error:  # a store that delta-rs can't reach, or a warehouse that was never made
+    except Exception as error:  # a store that delta-rs cannot reach, or a warehouse that does not exist
         _log.debug("the tables' logs can't be read without Spark: %s", error)
         looked = None
     return bytes_of((source, None) for source in found.files) if looked is None else looked
 
 
 def check_versions(before: Published, run: Run) -> None:
-    """Raise NeedsRebuild where verdicts or records of this run would not fit to those of the tables.
+    """Raise NeedsRebuild if this run's verdicts or records would not match the tables.
 
-    Other models are no reason: they make all verdicts anew from the events that are stored (`remade`).
+    A change of models needs no rebuild: all verdicts are made anew from the stored events (`remade`).
     """
     changed = [
         what
@@ -74,7 +78,7 @@ def check_versions(before: Published, run: Run) -> None:
 
 
 def remade(before: Published, run: Run) -> bool:
-    """Whether all verdicts are to be made anew from the stored events, since other models made those of the tables."""
+    """Return True if other models made the verdicts, so that all are replaced."""
     return before.model_version != run.model_version
 
 
@@ -102,7 +106,7 @@ def _nothing_new(
     if remade(before, run):
         return None
     if run.options.get("catalog") and run.options["catalog"] != before.options.get("catalog"):
-        return None  # names are to be given
+        return None  # names have to be registered
     logs = {name: open_table(f"{uri}/{TABLES[name].path}") for name in VERSIONED}
     if {name: log.version() for name, log in logs.items()} != dict(before.table_versions):
         return None
@@ -117,7 +121,7 @@ def _nothing_new(
 
 
 def _files_as_stored(todo: Plan, stored: Mapping[str, FileRow], found: Discovery, options: ReadOptions) -> list[FileRow] | None:
-    """Rows of this input's files, if every file is as its row says."""
+    """Rows of this input's files if all files are unchanged, else None."""
     if not todo.nothing:
         return None
     here = [stored[todo.known[source.name]] for source in found.files]
@@ -135,7 +139,7 @@ def _files_as_stored(todo: Plan, stored: Mapping[str, FileRow], found: Discovery
 
 
 def write_down(place: str, run: Run, found: Unchanged, exit_code: int, counts: Mapping[str, int], timings: Mapping[str, float]) -> None:
-    """The entry of a run that found nothing new: one commit."""
+    """Write the entry of a run with nothing to do, in one commit."""
     from deltalake import write_deltalake
     from deltalake.exceptions import DeltaError
 

@@ -1,4 +1,4 @@
-"""The rows of the ledger, and what there is to read after it; without a JVM."""
+"""Rows of the ledger and the plan derived from them, without a JVM."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FileRow = dict[str, Any]
 _STALE_NAMED = 3
 
 _PACKED = 16
-"""Compressed logs are about so many times as long."""
+"""Estimated compression ratio of logs."""
 
 
 def bytes_of(sources: Iterable[tuple[SourceFile, Start | None]]) -> int:
-    """How much there is to read of files from these places on, as far as can be told before."""
+    """Estimate the bytes to read from these files and starts."""
     return sum((source.size_bytes - (start.offset if start else 0)) * (1 if source.plain else _PACKED) for source, start in sources)
 
 
@@ -46,9 +46,10 @@ def plan_of(
     rebuild: bool = False,
     oldest: int | None = None,
 ) -> Plan:
-    """What there is to read, and what is to be forgotten: content that ended before `oldest` (microseconds) and is there no more.
+    """Plan what to read and what to forget.
 
-    Raises NeedsRebuild where records of known files would be others by now.
+    Forgotten is content that ended before `oldest` (microseconds) and no longer exists. Raises NeedsRebuild if records
+    of known files would be different now.
     """
     todo = plan(
         known_files(stored.values(), states),
@@ -69,7 +70,7 @@ def plan_of(
 
 
 def _expired(stored: Mapping[str, FileRow], todo: Plan, found: Discovery, oldest: int) -> set[str]:
-    """Content that is older, and that nobody could read again: what a rebuild would find stays."""
+    """Paths of old content that no rebuild could read again."""
     here = {source.name for source in found.files} | {skip.name for skip in found.skipped}
     here |= {*todo.known.values(), *todo.renamed, *todo.renamed.values(), *todo.unread}
     old = [path for path, row in stored.items() if row["file_id"] and row["last_at"] is not None and row["last_at"] < oldest]

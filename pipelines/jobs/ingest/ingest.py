@@ -1,7 +1,7 @@
-"""Files in, bronze and silver tables out: the records of files that are new, have grown or have another name.
+"""From files to bronze and silver: records of new, grown and renamed files.
 
-`log_files` is written last. It is the ledger of what was read, so after a crash the next run reads again what the
-tables may hold by half, and finds there what it would write.
+`log_files` is the ledger of files read and is written last. After a crash the next run reads the same files again;
+tables that already have the rows stay unchanged.
 """
 
 from __future__ import annotations
@@ -44,28 +44,34 @@ _BEFORE_ALL = -1
 
 _EVENTS_A_FILE = 50_000
 FEW_BYTES = 8 << 20
-"""Records of so many bytes are few enough to be held by the driver."""
+"""Maximum number of bytes with records that fit into the driver."""
 
 
 @dataclass(slots=True)
 class Touched:
-    """What the changed records concern, by cluster: `whole` clusters, or groups and names of events."""
+    """What the changed records concern, by cluster.
+
+    `whole` clusters, or groups and names of events.
+    """
 
     whole: set[str] = field(default_factory=set)
     groups: dict[str, set[str]] = field(default_factory=dict)
     events: dict[str, set[str]] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
     least: dict[tuple[str, str], int] = field(default_factory=dict)
-    """First time (microseconds) of a changed record, by cluster and group; before all times where one has none."""
+    """First time (microseconds) of a changed record, by cluster and group.
+
+    `_BEFORE_ALL` if a record has no time.
+    """
     first_of_partitions: dict[str, int] = field(default_factory=dict)
-    """The same of records about partitions and brokers, by cluster."""
+    """First time of a changed record about partitions and brokers, by cluster."""
 
     @property
     def clusters(self) -> set[str]:
         return self.whole | self.events.keys() | self.unknown
 
     def note(self, cluster: str | None, group: str | None, event: str | None, at: int | None) -> None:
-        """Take one kind of changed record."""
+        """Add one kind of changed record."""
         if cluster is None:
             return
         self.events.setdefault(cluster, set()).add(event or "")
@@ -79,8 +85,11 @@ class Touched:
 
 @dataclass(slots=True)
 class Ingested:
-    """What an ingest did. `known` are all rows of `log_files` after it, `files` those of this input's files, `scopes` the
-    rows that may have changed, by table, and `ledger` the paths whose rows in `log_files` may have."""
+    """The result of an ingest.
+
+    `known` are all rows of `log_files` afterwards, `files` those of this input. `scopes` are the rows that may have
+    changed, by table, and `ledger` the paths with changed rows in `log_files`.
+    """
 
     known: list[FileRow] = field(default_factory=list)
     files: list[FileRow] = field(default_factory=list)
@@ -90,7 +99,7 @@ class Ingested:
     scopes: dict[str, Scope] = field(default_factory=dict)
     ledger: set[str] = field(default_factory=set)
     missed: dict[str, str] = field(default_factory=dict)
-    """Files that could not be read as they were found -> why."""
+    """Files that changed before they were read -> reason."""
 
 
 def ingest(
@@ -104,7 +113,10 @@ def ingest(
     forget: bool = False,
     oldest: int | None = None,
 ) -> Ingested:
-    """Bring bronze and silver up to date with the files found; `forget` what is read no more, or what of that is older than `oldest`."""
+    """Update bronze and silver from the files found.
+
+    `forget` removes content that no input has; with `oldest` only if it is older.
+    """
     stored = stored_files(warehouse.rows("log_files"))
     states = parse_states(warehouse.rows("state_snapshots", scopes.equals("kind", FILE)).to_pylist(), FILE)
 
@@ -173,7 +185,7 @@ class _Ingest:
         todo = self.todo
         states = {todo.renamed.get(path, path): state for path, state in self.states.items() if path not in todo.gone}
         for source in self.found.files:
-            if not source.plain and source.name in states:  # it may have been, under another name
+            if not source.plain and source.name in states:  # the path may have belonged to an uncompressed file before
                 left = without_start(states.pop(source.name))
                 states |= {source.name: left} if left is not None else {}
         former = {new: old for old, new in todo.renamed.items()}
@@ -196,7 +208,7 @@ class _Ingest:
         return rows, states
 
     def _after(self, fresh: Mapping[str, FileRow], sources: Mapping[str, SourceFile]) -> dict[str, FileRow]:
-        """All rows of `log_files` by path, as they are to be; clusters are still to be named."""
+        """All rows of `log_files` by path after this run, not yet with clusters."""
         todo = self.todo
         held = {path: dict(row) for path, row in self.stored.items() if path not in todo.gone}
         files = {path: row for path, row in held.items() if not row["file_id"]}
@@ -232,14 +244,14 @@ class _Ingest:
         if warehouse.is_empty("events"):
             touched.whole |= {row["cluster"] for row in self.files.values()}
         touched.whole |= places.other_clusters
-        # What is known of a cluster as a whole goes with the last of its files.
+        # Facts of a cluster are removed with the last of its files.
         touched.whole |= {row["cluster"] for row in self.stored.values()} - {row["cluster"] for row in self.files.values()}
         for table, frame in frames.items():
             unit, position = (self.block_bytes, "stretch") if table == "unknown_in_files" else (1, "byte_offset")
             scope = self.done.scopes[table] = places.scope(position, unit)
             watch = Watch(("cluster", "group", "event"), "order_at", self._note_changes) if table == "events" else None
             count = counts.get(table)
-            if table == "events" and count and warehouse.is_empty(table):  # else each task that reads would write a file
+            if table == "events" and count and warehouse.is_empty(table):  # otherwise each reading task would write a file
                 frame = frame.coalesce(-(-count // _EVENTS_A_FILE))
             rows = without_run(table).empty_table() if count == 0 else frame.toArrow() if few else frame
             self.done.changes[table] = warehouse.replace(table, rows, self.stamp, scope, count=count, watch=watch)
@@ -254,7 +266,7 @@ class _Ingest:
         return kept if fresh is None else fresh.select(kept.columns).unionByName(kept)
 
     def _note_changes(self, changed: Iterable[tuple[Any, ...]]) -> None:
-        """Which groups and events the changed rows are about, before and after."""
+        """Note the groups and events of changed rows, before and after."""
         for cluster, group, event, at in changed:
             self.done.touched.note(cluster, group, event, at)
 
@@ -285,13 +297,16 @@ class _Ingest:
 
 
 class _Places:
-    """Which stored rows a plan concerns: `kept` stay under some path, all others in the scope are replaced."""
+    """The stored rows affected by a plan.
+
+    `kept` rows stay under some path; all others in the scope are replaced.
+    """
 
     def __init__(self, todo: Plan, stored: Mapping[str, FileRow], files: Mapping[str, FileRow]) -> None:
         self.kept: list[Kept] = []
         self.tails: dict[str, int] = {}
         self.starts: dict[str, tuple[str, Start]] = {}
-        """Path of a file that is read on -> the path that it had, and where."""
+        """Path of a file with a start -> its former path and the start."""
         self.other_clusters: set[str] = set()
         former = {new: old for old, new in todo.renamed.items()}
         self._files = {source.name for source, start in todo.read if start is None}
@@ -312,7 +327,7 @@ class _Places:
             new = todo.renamed.get(path, path)
             if path in todo.gone or new not in files or not row["file_id"]:
                 continue
-            # What rests on the cluster or the node of a file rests on all that the file holds.
+            # A change of a file's cluster or node affects all of its records.
             if row["cluster"] != files[new]["cluster"]:
                 self.other_clusters |= {row["cluster"], files[new]["cluster"]}
                 if new == path and path not in read:
@@ -325,7 +340,7 @@ class _Places:
     def _keep(self, stored: Mapping[str, FileRow], old: str, new: str, upto: int | None = None) -> None:
         content = stored[old]["file_id"]
         self.kept.append(Kept(old, content, new, upto))
-        # A run that was killed may have renamed the rows already, unless they are of other content that begins alike.
+        # A killed run may have renamed the rows already, unless they belong to other content with the same beginning.
         if stored.get(new, {}).get("file_id") != content:
             self.kept.append(Kept(new, content, new, upto))
         self._files |= {old, new}
@@ -335,12 +350,15 @@ class _Places:
         return bool(self._files or self.tails)
 
     def before(self, states: Mapping[str, State]) -> dict[str, int]:
-        """Greatest time of what was read of each file before, where there is one."""
+        """Greatest time in the earlier part of each file, if it has one."""
         times = {path: states[old]["report"]["last_at"] for path, (old, _) in self.starts.items()}
         return {path: at for path, at in times.items() if at is not None}
 
     def scope(self, position: str, unit: int) -> Scope:
-        """The rows that may change, of a table with a `file` and a position in units of `unit` bytes."""
+        """Rows of a table that may change.
+
+        The table has a `file` and a position in units of `unit` bytes.
+        """
         whole = scopes.among("file", self._files)
         tails = [
             scopes.equals("file", path) & scopes.at_least(position, offset // unit)

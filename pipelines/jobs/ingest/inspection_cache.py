@@ -1,6 +1,7 @@
-"""What was seen in files on disk, in `ops.looks`: read before a run looks at its input, written once it is published.
+"""Cache of file inspections, in `ops.looks`.
 
-Nothing rests on it but time: where the table can't be read, every file is looked into, and what can't be written is seen again.
+Read before a run inspects its input, written after it is published. Only time depends on it: if the table is
+unreadable, every file is inspected, and what could not be written is inspected again.
 """
 
 from __future__ import annotations
@@ -29,19 +30,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What earlier runs have seen, by path: `known` is what this one would see, too. `stored` are all rows that are there."""
+    """Inspections by earlier runs, by path.
+
+    `known` are valid for this run, `stored` are all rows.
+    """
 
     known: dict[str, Look] = field(default_factory=dict)
     stored: list[dict[str, Any]] = field(default_factory=list)
     has_names: bool = False
-    """Some rows have names in clear that are to be hidden, or others than today's pseudonyms."""
+    """True if rows contain names that are to be redacted, or outdated pseudonyms."""
 
 
 def seen_before(place: str, redaction: Redaction | None) -> Seen:
-    """What is written down in a warehouse."""
+    """Read the cache of a warehouse."""
     try:
         rows = table_of(open_table(_uri(place))).drop_columns(["run_id"]).to_pylist()
-    except Exception as error:  # a warehouse that was never made, or a store that delta-rs can't reach
+    except Exception as error:  # a warehouse that does not exist, or a store that delta-rs cannot reach
         _log.debug("what was seen in files can't be read: %s", error)
         return Seen()
     same = _same(redaction)
@@ -53,7 +57,10 @@ def seen_before(place: str, redaction: Redaction | None) -> Seen:
 def note_looks(
     place: str, before: Seen, found: Mapping[str, Look | None], redaction: Redaction | None, run_id: str, missed: Collection[str] = ()
 ) -> None:
-    """Write down what was found, but for files that were `missed`, and keep what is known of files elsewhere that may be there."""
+    """Store inspections, except for `missed` files.
+
+    Inspections of other files that may still exist are kept.
+    """
     told = {path: look for path, look in found.items() if look is not None and not _has(path, missed)}
     kept = {path: look for path, look in before.known.items() if path not in found and _may_be(path)}
     rows = [_row(path, look) | _same(redaction) for path, look in sorted((kept | told).items())]
@@ -64,7 +71,7 @@ def note_looks(
         _overwrite(_uri(place), pa.Table.from_pylist([row | {"run_id": run_id} for row in rows], schema=schema))
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # what panics in Rust is no Exception
+    except BaseException as error:  # panics in Rust are not subclasses of Exception
         _log.info("what was seen in files can't be written down: %s", error)
 
 
@@ -73,7 +80,10 @@ def _has(path: str, missed: Collection[str]) -> bool:
 
 
 def _may_be(path: str) -> bool:
-    """A file is there, as far as this machine knows: stores of other runs' inputs are not asked."""
+    """Return False if the file is known to be missing.
+
+    Remote stores of other inputs are not asked.
+    """
     local = local_path(path)
     return local is None or os.path.lexists(local)
 
@@ -83,7 +93,7 @@ def _uri(place: str) -> str:
 
 
 def _same(redaction: Redaction | None) -> dict[str, str | None]:
-    """What looks rest on beside the files."""
+    """Everything but the file that an inspection depends on."""
     return {"catalogue_version": catalogue_version(), "redaction": None if redaction is None else fingerprint_of(redaction.facts)}
 
 

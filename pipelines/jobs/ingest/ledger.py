@@ -1,8 +1,8 @@
-"""Which files a run has to read, and from where: what `bronze.log_files` does not know yet as it is now.
+"""Compare the files found with `bronze.log_files`: what to read, and from where.
 
-Content is known by itself: by the hash of its beginning and by checkpoints further on, not by name or inode. So a file
-that was renamed, compressed or copied is the same, one that has grown goes on where it was left, and one of which another
-file has taken the name keeps its rows under a name of its own.
+Content is identified by the hash of its beginning and by checkpoints further on, not by name or inode. So a renamed,
+compressed or copied file is the same content, a grown one is read from its last start, and content that lost its name
+to another file keeps its rows under a new name.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ _LITTLE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """What an earlier run wrote down of content that it has read. `start` is where reading can go on; `cut` says that reading ended
-    early by an error of the store, or of the archive around the file, which may have gone by now."""
+    """Content read by an earlier run.
+
+    `start` is where reading can continue. `cut` is True if reading ended early by an error of the store or of the
+    enclosing archive, which may be gone now.
+    """
 
     path: str
     file_id: str
@@ -38,39 +41,42 @@ class KnownFile:
     checkpoints: tuple[Checkpoint, ...] = ()
     cut: bool = False
     content_bytes: int | None = None
-    """Where its content ended, if zero bytes came behind it, as in a file whose room is taken before it is written."""
+    """End of the content before trailing zero bytes, as in a preallocated file."""
     zeros: int = 0
-    """How many zero bytes it began with, as `SourceFile` says."""
+    """Number of leading zero bytes, as in `SourceFile`."""
 
     @property
     def end(self) -> int:
-        """Where its content ended."""
+        """End of the content."""
         return self.bytes_read if self.content_bytes is None else self.content_bytes
 
     @property
     def short(self) -> int | None:
-        """How long what its identity is made of is, if that is all of the content."""
+        """Length of the content if it is shorter than the identity, else None."""
         length = self.end - self.zeros
         return length if length < IDENTITY_BYTES else None
 
 
 @dataclass(slots=True)
 class Plan:
-    """`read` are files to read, from a start or as a whole; all else is about paths in the tables."""
+    """The result of the comparison.
+
+    `read` are files to read, from a start or completely; the other fields are about paths in the tables.
+    """
 
     read: list[tuple[SourceFile, Start | None]] = field(default_factory=list)
     known: dict[str, str] = field(default_factory=dict)
-    """Paths of this input whose content is known -> the path that it has in the tables after this run."""
+    """Path of this input -> path of its known content after this run."""
     renamed: dict[str, str] = field(default_factory=dict)
-    """Paths of known content -> the path that its rows have from now on."""
+    """Paths of known content -> the new path of its rows."""
     gone: set[str] = field(default_factory=set)
-    """Paths whose rows go: their content is read again, or stands elsewhere."""
+    """Paths with rows to delete: their content is read again, or has another path."""
     sizes: dict[str, int] = field(default_factory=dict)
-    """Paths, as they are after this run -> size on disk, where that alone has changed."""
+    """Paths after this run -> size on disk, if only that has changed."""
     stale: list[str] = field(default_factory=list)
-    """Paths of this input whose records would be others by now: catalogue or options have changed."""
+    """Paths of this input with outdated records: catalogue or options have changed."""
     unread: set[str] = field(default_factory=set)
-    """Paths that can't be read at the moment, and whose content is known."""
+    """Paths that are unreadable at the moment, with known content."""
 
     @property
     def nothing(self) -> bool:
@@ -86,7 +92,10 @@ def plan(
     rebuild: bool = False,
     exists: Callable[[str], bool] = places.exists,
 ) -> Plan:
-    """Say what to read. With `rebuild` everything found is read as a whole; content that is gone stays as it was read."""
+    """Plan what to read.
+
+    With `rebuild` everything found is read completely; content that no longer exists keeps its rows.
+    """
     matching = _Matching(list(known), found, skipped, exists)
     result = Plan()
     for source in found:
@@ -103,9 +112,9 @@ def plan(
 
 
 def _decide(result: Plan, source: SourceFile, file: KnownFile, length: int, options_id: str, matching: _Matching, *, rebuild: bool) -> None:
-    """What becomes of a source whose content begins as that of a known file."""
+    """Plan a source that begins with the content of a known file."""
     same_path, same_options = file.path == source.name, file.options_id == options_id
-    if length < file.end:  # what it lacks can't be read again
+    if length < file.end:  # the missing part cannot be read again
         result.known[source.name] = _keep(result, source, file, length, matching)
     elif rebuild or not (same_options or same_path):
         result.read.append((source, None))
@@ -125,7 +134,7 @@ def _decide(result: Plan, source: SourceFile, file: KnownFile, length: int, opti
 
 
 def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matching: _Matching) -> str:
-    """The path under which known content goes on, of which the source holds all, or less."""
+    """Return the path for known content that the source has completely or in part."""
     path = file.path
     if path != source.name and length == file.end and not matching.still_there(file):
         result.renamed[path] = path = source.name
@@ -137,14 +146,17 @@ def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matchi
 
 
 def _aside(result: Plan, file: KnownFile, matching: _Matching) -> str:
-    """A name for content whose own name another file has. Files that begin alike may have had it before."""
+    """Find a name for content that lost its name to another file.
+
+    Former files with the same beginning may have used some.
+    """
     names = (f"{file.path}@{file.file_id[:12]}{more}" for more in chain([""], (f"-{number}" for number in count(2))))
     taken = matching.by_path.keys() | set(result.renamed.values())
     return next(name for name in names if name not in taken)
 
 
 def _make_room(result: Plan, matching: _Matching, skipped: Sequence[Skipped]) -> None:
-    """Known content whose name another file has now, and that was not found again, gets a name of its own."""
+    """Rename known content that lost its name and was not found again."""
     copies = {skip.name: skip.copy_of for skip in skipped if skip.copy_of is not None}
     for path in sorted(matching.here & matching.by_path.keys() - matching.taken - result.unread):
         file = matching.by_path[path]
@@ -155,7 +167,10 @@ def _make_room(result: Plan, matching: _Matching, skipped: Sequence[Skipped]) ->
 
 
 class _Matching:
-    """Which known content each source goes on with: `of` gives it by the source's name, with the source's length."""
+    """Matches each source with known content.
+
+    `of` maps the source's name to the content and the source's length.
+    """
 
     def __init__(
         self, known: Sequence[KnownFile], found: Sequence[SourceFile], skipped: Sequence[Skipped], exists: Callable[[str], bool]
@@ -173,13 +188,14 @@ class _Matching:
         self._look_ahead(found)
         self._short = sorted({file.short for file in known if file.short is not None})
         self._lengths: dict[tuple[str, str], int | None] = {}
-        # Each path keeps its own content before others may look for theirs, but what has all of a content comes before what has less.
+        # Each path keeps its own content before others look for theirs, but a match with the whole content precedes a
+        # partial one.
         for whole in (True, False):
             for candidates in (self._own, self._candidates):
                 self._match([source for source in found if source.name not in self.of], candidates, whole=whole)
 
     def _look_ahead(self, found: Sequence[SourceFile]) -> None:
-        """Ask for what will be compared of files that have changed, and for what little is new in them."""
+        """Prefetch the bytes to be compared in changed files, and small additions."""
         wanted: dict[str, list[tuple[int, int]]] = {}
         for source in found:
             file = self.by_path.get(source.name)
@@ -192,11 +208,11 @@ class _Matching:
         places.ahead(wanted)
 
     def still_there(self, file: KnownFile) -> bool:
-        """The content can still be met under its path, as far as this input doesn't say otherwise."""
+        """Return True if the content may still exist under its path."""
         return file.path not in self.here and self._exists(file.path)
 
     def holds(self, name: str, file: KnownFile) -> bool:
-        """The source of this name has all of that content."""
+        """Return True if the source of this name has all of the content."""
         source = self._found.get(name)
         with suppress(OSError):
             length = None if source is None else _length_if_same(file, source)
@@ -204,23 +220,25 @@ class _Matching:
         return False
 
     def _match(self, sources: Sequence[SourceFile], candidates: Callable[[SourceFile], list[KnownFile]], *, whole: bool) -> None:
-        """Let each source have the first of its candidates with which it goes on, or that goes on with it if it need not be `whole`, and
-        that no other has."""
+        """Match each source with its first free candidate.
+
+        Candidates are compared by their beginning; with `whole` the source must have all of the content.
+        """
 
         def first(source: SourceFile) -> tuple[KnownFile, int] | None:
-            with suppress(OSError):  # it is gone by now, or can't be read, which its reader will say
+            with suppress(OSError):  # the file is gone or unreadable, which its reader will report
                 return self._first(source, candidates(source), whole=whole)
             return None
 
         for source, match in zip(sources, places.at_once(first, sources, attrgetter("path")), strict=True):
-            if match is not None and match[0].path in self.taken:  # by a source that was asked at the same time
+            if match is not None and match[0].path in self.taken:  # by a source compared at the same time
                 match = first(source)
             if match is not None:
                 self.of[source.name] = match
                 self.taken.add(match[0].path)
 
     def _first(self, source: SourceFile, candidates: Iterable[KnownFile], *, whole: bool) -> tuple[KnownFile, int] | None:
-        """Content with which a source goes on, and the source's length."""
+        """The first free candidate with the same beginning, and the source's length."""
         for file in candidates:
             if file.path in self.taken:
                 continue
@@ -244,8 +262,11 @@ class _Matching:
 
 
 def _length_if_same(file: KnownFile, source: SourceFile, *, again: bool = False) -> int | None:
-    """The length of the source if it begins with the known content or is its beginning, else None. A file that looks as it did is
-    not asked, unless reading it `again` may give more; of one that is plain, its end has to look so, too."""
+    """Length of the source if its beginning matches the content, else None.
+
+    The shorter of the two must be the beginning of the other. An unchanged file is not read, unless reading it `again`
+    may give more. Of an uncompressed one the end is compared too.
+    """
     if (file.path, file.file_id, file.size_bytes) == (source.name, source.file_id, source.size_bytes) and not again:
         if source.unchanged:
             return file.end
@@ -261,7 +282,7 @@ def _length_if_same(file: KnownFile, source: SourceFile, *, again: bool = False)
 
 
 def known_files(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Mapping[str, Any]]) -> list[KnownFile]:
-    """Content that the ledger knows, from rows of `log_files` and states of files by path."""
+    """Known content from rows of `log_files`, and states of files by path."""
     return [_known(row, states.get(row["path"], {})) for row in rows if row["file_id"]]
 
 

@@ -1,7 +1,7 @@
-"""What a run reads: the files that its plan names, but for those that are no longer what was found once they are read.
+"""Read the planned files, except those that changed after they were found.
 
-Logs are rotated at any moment. A file that was renamed, emptied or made anew between its finding and its reading would be
-taken for another one, so nothing of it is kept: what is known of it stays, and the next run finds what it is by then.
+Logs may be rotated at any moment. A file that was renamed, emptied or recreated before it was read would be mistaken
+for another, so its records are dropped. Known rows stay, and the next run finds its new state.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Sources = Sequence[tuple[SourceFile, Start | None]]
 
 
 class Content(Protocol):
-    """What was read of files."""
+    """Records read from files."""
 
     def reports(self) -> Mapping[str, Sequence[Part]]:
         """Reports on the parts of each file, by its name."""
 
     def leave_out(self, files: Iterable[str]) -> None:
-        """Have none of these files from now on."""
+        """Exclude these files from now on."""
 
     def release(self) -> None:
-        """Be of no more use."""
+        """Free the records."""
 
 
 C = TypeVar("C", bound=Content)
@@ -38,18 +38,18 @@ C = TypeVar("C", bound=Content)
 
 @dataclass(slots=True)
 class Reading(Generic[C]):
-    """Files as they were found and are still, what is done about them, and what was read: records, and reports on parts of files."""
+    """Unchanged files, their plan, and what was read: records and reports."""
 
     found: Discovery
     todo: Plan
     records: C | None = None
     parts: Mapping[str, Sequence[Part]] = field(default_factory=dict)
     missed: dict[str, str] = field(default_factory=dict)
-    """Files that could not be read as they were found -> why."""
+    """Files that changed before they were read -> reason."""
 
 
 def read(found: Discovery, plan: Callable[[Discovery], Plan], parse: Callable[[Sources], C]) -> Reading[C]:
-    """Read what is to be read, which `plan` says of files found; `parse` reads."""
+    """Read the files that `plan` selects, with `parse`."""
     reading: Reading[C] = Reading(found, plan(found))
     while True:
         if reading.records is None and reading.todo.read:
@@ -64,13 +64,13 @@ def read(found: Discovery, plan: Callable[[Discovery], Plan], parse: Callable[[S
         reading.todo = plan(reading.found)
         if _starts(reading.todo.read) == _starts(each for each in before.read if each[0].name not in missed):
             reading.records.leave_out(missed)
-        else:  # what was one file's is another's now
+        else:  # content has moved from one file to another
             reading.records.release()
             reading.records = None
 
 
 def _why_missed(parts: Iterable[Part]) -> str | None:
-    """Why what was read of a file is of no use now, if so."""
+    """Return why the records of a file cannot be used, else None."""
     for part in parts:
         reason = part["reason"] or ""
         if reason == CHANGED:
@@ -81,7 +81,7 @@ def _why_missed(parts: Iterable[Part]) -> str | None:
 
 
 def _without(found: Discovery, missed: Mapping[str, str]) -> Discovery:
-    """Files as if those that were missed had not been readable when they were found."""
+    """The files found, with the missed ones reported as unreadable."""
     skipped = [
         Skipped(file.name, missed[file.name], named=file.named and CHANGED not in missed[file.name], size_bytes=file.size_bytes)
         for file in found.files

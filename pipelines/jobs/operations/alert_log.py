@@ -1,8 +1,8 @@
-"""The table of what was told, `ops.alerts`: by delta-rs, by whomever.
+"""Record which incidents have been sent as alerts (`ops.alerts`).
 
-An incident is known by its first rebalance or outage. A file that comes late may put an earlier one before that, files may get the
-name of their cluster only later, and the first may expire while the incident goes on: then the same incident has another id, and
-the one that was told is there no more.
+Uses delta-rs, so several processes may append at once. An incident's id comes from its first rebalance or outage. It
+changes if a late file adds an earlier one, if files get the name of their cluster later, or if the first one expires
+during the incident. Then the alerted id no longer exists, and the new one must be matched with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEPT = ("incident_id", "cluster", "groups", "severity", "started_at")
 
 
 class ToldIncidents:
-    """What was told until now, and by which id."""
+    """Incidents sent so far, by the id that was sent."""
 
     def __init__(self, place: str, now: datetime, run_id: str) -> None:
         self._table: DeltaTable = open_table(place)
@@ -38,11 +38,11 @@ class ToldIncidents:
         self.rows = self._read()
 
     def _read(self) -> dict[str, Mapping[str, Any]]:
-        """All columns: tables of older versions have fewer."""
+        """Rows with all their columns; tables of older versions have fewer."""
         return {row["incident_id"]: row for row in table_of(self._table).to_pylist()}
 
     def grew(self) -> bool:
-        """Look again; says whether another process has written meanwhile."""
+        """Read the table again; return True if another process has written."""
         self._table.update_incremental()
         if self._table.version() == self._seen:
             return False
@@ -50,20 +50,23 @@ class ToldIncidents:
         return True
 
     def write_down(self, incidents: Sequence[Mapping[str, Any]], told_as: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        """In one commit: that these were told now, or when those were by whose ids they were told. Raises CannotWrite."""
+        """Record incidents as sent now, or as sent under a former id.
+
+        Writes one commit. Raises CannotWrite.
+        """
         from deltalake import write_deltalake
         from deltalake.exceptions import DeltaError
 
         records = [self._record(row, (told_as or {}).get(row["incident_id"])) for row in incidents]
         schema = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
         try:
-            # A table of an older version gets the columns that it lacks.
+            # A table of an older version gets its missing columns.
             write_deltalake(self._table, pa.Table.from_pylist(records, schema=schema), mode="append", schema_mode="merge")
         except (OSError, DeltaError) as error:
             names = ", ".join(row["incident_id"] for row in incidents)
             raise CannotWrite(f"incident {names} was told, which can't be written down: {error}") from error
         self._table.update_incremental()
-        if self._table.version() == self._seen + 1:  # nobody else has written
+        if self._table.version() == self._seen + 1:  # no other process has written
             self._seen += 1
         self.rows |= {row["incident_id"]: row for row in records}
 
@@ -74,11 +77,11 @@ class ToldIncidents:
     def renamed(
         self, incidents: Sequence[Mapping[str, Any]], there: Mapping[str, str], past: Callable[[], PastIncidents]
     ) -> dict[str, Mapping[str, Any]]:
-        """Those incidents that were told by another id: id -> what was told. `there` are the ids of all incidents that there are, with
-        their clusters; `past` opens what was there before, where that is to be asked.
+        """Match new incidents with alerts sent under another id.
 
-        What was told stands for one incident at most: rather told twice than never. It stands for one of another cluster only where its
-        own has none any more.
+        `there` maps the ids of all existing incidents to their clusters; `past` opens earlier versions if they are
+        needed. Each alert matches one incident at most: a duplicate is better than a missing alert. It matches one of
+        another cluster only if its own cluster has no incidents any more.
         """
         followed = {row.get("told_as") for row in self.rows.values()}
         gone = self.rows.keys() - followed - there.keys()
@@ -102,8 +105,11 @@ class ToldIncidents:
 
 
 def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
-    """Whether one that is there goes on where one that was told began: of a group of that, or of none as that. Where its groups are
-    not known any more, names having been hidden since, it began then itself."""
+    """Return True if an incident contains the start of an alerted one.
+
+    They must share a group, or both have none. If the alert's groups are unknown because names were hidden since, both
+    must start at the same time.
+    """
     if incident["started_at"] is None:
         return False
     if former["groups"] is None:
@@ -112,7 +118,10 @@ def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
 
 
 def _may_be_its_rest(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
-    """Whether one that is there may be what is left of one that was told, whose beginning is there no more."""
+    """Return True if `incident` may be the remainder of an alerted one.
+
+    The first rows of the alerted incident have expired.
+    """
     if incident["started_at"] is None or former["groups"] is None or incident["cluster"] != former["cluster"]:
         return False
     return _about_the_same(incident, former) and bool(former["started_at"] < incident["started_at"])

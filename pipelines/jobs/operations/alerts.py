@@ -1,10 +1,10 @@
-"""Tells of new incidents, each once: by a POST of JSON to a web hook, or through Apprise where it is installed.
+"""Send alerts for new incidents, each once, to a web hook or through Apprise.
 
-What was told stands in `ops.alerts`. Each incident is written down as soon as it was told, and before the next one is, and one
-that could not be told is told by the next run: none is lost. One is told twice, with the same `incident_id`, by a run that is
-killed between the two or can't write, and by two that tell at the same time (the warehouse is nobody's by then) and both look
-before either has written: each looks again before it tells, and who meets another goes on in an order of its own. One that has
-another id than when it was told is not told again (`jobs/told.py`).
+Sent incidents are in `ops.alerts`. Each is recorded before the next one is sent, and one that could not be sent is left
+to the next run, so none is lost. An incident is sent twice, with the same `incident_id`, if a run is killed or cannot
+write between the two steps, or if two processes read the table before either writes (no run holds the warehouse then).
+Each process reads again before it sends; on meeting another one it continues in a random order. An incident with a new
+id is matched with its alert by `alert_log`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 TIMEOUT_SECONDS = 20
 FAILURES_MAX = 5
-"""So many in a row, and the rest is left to the next run: a place that is not there makes each wait for TIMEOUT_SECONDS. One that
-refuses an incident is there, and may take the next one."""
+"""Maximum number of consecutive failures; the rest is left to the next run.
+
+An unreachable receiver costs TIMEOUT_SECONDS each time. A receiver that refuses an incident is reachable, and may
+accept the next one.
+"""
 
 NEWS_FOR = timedelta(days=1)
 
@@ -47,15 +50,18 @@ SHOWN_COLUMNS = ("incident_id", "cluster", "kind", "severity", "groups", "starte
 _KNOWN_BY = ("incident_id", "cluster", "groups", "started_at", "ended_at")
 
 Send = Callable[[Mapping[str, Any]], None]
-"""Tells of one incident, or raises one of CANNOT_TELL."""
+"""Sends one incident, or raises one of CANNOT_TELL."""
 
 CANNOT_TELL = (OSError, HTTPException, ValueError)
-"""Nobody there, an answer that is none, a place that is none."""
+"""Unreachable receiver, invalid answer, or invalid address."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertOptions:
-    """Whom to tell, from which severity on, and how long ago an incident may have ended to be news; one that goes on is news."""
+    """Receiver, minimum severity, and maximum age of an incident.
+
+    The age counts from the end; an open incident is always new.
+    """
 
     url: str
     severity: str = "critical"
@@ -67,14 +73,17 @@ class AlertOptions:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How many incidents somebody was told of, and how many could not be told now."""
+    """Number of incidents sent, and of those that could not be sent."""
 
     sent: int
     failed: int
 
 
 def sender(url: str) -> Send:
-    """How to tell a place of an incident. Raises UsageError where nothing here knows the place."""
+    """Return the function that sends to a URL.
+
+    Raises UsageError if neither HTTP nor Apprise handles it.
+    """
     if url.startswith(("http://", "https://")):
         place, credentials = _without_user(url)
         return lambda incident: _post(place, credentials, incident)
@@ -95,7 +104,10 @@ def sender(url: str) -> Send:
 
 
 def _without_user(url: str) -> tuple[str, dict[str, str]]:
-    """The address alone, and the header that says who asks: urllib would take a user for a part of the host, and name it in errors."""
+    """Split a URL into the address and an authorisation header.
+
+    urllib would treat user and password as part of the host, and show them in errors.
+    """
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     told = {"Authorization": f"Basic {b64encode(unquote(user).encode()).decode()}"} if at else {}
@@ -105,20 +117,26 @@ def _without_user(url: str) -> tuple[str, dict[str, str]]:
 def _post(url: str, credentials: Mapping[str, str], incident: Mapping[str, Any]) -> None:
     body = json.dumps({"source": "groupscope", **incident}, ensure_ascii=False).encode()
     headers = {"Content-Type": "application/json", "Idempotency-Key": str(incident["incident_id"]), **credentials}
-    request = urllib.request.Request(url, body, headers)  # noqa: S310 - the scheme was looked at
+    request = urllib.request.Request(url, body, headers)  # noqa: S310 - the scheme was checked
     with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SECONDS):
         pass
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """What is sent on to another address would come there as a question without a body, whose answer says nothing."""
+    """Refuses redirects.
+
+    urllib would repeat the request as a GET without a body, and the answer would mean nothing.
+    """
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
         raise HTTPError(req.full_url, code, f"{msg} to {newurl}, where alerts would get lost; name that address", headers, fp)
 
 
 def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOptions, send: Send, now: datetime | None = None) -> Told:
-    """Tell of the published incidents that nobody was told of; say of how many. What can't be told now is logged."""
+    """Send the published incidents that are new; return their number.
+
+    Failures are logged.
+    """
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
     alerts = ToldIncidents(f"{uri}/{TABLES['alerts'].path}", now, run_id)
@@ -149,7 +167,10 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
 def _not_renamed(
     new: list[Mapping[str, Any]], incidents: DeltaTable, alerts: ToldIncidents, past: Callable[[], PastIncidents]
 ) -> list[Mapping[str, Any]]:
-    """Those of them that were not told by another id; the others are written down by the one that they have now."""
+    """Remove incidents that were sent under another id.
+
+    They are recorded under their new id.
+    """
     if not new or not alerts.rows:
         return new
     there = table_of(incidents, ["incident_id", "cluster"])
@@ -160,8 +181,11 @@ def _not_renamed(
 
 
 def outlived(place: str, version: int, before: datetime, now: datetime | None = None) -> set[str]:
-    """Incidents that were told before that time and that nothing refers to any more: they are there no more in this version of their
-    table, and none that is there, and may still be told, could be one of them by another id."""
+    """Return alerted incidents from before a time that are no longer needed.
+
+    They are missing in this version of the table, and no existing incident that may still be sent could be one of them
+    under another id.
+    """
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
     alerts = ToldIncidents(f"{uri}/{TABLES['alerts'].path}", now, "")
@@ -180,7 +204,7 @@ def _is_news(row: Mapping[str, Any], since: datetime) -> bool:
 
 
 def _tell(row: Mapping[str, Any], send: Send) -> Exception | None:
-    """Tell of one; what kept it from being told, if something did."""
+    """Send one incident; return the error if it failed."""
     shown = {name: value for name, value in json_ready("incidents", row).items() if name in SHOWN_COLUMNS}
     try:
         send(shown)

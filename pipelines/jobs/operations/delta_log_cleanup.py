@@ -1,7 +1,7 @@
-"""What the log of a Delta table tells of its past, removed: entries hold the least and greatest names of the files that they add.
+"""Remove old entries of a Delta log, because their statistics contain names.
 
-VACUUM removes data alone, and Delta removes entries at checkpoints that it makes by itself, if it does. Where names have turned to
-pseudonyms, upkeep makes the checkpoint, and removes the entries before it that are older than the table keeps them.
+VACUUM removes data files only, and Delta removes entries only at checkpoints that it writes by itself. After names
+became pseudonyms, maintenance writes a checkpoint and removes the expired entries before it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,21 @@ _log = logging.getLogger(__name__)
 
 
 def keep_entries(warehouse: Warehouse, name: str, hours: int) -> None:
-    """Let a table keep entries for so long, whoever cleans up. This makes a version behind that which took the names away, so that
-    the entry of that one can go, too.
+    """Set how long a table keeps log entries.
+
+    The new property adds a version after the one that removed the names, so that the entry of that one can be removed
+    too.
     """
-    wanted = f"interval {max(hours, KEEP_HOURS)} hours"  # Delta takes no less than it keeps files that no version names
+    wanted = f"interval {max(hours, KEEP_HOURS)} hours"  # Delta requires at least the retention of unreferenced files
     properties, _ = delta.told_of(warehouse.spark, warehouse.path(name)) or ({}, None)
     if properties.get(RETENTION) != wanted:
         delta.set_properties(warehouse.spark, warehouse.path(name), {RETENTION: wanted})
 
 
 def remove_entries(path: str, version: int) -> None:
-    """Remove what the log tells of versions before this one, as far as it is older than the table keeps it. This version and later
-    ones can be read as before.
+    """Remove log entries of versions before this one, if they have expired.
+
+    This version and later ones stay readable.
     """
     from deltalake.exceptions import DeltaError
 
@@ -45,12 +48,15 @@ def remove_entries(path: str, version: int) -> None:
         table.create_checkpoint()
         table.cleanup_metadata()
         _remove_sums(path, version)
-    except (DeltaError, OSError) as error:  # where delta-rs has no driver, Delta itself cleans up some day
+    except (DeltaError, OSError) as error:  # if delta-rs has no driver for the store, Delta cleans up at some later time
         _log.warning("%s: what its log tells of the past stays, as it can't be removed from here: %s", path, error)
 
 
 def _remove_sums(path: str, version: int) -> None:
-    """Remove checksums of versions that are gone: they hold the same as entries, and delta-rs doesn't know them."""
+    """Remove checksums of removed versions.
+
+    They contain the same as entries, and delta-rs does not know them.
+    """
     from deltalake.fs import DeltaStorageHandler
     from pyarrow.fs import FileSelector, PyFileSystem
 

@@ -1,6 +1,6 @@
-"""Upkeep of a warehouse: small files put together, files and entries that nobody needs any more removed.
+"""Maintain a warehouse: compact small files, delete expired files and entries.
 
-It holds the warehouse as a run does, and publishes the versions that it makes, which hold the same rows as those before.
+Holds the warehouse like a run, and publishes its own versions, which have the same rows as before.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ if TYPE_CHECKING:
     from pipelines.warehouse.warehouse import Warehouse
 
 VACUUM_HOURS_MIN = 168
-"""Delta's own limit: a reader or a run under way may still need what is younger."""
+"""Delta's minimum retention: readers and runs may still need younger files."""
 
 UNNAMED = "a host that is not told"
-"""Stands for this machine in a warehouse where hosts are redacted, whose key is not known here."""
+"""Substitute for this machine's name if hosts are redacted and the key is unknown."""
 
 _NOTHING = Published(0, {}, "", "", {})
 
 
 @dataclass(frozen=True, slots=True)
 class MaintainOptions:
-    """`keep_hours`: files that no version names any more stay so long, and so do versions for readers of the past.
-    `runs_for`: entries of runs stay so long, as do those of alerts whose incidents are there no more; the last published run's always
-    does."""
+    """Retention of files and entries.
+
+    `keep_hours`: minimum age of unreferenced files before deletion, also the time for which old versions stay readable.
+    `runs_for`: retention of runs' entries, and of alerts for incidents that no longer exist. The last published run is
+    never deleted.
+    """
 
     warehouse: str
     keep_hours: int = VACUUM_HOURS_MIN
@@ -50,7 +53,7 @@ class MaintainOptions:
 
 @dataclass(slots=True)
 class Maintained:
-    """What was done: files before and after by table, and entries of runs and of alerts removed."""
+    """Results: files before and after by table, and deleted entries."""
 
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
     runs_removed: int = 0
@@ -58,7 +61,10 @@ class Maintained:
 
 
 def maintain(options: MaintainOptions) -> Maintained:
-    """Clustering as declared, OPTIMIZE, expiry of old runs, VACUUM. Raises NothingReadable where there is no published run."""
+    """Cluster and compact tables, delete old entries, vacuum.
+
+    Raises NothingReadable if no run has been published.
+    """
     if options.keep_hours < VACUUM_HOURS_MIN:
         raise UsageError(
             f"--keep-hours {options.keep_hours}: less than {VACUUM_HOURS_MIN} could take files from readers and runs under way"
@@ -87,7 +93,7 @@ def maintain(options: MaintainOptions) -> Maintained:
     with closed_on_error(register, entry, options.warehouse, partial(_told, redacted=bool(redacted))):
         if before is None:
             raise NothingReadable(f"{options.warehouse}: no run has been published yet")
-        # What it publishes was made by what the last run was made by.
+        # Its versions contain what the last run published.
         register.takes_over(entry, before)
         warehouse.open(before.table_versions)
         found, versions = warehouse.opened, before.table_versions
@@ -110,14 +116,17 @@ def maintain(options: MaintainOptions) -> Maintained:
             raise WarehouseBusy(f"{options.warehouse}: somebody else has changed rows meanwhile; nothing is published")
     register.finish(entry, PUBLISHED, 0, table_versions=versions, counts={"files": sum(after for _, after in done.files.values())})
     if redacted:
-        # Readers may still be about to open the tables as they were published before.
+        # Readers may still be about to open the previously published versions.
         for name in TABLES:
             remove_entries(warehouse.path(name), before.table_versions[name] if name in before.table_versions else warehouse.latest(name))
     return done
 
 
 def _told(error: BaseException, *, redacted: bool) -> str:
-    """What an error says, without names where the warehouse hides any. Its key is not known here, so that all are called alike."""
+    """Message of an error, without names if the warehouse is redacted.
+
+    The key is unknown here, so all names become the same text.
+    """
     if not redacted:
         return str(error)
     from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
@@ -126,7 +135,7 @@ def _told(error: BaseException, *, redacted: bool) -> str:
 
 
 def _forget_alerts(register: Runs, place: str, incidents: int, oldest: datetime) -> int:
-    """Remove entries of alerts that nothing refers to any more; say how many."""
+    """Delete alerts that are no longer needed; return their number."""
     from deltalake.exceptions import DeltaError
 
     from pipelines.jobs.operations.alerts import outlived
@@ -136,13 +145,16 @@ def _forget_alerts(register: Runs, place: str, incidents: int, oldest: datetime)
     except (DeltaError, OSError):
         if not is_uri(place):
             raise
-        return 0  # delta-rs has no driver for this store, so nobody was ever told
+        return 0  # delta-rs has no driver for this store, so no alert was ever sent
     register.forget_told(names)
     return len(names)
 
 
 def _vacuum(warehouse: Warehouse, hours: int) -> None:
-    """Remove files that no version younger than this needs. Delta notes it as versions of the table, so it comes before they are told."""
+    """Delete files that no recent version needs.
+
+    VACUUM adds versions to the table, so it runs before publication.
+    """
     for name in TABLES:
         held = _held(warehouse, name)
         if held is None or held.others:
@@ -150,14 +162,17 @@ def _vacuum(warehouse: Warehouse, hours: int) -> None:
 
 
 class _Held(NamedTuple):
-    """How many files of a table its latest version names, and how many others there are."""
+    """Number of files in a table's latest version, and of all others."""
 
     named: int
     others: int
 
 
 def _held(warehouse: Warehouse, name: str) -> _Held | None:
-    """What a table on this machine's disk holds, without asking Spark; None for one elsewhere."""
+    """Count the files of a local table without Spark.
+
+    None for a remote table.
+    """
     if is_uri(warehouse.uri):
         return None
     from deltalake import DeltaTable
@@ -169,7 +184,10 @@ def _held(warehouse: Warehouse, name: str) -> _Held | None:
 
 
 def _must_exist(place: str) -> None:
-    """Raise NothingReadable where there is no register of runs, as far as delta-rs can tell: Spark would make one."""
+    """Raise NothingReadable if there is no register of runs, according to delta-rs.
+
+    Spark would create one.
+    """
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     from pipelines.storage.object_stores import open_table

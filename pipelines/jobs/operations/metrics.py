@@ -1,4 +1,7 @@
-"""What the last run did and what the tables say, as a file of Prometheus' text form (for node_exporter's textfile collector)."""
+"""Metrics of the last run and the tables, in Prometheus' text format.
+
+Made for node_exporter's textfile collector.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What is told of a run. `ended_at` is seconds since 1970."""
+    """Facts about a run.
+
+    `ended_at` is seconds since 1970.
+    """
 
     exit_code: int
     ended_at: float
@@ -30,7 +36,10 @@ Sample = tuple[Mapping[str, str], float]
 
 
 def metrics_text(run: RunFacts, tables: Mapping[str, list[Sample]], last_success: float | None, kept: str = "") -> str:
-    """All metrics. `tables` holds samples of what the tables say, by name of the metric; `kept` are lines of an earlier file."""
+    """Format all metrics.
+
+    `tables` holds samples from the tables, by name of the metric; `kept` are lines of an earlier file.
+    """
     success = run.ended_at if run.succeeded else last_success
     families: list[tuple[str, str, list[Sample]]] = [
         ("groupscope_run_last_timestamp_seconds", "When the last run ended.", [({}, run.ended_at)]),
@@ -53,7 +62,7 @@ _MEANINGS = {
 
 
 def table_samples(place: str, versions: Mapping[str, int]) -> dict[str, list[Sample]]:
-    """What the published tables say, by cluster."""
+    """Samples from the published tables, by cluster."""
 
     def counted(table: str, *by: str, value: str = "count(*)", where: str = "true") -> list[Sample]:
         return _counted(f"{warehouse_uri(place)}/{TABLES[table].path}", versions[table], by, value, where)
@@ -69,12 +78,12 @@ def table_samples(place: str, versions: Mapping[str, int]) -> dict[str, list[Sam
 
 
 def _counted(uri: str, version: int, by: Sequence[str], value: str, where: str) -> list[Sample]:
-    """What rows sum up to, by the words of some columns; told by delta-rs, so that no rows come here."""
+    """Sums grouped by some columns, computed by delta-rs."""
     import pyarrow as pa
     from deltalake import QueryBuilder
 
     columns = ", ".join(f'"{name}"' for name in by)
-    query = f"select {columns}, {value} as value from stored where {where} group by {columns} order by {columns}"  # noqa: S608 - our own names
+    query = f"select {columns}, {value} as value from stored where {where} group by {columns} order by {columns}"  # noqa: S608 - names come from this module
     found = QueryBuilder().register("stored", open_table(uri, version=version)).execute(query)
     rows = pa.RecordBatchReader.from_stream(found).read_all().to_pylist()
     return [({name: row[name] for name in by}, row["value"]) for row in rows]
@@ -95,22 +104,25 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def kept_samples(path: Path) -> str:
-    """The lines of a file that tell what the tables say: they are true still after a run that published nothing."""
+    """Lines of a file with samples from tables.
+
+    They stay valid after a run that published nothing.
+    """
     try:
-        lines = path.read_bytes().decode("utf-8").split("\n")[:-1]  # names hold whatever else may end a line
+        lines = path.read_bytes().decode("utf-8").split("\n")[:-1]  # names may contain other line separators
     except (OSError, ValueError):
         return ""
     return "".join(f"{line}\n" for line in lines if _named_by(line) in _MEANINGS)
 
 
 def _named_by(line: str) -> str:
-    """The name of the metric that a line is about."""
+    """Name of the metric in a line."""
     words = re.split(r"[ {]", line.removeprefix("# HELP ").removeprefix("# TYPE "), maxsplit=1)
     return words[0]
 
 
 def last_success(path: Path) -> float | None:
-    """What the file says of the last success: a run that fails passes it on."""
+    """Time of the last success in the file, for a failed run to keep."""
     try:
         found = re.search(rf"^{_SUCCESS} (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""What was published of incidents before: by delta-rs, as far as the files of their table's versions are still there.
+"""Incidents in earlier published versions, read by delta-rs while files exist.
 
-When rows of its beginning expire, an incident begins later and has another id. Only what the tables held before that tells it from
-one that is new.
+If the rows of its beginning expire, an incident begins later and has another id. Only the earlier tables distinguish it
+from a new one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Span = tuple[datetime | None, datetime | None]
 
 
 class PastIncidents:
-    """Incidents as they were published before a version of their table."""
+    """Incidents published before a version of their table."""
 
     def __init__(self, uri: str, version: int) -> None:
         self._path = f"{uri}/{TABLES[_TABLE].path}"
@@ -30,16 +30,22 @@ class PastIncidents:
         self._known: dict[int, Mapping[str, Span]] = {}
 
     def holds(self, incident_id: str, later: Mapping[str, Any]) -> bool:
-        """Whether an incident went on where a later one begins, when readers saw the last tables that did not have the later one."""
+        """Return True if an incident lasted until a later one begins.
+
+        Decided by the last published version without the later one.
+        """
         version = self._last_without(later["incident_id"])
         began, ended = self._at(version).get(incident_id, (None, None)) if version is not None else (None, None)
         if version is None or began is None:
             return False
-        # What was not over may have ended, and another one begun, in what nobody had read by then.
+        # An open incident may have ended, and another one begun, in lines that were not read by then.
         return bool(began <= later["started_at"] <= (ended or self._read_until[version]))
 
     def _last_without(self, incident_id: str) -> int | None:
-        """The last version before the incident was there. Mostly it has come with the run that has just been published."""
+        """The last version without the incident.
+
+        It is usually the one before the run that has just been published.
+        """
         versions = self._versions
         if not versions or incident_id not in self._at(versions[-1]):
             return versions[-1] if versions else None
@@ -47,7 +53,7 @@ class PastIncidents:
         return versions[first - 1] if first else None
 
     def _at(self, version: int) -> Mapping[str, Span]:
-        """From when to when the incidents of a version were; none where its files are gone."""
+        """Start and end of a version's incidents, empty without its files."""
         if version not in self._known:
             self._known[version] = _spans(self._path, version)
         return self._known[version]
@@ -64,12 +70,15 @@ def _spans(path: str, version: int) -> Mapping[str, Span]:
 
 
 def _read_until(uri: str, before: int) -> dict[int, datetime]:
-    """The published versions of incidents that are older, and when the last run began that read logs and left it at that."""
+    """Earlier published versions of incidents, with the time of their logs.
+
+    The time is the start of the last run that read logs and left this version in place.
+    """
     columns = ["run_number", "status", "started_at", "inputs", "table_versions"]
     runs = table_of(open_table(f"{uri}/{TABLES[RUNS].path}"), columns, [("status", "in", (PUBLISHED, UNCHANGED))]).to_pylist()
     found: dict[int, datetime] = {}
     for run in sorted(runs, key=lambda row: int(row["run_number"])):
         version = dict(run["table_versions"] or ()).get(_TABLE)
-        if version is not None and version < before and run["inputs"]:  # upkeep has none, and reads no logs
+        if version is not None and version < before and run["inputs"]:  # maintenance has no inputs, and reads no logs
             found[version] = run["started_at"]
     return found

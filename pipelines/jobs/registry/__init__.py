@@ -1,4 +1,4 @@
-"""Who holds the warehouse, what each run published, and recovery.
+"""The register of runs, recovery after failures, and states between runs.
 
 Imports `warehouse`, `storage`, `schema` and `parsers`. Start with `runs`.
 """

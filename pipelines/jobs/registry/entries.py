@@ -1,4 +1,4 @@
-"""Entries of the register of runs, `ops.runs`, as they are known without a JVM."""
+"""Entries of the register of runs, `ops.runs`, without a JVM."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from pipelines.schema.tables import TABLES
 RUNNING, PUBLISHED, UNCHANGED, FAILED = "running", "published", "unchanged", "failed"
 RUNS = "runs"
 _at_work: set[str] = set()
-"""Runs that this process is working on. What it has left behind, such as an entry that a full disk kept it from closing, is none."""
+"""Runs in progress in this process.
+
+Entries that it left open, for example because the disk was full, are not among them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The last published run, as the next one needs it."""
+    """The last published run, as needed by the next one."""
 
     run_number: int
     table_versions: Mapping[str, int]
@@ -30,7 +33,10 @@ class Published:
 
 @dataclass(slots=True)
 class Run:
-    """This run's entry. `start` writes it, `finish` closes it."""
+    """This run's entry.
+
+    `start` writes it, `finish` closes it.
+    """
 
     run_id: str
     inputs: list[str]
@@ -41,10 +47,10 @@ class Run:
     run_number: int = 0
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     host: str | None = None
-    """What stands for the name of this machine, where that is redacted."""
+    """Substitute for the name of this machine if it is redacted."""
 
     def row(self) -> dict[str, Any]:
-        """As a row of the table, as far as the run knows it when it begins."""
+        """The entry as a row, as known at the start of the run."""
         return dict.fromkeys(TABLES[RUNS].column_names) | {
             "run_id": self.run_id,
             "run_number": self.run_number,
@@ -58,24 +64,24 @@ class Run:
 
 
 def work_begins(run_id: str) -> None:
-    """This process works on a run from now on, until `work_ends`."""
+    """Mark a run as in progress in this process, until `work_ends`."""
     _at_work.add(run_id)
 
 
 def work_ends(run_id: str) -> None:
-    """This process does nothing more for a run, whatever its entry says."""
+    """Mark a run as ended in this process, whatever its entry says."""
     _at_work.discard(run_id)
 
 
 def published_from(row: Mapping[str, Any]) -> Published:
-    """The entry of a published run, from its row of `ops.runs`."""
+    """Convert a row of `ops.runs` to a published run."""
     return Published(
         row["run_number"], dict(row["table_versions"] or ()), row["catalogue_version"], row["model_version"], json.loads(row["options"])
     )
 
 
 def holds(row: Mapping[str, Any], stale_after: timedelta, here: str | None = None) -> bool:
-    """Whether somebody is still working on an entry that is `running`, as far as can be told."""
+    """Return True if the process of a `running` entry seems to be alive."""
     owner = Owner.read(row["owner"])
     if owner.is_this(here):
         return row["run_id"] in _at_work
@@ -84,7 +90,7 @@ def holds(row: Mapping[str, Any], stale_after: timedelta, here: str | None = Non
 
 
 def held(row: Mapping[str, Any]) -> str:
-    """What is said of an entry that holds the warehouse."""
+    """Message about an entry that holds the warehouse."""
     owner = Owner.read(row["owner"])
     since = row["seen_at"].isoformat(timespec="seconds")
     return (

@@ -1,4 +1,4 @@
-"""What becomes of a run that fails: its entry is closed, and the disk's errors have a name."""
+"""Handle failed runs: close the entry and translate disk errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OUR_BUG, INTERRUPTED = 70, 130
 ERROR_MAX = 4000
-"""Characters of an error that an entry keeps."""
+"""Maximum number of characters of an error in an entry."""
 
 _DISK = {
     "No space left on device": "no space left",
@@ -26,7 +26,7 @@ _DISK = {
     "Read-only file system": "it is read-only",
     "Permission denied": "permission denied",
 }
-"""What the system says when it can't write -> what we say."""
+"""The system's message for a failed write -> our message."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,9 +40,10 @@ def closed_on_error(
     counts: Mapping[str, int] | None = None,
     timings: Mapping[str, float] | None = None,
 ) -> Iterator[None]:
-    """Close the entry of a run that fails, with what is `shown` of its error, and give the disk's errors their name.
+    """Close the entry of a failed run and translate errors of the disk.
 
-    The error of the run goes before that of an entry that can't be closed: the next run finds out by itself that nobody works on it.
+    The entry gets what `shown` makes of the error. The run's error takes precedence over an error from closing the
+    entry, because the next run detects an open entry by itself.
     """
     try:
         yield
@@ -60,10 +61,10 @@ def closed_on_error(
 
 @contextmanager
 def disk_named(place: str) -> Iterator[None]:
-    """Give the disk's errors their name before there is an entry to close."""
+    """Translate errors of the disk before there is an entry to close."""
     try:
         yield
-    except BaseException as error:  # what panics in Rust is no Exception
+    except BaseException as error:  # panics in Rust are not subclasses of Exception
         failure = _named(error, place)
         if failure is error:
             raise
@@ -71,12 +72,12 @@ def disk_named(place: str) -> Iterator[None]:
 
 
 def shown(error: BaseException, redaction: Redaction | None) -> str:
-    """What an error says, to be written down."""
+    """Message of an error for storing, redacted if necessary."""
     return str(error) if redaction is None else redaction.text(str(error), {}, strict=True)
 
 
 def _named(error: BaseException, place: str) -> BaseException:
-    """Errors of the disk, and of what is broken on it, by their name, whatever they come wrapped in."""
+    """Translate errors about the disk or damaged files, including wrapped ones."""
     said = None if isinstance(error, JobError) else next((named for words, named in _DISK.items() if words in str(error)), None)
     if said is None:
         return damage_behind(error, place) or error

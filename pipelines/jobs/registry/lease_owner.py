@@ -1,4 +1,4 @@
-"""The process that holds a warehouse, and whether it still lives."""
+"""The process that holds a warehouse, and whether it is alive."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ _LOOK_AGAIN_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process. `born` tells it from a later process of the same number, where the system says; `jvm` is the number of its
-    Spark driver's JVM, which may outlive it for a moment, and may still be writing. Numbers mean something only where they were
-    given: on one machine from its start on (`boot`), in one namespace of processes (`namespace`), such as a container; None where
-    the system has no such thing."""
+    """A process.
+
+    `born` distinguishes it from a later process with the same number, if the system provides it. `jvm` is the number of
+    its Spark driver's JVM, which may outlive it for a moment and still write. Numbers are only valid on one machine
+    since its start (`boot`) and in one namespace of processes (`namespace`), for example a container; None if the
+    system has no such concept.
+    """
 
     host: str
     process: int
@@ -29,7 +32,10 @@ class Owner:
 
     @classmethod
     def here(cls, host: str | None = None) -> Owner:
-        """This process. `host` stands for the name of this machine where that is not to be told."""
+        """This process.
+
+        `host` replaces the name of this machine if it is redacted.
+        """
         jvm = _own_jvm()
         own = os.getpid()
         return cls(host or socket.gethostname(), own, _born(own), jvm, None if jvm is None else _born(jvm), _boot(), _namespace())
@@ -44,22 +50,30 @@ class Owner:
         return cls(values["host"], values["process"], values["born"], *later)
 
     def lives(self, here: str | None = None) -> bool | None:
-        """Whether the process is still there; None for one that can't be seen from here: of another host, or of another container
-        or another start of a host of the same name. `here` may stand for the name of this one."""
+        """Return True if the process is alive, None if that is unknown.
+
+        Unknown are processes of other hosts, containers, and starts of the host. `here` may replace this host's name.
+        """
         return _lives(self.process, self.born) if self._is_near(here) else None
 
     def is_this(self, here: str | None = None) -> bool:
-        """Whether it is the process that asks."""
+        """Return True if it is this process."""
         own = os.getpid()
         return self._is_near(here) and (self.process, self.born) == (own, _born(own))
 
     def _is_near(self, here: str | None) -> bool:
-        """Whether numbers of processes mean the same to it and to the process that asks. Older versions told the host only."""
+        """Return True if its process numbers are valid in this process.
+
+        Older versions stored the host only.
+        """
         told = self.boot in {None, _boot()} and self.namespace in {None, _namespace()}
         return self.host in {socket.gethostname(), here} and told
 
     def wait_for_jvm(self, seconds: float) -> bool:
-        """Wait until the JVM of a process that is gone is gone too; false where it is not."""
+        """Wait until the JVM of a dead process ends.
+
+        Returns False on timeout.
+        """
         end = time.monotonic() + seconds
         while self.jvm is not None and _lives(self.jvm, self.jvm_born):
             if time.monotonic() > end:
@@ -69,7 +83,7 @@ class Owner:
 
 
 def _own_jvm() -> int | None:
-    """The JVM that this process has started, if it has."""
+    """The JVM started by this process, if any."""
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
@@ -77,7 +91,7 @@ def _own_jvm() -> int | None:
 
 
 def _boot() -> str | None:
-    """What tells one start of this machine from another, and from other machines."""
+    """Unique id of this machine's current start."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip() or None
     except (OSError, ValueError):
@@ -85,7 +99,7 @@ def _boot() -> str | None:
 
 
 def _namespace() -> str | None:
-    """The namespace that this process has its number in."""
+    """Namespace of this process's number."""
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -100,12 +114,15 @@ def _lives(process: int, born: str | None) -> bool:
     except PermissionError:
         return True
     state = _stat(process)
-    # A process that ended and was not yet asked for by its parent (Z) does nothing more.
+    # A zombie process (Z), not yet collected by its parent, does nothing more.
     return state is None or (state[0] != "Z" and (born is None or born == state[19]))
 
 
 def _born(process: int) -> str | None:
-    """When a process was started, as the kernel counts (field 22 of /proc/PID/stat); None where there is no /proc."""
+    """Start time of a process by the kernel's count (field 22 of /proc/PID/stat).
+
+    None without /proc.
+    """
     state = _stat(process)
     return state[19] if state else None
 

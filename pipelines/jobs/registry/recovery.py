@@ -1,7 +1,7 @@
-"""What a run has written that did not come to its end is taken back, so that the next one goes on where the last published one ended.
+"""Undo the writes of runs that failed, back to the last published versions.
 
-Commits that change no row, such as OPTIMIZE by the platform, are left as they are. Where somebody else has changed rows, or files
-are gone that would be needed, everything is replayed and compared, which gives the same tables and takes longer than a rebuild.
+Commits that change no row, for example OPTIMIZE by the platform, stay. If another writer has changed rows, or needed
+files are missing, everything is replayed and compared. That gives the same tables and takes longer than a rebuild.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ _OF_FILES: dict[str, tuple[str, Scope | None]] = {
     "events": ("file", None),
     "state_snapshots": ("subject", equals("kind", FILE)),
 }
-"""Tables of what files hold -> the column that names the file, and which rows are of files."""
+"""Tables with files' rows -> column with the file, and condition for such rows."""
 
 _log = logging.getLogger(__name__)
 
 
 def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, int], stamp: Stamp) -> bool:
-    """Give tables whose rows are not those of their published version what they held then. Says whether all of them hold it."""
+    """Restore tables with unpublished changes.
+
+    Returns True if all tables have their published rows afterwards.
+    """
     moved = [name for name, version in warehouse.opened.items() if published.get(name) != version]
-    same = published.keys() >= set(moved)  # else there are tables of another version of the product
+    same = published.keys() >= set(moved)  # otherwise there are tables of another version of the product
     ahead = [name for name in moved if name in published and not rows_stayed(warehouse, name, published[name])]
     if not ahead:
         return same
@@ -43,7 +46,7 @@ def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, i
         return False
     try:
         restored = [_restored(warehouse, name, published[name], stamp) for name in ahead]
-    except PySparkException as error:  # such as files that are no longer there
+    except PySparkException as error:  # for example missing files
         _log.warning("what the last run has written can't be taken back, so everything is replayed: %s", error)
         return False
     done = all(restored)
@@ -53,7 +56,10 @@ def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, i
 
 
 def emptied(warehouse: Warehouse, register: Runs, stamp: Stamp) -> bool:
-    """Where nothing was published yet, remove all that runs of this warehouse have written. Says whether nothing is there now."""
+    """Empty the tables if no run has ever been published.
+
+    Returns True if all tables are empty afterwards.
+    """
     present = warehouse.opened
     commits = {name: changing(commits_since(warehouse, name, 0)) for name in VERSIONED if present[name]}
     written = [name for name, since in commits.items() if since]
@@ -70,8 +76,11 @@ def emptied(warehouse: Warehouse, register: Runs, stamp: Stamp) -> bool:
 
 
 def without_strangers(warehouse: Warehouse, stamp: Stamp) -> None:
-    """Remove rows of files that the ledger does not know. A run that was killed before it wrote the ledger leaves them, and where
-    the file is gone by now, nothing that is read replaces them."""
+    """Delete rows of files missing in the ledger.
+
+    A run that was killed before it wrote the ledger leaves such rows; if the file no longer exists, nothing would
+    replace them.
+    """
     known = set(warehouse.rows("log_files", columns=["path"])["path"].to_pylist())
     for name, (column, within) in _OF_FILES.items():
         rows = warehouse.read(name)
@@ -84,7 +93,10 @@ def without_strangers(warehouse: Warehouse, stamp: Stamp) -> None:
 
 
 def _restored(warehouse: Warehouse, name: str, version: int, stamp: Stamp) -> bool:
-    """Give a table what it held at a version. Says whether it is that: one of older columns is brought up to date, and holds more."""
+    """Restore a table to a version.
+
+    Returns True if it has the rows of that version; an upgrade of older columns may add values.
+    """
     reached(f"before {name}/restore")
     delta.restore(warehouse.spark, warehouse.path(name), version, stamp.run_id)
     restored = max(commit.version for commit in commits_since(warehouse, name, version) if commit.told == stamp.run_id)

@@ -1,4 +1,7 @@
-"""What later runs go on from, in `silver.state_snapshots`: how far each file was read, what each cluster's verdicts rest on."""
+"""States for later runs, in `silver.state_snapshots`.
+
+How far each file was read, and what each cluster's verdicts depend on.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ Part = Mapping[str, Any]
 
 
 def parse_states(rows: Iterable[Mapping[str, Any]], kind: str) -> dict[str, State]:
-    """States by subject, from rows of the table. Those of clusters hold for one version of the models."""
+    """States by subject, from rows of the table.
+
+    Those of clusters are valid for one version of the models.
+    """
     mine = model_version()
     return {
         row["subject"]: json.loads(row["state"]) for row in rows if row["kind"] == kind and (kind == FILE or row["model_version"] == mine)
@@ -30,7 +36,10 @@ def parse_states(rows: Iterable[Mapping[str, Any]], kind: str) -> dict[str, Stat
 
 
 def state_rows(kind: str, states: Mapping[str, State], cluster_of: Mapping[str, str]) -> pa.Table:
-    """Rows of the table, but for their run; `cluster_of` names the cluster of a subject."""
+    """Rows of the table without the run.
+
+    `cluster_of` gives the cluster of a subject.
+    """
     rows = [
         {
             "cluster": cluster_of[subject],
@@ -47,21 +56,24 @@ def state_rows(kind: str, states: Mapping[str, State], cluster_of: Mapping[str, 
 
 
 def file_report(before: State | None, start: Start | None, parts: Sequence[Part]) -> dict[str, Any]:
-    """The report on a file as a whole: on what was read before, and on the parts that were read now."""
+    """Report on a whole file: its earlier content and the parts read now."""
     return join_parts([*_settled(before, start), *parts])
 
 
 def file_state(source: SourceFile, before: State | None, start: Start | None, parts: Sequence[Part], length: int) -> dict[str, Any] | None:
-    """Where the next run may go on, and by what it knows the content again; only the latter where files don't grow: compressed ones."""
+    """State of a file: next start, and identification of the content.
+
+    Compressed files do not grow, so theirs has only the identification.
+    """
     last = parts[-1]
     if not source.plain:
         return _identified(source, last["checkpoints"] or ()) or None
     state: dict[str, Any] = {}
     told = [*_settled(before, start), *parts[:-1]]
-    # The record before the last part is whole only where another one begins behind it.
+    # The record before the last part is complete only if another one begins after it.
     settled = last["part_offset"] and told and last["records"] and all(part["status"] == "ok" for part in told)
     if settled and is_whole_at(source, last["part_offset"]):
-        # What the file is called and how large it is by now, the part that is read next will say.
+        # The part that is read next will set the name and size of the file.
         report = join_parts(told) | {"path": "", "size_bytes": last["part_offset"]}
         state |= {"offset": last["part_offset"], "line": last["part_line"], "report": report}
     elif before is not None and start is not None:
@@ -80,7 +92,7 @@ def _identified(source: SourceFile, places: Iterable[Checkpoint]) -> dict[str, A
 
 
 def without_start(state: State) -> State | None:
-    """What is left of the state of a file that was compressed since."""
+    """State of a file that was compressed since."""
     return {name: state[name] for name in ("checkpoints", "zeros") if name in state} or None
 
 

@@ -1,7 +1,7 @@
-"""The register of runs, `ops.runs`: who holds the warehouse, how far each run came, and what it published.
+"""The register of runs, `ops.runs`: lock, progress, and published versions.
 
-A run appends its row before it touches anything else, and then looks whether another living run stood there first:
-Delta orders the commits, so of two that start at once exactly one goes on, on any store.
+A run appends its row before it changes anything else, and then checks for an earlier row of a living run. Delta orders
+the commits, so of two runs that start at the same time exactly one continues, on any store.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ from pipelines.warehouse.predicates import Scope
 from pipelines.warehouse.warehouse import Warehouse
 
 ALIVE_SECONDS = 60.0
-"""A run gives a sign of life so often."""
+"""Interval of heartbeats."""
 
 JVM_SECONDS = 60.0
-"""A dead run's JVM may take so long to end."""
+"""Maximum time until the JVM of a dead run ends."""
 
 _TRIES = 5
 _log = logging.getLogger(__name__)
 
 
 class Runs:
-    """The register of one warehouse, whose table is open."""
+    """The register of one warehouse, with its table open."""
 
     def __init__(self, warehouse: Warehouse, stale_after: timedelta) -> None:
         self._warehouse = warehouse
@@ -67,10 +67,13 @@ class Runs:
         self._aside: SparkSession | None = None
         self._by_spark = False
         self.before: Published | None = None
-        """The last published run, once the warehouse is taken."""
+        """The last published run, set once the warehouse is taken."""
 
     def start(self, run: Run) -> None:
-        """Take the warehouse, or raise WarehouseBusy. Runs that ended without a word are closed."""
+        """Take the warehouse, or raise WarehouseBusy.
+
+        Closes the entries of dead runs.
+        """
         work_begins(run.run_id)
         try:
             self._take(run)
@@ -97,17 +100,20 @@ class Runs:
         self.before = self.last_published()
 
     def _number(self, run: Run, before: int) -> None:
-        """A run that came and went while this one took the warehouse may have the same number: transactions need their own."""
+        """Choose another number if a run that ended meanwhile has the same one.
+
+        Transactions need unique numbers.
+        """
         if before >= run.run_number:
             run.run_number = before + 1
             self._update(run.run_id, {"run_number": run.run_number})
 
     def knows(self, run_ids: Iterable[str | None]) -> bool:
-        """Whether all of these are runs of this warehouse."""
+        """Return True if all of these are runs of this warehouse."""
         return set(run_ids) <= {row["run_id"] for row in self._rows()}
 
     def last_published(self) -> Published | None:
-        """The run whose tables readers see."""
+        """The run whose tables are visible to readers."""
         found = self._rows(scopes.equals("status", PUBLISHED))
         return published_from(max(found, key=itemgetter("run_number"))) if found else None
 
@@ -122,8 +128,10 @@ class Runs:
         timings: Mapping[str, float] | None = None,
         error: str | None = None,
     ) -> None:
-        """Close this run's entry; with status `published` readers see its tables from now on. Where that can't be written, the run
-        is over nevertheless, and the next one closes its entry."""
+        """Close this run's entry; status `published` makes its tables visible.
+
+        If that cannot be written, the run ends anyway, and the next one closes its entry.
+        """
         values = {
             "status": status,
             "exit_code": exit_code,
@@ -146,7 +154,7 @@ class Runs:
         return any(row["status"] == status for row in self._rows(scopes.equals("run_id", run.run_id)))
 
     def takes_over(self, run: Run, before: Published) -> None:
-        """This entry publishes what an earlier run has made, so it has that run's options and versions."""
+        """Copy options and versions of an earlier run, whose rows this entry publishes."""
         told = {
             "options": json.dumps(before.options, sort_keys=True, default=str),
             "catalogue_version": before.catalogue_version,
@@ -155,7 +163,10 @@ class Runs:
         self._update(run.run_id, told)
 
     def scrub(self, run: Run) -> None:
-        """Take names out of the entries of earlier runs and of alerts, which told them before they were to be redacted."""
+        """Remove names from entries of earlier runs and of alerts.
+
+        They were stored before redaction was requested.
+        """
         kept = {name: value for name, value in (self.before.options if self.before else {}).items() if name != "read"}
         values = {
             "inputs": "CAST(array() AS ARRAY<STRING>)",
@@ -169,7 +180,10 @@ class Runs:
         _again(lambda: delta.update(spark, alerts, f"{delta.quoted('groups')} IS NOT NULL", {"groups": delta.literal(None)}))
 
     def expire(self, before: datetime) -> int:
-        """Remove entries of runs that ended before that time, but for the last published one; say how many."""
+        """Delete entries of runs that ended before a time; return their number.
+
+        The last published run stays.
+        """
         kept = self.before.run_number if self.before is not None else -1
         old = f"ended_at < {delta.literal(before)} AND run_number != {kept}"
         count = self._warehouse.read(RUNS).where(old).count()
@@ -178,14 +192,14 @@ class Runs:
         return count
 
     def forget_told(self, incident_ids: Collection[str]) -> None:
-        """Remove what is known of the alerts about these incidents."""
+        """Delete the alerts for these incidents."""
         if incident_ids:
             spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
             _again(lambda: delta.delete(spark, alerts, scopes.among("incident_id", incident_ids).sql()))
 
     @contextmanager
     def alive(self, run: Run) -> Iterator[None]:
-        """Give signs of life meanwhile."""
+        """Send heartbeats during the block."""
         over = threading.Event()
 
         def tell() -> None:
@@ -204,16 +218,19 @@ class Runs:
             thread.join()
 
     def sign(self, run: Run) -> None:
-        """Give one sign of life: by delta-rs, since a task of Spark's may have to wait until a stage of the run is over; by Spark
-        where delta-rs can't write to the store, in a session of its own: transactions of the run's writes are none of its."""
+        """Send one heartbeat.
+
+        Uses delta-rs, because a Spark task may have to wait for a stage of the run. If delta-rs cannot write to the
+        store, Spark does so in a session of its own, without the transaction settings of the run's writes.
+        """
         if not self._by_spark:
             now = f"arrow_cast({delta.micros_of(datetime.now(UTC))}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
             try:
                 open_table(self._path).update({"seen_at": now}, predicate=f"run_id = '{run.run_id}' AND status = '{RUNNING}'")
                 return
-            except Exception as error:  # such as another commit at the same moment
+            except Exception as error:  # for example a concurrent commit
                 _log.debug("the sign of life can't be given without Spark: %s", error)
-            except BaseException as error:  # what panics in Rust is no Exception, and does so each time
+            except BaseException as error:  # panics in Rust are not subclasses of Exception, and would recur each time
                 if isinstance(error, KeyboardInterrupt | SystemExit):
                     raise
                 self._by_spark = True
@@ -222,10 +239,10 @@ class Runs:
             self._update(run.run_id, {}, status=RUNNING, session=self._aside)
 
     def _session(self) -> SparkSession | None:
-        """Another session of the same application, or None where the platform gives none."""
+        """Another session of the same application, None if the platform has none."""
         spark = self._warehouse.spark
         try:
-            # Spark Connect has no new sessions, but copies.
+            # Spark Connect cannot create sessions, only clone them.
             return spark.cloneSession() if is_remote() else spark.newSession()  # type: ignore[attr-defined]
         except (AttributeError, NotImplementedError, PySparkException):
             _log.warning("this Spark gives no second session: the run gives no signs of life")
@@ -246,7 +263,7 @@ class Runs:
     def _lives(self, row: Mapping[str, Any]) -> bool:
         owner = Owner.read(row["owner"])
         lives = holds(row, self._stale_after, self._here)
-        # A killed driver leaves a JVM for a moment, which may still be writing.
+        # The JVM of a killed driver exists for a moment, and may still write.
         return lives or (owner.lives(self._here) is False and not owner.wait_for_jvm(JVM_SECONDS))
 
     def _append(self, run: Run) -> None:
@@ -260,7 +277,7 @@ class Runs:
         frame.coalesce(1).write.format("delta").mode("append").option("userMetadata", run.run_id).save(self._path)
 
     def _first_of(self, run_ids: list[str]) -> str:
-        """Which of these runs was written down first."""
+        """The run that was registered first."""
         written = (
             delta.history(self._warehouse.spark, self._path)
             .where(F.col("userMetadata").isin(run_ids))
@@ -272,21 +289,21 @@ class Runs:
         return str(written[0][0])
 
     def _update(self, run_id: str, values: Mapping[str, object], status: str | None = None, session: SparkSession | None = None) -> None:
-        """Change the entry of a run, if it has that status."""
+        """Change the entry of a run, if it has the given status."""
         condition = f"run_id = {delta.literal(run_id)}" + (f" AND status = {delta.literal(status)}" if status else "")
         changed = {name: delta.literal(value) for name, value in {"seen_at": datetime.now(UTC), **values}.items()}
         _again(lambda: delta.update(session or self._warehouse.spark, self._path, condition, changed))
 
 
 def _again(write: Callable[[], object]) -> None:
-    """Try once more, a little later, where another run wrote to the register at the same moment."""
+    """Write, and retry after a short delay if another run wrote too."""
     for left in reversed(range(_TRIES)):
         try:
             write()
-        except Exception as error:  # a JVM's exception that pyspark does not know comes as py4j's own
+        except Exception as error:  # exceptions of the JVM unknown to pyspark arrive as py4j's own
             if not left or not delta.is_conflict(error):
                 raise
-            time.sleep(random.uniform(0.1, 1.0))  # noqa: S311 - spreads tries, guards nothing
+            time.sleep(random.uniform(0.1, 1.0))  # noqa: S311 - spreads retries, no security involved
         else:
             return
 

@@ -1,4 +1,4 @@
-"""What to replay, and from which stored state.
+"""What to replay, and from which checkpoint.
 
-Imports `ingest`, `registry`, `transforms` and what lies below. Start with `replay`.
+Imports `ingest`, `registry`, `transforms` and the layers below. Start with `replay`.
 """

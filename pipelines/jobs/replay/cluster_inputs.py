@@ -1,7 +1,7 @@
-"""What a run has to know of all events of the clusters that it touches, however few of their groups it replays.
+"""Data from all events of the changed clusters, even if few groups are replayed.
 
-It is asked of the stored table, a few rows or columns each time: most of it is told without Spark, where the table is on this
-machine's disk.
+It is queried from the stored table, a few rows or columns each time, and mostly without Spark if the table is on a
+local disk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipelines.warehouse.predicates import Scope, among, equals, is_null
 from pipelines.warehouse.warehouse import Warehouse
 
 _TIMES = ("order_at", "at")
-"""Whence `Event.order_us` comes."""
+"""Columns that `Event.order_us` is taken from."""
 
 _PLACE = [("file", "ascending"), ("byte_offset", "ascending")]
 
@@ -30,7 +30,10 @@ _PLACE = [("file", "ascending"), ("byte_offset", "ascending")]
 def facts_of(
     warehouse: Warehouse, clusters: Iterable[str], files: list[FileRow], assume: Mapping[str, int], failures: list[str]
 ) -> dict[str, ClusterFacts]:
-    """The cluster stage. Few lines concern a whole cluster, and few of those about a group don't name it."""
+    """Run the cluster stage.
+
+    Few lines concern a whole cluster, and few lines about a group do not name it.
+    """
     here = among("cluster", clusters)
     cluster_of = {row["path"]: row["cluster"] for row in files}
     concerning = _in_order(warehouse, here & among("event", CLUSTER_EVENTS))
@@ -47,7 +50,7 @@ def _in_order(warehouse: Warehouse, scope: Scope) -> list[Event]:
 
 
 def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Readers]:
-    """What groups read and where their coordinators are, by cluster, and since when that is told."""
+    """What groups read and where their coordinators are, by cluster, since when."""
     readers: dict[str, Readers] = {}
     grouped = among("cluster", clusters) & ~is_null("group")
     told = grouped & among("event", READER_EVENTS)
@@ -60,6 +63,6 @@ def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Reade
 
 
 def with_partitions(warehouse: Warehouse, clusters: Iterable[str]) -> set[str]:
-    """Those of the clusters whose events tell of partitions, or of brokers that come and go: others have no outages."""
+    """Clusters with events about partitions or brokers; others have no outages."""
     of_partitions = among("cluster", clusters) & among("event", PARTITION_EVENTS - DEPENDENT_EVENTS)
     return {cluster for (cluster,) in warehouse.distinct("events", of_partitions, ("cluster",))}

@@ -1,7 +1,7 @@
-"""Which stored states of clusters' outages a run may go on from, and which it keeps.
+"""Choose stored checkpoints of clusters' outages to resume from, and to keep.
 
-As with those of groups (`jobs/snapshots.py`): a state holds while no record of its time was changed, and what was known of
-brokers, of what groups read and of rebalances that outages name is what it was.
+As with those of groups (`group_snapshots`), a checkpoint is valid while no record up to its time has changed, and while
+the facts about brokers, consumed topics, and rebalances named by outages are the same.
 """
 
 from __future__ import annotations
@@ -29,42 +29,48 @@ _TOLD = (_KEY, "cluster", "upto_at", "facts", "catalogue_version", "model_versio
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of one cluster, by time."""
+    """Facts about one cluster, by time."""
 
     goings: KnownGoings
     readers: KnownReaders
 
     def until(self, at: int) -> str:
-        """Fingerprint of what a state rests on that reaches to a time."""
+        """Fingerprint of the facts that a checkpoint at a time depends on."""
         return f"{self.goings.until(at)} {self.readers.until(at)}"
 
 
 @dataclass(slots=True)
 class ClusterSnapshots:
-    """The stored states of the clusters whose outages a run replays."""
+    """Stored checkpoints of the clusters with outages to replay."""
 
     boundaries: Mapping[str, list[Boundary]] = field(default_factory=dict)
     stored: list[Stored] = field(default_factory=list)
     chosen: dict[str, Stored] = field(default_factory=dict)
-    """The state that each cluster goes on from."""
+    """Chosen checkpoint of each cluster."""
 
     def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
-        """The chosen rows, and whether this process holds them."""
+        """The chosen rows, and True if they are in the driver."""
         return chosen_rows(warehouse, CLUSTER_SNAPSHOTS, _KEY, {each.key for each in self.chosen.values()})
 
     def drop(self, cluster: str) -> None:
-        """No state of a cluster can be gone on from, as its replay found out."""
+        """Discard a cluster's checkpoints after its replay found them invalid."""
         del self.chosen[cluster]
         self.stored = [replace(each, holds=False) if each.cluster == cluster else each for each in self.stored]
 
     def later(self, time: str, clusters: Iterable[str]) -> Scope:
-        """Rows of these clusters; where one goes on from a state, only those whose `time` is later than it, or not known."""
+        """Rows of these clusters.
+
+        In resumed clusters only those with a `time` that is later than the checkpoint or null.
+        """
         whole = scopes.among("cluster", set(clusters) - self.chosen.keys())
         resumed = (self.chosen[name] for name in sorted(self.chosen.keys() & set(clusters)))
         return scopes.any_of([whole, *(scopes.equals("cluster", each.cluster) & scopes.is_later(time, each.upto) for each in resumed)])
 
     def replaced(self, taken: pa.Table, clusters: Iterable[str]) -> Scope:
-        """Stored rows that go, or that others take the place of: `taken` are new ones, of `clusters` that were replayed."""
+        """Stored rows to delete or replace.
+
+        `taken` are the new ones, `clusters` those that were replayed.
+        """
         names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster")), times_of(taken, "upto_at"), strict=True)
         new = [Stored(key, cluster, "", upto) for key, cluster, upto in names]
         replayed = set(clusters)
@@ -85,7 +91,7 @@ def look(
     rules: SnapshotRules,
     clusters: Iterable[str],
 ) -> ClusterSnapshots:
-    """The stored states of these clusters, and which of them they can go on from."""
+    """Read the stored checkpoints of these clusters, and choose valid ones."""
     asked = sorted(set(clusters))
     known = {name: Known(known_goings(facts[name], node_of), readers[name]) for name in asked if name in facts}
     found = ClusterSnapshots({name: _boundaries(facts[name].logs_end, each, rules) for name, each in known.items()})

@@ -1,8 +1,8 @@
-"""Which stored states of groups a run may go on from, and which it keeps.
+"""Choose stored checkpoints of groups to resume from, and to keep.
 
-A state holds while all that it was made of stays as it was: no record of its group of that time or before was changed, the
-facts of its cluster of those times are what they were, and catalogue and models are the same. Whatever else holds, the
-rows are those of a replay from the beginning; only the way to them is shorter.
+A checkpoint is valid while everything that it depends on is the same: its group's records up to its time, the facts of
+its cluster about that time, the catalogue and the models. The resulting rows equal those of a replay from the
+beginning.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from pipelines.warehouse.warehouse import Warehouse
 
 _US_PER_SECOND = 1_000_000
 _STEPS = 4
-"""Boundaries move by this part of their lag."""
+"""Boundaries move in steps of this fraction of their lag."""
 
 _LIGHT_BYTES = 32 << 20
-"""States of so many bytes pass through this process: what comes of them and of few events is not much more."""
+"""Maximum number of bytes of checkpoints in the driver."""
 
 _KEY = "group_snapshot_id"
 _TOLD = (_KEY, "cluster", "group", "upto_at", "facts_until_at", "facts", "catalogue_version", "model_version")
@@ -40,7 +40,7 @@ _TOLD = (_KEY, "cluster", "group", "upto_at", "facts_until_at", "facts", "catalo
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A row of the table, but for its state."""
+    """A row of the table without its checkpoint text."""
 
     key: str
     cluster: str
@@ -51,28 +51,31 @@ class Stored:
 
 @dataclass(slots=True)
 class Snapshots:
-    """The stored states of the clusters that a run touches."""
+    """Stored checkpoints of the clusters changed by a run."""
 
     boundaries: Mapping[str, list[Boundary]] = field(default_factory=dict)
     stored: list[Stored] = field(default_factory=list)
     chosen: dict[tuple[str, str], Stored] = field(default_factory=dict)
-    """The state that each group goes on from."""
+    """Chosen checkpoint of each group."""
     unreadable: int = 0
-    """States that turned out not to be readable; their groups are replayed from the beginning."""
+    """Number of unreadable checkpoints; their groups are replayed from the beginning."""
 
     def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
-        """The chosen rows, and whether this process holds them."""
+        """The chosen rows, and True if they are in the driver."""
         return chosen_rows(warehouse, SNAPSHOTS, _KEY, {each.key for each in self.chosen.values()})
 
     def drop(self, cluster: str, group: str) -> None:
-        """No state of a group can be gone on from, as its replay found out."""
+        """Discard a group's checkpoints after its replay found them invalid."""
         del self.chosen[cluster, group]
         self.unreadable += 1
         self.stored = [replace(each, holds=False) if (each.cluster, each.group) == (cluster, group) else each for each in self.stored]
 
     def later(self, time: str, groups: Mapping[str, set[str]], whole: Iterable[str], names: Callable[[set[str]], Scope]) -> Scope:
-        """Rows of these groups, and of all groups of `whole` clusters; where a group goes on from a state, only those whose `time`
-        is later than it, or not known. `names` are the rows of some groups."""
+        """Rows of these groups, and of all groups of `whole` clusters.
+
+        In resumed groups only those with a `time` that is later than the checkpoint or null. `names` makes the
+        condition for some groups.
+        """
         found, resumed = list[Scope](), dict[tuple[str, int], set[str]]()
         for each in self.chosen.values():
             resumed.setdefault((each.cluster, each.upto), set()).add(each.group)
@@ -89,9 +92,10 @@ class Snapshots:
         return {group for name, group in self.chosen if name == cluster}
 
     def replaced(self, taken: pa.Table, groups: Mapping[str, set[str]], whole: Iterable[str]) -> Scope:
-        """Stored rows that go, or that others take the place of: `taken` are new ones, of groups that were replayed.
+        """Stored rows to delete or replace.
 
-        Of each group the last state before each boundary stays, and the first one behind it, which is the next to be the last.
+        `taken` are the new ones, of groups that were replayed. Of each group the last checkpoint before each boundary
+        stays, and the first one after it, because it will be the last before a later boundary.
         """
         names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), times_of(taken, "upto_at"), strict=True)
         new = [Stored(*row) for row in names]
@@ -106,7 +110,10 @@ class Snapshots:
 
 
 def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) -> tuple[DataFrame, bool]:
-    """Rows with these keys, and whether this process holds them. They may be large: then they stay with Spark."""
+    """Rows with these keys, and True if they are in the driver.
+
+    Large ones stay in Spark.
+    """
     here = warehouse.few(table, scopes.among(key, chosen), bytes_max=_LIGHT_BYTES)
     if here is not None and here.nbytes <= _LIGHT_BYTES:
         return few.framed(warehouse.spark, here), True
@@ -119,7 +126,10 @@ def _is_in(each: Stored, groups: Mapping[str, set[str]], whole: set[str]) -> boo
 
 
 def around(boundaries: Iterable[Boundary], held: Iterable[Stored]) -> Iterator[Stored]:
-    """The last state before each boundary, and the first one behind it, which is the next to be the last."""
+    """The last checkpoint before each boundary, and the first one after it.
+
+    The latter will be the last before a later boundary.
+    """
     in_order = sorted(held, key=lambda each: each.upto)
     for boundary in boundaries:
         place = bisect_right(in_order, boundary.upto, key=lambda each: each.upto)
@@ -134,7 +144,10 @@ def look(
     groups: Mapping[str, set[str]],
     whole: Iterable[str],
 ) -> Snapshots:
-    """The stored states, and which of them the `groups`, and all of the `whole` clusters, can go on from."""
+    """Read the stored checkpoints, and choose valid ones.
+
+    They are chosen for `groups` and for all groups of `whole` clusters.
+    """
     known = {cluster: known_facts(each) for cluster, each in facts.items()}
     found = Snapshots({cluster: _boundaries(each.logs_end, known[cluster], rules) for cluster, each in facts.items()})
     if warehouse.is_empty(SNAPSHOTS):
@@ -144,7 +157,7 @@ def look(
     times = zip(times_of(rows, "upto_at"), times_of(rows, "facts_until_at"), strict=True)
     for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
         each = Stored(row[_KEY], row["cluster"], row["group"], upto)
-        is_asked = _is_in(each, groups, all_of)  # states of others stay as they are: nobody asks whether they hold
+        is_asked = _is_in(each, groups, all_of)  # checkpoints of other groups stay, so their validity is not needed
         found.stored.append(each if not is_asked else replace(each, holds=_holds(each, row, until, touched, mine, known)))
     for each in sorted(found.stored, key=lambda each: each.upto):
         if each.holds and _is_in(each, groups, all_of):
@@ -153,7 +166,7 @@ def look(
 
 
 def times_of(rows: pa.Table, name: str) -> list[int]:
-    """A column of times that is never null, as microseconds."""
+    """A timestamp column without nulls, in microseconds."""
     found: list[int] = rows[name].cast(pa.int64()).to_pylist()
     return found
 
@@ -172,7 +185,10 @@ def _holds(
 
 
 def _boundaries(logs_end: int | None, known: KnownFacts, rules: SnapshotRules) -> list[Boundary]:
-    """A rebalance is judged when it is so long over that nothing of the cluster that came later is asked for."""
+    """Boundaries of a cluster.
+
+    A rebalance is ranked so long after its end that no later facts of the cluster are needed.
+    """
     return [
         Boundary(upto, upto + SETTLE_US, known.until(upto + SETTLE_US), catalogue_version(), model_version())
         for upto in reaches(logs_end, rules)
@@ -180,7 +196,10 @@ def _boundaries(logs_end: int | None, known: KnownFacts, rules: SnapshotRules) -
 
 
 def reaches(logs_end: int | None, rules: SnapshotRules) -> list[int]:
-    """Times up to which states are to be taken; many runs have them in common, so that a state is not taken anew by each of them."""
+    """Times for checkpoints.
+
+    They are rounded, so that consecutive runs share them and need no new checkpoints.
+    """
     if logs_end is None:
         return []
     steps = [max(int(lag * _US_PER_SECOND) // _STEPS, 1) for lag in rules.lags_seconds]

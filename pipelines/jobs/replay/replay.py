@@ -1,9 +1,9 @@
-"""Silver in, rows of gold out: the three stages of replay over what changed.
+"""From silver to gold: the stages of replay for whatever changed.
 
-A group's rows rest on its own events and on the facts of its cluster. So where the facts are as they were, only groups
-with changed records are replayed, and those whose last rebalance is open: how long that has lasted, the end of the logs says.
-A group with many events is replayed from the last of its stored states on that still holds (`jobs/snapshots.py`); its rows
-that were final by then stay as they are.
+The rows of a group depend on its own events and on the facts of its cluster. While the facts stay the same, only groups
+with changed records are replayed, and those with an open rebalance, because its duration depends on the end of the
+logs. A group with many events is resumed from its last valid checkpoint (`group_snapshots`); its rows that were final
+by then stay. The rules are in `pipelines.transforms`.
 """
 
 from __future__ import annotations
@@ -58,12 +58,15 @@ from pipelines.warehouse.warehouse import Warehouse
 KAFKA, ROCKETMQ = "kafka", "rocketmq"
 
 NAMING = {"rebalance_members": "rebalance_id", "incidents": "rebalance_ids"}
-"""Columns by which rows of other tables name rebalances, which a gate looks up."""
+"""Columns of other tables that name rebalances, checked by a gate."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """What verdicts depend on beside the events. `assume` holds settings by name."""
+    """Settings that determine verdicts, besides the events.
+
+    `assume` holds settings by name.
+    """
 
     assume: Mapping[str, int] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
@@ -73,39 +76,42 @@ class ReplayOptions:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Rows of tables, how many each has, and which stored rows they replace. `states` are those of clusters, as rows."""
+    """Rows of tables, their number, and the stored rows they replace.
+
+    `states` are those of clusters, as rows.
+    """
 
     frames: Mapping[str, DataFrame]
     few: Mapping[str, pa.Table]
-    """The same rows in this process, of tables of which it holds them."""
+    """Rows in the driver, for tables with few of them."""
     counts: Mapping[str, int]
     scopes: Mapping[str, Scope]
     states: pa.Table
     gone: frozenset[str]
-    """Clusters of which nothing is left."""
+    """Clusters without any content left."""
     groups: int
-    """Groups that were replayed one by one, beside those of whole clusters."""
+    """Number of groups replayed separately, without those of whole clusters."""
     resumed: int
-    """Those of them that went on from a stored state."""
+    """Number of groups resumed from a checkpoint."""
     whole: Mapping[str, DataFrame] = field(default_factory=dict)
-    """Rebalances as they will be, also those that were not replayed, as far as rows that were replayed name them."""
+    """Rebalances after the run, including stored ones named by replayed rows."""
     snapshots: Mapping[str, tuple[DataFrame | pa.Table, Scope]] = field(default_factory=dict)
-    """States that were taken, by table, and which stored ones they replace."""
+    """New checkpoints by table, and the stored ones they replace."""
     states_unreadable: int = 0
-    """Stored states of groups that could not be read."""
+    """Number of unreadable checkpoints of groups."""
     clusters_resumed: int = 0
-    """Clusters whose outages were replayed from a stored state on."""
+    """Number of clusters with outages resumed from a checkpoint."""
     failures: Sequence[str] = ()
-    """Clusters whose events nothing could be learned from, in words."""
+    """Messages about clusters whose facts could not be learned."""
 
 
 @contextmanager
 def replay(
     warehouse: Warehouse, files: Iterable[FileRow], touched: Touched, states: Mapping[str, State], options: ReplayOptions
 ) -> Iterator[Replayed]:
-    """Replay what was touched. The rows are held until the caller is done with them.
+    """Replay the changes. The rows are cached until the caller is done.
 
-    `files` are all rows of `log_files`, `states` what the verdicts of clusters rested on when they were made.
+    `files` are all rows of `log_files`, `states` what the clusters' stored verdicts depend on.
     """
     work = _Replay(warehouse, list(files), touched, dict(states), options)
     try:
@@ -126,15 +132,15 @@ class _Replay:
     rows: dict[str, Rows] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
-    """Clusters all of whose groups are replayed."""
+    """Clusters with all groups to replay."""
     groups: dict[str, set[str]] = field(default_factory=dict)
-    """Groups to replay of other clusters."""
+    """Groups to replay in other clusters."""
     snapshots: Snapshots = field(default_factory=Snapshots)
     cluster_snapshots: ClusterSnapshots = field(default_factory=ClusterSnapshots)
     with_outages: set[str] = field(default_factory=set)
-    """Clusters whose outages are replayed."""
+    """Clusters with outages to replay."""
     taken: dict[str, Rows] = field(default_factory=dict)
-    """States that were taken, by table."""
+    """New checkpoints, by table."""
     failures: list[str] = field(default_factory=list)
 
     def do(self) -> Replayed:
@@ -143,7 +149,7 @@ class _Replay:
         facts = facts_of(self.warehouse, clusters, rows, self.options.assume, self.failures)
         told = {cluster: fingerprint_of(_without_end(found)) for cluster, found in facts.items()}
         changed = {cluster for cluster in facts if self.states.get(cluster, {}).get("facts") != told[cluster]}
-        # Of one whose last file that tells something has gone, nothing is known any more.
+        # Of a cluster without its last informative file nothing is known any more.
         changed |= clusters & self.states.keys() - facts.keys()
         self.whole = self.touched.whole | changed
         nodes = {row["path"]: row["node"] for row in rows if row["node"]}
@@ -174,7 +180,7 @@ class _Replay:
         )
 
     def _taken(self) -> dict[str, tuple[DataFrame | pa.Table, Scope]]:
-        """States may be large, and are held by this process only where all events are."""
+        """New checkpoints, which may be large; in the driver only if all events are."""
         replaced: dict[str, Callable[[pa.Table], Scope]] = {
             SNAPSHOTS: lambda rows: self.snapshots.replaced(rows, self.groups, self.whole),
             CLUSTER_SNAPSHOTS: lambda rows: self.cluster_snapshots.replaced(rows, self.with_outages),
@@ -192,7 +198,7 @@ class _Replay:
         return found
 
     def _events(self, scope: Scope) -> tuple[DataFrame, bool]:
-        """Stored events for Spark, and whether this process holds them: what comes of them may be little, too."""
+        """Stored events as a DataFrame, and True if they come from the driver."""
         here = self.warehouse.few("events", scope)
         if here is None:
             return self.warehouse.read("events").where(scope.column), False
@@ -204,7 +210,7 @@ class _Replay:
             return
         rules, redaction = self.options.snapshots, self.options.redaction
         self.snapshots = look(self.warehouse, self.touched, facts, rules, groups, self.whole)
-        if redaction is not None:  # a state would have to hold the names that are hidden, and those of before go
+        if redaction is not None:  # a checkpoint would contain the hidden names, and old ones are deleted
             self.snapshots = Snapshots(stored=self.snapshots.stored)
         replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
         stage = self._groups_replayed(replay)
@@ -212,17 +218,17 @@ class _Replay:
         for table, rows in stage.items():
             names = partial(first_among, "groups") if table == "incidents" else partial(among, "group")
             of_stage = self.snapshots.later("final_at", groups, self.whole, names)
-            if table == "incidents":  # those of outages name no rebalance
+            if table == "incidents":  # incidents of outages name no rebalance
                 of_stage = of_stage & is_empty("outage_ids") & equals("system", KAFKA)
             elif table == "rebalances":
                 of_stage = of_stage & equals("system", KAFKA)
-            elif table == "divergences":  # those of brokers' clocks are of no group
+            elif table == "divergences":  # divergences of brokers' clocks belong to no group
                 of_stage = of_stage & ~is_null("group") & equals("system", KAFKA)
             self._take(table, rows, of_stage)
 
     def _groups_replayed(self, replay: GroupReplay) -> dict[str, Rows]:
         source, are_few = self._events(self.snapshots.later("order_at", self.groups, self.whole, partial(among, "group")))
-        if self.snapshots.chosen:  # states hold rows of before
+        if self.snapshots.chosen:  # checkpoints contain earlier rows
             states, are_light = self.snapshots.rows(self.warehouse)
             source, are_few = resumed_at(source, states), are_few and are_light
         stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_few=are_few)
@@ -234,9 +240,10 @@ class _Replay:
         return self._groups_replayed(replay) if unreadable else stage
 
     def _stage(self, tagged: DataFrame, tables: tuple[str, ...], *, are_few: bool) -> dict[str, Rows]:
-        """What a stage gives, by table. Where rows are few, this process holds them from here on.
+        """Rows of a stage by table, small sets in the driver.
 
-        Of few events (`are_few`) seldom comes more, but one line may tell of thousands of partitions: then they are replayed again.
+        With `are_few` events the result is usually small. If it is not, because one line may concern thousands of
+        partitions, the stage runs again.
         """
         if are_few:
             first = tagged.limit(few.ROWS + 1).toArrow()
@@ -250,7 +257,7 @@ class _Replay:
         return _by_table(here, little) | {name: self._kept(name, counts[name], held) for name in tables if name not in little}
 
     def _kept(self, table: str, count: int, tagged: DataFrame) -> Rows:
-        """The rows of one table out of those of a stage. Dozens of queries would go through those of all tables to find these."""
+        """Cache one table's rows, so that its queries need not scan all tables."""
         rows = rows_of(table, tagged)
         if count > few.ROWS:
             rows = hold(rows)
@@ -262,7 +269,7 @@ class _Replay:
         return among("cluster", self.touched.clusters) & ~self.scopes.get("rebalances", nothing())
 
     def _known_rebalances(self) -> list[DataFrame]:
-        """Ids of rebalances as they will be: of those that were replayed, and of stored ones, as far as they are named."""
+        """Ids of rebalances after the run: replayed ones, and stored ones that are named."""
         column = "rebalance_id"
         found = [self.rows["rebalances"].frame(self.warehouse.spark).select(column)] if "rebalances" in self.rows else []
         if not self.warehouse.is_empty("rebalances"):
@@ -272,19 +279,19 @@ class _Replay:
         return found
 
     def _named_rebalances(self) -> set[str] | None:
-        """Rebalances that rows of other tables name; None where these are many."""
+        """Rebalances named by rows of other tables, None if there are many."""
         named: set[str] = set()
         for table in NAMING.keys() & self.rows.keys():
             rows = self.rows[table].few
             if rows is None:
                 return None
             column = rows[NAMING[table]]
-            names = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null()  # the gate tells of null
+            names = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null()  # the gate reports nulls
             named.update(names.to_pylist())
         return named if len(named) <= NAMES_MAX else None
 
     def _note_following(self, readers: dict[str, Readers]) -> None:
-        """Note the rebalances that the loss of a coordinator stands behind, so that outages can name them. They are few."""
+        """Note rebalances caused by a lost coordinator, for outages to name. They are few."""
         following = among("root_cause", FOLLOWING)
         columns = ("cluster", "group", "rebalance_id", "started_at", "joined_at")
         found = [self.rows["rebalances"].chosen(following, columns, self.warehouse.spark)] if "rebalances" in self.rows else []
@@ -297,7 +304,7 @@ class _Replay:
                     readers.setdefault(cluster, Readers()).following.add(Following(at, group, key))
 
     def _groups(self) -> dict[str, set[str]]:
-        """Groups to replay of clusters that are not replayed as a whole."""
+        """Groups to replay in clusters that are not replayed as a whole."""
         groups = {cluster: set(names) for cluster, names in self.touched.groups.items() if cluster not in self.whole}
         rest = sorted(self.touched.events.keys() - self.whole)
         if rest and not self.warehouse.is_empty("rebalances"):
@@ -319,7 +326,7 @@ class _Replay:
             return
         self.with_outages, rules = clusters, self.options.snapshots
         self.cluster_snapshots = look_at_clusters(self.warehouse, self.touched, facts, nodes, read, rules, clusters)
-        if self.options.redaction is not None:  # as with groups: states hold names
+        if self.options.redaction is not None:  # as with groups, because checkpoints contain names
             self.cluster_snapshots = ClusterSnapshots(stored=self.cluster_snapshots.stored)
         stage = self._outages(facts, nodes, readers)
         self.taken[CLUSTER_SNAPSHOTS] = stage.pop(CLUSTER_SNAPSHOTS)
@@ -351,19 +358,20 @@ class _Replay:
         )
         if not differing:
             return stage
-        for cluster in differing:  # its brokers' clocks turn out to differ: all that was read of it has to be put in another order
+        for cluster in differing:  # the brokers' clocks differ, so all earlier events need another order
             snapshots.drop(cluster)
         return self._outages(facts, nodes, readers)
 
     def _with_outages(self, clusters: set[str]) -> set[str]:
-        """Those of the clusters that have rows which name who reads."""
+        """The clusters with rows that name reading groups."""
         tables = [name for name in READER_TABLES if not self.warehouse.is_empty(name)] if clusters else []
         found = (self.warehouse.rows(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
         return {cluster for column in found for cluster in column.unique().to_pylist()}
 
     def _rocket_stage(self, files: list[FileRow]) -> frozenset[str]:
-        """Few clusters have events of RocketMQ: those without are spared its stage. What is open depends on how far files reach, too,
-        so those with some are always replayed. Says which have.
+        """Replay RocketMQ's clusters, always as a whole; return those with its events.
+
+        Open episodes depend on the end of the files, so changed clusters with RocketMQ's events are always replayed.
         """
         asked = {name for name in self.touched.clusters if self._may_have_rocket(name)}
         having = frozenset(self._with_rocket(asked))
@@ -379,26 +387,28 @@ class _Replay:
         return having
 
     def _may_have_rocket(self, cluster: str) -> bool:
-        """Unless it had no such event when the last run ended, and none has come or gone since. A file's own system doesn't tell:
-        applications write the lines of several clients into one."""
+        """Return False if the cluster had no RocketMQ event before and got none.
+
+        The file's own system is not enough, because applications write lines of several clients into one.
+        """
         told = self.states.get(cluster, {}).get("rocketmq") is False and cluster not in self.touched.whole
         return not told or not ROCKET_EVENTS.isdisjoint(self.touched.events.get(cluster, ()))
 
     def _with_rocket(self, clusters: set[str]) -> set[str]:
-        """Those of the clusters that have events of RocketMQ by now."""
+        """The clusters with events of RocketMQ."""
         if not clusters or self.warehouse.is_empty("events"):
             return set()
         ours = among("cluster", clusters) & among("event", ROCKET_EVENTS)
         return {cluster for (cluster,) in self.warehouse.distinct("events", ours, ("cluster",))}
 
     def _without(self, clusters: set[str]) -> set[str]:
-        """Those of the clusters, which have no events of RocketMQ, that still have rows of it: files change their cluster, and go."""
+        """The clusters without events of RocketMQ that still have rows of it."""
         ours = among("cluster", clusters) & equals("system", ROCKETMQ)
         tables = [name for name in ROCKET_TABLES if not self.warehouse.is_empty(name)] if clusters else []
         return {cluster for name in tables for cluster in self.warehouse.rows(name, ours, ("cluster",))["cluster"].to_pylist()}
 
     def _take(self, table: str, rows: Rows, scope: Scope) -> None:
-        """Rows of a stage, which replace those that it made before; two stages may fill one table."""
+        """Add rows of a stage; several stages may fill one table."""
         self.rows[table] = self.rows[table].joined(rows, self.warehouse.spark) if table in self.rows else rows
         self.scopes[table] = self.scopes[table] | scope if table in self.scopes else scope
 
@@ -409,7 +419,7 @@ class _Replay:
             self._take("learned_facts", Rows(len(learned), few=rows), among("cluster", clusters))
 
     def _unknown_table(self, files: list[FileRow]) -> None:
-        """Records without an entry, summed over the files of their cluster."""
+        """Unknown messages, summed over the files of each cluster."""
         clusters = self.touched.unknown | self.touched.whole
         if not clusters:
             return
@@ -419,7 +429,7 @@ class _Replay:
             schema=pa.schema([("file", pa.string()), ("cluster", pa.string()), ("version", pa.string())]),
         )
         known = F.broadcast(few.framed(self.warehouse.spark, named))
-        # Beyond some, the join alone chooses.
+        # With too many names the join alone selects.
         asked = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
         in_files = self.warehouse.frame("unknown_in_files", asked)
         unknown = hold(unknown_messages(in_files.join(known, "file")))
@@ -431,18 +441,18 @@ class _Replay:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one table: in this process where they are few, else with Spark."""
+    """Rows of one table, in the driver if they are few, else in Spark."""
 
     count: int
     few: pa.Table | None = None
     held: DataFrame | None = None
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """The rows for Spark."""
+        """The rows as a DataFrame."""
         return few.framed(spark, self.few) if self.held is None else self.held
 
     def chosen(self, scope: Scope, columns: Sequence[str], spark: SparkSession) -> pa.Table:
-        """Columns of those of the rows that the caller knows to be few."""
+        """Selected rows and columns, which the caller knows to be few."""
         if self.few is not None:
             return self.few.filter(scope.arrow).select(columns)
         return self.frame(spark).where(scope.column).select(*columns).toArrow()
@@ -456,7 +466,10 @@ class Rows:
 
 
 def _little(counts: Mapping[str, int]) -> list[str]:
-    """Tables whose rows are few even together, by how many rows each has. States may be large, however few they are."""
+    """Tables small enough together for the driver, by their counts.
+
+    Checkpoints are excluded, because a single one may be large.
+    """
     names = sorted(counts.keys() - set(STATES), key=lambda name: counts[name])
     together = accumulate(counts[name] for name in names)
     return [name for name, rows in zip(names, together, strict=True) if rows <= few.ROWS]
@@ -468,5 +481,5 @@ def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, Rows]:
 
 
 def _without_end(facts: ClusterFacts) -> dict[str, Any]:
-    """What verdicts rest on, but for the end of the logs, which each run moves."""
+    """Facts that verdicts depend on, without the end of the logs."""
     return {name: repr(getattr(facts, name)) for name in facts.__dataclass_fields__ if name != "logs_end"}
