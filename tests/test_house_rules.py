@@ -269,6 +269,7 @@ PLAIN = (
     "pipelines/analysis",
     "pipelines/jobs",
     "pipelines/schema",
+    "pipelines/spark",
     "pipelines/transforms",
     "pipelines/warehouse",
 )
@@ -302,7 +303,7 @@ WORDS_LEFT: dict[str, tuple[int, int]] = {
     "pipelines/quality": (14, 0),
     "pipelines/schema": (0, 0),
     "pipelines/simulate": (10, 1),
-    "pipelines/spark": (30, 5),
+    "pipelines/spark": (0, 0),
     "pipelines/storage": (9, 3),
     "pipelines/transforms": (0, 0),
     "pipelines/warehouse": (0, 0),

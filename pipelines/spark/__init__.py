@@ -1,4 +1,4 @@
-"""Spark sessions, and files that only Spark's file systems open.
+"""Spark sessions, and access to files that only Spark can open.
 
 Imports `parsers.reading` and `parsers.sources`. Start with `session`.
 """

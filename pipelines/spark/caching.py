@@ -1,4 +1,4 @@
-"""Rows that several queries ask for, which Spark therefore keeps until they are let go."""
+"""Cache DataFrames on the workers' disks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame
 
 
 def hold(rows: DataFrame) -> DataFrame:
-    """Keep rows on the workers' disks once they have been worked out.
+    """Cache rows on disk when they are first computed.
 
-    Spark's usual level keeps them in memory, and brings what it had to put on disk back there whenever it is read: rows of gold,
-    each with its lines of evidence, fill any heap that way.
+    Spark's default level caches in memory, and loads blocks back from disk whenever they are read. Gold rows carry
+    their evidence lines, so they would fill any heap.
     """
     return rows.persist(StorageLevel.DISK_ONLY)

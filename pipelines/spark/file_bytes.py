@@ -1,9 +1,9 @@
-"""Files that only Spark's own Hadoop file systems can open, byte by byte, through Spark's reader of text.
+"""Bytes of files that only Spark's Hadoop file systems can open.
 
-Nothing in Spark gives a file's bytes in pieces of bounded size but the lines of a text. Cut at line feeds alone they are the
-content, whatever it is, once what Hadoop does to it is undone: by a file's name it would unpack it, it drops a byte order
-mark, and it does not tell whether the last line had an end. A file is read as a whole by one task, which keeps a copy on its
-disk while the kernel reads that, so that the kernel may look wherever it likes.
+Spark's text reader is its only way to read a file in pieces of bounded size. Its lines, cut at line feeds alone, are
+the content, after three effects of Hadoop are undone: it unpacks files by their names, drops a byte order mark, and
+hides whether the last line was terminated. One task reads a whole file and writes a copy to its disk, which the parser
+can then read in any order.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ LARGE_BYTES = 32 << 20
 PIECE_SCHEMA = pa.schema([("file", pa.string()), ("offset", pa.int64()), ("data", pa.binary())])
 
 _GLOB = re.compile(r"([\\*?\[\]{}])")
-# Hadoop and Spark unpack files of these names. A codec that passes all through can stand for one name at a time.
+# Hadoop and Spark unpack files with these extensions. A codec without effect can replace one of them at a time.
 _UNPACKED = (".gz", ".gzip", ".bz2", ".zst", ".zstd", ".snappy", ".deflate", ".lz4", ".lzo", ".lzo_deflate")
 _PASSES = "org.apache.hadoop.io.compress.PassthroughCodec"
-# The second is what the first has become in the jar that Spark ships, where all that looks like a package was renamed.
+# In the jar shipped by Spark the first name became the second, because everything like a package name was relocated.
 _PASSED = ("io.compress.passthrough.extension", "org.apache.hadoop.shaded.io.compress.passthrough.extension")
 _PACKED_BYTES = 2 * LARGE_BYTES
 _OPEN_BYTES = 1 << 20
@@ -48,12 +48,15 @@ _MARK = b"\xef\xbb\xbf"
 
 
 def escaped(place: str) -> str:
-    """A path for Spark's readers, which take it for a pattern."""
+    """Escape a path for Spark's readers, which treat it as a pattern."""
     return _GLOB.sub(r"\\\1", place)
 
 
 def lines(spark: SparkSession, places: Sequence[str]) -> DataFrame:
-    """The lines of files: `file` as Spark writes it, its `size`, the `start` of a part of it, and as `value` a line without its end."""
+    """Read the lines of files.
+
+    Columns: `file` as Spark writes it, its `size`, the `start` of its part, and in `value` a line without its end.
+    """
     groups: dict[str, list[str]] = {}
     for place in sorted(places):
         ending = next((ending for ending in _UNPACKED if place.lower().endswith(ending)), "")
@@ -74,14 +77,17 @@ def _lines(spark: SparkSession, ending: str, places: list[str]) -> DataFrame:
 
 
 def whole(spark: SparkSession, largest: int) -> AbstractContextManager[None]:
-    """Queries that are run meanwhile cut no file of up to this size: small ones share tasks, large ones have one each."""
-    # Room for a file that grows while it is listed.
+    """Keep files up to `largest` bytes in one part during the block.
+
+    Small files share tasks, large ones have one each.
+    """
+    # Room for files that grow while they are listed.
     most = max(_PACKED_BYTES, 2 * largest)
     return set_to(spark, _cutting(most, most if largest > LARGE_BYTES else _OPEN_BYTES))
 
 
 def cut_at(spark: SparkSession, step: int) -> AbstractContextManager[None]:
-    """Queries that are run meanwhile cut files at multiples of this, and have a task for each part."""
+    """Cut files at multiples of `step` during the block, one task per part."""
     return set_to(spark, _cutting(step, step))
 
 
@@ -90,13 +96,16 @@ def _cutting(most: int, opening: int) -> dict[str, int]:
         "spark.sql.files.maxPartitionBytes": most,
         "spark.sql.files.openCostInBytes": opening,
         "spark.sql.files.minPartitionNum": 1,
-        # Where a cluster sets one, Spark puts files together, and parts of them, until there are no more tasks than that.
+        # If a cluster sets a maximum, Spark merges parts until there are no more tasks than that.
         "spark.sql.files.maxPartitionNum": (1 << 31) - 1,
     }
 
 
 def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.Buffer]]:
-    """Rows of `lines` as bytes: file, size, and what comes next of it, each line with an end."""
+    """Convert rows of `lines` to bytes.
+
+    Yields file, size, and the next bytes of its content, each line with an end.
+    """
     for batch in batches:
         runs = pc.run_end_encode(batch.column("file"))
         begin = 0
@@ -107,7 +116,7 @@ def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.Buf
 
 
 def ended(lines: pa.BinaryArray) -> pa.Buffer:
-    """Lines with their ends, one behind the other."""
+    """Concatenate lines, each with its end."""
     values = pc.binary_join_element_wise(lines, pa.scalar(b"", pa.binary()), pa.scalar(b"\n", pa.binary()))
     offsets = pa.Array.from_buffers(pa.int32(), len(values) + 1, [None, values.buffers()[1]], offset=values.offset)
     first, last = offsets[0].as_py(), offsets[-1].as_py()
@@ -115,7 +124,7 @@ def ended(lines: pa.BinaryArray) -> pa.Buffer:
 
 
 def cut_out(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Rows of `lines`, of whole files, to those bytes of them that are wanted, as [begin, end)."""
+    """Cut the wanted ranges, [begin, end), from rows of `lines` of whole files."""
 
     def cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         current, at, missing = "", 0, set(wanted)
@@ -140,7 +149,10 @@ def cut_out(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Callable[[Iterab
 def parse(
     sources: Mapping[str, Sequence[SourceFile]], told: Mapping[str, str], options: ReadOptions
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Rows of `lines` to records of all kinds. `sources` by file as Spark writes it, `told` what the data source is told."""
+    """Parse rows of `lines` to records of all kinds.
+
+    `sources` are keyed by the file as Spark writes it; `told` are options of the data source.
+    """
 
     def records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for file, parts in groupby(pieces(batches), itemgetter(0)):
@@ -154,7 +166,10 @@ def parse(
 
 
 def _write(copy: IO[bytes], parts: Iterable[tuple[int, pa.Buffer]], *, marked: bool) -> str | None:
-    """Make a copy of a file; what is wrong with it, if something is. `marked`: it begins with a byte order mark."""
+    """Write a copy of a file; return what is wrong with it, or None.
+
+    `marked`: the file begins with a byte order mark.
+    """
     expected = 0
     if marked:
         copy.write(_MARK)
@@ -171,7 +186,7 @@ def _write(copy: IO[bytes], parts: Iterable[tuple[int, pa.Buffer]], *, marked: b
 
 
 def _refused(sources: Iterable[SourceFile], options: ReadOptions, problem: str) -> Iterator[pa.RecordBatch]:
-    """Reports on files that can't be read as they are."""
+    """Reports on files that cannot be read completely."""
     reports = [FileReader(source, options).report for source in sources]
     for report in reports:
         report.status, report.reason = "rejected", f"not read: {problem}"
@@ -179,7 +194,7 @@ def _refused(sources: Iterable[SourceFile], options: ReadOptions, problem: str) 
 
 
 def _read(path: str, sources: Iterable[SourceFile], told: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """Records of the files that a copy holds."""
+    """Records of the files in a copy."""
     here = sources_json([replace(source, path=path) for source in sources])
     reader = BrokerLogs({**told, "sources": here, "partitions": "1", "partition_bytes": str(1 << 62)}).reader(StructType())
     for share in reader.partitions():

@@ -1,8 +1,8 @@
-"""Places that no file system of Arrow serves, seen through Spark: listed by its reader of files, and opened in this process
-as sparse copies on disk, into which Spark brings what is asked for.
+"""A file system for places that only Spark can open.
 
-`parsers.sources.filesystems.serve` makes them places like others. Little of a file is read here: what tells its form and identity, and the
-ends of files that have grown; all else the workers read (`transforms/pieces.py`).
+Spark's file reader lists them; in this process they are sparse copies on disk, filled on demand.
+`parsers.sources.filesystems.serve` registers it. This process reads only what identifies a file, and the additions to
+grown files; workers read all else (`pipelines.spark.file_bytes`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ from pipelines.errors import NothingReadable
 from pipelines.spark.file_bytes import LARGE_BYTES, PIECE_SCHEMA, cut_out, escaped, lines, whole
 
 HEAD_BYTES = 1 << 16
-"""So much of each file that is listed is brought with the first; it mostly tells what the file is."""
+"""Bytes of every listed file that are fetched with the first one.
+
+They usually suffice to identify a file.
+"""
 
 SMALL_BYTES = 4 << 20
-"""Smaller files are brought whole by Spark's reader of whole files."""
+"""Smaller files are fetched whole, by Spark's reader of whole files."""
 
 _HEAD_LINES = 1000
 _THREADS = 4
@@ -46,7 +49,10 @@ _READS = ("PATH_NOT_FOUND",)
 
 @dataclass(slots=True)
 class _File:
-    """A file as it was listed. `url` is what Spark calls it in rows, `held` what of it the copy holds, as [begin, end)."""
+    """A listed file.
+
+    `url` is its name in Spark's rows, `held` the ranges present in the copy, as [begin, end).
+    """
 
     place: str
     url: str
@@ -57,7 +63,7 @@ class _File:
     window: int = _WINDOW_BYTES
 
     def upto(self, position: int) -> int:
-        """Where what is held from this position on ends."""
+        """End of the present range that contains a position."""
         return next((end for begin, end in self.held if begin <= position < end), position)
 
     def hold(self, offset: int, data: bytes) -> None:
@@ -76,7 +82,10 @@ class _File:
 
 
 class SparkFiles:
-    """What `parsers.sources.filesystems` asks of a file system. A run asks for each listing once."""
+    """A file system with the interface used by `parsers.sources.filesystems`.
+
+    Each listing is requested once per run.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -87,7 +96,7 @@ class SparkFiles:
         self._listed: dict[str, list[FileInfo] | None] = {}
 
     def look_again(self) -> None:
-        """Another run begins: what was brought of files that are found as they were is kept."""
+        """Start another run: list again, and keep the bytes of unchanged files."""
         for place, file in self._before.items():
             if self._files.get(place) is not file:
                 file.copy.unlink(missing_ok=True)
@@ -95,7 +104,7 @@ class SparkFiles:
         self._listed.clear()
 
     def get_file_info(self, what: str | FileSelector) -> Any:
-        """A place as Arrow tells of it, or all files below a folder."""
+        """Describe a place as Arrow does, or all files below a folder."""
         if isinstance(what, FileSelector):
             return self._below(what.base_dir) or []
         if what not in self._files:
@@ -106,13 +115,13 @@ class SparkFiles:
         return _info(file)
 
     def open_input_file(self, place: str) -> io.RawIOBase:
-        """A file, to be read from any place on. Raises OSError."""
+        """Open a file for random access. Raises OSError."""
         if not self.get_file_info(place).is_file:
             raise FileNotFoundError(2, "no such file", place)
         return _Opened(self, self._files[place])
 
     def ahead(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        """Bring parts of many files at once, as [begin, end)."""
+        """Fetch ranges, [begin, end), of many files at once."""
         lacking: dict[str, list[tuple[int, int]]] = {}
         for place, parts in wanted.items():
             file = self._files.get(place)
@@ -126,7 +135,10 @@ class SparkFiles:
             self._bring(some)
 
     def bring(self, file: _File, position: int) -> None:
-        """Bring what lies at a position, and more. Raises OSError where it is there no more."""
+        """Fetch the bytes at a position, and more.
+
+        Raises OSError if the file no longer exists.
+        """
         if position < HEAD_BYTES and not file.held:
             others = [other for other in self._files.values() if not other.held and other is not file]
             self.ahead({each.place: [(0, HEAD_BYTES)] for each in [file, *others]})
@@ -142,7 +154,7 @@ class SparkFiles:
         return self._listed[place]
 
     def _list(self, place: str) -> list[FileInfo] | None:
-        """Files at or below a place; None where there is nothing."""
+        """List files at or below a place, None if there is nothing."""
         reader = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
         changed = F.unix_micros("modificationTime").alias("changed")
         try:
@@ -151,7 +163,7 @@ class SparkFiles:
             if (error.getCondition() or "") not in _READS:
                 raise NothingReadable(f"{place}: Spark can't list it: {_said(error)}") from error
             return None
-        except Exception as error:  # whatever the file system says, in whatever class it comes
+        except Exception as error:  # file systems report errors in any class
             raise NothingReadable(f"{place}: Spark can't list it: {_said(error)}") from error
         base = _path_of(place)
         found = []
@@ -166,7 +178,7 @@ class SparkFiles:
         return found
 
     def url_of(self, place: str) -> str:
-        """What Spark calls a file in its rows."""
+        """Name of a file in Spark's rows."""
         return self._files[place].url
 
     def _bring(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
@@ -182,10 +194,10 @@ class SparkFiles:
             if large:
                 with whole(self.spark, max(LARGE_BYTES + 1, *(file.size for file in large))):
                     parts += self._of_large(large, wanted)
-        except Exception as error:  # of a task that can't read, whatever its class is
+        except Exception as error:  # a failed task may raise any class
             if len(wanted) == 1:
                 raise OSError(2, "gone since it was listed, or not to be read", _said(error)) from error
-            for place, ranges in wanted.items():  # one must not hide the others, and is told of when it is read itself
+            for place, ranges in wanted.items():  # one by one, since a failure is reported when its file is read
                 with suppress(OSError):
                     self._bring({place: ranges})
             return
@@ -195,7 +207,10 @@ class SparkFiles:
                 file.hold(row["offset"], row["data"][: max(0, file.size - row["offset"])])
 
     def _of_large(self, files: Sequence[_File], wanted: Mapping[str, Sequence[tuple[int, int]]]) -> list[pa.Table]:
-        """Parts of files that are brought line by line. The first lines need no worker, which would have to be started for each file."""
+        """Fetch ranges of large files, line by line.
+
+        The first lines need no worker, because starting one for each file would take longer.
+        """
         heads = [file for file in files if not file.held and max(end for _, end in wanted[file.place]) <= HEAD_BYTES]
         told = {file.url: list(wanted[file.place]) for file in files if file not in heads}
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -217,7 +232,7 @@ class SparkFiles:
 
 
 class _Opened(io.RawIOBase):
-    """A file whose bytes are brought as they are asked for."""
+    """A file with bytes fetched on demand."""
 
     def __init__(self, store: SparkFiles, file: _File) -> None:
         self._store = store
@@ -238,7 +253,7 @@ class _Opened(io.RawIOBase):
         return self._at
 
     def readinto(self, target: Any) -> int:
-        """As many bytes as are there already, at least one before the end."""
+        """Read the bytes that are present, at least one before the end."""
         file = self._file
         if self._at >= file.size:
             return 0
@@ -257,14 +272,14 @@ def _info(file: _File) -> FileInfo:
 
 
 def _path_of(uri: str) -> str:
-    """The path of a URI, as Hadoop writes it: without what comes before it, and with single slashes."""
+    """Path of a URI in Hadoop's form: without scheme and authority, with single slashes."""
     found = _PATH.fullmatch(uri)
     path = (found["path"] if found else uri) or "/"
     return _SLASHES.sub("/", path).rstrip("/") or "/"
 
 
 def _in_lots(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Iterator[dict[str, Sequence[tuple[int, int]]]]:
-    """Wanted parts in lots that this process can hold."""
+    """Group the wanted ranges into lots that fit into memory."""
     lot: dict[str, Sequence[tuple[int, int]]] = {}
     held = 0
     for place, parts in wanted.items():
@@ -279,7 +294,7 @@ def _in_lots(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Iterator[dict[s
 
 
 def _said(error: BaseException) -> str:
-    """The line of an error that tells, without the stack below it."""
+    """The informative line of an error, without its stack trace."""
     told: Iterable[str] = (line.strip() for line in str(error).splitlines())
     plain = [line for line in told if line and not line.startswith(("at ", "An error occurred"))]
     return (plain or [type(error).__name__])[0].removeprefix(": ")

@@ -1,4 +1,4 @@
-"""Settings of a running Spark session that hold for a while, and are then what they were."""
+"""Set options of a running Spark session for the length of a block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def set_to(spark: SparkSession, settings: Mapping[str, str | int]) -> Iterator[None]:
-    """Queries that are run meanwhile see these settings."""
+    """Apply settings to queries run inside the block."""
     before = {name: spark.conf.get(name, None) for name in settings}
     try:
         for name, value in settings.items():

@@ -1,7 +1,7 @@
-"""The Spark session: an existing one is used as it is, a new one gets what Delta and the job need.
+"""Get the Spark session: a running one unchanged, or a new one with Delta.
 
-Settings that the user made (spark-submit, spark-defaults.conf, `--conf`) always win over ours.
-pyspark is imported inside functions, so that the command line can ask about jars without a JVM.
+Settings by the user (spark-submit, spark-defaults.conf, `--conf`) always take precedence. pyspark is imported inside
+functions, so that the command line can look for jars without a JVM.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCALA_VERSION = "2.13"
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
-# What delta-spark names beside delta-storage is for Unity Catalog and for the kernel connector; neither is used here.
+# Further dependencies of delta-spark serve Unity Catalog and the kernel connector; neither is used here.
 _NOT_NEEDED = (
     "io.delta:delta-kernel-api",
     "io.delta:delta-kernel-defaults",
@@ -38,10 +38,10 @@ _NOT_NEEDED = (
     "com.google.code.findbugs:jsr305",
 )
 
-# Spark turned Arrow on and off as a default between patch releases, and coercions differ between the two paths.
+# Spark changed the default for Arrow between patch releases, and type coercions differ between the two paths.
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
-    # Remembering where each column expression was written costs more than a millisecond for each of thousands.
+    # Recording the origin of each column expression costs over a millisecond for each of thousands.
     "spark.sql.dataFrameQueryContext.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
@@ -51,7 +51,7 @@ _ALWAYS = {
     "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
 }
 
-# Spark's defaults are made for clusters: 200 shuffle partitions and 50 for each Delta log cost seconds on one machine.
+# Spark's defaults suit clusters: 200 shuffle partitions and 50 for each Delta log cost seconds on one machine.
 _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -60,24 +60,24 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.databricks.delta.snapshotPartitions": "1",
-    # VACUUM lists a table's files in as many tasks: 10,000 for a handful.
+    # VACUUM lists a table's files in this many tasks; the default of 10,000 exceeds the number of files.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     "spark.sql.adaptive.enabled": "false",
 }
 
 
 class Work(Enum):
-    """How much a session that is started here will have to do."""
+    """Expected amount of work for a new session."""
 
     SMALL = "small"
     USUAL = "usual"
     LARGE = "large"
 
 
-# A run is hundreds of queries, each of another form, and the records are read in Python. Where there is little to do,
-# compiling the queries costs a third of it; optimising their code to the last costs more than they take, until there are
-# many rows to go through. What is hot after minutes is still optimised. One run fills the 48 MB that a JVM which optimises
-# nothing sets aside for code, and without room it goes on interpreting.
+# A run consists of hundreds of different queries, and Python reads the records. With little work, compiling the queries
+# takes a third of the time, and fully optimising the code costs more than it saves until there are many rows. Code that
+# stays hot for minutes is still optimised. A single run fills the 48 MB of code cache in a JVM without optimisation;
+# when it is full, the JVM only interprets.
 _COMPILING: Mapping[Work, Mapping[str, str]] = {
     Work.SMALL: {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
@@ -100,7 +100,7 @@ _COMPILING: Mapping[Work, Mapping[str, str]] = {
 
 _MAX_LOCAL_SHUFFLE_PARTITIONS = 8
 
-# Spark itself has no such statement; Delta says that there is no table, or that its catalog is missing.
+# Spark itself lacks this statement; Delta reports a missing table, or its missing catalog.
 _ASKED = "OPTIMIZE delta.`/groupscope/asks/whether/there/is/delta`"
 _NO_DELTA = ("PARSE_SYNTAX_ERROR", "DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG")
 
@@ -108,31 +108,34 @@ _SETTING = re.compile(r"(?P<key>[^#\s=][^\s=]*)(?:\s*=\s*|\s+)(?P<value>.*)")
 
 
 class NoDelta(JobError):
-    """The session that is running can't read or write Delta tables."""
+    """The running session cannot read or write Delta tables."""
 
 
 class SparkGone(JobError):
-    """Spark has ended, and this process can't start it again."""
+    """Spark has stopped, and this process cannot start it again."""
 
     exit_code = 74
 
 
 def delta_artifacts() -> tuple[str, ...]:
-    """Maven coordinates of the jars that fit the installed pyspark and delta-spark."""
+    """Maven coordinates of the jars for the installed pyspark and delta-spark."""
     spark_minor = ".".join(version("pyspark").split(".")[:2])
     delta = version("delta-spark")
     return f"io.delta:delta-spark_{spark_minor}_{SCALA_VERSION}:{delta}", f"io.delta:delta-storage:{delta}"
 
 
 def jar_folders() -> list[Path]:
-    """Where jars may lie already: a folder of the user's choice, then the caches of Ivy and Maven."""
+    """Folders that may contain jars.
+
+    The user's choice first, then the caches of Ivy and Maven.
+    """
     home = Path.home()
     own = os.environ.get("GROUPSCOPE_JARS")
     return [*([Path(own)] if own else []), *sorted(home.glob(".ivy2*/jars"), reverse=True), home / ".m2" / "repository"]
 
 
 def find_delta_jars(folders: list[Path] | None = None) -> list[Path]:
-    """The Delta jars on this machine; empty unless all are there."""
+    """Delta's jars on this machine, empty unless all are present."""
     found = [_find_jar(coordinates, jar_folders() if folders is None else folders) for coordinates in delta_artifacts()]
     return [jar for jar in found if jar is not None] if all(found) else []
 
@@ -148,7 +151,10 @@ def _find_jar(coordinates: str, folders: list[Path]) -> Path | None:
 
 
 def delta_settings(configured: Mapping[str, str], spark_home: Path) -> dict[str, str]:
-    """Settings that bring Delta's jars: none where the platform has its own, local files before a download."""
+    """Settings that load Delta's jars.
+
+    None if the platform provides them; local files take precedence over a download.
+    """
     packages = _listed(configured, "spark.jars.packages")
     named = [*packages, configured.get("spark.jars", "")]
     if any("delta" in each for each in named) or any(spark_home.glob("jars/delta-spark*.jar")):
@@ -161,12 +167,12 @@ def delta_settings(configured: Mapping[str, str], spark_home: Path) -> dict[str,
 
 
 def _listed(configured: Mapping[str, str], name: str) -> list[str]:
-    """What a setting that is a list holds."""
+    """Elements of a setting that is a list."""
     return [each.strip() for each in configured.get(name, "").split(",") if each.strip()]
 
 
 def read_defaults(text: str) -> dict[str, str]:
-    """Settings in the form of spark-defaults.conf: key, white space or `=`, value."""
+    """Parse settings in the form of spark-defaults.conf: key, white space or `=`, value."""
     pairs = (_SETTING.fullmatch(line.strip()) for line in text.splitlines())
     return {pair["key"]: pair["value"] for pair in pairs if pair is not None}
 
@@ -185,12 +191,15 @@ def _configured(conf: Mapping[str, str], spark_home: Path) -> dict[str, str]:
 
 
 def known_settings(conf: Mapping[str, str]) -> dict[str, str]:
-    """All that the user has set of Spark, as far as it is known in this process: no session is started."""
+    """All Spark settings by the user that are known without a session."""
     return _configured(conf, _spark_home())
 
 
 def session_settings(conf: Mapping[str, str], configured: Mapping[str, str], spark_home: Path, work: Work = Work.USUAL) -> dict[str, str]:
-    """Settings for a new session: `conf` unchanged, and ours where the user has set nothing."""
+    """Settings of a new session.
+
+    `conf` is unchanged; our own apply only if the user has set nothing.
+    """
     master = configured.get("spark.master", "local[*]")
     ours = {"spark.master": master, "spark.app.name": "groupscope", **_ALWAYS}
     if master.startswith("local"):
@@ -204,10 +213,10 @@ def session_settings(conf: Mapping[str, str], configured: Mapping[str, str], spa
 
 
 def _prepare_workers() -> None:
-    """Let local Python workers run this interpreter and see the packages that it sees.
+    """Make local Python workers use this interpreter and its packages.
 
-    Without PYSPARK_PYTHON they start the system's `python3`; and they don't know of folders that only
-    this process has put on its path.
+    Without PYSPARK_PYTHON they start the system's `python3`. They also lack folders that only this process has added to
+    its path.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -218,12 +227,14 @@ def _prepare_workers() -> None:
 
 
 _REMOTE = ("SPARK_REMOTE", "DATABRICKS_RUNTIME_VERSION")
-"""Where one of these is in the environment, sessions may be those of a server."""
+"""Environment variables that indicate sessions on a server."""
 
 
 def import_spark() -> None:
-    """Import what opens a session, before a thread begins that imports parts of Spark, too: of two that do so at the same time, one finds
-    modules that are half made."""
+    """Import Spark's session modules before another thread imports parts of Spark.
+
+    Two concurrent imports could see partially initialised modules.
+    """
     import pyspark.sql
 
     if any(map(os.environ.get, _REMOTE)):
@@ -232,14 +243,14 @@ def import_spark() -> None:
 
 
 def get_session(conf: Mapping[str, str] | None = None, work: Work = Work.USUAL) -> SparkSession:
-    """The session of this process. A running one is respected: nothing of it is changed.
+    """Return the session of this process; a running one is not changed.
 
-    Raises NoDelta where a session that is not ours can't do with Delta tables what we need.
+    Raises NoDelta if a session made by others lacks the features of Delta that are needed.
     """
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
-    # Spark Connect and Databricks: what belongs to the server, and to the platform, is theirs.
+    # Under Spark Connect and on Databricks the settings belong to the server and the platform.
     if running is None and any(map(os.environ.get, _REMOTE)):
         running = SparkSession.builder.getOrCreate()
     if running is not None:
@@ -258,8 +269,10 @@ def get_session(conf: Mapping[str, str] | None = None, work: Work = Work.USUAL) 
 
 
 def _must_have_delta(session: SparkSession) -> None:
-    """Raises NoDelta where a session has none. Settings alone don't tell: a platform has its own Delta, and programs add extensions
-    without naming them. So where they name none, it is asked for what only Delta knows, of a table that is not there.
+    """Raise NoDelta if a session has no Delta.
+
+    Settings are not conclusive, because platforms have their own Delta, and programs add extensions without settings.
+    So if they name none, a statement known only to Delta is tried on a table that does not exist.
     """
     from pyspark.errors import AnalysisException
 
@@ -277,9 +290,9 @@ def _must_have_delta(session: SparkSession) -> None:
 
 
 def let_go_of_dead() -> None:
-    """After an error without a name: forget a session that has died, so that `get_session` starts another one.
+    """After an unexplained error, discard a dead session.
 
-    Raises SparkGone where its JVM is gone, and is not one that this process has started.
+    Then `get_session` starts another one. Raises SparkGone if its JVM is dead and was not started by this process.
     """
     if "pyspark" not in sys.modules:
         return
@@ -288,7 +301,7 @@ def let_go_of_dead() -> None:
 
     if os.environ.get("SPARK_REMOTE"):
         remote = SparkSession.getActiveSession()
-        if remote is not None:  # whether the server still knows it can't be asked in time, and another one costs little
+        if remote is not None:  # the server cannot be asked in time whether it still has the session, and a new one is cheap
             remote.stop()
         return
     context, gateway = SparkContext._active_spark_context, SparkContext._gateway
@@ -309,7 +322,7 @@ def let_go_of_dead() -> None:
 def _works(context: SparkContext) -> bool:
     try:
         return context._jsc is not None and not context._jsc.sc().isStopped()
-    except Exception:  # py4j's and the network's have no base in common
+    except Exception:  # errors of py4j and of the network have no common base class
         return False
 
 
@@ -322,8 +335,11 @@ def _answers(gateway: Any) -> bool:
 
 @contextmanager
 def _interrupts_stay() -> Iterator[None]:
-    """Keep what somebody has set for SIGINT: a context that is made in the main thread sets its own, which ends the run. Python's own
-    gives way, since Spark's cancels the jobs, too."""
+    """Restore the handler of SIGINT after the block.
+
+    A context created in the main thread sets its own, which ends the run. Python's default handler is not restored,
+    because Spark's also cancels the jobs.
+    """
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -334,7 +350,10 @@ def _interrupts_stay() -> Iterator[None]:
 
 @contextmanager
 def _jvm_talks_to_stderr() -> Iterator[None]:
-    """A JVM that is started meanwhile prints to our standard error: Delta's VACUUM prints, and our standard output is data."""
+    """Make a JVM started inside the block print to standard error.
+
+    Delta's VACUUM prints, and our standard output is data.
+    """
     sys.stdout.flush()
     try:
         kept = os.dup(1)

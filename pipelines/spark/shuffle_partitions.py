@@ -1,4 +1,4 @@
-"""Into how many parts a Spark session cuts what it sorts or groups."""
+"""Number of partitions for sorting and grouping in a Spark session."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ _USUAL = 200  # Spark's own default
 
 
 def partitions_of(spark: SparkSession) -> int:
-    """The session's number of shuffle partitions; Spark's default where a platform finds it by itself, as `auto` says on Databricks."""
+    """Number of shuffle partitions of the session.
+
+    Spark's default if the platform decides, as with `auto` on Databricks.
+    """
     told = spark.conf.get("spark.sql.shuffle.partitions", None) or ""
     return max(1, int(told)) if told.isdigit() else _USUAL
