@@ -270,6 +270,7 @@ PLAIN = (
     "pipelines/jobs",
     "pipelines/schema",
     "pipelines/spark",
+    "pipelines/storage",
     "pipelines/transforms",
     "pipelines/warehouse",
 )
@@ -304,7 +305,7 @@ WORDS_LEFT: dict[str, tuple[int, int]] = {
     "pipelines/schema": (0, 0),
     "pipelines/simulate": (10, 1),
     "pipelines/spark": (0, 0),
-    "pipelines/storage": (9, 3),
+    "pipelines/storage": (0, 0),
     "pipelines/transforms": (0, 0),
     "pipelines/warehouse": (0, 0),
 }

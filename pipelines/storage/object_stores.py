@@ -1,6 +1,7 @@
-"""Endpoints and keys of object stores: what the Spark session is told of them (`fs.*`), said to Arrow and to delta-rs.
+"""Pass endpoints and keys of object stores from Spark to Arrow and delta-rs.
 
-What is not translated is found as the vendors' own tools find it: environment, profiles, roles of the machine.
+Spark's settings are the source (`fs.*`). Everything else is found as the vendors' own tools find it: by environment,
+profiles, roles of the machine.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _AWS_HOST = re.compile(
 )
 _LABEL = re.compile(r"[a-z0-9][a-z0-9-]*")
 _NUMERIC = re.compile(r"(?:\d+(?:\.\d+){3}|\[.*\])(?::|$)")
-# Ways to get at a store that are not translated, as `name=value`, by kind of store.
+# Ways of access that are not translated, as `name=value`, by kind of store.
 _ELSEWHERE = {
     "s3": re.compile(
         r"fs\.s3a\.(?:bucket\..+\.)?(?:(?:assumed\.role\.arn|proxy\.host|security\.credential\.provider\.path)=.+"
@@ -58,8 +59,9 @@ _log = logging.getLogger(__name__)
 
 
 def use(conf: Mapping[str, str], inputs: Sequence[str] = (), warehouse: str = "") -> None:
-    """Tell this process, and the workers of its jobs, what Spark is told of object stores. Inputs for which there is no other
-    driver are seen through Spark, which is started for that.
+    """Configure object stores in this process and in the workers of its jobs.
+
+    Inputs without another driver are read through Spark, which is started for that.
     """
     from pipelines.spark.session import get_session, known_settings
 
@@ -79,36 +81,39 @@ def use(conf: Mapping[str, str], inputs: Sequence[str] = (), warehouse: str = ""
 
 @cache
 def _warn(*names: str) -> None:
-    """Once for a process: a schedule has many runs."""
+    """Warn once per process, because a schedule has many runs."""
     _log.warning("%s: not said to Arrow and delta-rs, which look where their vendors' tools look (environment, profiles)", ", ".join(names))
 
 
 def untranslated(settings: Mapping[str, str], used: Sequence[str]) -> list[str]:
-    """Names of settings that lead Spark to the stores of these places, and nobody else."""
+    """Names of settings for these stores that only Spark understands."""
     patterns = [_ELSEWHERE[kind] for kind in {places.kind_of(place) or "" for place in used} if kind in _ELSEWHERE]
     return sorted(name for name, value in _told(settings).items() if any(each.fullmatch(f"{name}={value}") for each in patterns))
 
 
 def open_table(uri: str, version: int | None = None) -> DeltaTable:
-    """A table by delta-rs, without Spark."""
+    """Open a table with delta-rs, without Spark."""
     from deltalake import DeltaTable
 
     return DeltaTable(uri, version=version, storage_options=delta_options(uri))
 
 
 def running_settings() -> dict[str, str]:
-    """What a session that runs already says of object stores."""
+    """Settings about object stores in a running session."""
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
     if running is None:
         return {}
-    # Programs also set `fs.…` itself, of which Spark tells Hadoop just the same.
+    # Programs also set `fs.…` without a prefix, which Spark passes to Hadoop all the same.
     return {name: value for name, value in running.conf.getAll.items() if name.removeprefix(_HADOOP).startswith(("fs.", "google."))}
 
 
 def arrow_settings(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Arguments of Arrow's file systems, by kind of store, by bucket (`s3/BUCKET`) and by account (`azure/ACCOUNT`)."""
+    """Arguments of Arrow's file systems.
+
+    Keyed by kind of store, by bucket (`s3/BUCKET`) and by account (`azure/ACCOUNT`).
+    """
     told = _told(settings)
     found = [("s3", _s3(told)), *_azure(told)]
     own: dict[str, dict[str, str]] = {}
@@ -120,14 +125,14 @@ def arrow_settings(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 def _s3(told: Mapping[str, str]) -> dict[str, Any]:
-    """What is said of S3, or of one bucket."""
+    """Arguments for S3 or for one bucket."""
     s3: dict[str, Any] = {ours: told[name] for name, ours in _S3.items() if name in told}
     if "fs.s3a.endpoint" in told:
         scheme, _, address = told["fs.s3a.endpoint"].rstrip("/").rpartition("://")
         secure = told.get(_SECURE, "true").lower() != "false"
         s3 |= {"endpoint_override": address, "scheme": scheme or ("https" if secure else "http")}
         at_aws = _AWS_HOST.fullmatch(address.partition(":")[0])
-        # A store of its own has no regions, and signatures need one.
+        # A store outside AWS has no regions, but signatures need one.
         s3.setdefault("region", at_aws["region"].lower() if at_aws else "us-east-1")
         s3["force_virtual_addressing"] = told.get(_PATH_STYLE, "false").lower() != "true"
     providers = told.get(_PROVIDERS, "").split(",")
@@ -137,13 +142,16 @@ def _s3(told: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _told(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings as Hadoop has them: what is said to Hadoop itself goes before what Spark is to tell it."""
+    """Settings under Hadoop's names.
+
+    Direct settings take precedence over those with Spark's prefix.
+    """
     names = sorted(settings, key=lambda name: not name.startswith(_HADOOP))
     return {name.removeprefix(_HADOOP): settings[name] for name in names if settings[name]}
 
 
 def _azure(told: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Keys of accounts; one that names no account is for all others."""
+    """Keys of accounts; a key without an account applies to all others."""
     for name, key in sorted(told.items()):
         if found := _AZURE_KEY.fullmatch(name):
             account = found["account"]
@@ -151,7 +159,7 @@ def _azure(told: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def delta_options(place: str) -> dict[str, str] | None:
-    """What delta-rs is to be told of the store of a warehouse; None where it finds all by itself."""
+    """Options of delta-rs for a warehouse's store, None if it needs none."""
     told = places.settings_of(place) if places.scheme_of(place) else {}
     if not told:
         return None
@@ -160,7 +168,7 @@ def delta_options(place: str) -> dict[str, str] | None:
         options["aws_skip_signature"] = "true"
     if "endpoint_override" in told:
         address, bucket = told["endpoint_override"], places.authority_of(place)
-        # As the SDKs do: a bucket whose name can't be a host's, or a server without a name, is addressed by paths.
+        # As in the vendors' SDKs, a bucket with an invalid host name, or a server without a name, is addressed by path.
         in_host = told["force_virtual_addressing"] and bool(_LABEL.fullmatch(bucket)) and not _NUMERIC.match(address)
         options["aws_endpoint_url"] = f"{told['scheme']}://{f'{bucket}.' if in_host else ''}{address}"
         options["aws_allow_http"] = str(told["scheme"] == "http").lower()

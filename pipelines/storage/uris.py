@@ -1,4 +1,7 @@
-"""Where warehouses are, and what names their tables have. URIs are opaque: they are only added to."""
+"""Locations of warehouses and names of their tables.
+
+URIs are opaque: paths are only appended.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,20 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def is_uri(place: str) -> bool:
-    """A place with a scheme (`s3a://bucket/x`, `file:/x`), not a path on this machine."""
+    """Return True for a place with a scheme (`s3a://bucket/x`), False for a path."""
     return _SCHEME.match(place) is not None
 
 
 def warehouse_uri(place: str) -> str:
-    """A warehouse as a URI or an absolute path, without a slash at its end."""
+    """Return a warehouse as a URI or absolute path, without a trailing slash."""
     return place.rstrip("/") if is_uri(place) else str(Path(place).absolute())
 
 
 def nothing_at(place: str) -> str:
-    """What is said of an input that brings no file. Raises OSError where its store can't be asked."""
+    """Message about an input without files.
+
+    Raises OSError if its store cannot be reached.
+    """
     from parsers.sources import filesystems as places
 
     if not places.is_folder(place):
@@ -33,7 +39,7 @@ def nothing_at(place: str) -> str:
 
 
 def catalog_parts(catalog: str) -> list[str]:
-    """`SCHEMA`, or `CATALOG.SCHEMA`, in its parts. Raises UsageError."""
+    """Split `SCHEMA` or `CATALOG.SCHEMA`. Raises UsageError."""
     parts = catalog.split(".")
     if len(parts) > 2 or not all(part and part == part.strip() and not set(part) & set("`/\\") for part in parts):
         raise UsageError(f"--catalog {catalog!r}: expected SCHEMA or CATALOG.SCHEMA")
