@@ -1,4 +1,4 @@
-"""Quality gates: what must hold of each table, and the stop where it does not.
+"""Quality gates: requirements on each table; a failure stops the run.
 
-`suites.yaml` and the declarations in `pipelines.schema.tables` say what; Great Expectations checks it.
+`suites.yaml` and the declarations in `pipelines.schema.tables` define them; Great Expectations checks them.
 """

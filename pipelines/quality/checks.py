@@ -1,4 +1,4 @@
-"""What must hold of a table, as data: from its declaration and from `suites.yaml`."""
+"""Requirements on tables, from their declarations and `suites.yaml`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CRITICAL, WARNING = "critical", "warning"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expectation. `kind` names a class of Great Expectations, `arguments` are that class's own.
+    """One expectation.
 
-    `name` tells checks of one table apart, and stays the same when a threshold changes. Where `holds` is given, the
-    expectation is about a column that holds this SQL expression.
+    `kind` names a class of Great Expectations, `arguments` are those of the class. `name` is unique within a table and
+    does not change with thresholds. If `holds` is given, the expectation is about a column with this SQL expression.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Check:
 
     @property
     def others(self) -> frozenset[str]:
-        """Tables that the check looks at beside its own."""
+        """Other tables used by the check."""
         return frozenset(_OTHERS.findall(str(self.arguments.get("unexpected_rows_query", ""))))
 
 
@@ -55,7 +55,7 @@ def checked_tables() -> list[str]:
 
 
 def thresholds(own: Mapping[str, float] | None = None) -> dict[str, float]:
-    """The thresholds in force: the defaults, with `own` over them."""
+    """The thresholds in force: `own` over the defaults."""
     known: dict[str, float] = dataclasses.asdict(default_settings().quality)
     strange = set(own or ()) - set(known)
     if strange:
@@ -70,7 +70,10 @@ def checks_of(table: Table, limits: Mapping[str, float] | None = None) -> list[C
 
 
 def _declared(table: Table) -> Iterator[Check]:
-    """What the declaration says. `run_id` is added when a row is written, so rows don't have it yet when they are checked."""
+    """Checks from the declaration.
+
+    `run_id` is excluded, because it is added when a row is written.
+    """
     for column in table.columns:
         if column.required and column.name != "run_id":
             yield Check(f"{column.name} is never null", "ExpectColumnValuesToNotBeNull", {"column": column.name}, column.name)
@@ -98,9 +101,12 @@ def _ruled(rules: Mapping[str, Any], limits: Mapping[str, float]) -> Iterator[Ch
 
 
 def _rule(name: str, condition: str, severity: str = CRITICAL) -> Check:
-    """No row meets `condition`. One that looks at another table is a query; any other is a column that a gate adds, so
-    that all rules of a table are counted in one pass over it."""
+    """A check that no row meets `condition`.
+
+    If it refers to another table it becomes a query, else a column added by the gate, so that one pass counts all rules
+    of a table.
+    """
     if "SELECT" in condition:
-        query = f"SELECT * FROM {{batch}} WHERE {condition}"  # noqa: S608 - the condition is our own data
+        query = f"SELECT * FROM {{batch}} WHERE {condition}"  # noqa: S608 - the condition comes from our own data
         return Check(name, "UnexpectedRowsExpectation", {"unexpected_rows_query": query}, severity=severity)
     return Check(name, "ExpectColumnValuesToBeInSet", {"value_set": [True]}, severity=severity, holds=f"coalesce(NOT ({condition}), true)")

@@ -1,7 +1,7 @@
-"""Pages of what the gates found: Great Expectations' Data Docs, one page per table, with an index.
+"""Pages of the gates' results: Great Expectations' Data Docs, one per table.
 
-The library's own pages fetch styles, scripts and a picture from half a dozen hosts; ours ask nobody for anything. What an earlier run
-found goes with the index that named it: it may show rows that have expired since, or names that are to be hidden by now.
+The library's pages load styles, scripts and a picture from several hosts; these need no network. Pages of earlier runs
+are removed with their index, because they may contain expired rows or names to be hidden.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ td, th { border: 1px solid #8886; padding: .25rem .6rem; text-align: left; verti
 .modal, .navbar, nav, button, .cooltip .top { display: none; }
 </style>"""
 _OURS = (_MADE_BY.encode(), _STYLE.encode())
-"""One of these is in each page; those of older versions hold the second only."""
+"""Marks of our pages; pages of older versions contain only the second."""
 
 
 def write_docs(folder: Path, seen: Sequence[Validation]) -> None:
-    """Write the pages of tables that had rows. Each is replaced as a whole, then the index, and pages that it names no more go last.
-    Raises CannotWrite."""
+    """Write the pages of tables with rows.
+
+    Each page is replaced as a whole, then the index; unlisted pages are removed last. Raises CannotWrite.
+    """
     told = [each for each in seen if each.found is not None]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +52,10 @@ def _name(each: Validation) -> str:
 
 
 def _remove_others(folder: Path, named: Collection[str]) -> None:
-    """Remove pages of earlier runs; what is called like one and is none stays."""
+    """Remove pages of earlier runs.
+
+    Files with such a name and other content stay.
+    """
     for path in folder.iterdir():
         other = _NAME.fullmatch(path.name) and path.name not in named and path.is_file() and not path.is_symlink()
         if other and any(mark in path.read_bytes() for mark in _OURS):

@@ -1,10 +1,9 @@
-"""Runs the checks of tables through Great Expectations and turns the answers into rows of `gold.quality_results`.
+"""Run the checks of tables, and make rows of `gold.quality_results`.
 
-Each table is looked at once: counts of all its checks come from one validation. Only checks that failed are asked
-again, for some of the rows that failed them. Great Expectations takes seconds to import, so that is done when needed.
-
-It makes several queries of Spark for each table, however small, which takes as long again as all the rest of a gate. So few rows
-are brought here by one query, which also finds what rules say of them, and are validated in this process.
+Great Expectations validates each table once, which counts the failures of all checks. Only failed checks are repeated,
+for samples of the failing rows. The library takes seconds to import, so it is imported when needed. It runs several
+Spark queries for each table, however small, which would double the duration of a gate. So one query fetches the few
+rows with the results of their rules, and the library validates them in this process.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 SAMPLE_ROWS = 5
-"""Rows shown of a failed check."""
+"""Number of sample rows for a failed check."""
 
 SAMPLE_TEXT_CHARACTERS = 300
-"""A shown value is cut here: log text has no bound."""
+"""Maximum length of a value in a sample, because log text may be long."""
 
-# Any other form asks for rows of each check, one by one.
+# Every other format makes a query per check.
 _QUICK = {"result_format": "BOOLEAN_ONLY"}
 
-# Rows of a query come with the form COMPLETE alone (200 at most); of other checks that form would bring all.
+# Queries return their rows only with the format COMPLETE (200 at most); for other checks it would return all rows.
 _QUERY = "UnexpectedRowsExpectation"
 _DETAILS = ("SUMMARY", "COMPLETE")
 _THERE = "ExpectColumnValuesToNotBeNull"
@@ -46,7 +45,7 @@ _THERE = "ExpectColumnValuesToNotBeNull"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The answer to one check."""
+    """The result of one check."""
 
     table: str
     gate: str
@@ -58,11 +57,11 @@ class Result:
 
     @property
     def stops(self) -> bool:
-        """Whether it ends the run."""
+        """True if the failure ends the run."""
         return not self.success and self.check.severity == CRITICAL
 
     def row(self) -> dict[str, Any]:
-        """As a row of `quality_results`, but for its `run_id`."""
+        """The result as a row of `quality_results`, without `run_id`."""
         return {
             "quality_result_id": make_id("quality", self.table, self.check.name),
             "table": self.table,
@@ -82,7 +81,7 @@ class Result:
         return {"kind": self.check.kind, **own}
 
     def line(self) -> str:
-        """The failure in one line, with some of the rows."""
+        """The failure in one line, with sample rows."""
         rows = f"{self.unexpected_rows} of {self.checked_rows} rows" if self.unexpected_rows is not None else "rows"
         shown = f", among them {'; '.join(self.sample)}" if self.sample else ""
         return f"{TABLES[self.table].layer}.{self.table}: {self.check.name}: not met by {rows}{shown}"
@@ -90,8 +89,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What the library found in one table; None where it had no rows. `rules`: columns that the gate adds for rules -> what the rule is
-    called."""
+    """The library's result for one table, None if it had no rows.
+
+    `rules` maps columns added by the gate to the names of rules.
+    """
 
     gate: str
     table: str
@@ -107,11 +108,11 @@ def run_gate(
     whole: Mapping[str, DataFrame] | None = None,
     seen: list[Validation] | None = None,
 ) -> list[Result]:
-    """Check each frame by the suite of its table. `counts` are the frames' rows; a frame without rows meets everything.
+    """Check each frame by the suite of its table.
 
-    Rules may compare tables: within the gate the frame of a table is the view `groupscope_<table>`; where a frame holds
-    part of its table, `whole` has all of it that the rules of others may ask for; a table that the gate doesn't have is empty.
-    `seen` collects what the library found, for its pages.
+    `counts` are the frames' rows; a frame without rows passes. Rules may compare tables: each table is available as the
+    view `groupscope_<table>`. If a frame holds part of its table, `whole` has everything that rules of other tables may
+    need; a table missing in the gate is empty. `seen` collects the library's results for pages.
     """
     views = {**frames, **(whole or {})}
     for name in {other for table in frames for check in checks_of(TABLES[table], limits) for other in check.others} - views.keys():
@@ -140,7 +141,7 @@ def _checked(
 
 
 def stop_if_failed(results: Iterable[Result]) -> None:
-    """Raise GateFailed with the failed checks that stop a run, if there are any."""
+    """Raise GateFailed if failed checks stop the run."""
     failed = [result for result in results if result.stops]
     if failed:
         raise GateFailed("quality gate failed, nothing is published:\n" + "\n".join(f"  {result.line()}" for result in failed))
@@ -148,7 +149,7 @@ def stop_if_failed(results: Iterable[Result]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Library:
-    """Great Expectations: its expectations, a suite's class, and sources for frames of Spark and of pandas."""
+    """Great Expectations: expectations, suite class, sources for Spark and pandas."""
 
     expectations: Any
     suite: Any
@@ -158,7 +159,7 @@ class _Library:
 
 @cache
 def _library() -> _Library:
-    """The library, quiet."""
+    """The library, without its output."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -168,7 +169,7 @@ def _library() -> _Library:
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    # The frames are persisted by who made them; a second copy in memory would be waste.
+    # The frames are already cached; another copy would waste memory.
     spark = context.data_sources.add_spark("spark", persist=False)
     return _Library(expectations, gx.ExpectationSuite, spark, context.data_sources.add_pandas("pandas"))
 
@@ -198,7 +199,7 @@ def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: lis
 
 
 def _joined(validated: Sequence[Any], answers: list[Any]) -> Any:
-    """What the library says of a table, with the answers to all that it was asked at several times."""
+    """Combine the library's results of several validations of a table."""
     whole = validated[0]
     met = sum(answer.success for answer in answers)
     whole.results, whole.success = answers, met == len(answers)
@@ -212,7 +213,7 @@ def _joined(validated: Sequence[Any], answers: list[Any]) -> Any:
 
 
 def _brought(frame: DataFrame, checks: list[Check]) -> pd.DataFrame:
-    """What these checks look at, in this process."""
+    """Fetch the columns needed by these checks to this process."""
     from pyspark.sql import functions as F
 
     asked: dict[str, set[str]] = {}
@@ -221,7 +222,7 @@ def _brought(frame: DataFrame, checks: list[Check]) -> pd.DataFrame:
             asked.setdefault(name, set()).add(check.kind)
 
     def wanted(name: str, kinds: set[str]) -> Column:
-        # Texts may be long, and of most it is asked only whether they are there.
+        # Texts may be long, and most checks only need to know whether they are null.
         return F.when(F.col(name).isNotNull(), True) if kinds == {_THERE} else _comparable(frame, name)
 
     columns = (wanted(name, kinds).alias(name) for name, kinds in asked.items())
@@ -235,7 +236,10 @@ def _looked_at(check: Check) -> list[str]:
 
 
 def _comparable(frame: DataFrame, name: str) -> Column:
-    """A column such that pandas finds what Spark would: it takes what is not a number for null, where Spark has it above all numbers."""
+    """A column with the same results in pandas as in Spark.
+
+    pandas treats NaN as null, whereas Spark orders it above all numbers.
+    """
     from pyspark.sql import functions as F
     from pyspark.sql.types import DoubleType
 
@@ -248,7 +252,7 @@ def _rule_column(check: Check) -> str:
 
 
 def _with_rules(frame: DataFrame, checks: list[Check]) -> DataFrame:
-    """The frame with a column for each rule."""
+    """Add a column for each rule."""
     from pyspark.sql import functions as F
 
     rules = {_rule_column(check): F.expr(check.holds) for check in checks if check.holds}
@@ -267,12 +271,14 @@ def _again(table: Table, frame: DataFrame, failed: list[Check], form: str) -> di
 
 
 def _ask(table: Table, frame: DataFrame | pd.DataFrame, checks: list[Check], result_format: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """What the library says of all, and its answers by the names of the checks. An exception inside a check is an error of ours and is
-    raised."""
+    """Validate; return the library's result, and its answers by name of check.
+
+    An exception inside a check is a bug and is raised.
+    """
     library = _library()
     source = library.spark if hasattr(frame, "sparkSession") else library.pandas
     if source is library.spark:
-        source.get_execution_engine().spark = frame.sparkSession  # it keeps the first that it meets, which may have died since
+        source.get_execution_engine().spark = frame.sparkSession  # the engine keeps the first session, which may be dead
     asset = source.add_dataframe_asset(name=f"{table.name}-{len(source.assets)}")
     try:
         batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
@@ -289,7 +295,7 @@ def _ask(table: Table, frame: DataFrame | pd.DataFrame, checks: list[Check], res
 
 
 def _exception(info: Mapping[str, Any]) -> str | None:
-    """The message of an exception inside a check: told directly, or once for each metric."""
+    """Message of an exception inside a check, reported directly or once per metric."""
     for part in [info, *(value for value in info.values() if isinstance(value, Mapping))]:
         if part.get("raised_exception"):
             return str(part.get("exception_message"))
