@@ -1,5 +1,5 @@
-"""Made-up clusters as files, worded by the catalogue.
+"""Simulated clusters as log files, in the catalogue's wordings.
 
-The simulator of the models runs a scenario, and the catalogue's words make logs of it. Imports `models.kafka.simulation`, its coordinator
-and `parsers.catalogue`. Start with `run`.
+The models' simulator runs a scenario, and the catalogue's wordings turn it into logs. Imports
+`models.kafka.simulation`, its coordinator and `parsers.catalogue`. Start with `run`.
 """

@@ -1,6 +1,6 @@
-"""Lines of kafka-request.log for what the simulator's brokers have served: text until 2.6, JSON since 2.7.
+"""Lines of kafka-request.log for simulated requests: text until 2.6, JSON since 2.7.
 
-Bodies are made with the names of JSON. In text they are written with underscores, and until 2.1 by names of their own.
+Bodies are built with the field names of JSON. In text these have underscores, and until 2.1 some differ.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ API_VERSIONS: Mapping[str, Sequence[tuple[str, int]]] = {
     "CONSUMER_GROUP_HEARTBEAT": (("4.0", 1),),
     "OFFSET_COMMIT": (("1.0", 3), ("2.0", 4), ("2.1", 6), ("2.3", 7), ("2.4", 8), ("4.0", 9)),
 }
-"""The highest version that both sides know, by broker."""
+"""The highest version supported by both sides, by broker."""
 REASON_VERSIONS = {"JOIN_GROUP": 8, "LEAVE_GROUP": 5}
 BATCH_VERSION = 3
 BATCH_SINCE = (2, 4)
@@ -109,7 +109,10 @@ class RequestLines:
         )
 
     def _named(self, what: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields by the names of the version. `what` they are is what their old names hang on."""
+        """Fields with the names of the version.
+
+        `what` selects the old names.
+        """
         if self._version >= JSON_SINCE:
             return dict(fields)
         old = _OLD.get(what, {}) if self._version < NEW_NAMES_SINCE else {}
@@ -219,11 +222,11 @@ _OLD: Mapping[str, Mapping[str, str]] = {
     "topic": {"name": "topic"},
     "place": {"partitionIndex": "partition", "committedOffset": "offset", "committedMetadata": "metadata"},
 }
-"""Names that were others before bodies were generated."""
+"""Names of fields that differed before bodies were generated."""
 
 
 def heartbeat_fields(request: ConsumerHeartbeat) -> dict[str, Any]:
-    """The fields of ConsumerGroupHeartbeat beside the group."""
+    """The fields of ConsumerGroupHeartbeat without the group."""
     return {
         "memberId": request.member,
         "memberEpoch": request.epoch,
@@ -238,12 +241,12 @@ def heartbeat_fields(request: ConsumerHeartbeat) -> dict[str, Any]:
 
 
 def topic_partitions(by_topic: Mapping[str, Iterable[int]]) -> list[dict[str, Any]]:
-    """Partitions by topic; topics have ids there, made here from their names."""
+    """Partitions by topic id; ids are derived from names."""
     return [{"topicId": topic_id(topic), "partitions": sorted(numbers)} for topic, numbers in sorted(by_topic.items())]
 
 
 def topic_id(topic: str) -> str:
-    """A topic's id, always the same for one name (Uuid.java)."""
+    """The id of a topic, always the same for one name (Uuid.java)."""
     return base64.urlsafe_b64encode(uuid.uuid5(uuid.NAMESPACE_OID, topic).bytes).decode().rstrip("=")
 
 
@@ -252,7 +255,7 @@ def _snake(name: str) -> str:
 
 
 def struct_text(value: Any) -> str:
-    """A body as Struct.toString writes it."""
+    """A body in the format of Struct.toString."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{key}={struct_text(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):

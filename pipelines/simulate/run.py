@@ -1,6 +1,6 @@
-"""Runs a scenario and writes its files: logs of brokers and clients, and the truth.
+"""Run a scenario and write its files: logs and the truth.
 
-What is finished is written at once, so a long scenario needs no more memory than a short one.
+Finished parts are written at once, so memory does not grow with the scenario's length.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from pipelines.simulate.requests import RequestLines
 from pipelines.simulate.wording import START, Wording
 
 LEVELS = frozenset({"INFO", "WARN", "ERROR"})
-"""What Kafka's default log4j settings let into server.log."""
+"""Levels that Kafka's default log4j settings write to server.log."""
 PROCESSES = 20
-"""Clients of one group share this many processes at most, so that no more files are open."""
+"""Maximum number of log files for the clients of a group.
+
+It limits the number of open files.
+"""
 FOLDER = "scenarios"
 
 
 def bundled() -> Mapping[str, str]:
-    """The scenarios that come with groupscope: description by name."""
+    """The bundled scenarios: description by name."""
     found = (entry for entry in files("conf").joinpath(FOLDER).iterdir() if entry.name.endswith(".toml"))
     return {
         entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8")).get("description", "")
@@ -40,7 +43,10 @@ def bundled() -> Mapping[str, str]:
 
 
 def read_scenario(name: str, members: int | None = None, duration: str | None = None) -> Scenario:
-    """A bundled scenario by name, or one of a file. `duration`, such as "30m", takes the place of its own."""
+    """Read a bundled scenario by name, or one from a file.
+
+    `duration`, such as "30m", overrides that of the scenario.
+    """
     known = files("conf").joinpath(FOLDER).joinpath(f"{name}.toml")
     try:
         text = known.read_text(encoding="utf-8") if "/" not in name and known.is_file() else Path(name).read_text(encoding="utf-8")
@@ -54,7 +60,7 @@ def read_scenario(name: str, members: int | None = None, duration: str | None = 
 
 
 def simulate(scenario: Scenario, version: str, seed: int, out: Path, *, request_log: bool = False) -> dict[str, int]:
-    """Write a scenario's files below `out`; how much was written: lines, bytes and rebalances."""
+    """Write a scenario's files below `out`; return counts of lines, bytes and rebalances."""
     simulation = Simulation(scenario, version, seed)
     with ExitStack() as stack:
         logs = _Logs(out, stack)
@@ -76,7 +82,10 @@ def simulate(scenario: Scenario, version: str, seed: int, out: Path, *, request_
 
 
 def _file_of(source: int | str) -> str:
-    """A broker's log, or that of the process that a client runs in; `NAME-worker-7` is the seventh."""
+    """The log file of a broker or a client's process.
+
+    `NAME-worker-7` is the seventh client.
+    """
     if isinstance(source, int):
         return f"broker-{source}/server.log"
     group, _, number = source.rpartition("-worker-")
@@ -107,16 +116,16 @@ class _Logs:
 
 
 class _TruthFile:
-    """The truth, kept in two files without name until the scenario is over."""
+    """The truth, in two unnamed files until the scenario ends."""
 
     def __init__(self, simulation: Simulation, stack: ExitStack) -> None:
         self._simulation = simulation
-        self._rows: IO[bytes] = stack.enter_context(TemporaryFile())  # noqa: SIM115 - the stack closes it
+        self._rows: IO[bytes] = stack.enter_context(TemporaryFile())  # noqa: SIM115 - closed by the stack
         self._steps: IO[bytes] = stack.enter_context(TemporaryFile())  # noqa: SIM115
         self.rebalances = 0
 
     def take(self) -> None:
-        """Put away what is finished."""
+        """Write the finished parts to disk."""
         if not self._simulation.truth.rows and not self._simulation.truth.steps:
             return
         rows, steps = self._simulation.truth.taken()
@@ -125,7 +134,7 @@ class _TruthFile:
         _put(self._steps, ({**step, **_absolute(step, ("ms",))} for step in steps))
 
     def parts(self, *, request_log: bool) -> Iterator[bytes]:
-        """The whole file, piece by piece."""
+        """The whole file, in parts."""
         yield orjson.dumps(self._head(request_log), option=orjson.OPT_INDENT_2)[:-2]
         for name, held in (("rebalances", self._rows), ("state_timeline", self._steps)):
             yield f',\n  "{name}": [\n'.encode()

@@ -1,4 +1,7 @@
-"""What the simulator says, as the lines of a version: the catalogue's words, the logger's name, the layout of log4j."""
+"""Messages of the simulator as lines of a version.
+
+Uses the catalogue's wordings, the logger's name, and log4j's layout.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from parsers.catalogue.entries import Pattern
 JAVA_PREFIXES = frozenset({"shard", "runtime", "group", "group_id", "group_equals", "group_member"})
 SCALA_PREFIXES = frozenset({"scala", "manager"})
 OLD_PREFIXES = frozenset({"manager_old"})
-"""Of versions before the first that can be simulated."""
+"""Prefixes of versions older than any simulated one."""
 
 LOGGERS = {
     "scala": "kafka.coordinator.group.GroupCoordinator",
@@ -22,7 +25,7 @@ LOGGERS = {
     "runtime": "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime",
     **dict.fromkeys(("shard", "group", "group_id", "group_equals"), "org.apache.kafka.coordinator.group.GroupMetadataManager"),
 }
-"""By the prefix of a message."""
+"""Loggers by prefix of a message."""
 CLIENT = "org.apache.kafka.clients.consumer"
 MESSAGE_LOGGERS = {
     "kafka.broker.partitions_added": "kafka.zk.AdminZkClient",
@@ -43,7 +46,7 @@ MESSAGE_LOGGERS = {
         f"{CLIENT}.internals.ConsumerCoordinator",
     ),
 }
-"""By message where that decides."""
+"""Loggers by message, if the prefix is not enough."""
 RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
 SHARD_LOGGERS = {
     "kafka.group.deleted": "org.apache.kafka.coordinator.group.GroupCoordinatorShard",
@@ -51,11 +54,11 @@ SHARD_LOGGERS = {
     "kafka.runtime.expired": "org.apache.kafka.coordinator.group.GroupCoordinatorShard",
     "kafka.runtime.timer_rescheduled": RUNTIME,
 }
-"""By message where it is a shard's, of a class of its own."""
+"""Loggers by message, for shards with a class of their own."""
 METADATA = "kafka.coordinator.group.GroupMetadata"
 COORDINATOR = f"{CLIENT}.internals.AbstractCoordinator"
 
-# What lines hold that the model has no use for.
+# Fields of lines that the model does not use.
 FILLERS: Mapping[str, Any] = {
     "_scheduler": 0,
     "_records": 0,
@@ -68,11 +71,11 @@ FILLERS: Mapping[str, Any] = {
 }
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
-"""When made-up time begins."""
+"""Start of simulated time."""
 
 
 class Wording:
-    """Words lines as one version does."""
+    """Words messages as one version does."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -81,7 +84,7 @@ class Wording:
         self._others = OLD_PREFIXES | (SCALA_PREFIXES if policy.is_java else JAVA_PREFIXES)
 
     def line(self, said: Said) -> str | None:
-        """The line, None where the version has no words for it."""
+        """The line of a message, None if the version has no wording for it."""
         fields = {**FILLERS, **self._defaults(said), **said.fields}
         if "reason_id" in fields:
             fields["reason"] = self._reason(fields)
@@ -89,14 +92,14 @@ class Wording:
         if pattern is None:
             return None
         level = said.level or pattern.level
-        text = self._catalogue.write(pattern, fields).replace("[Consumer instanceId=None, ", "[Consumer ", 1)  # a dynamic member's prefix
+        text = self._catalogue.write(pattern, fields).replace("[Consumer instanceId=None, ", "[Consumer ", 1)  # prefix of a dynamic member
         return f"[{stamp(said.at_ms)}] {level} {text} ({self._logger(said.message, pattern)})"
 
     def _defaults(self, said: Said) -> Mapping[str, Any]:
         return {"_group": said.fields.get("group"), "_max_size": 0, "_size": 0}
 
     def _reason(self, fields: Mapping[str, Any]) -> str:
-        """The text of a reason: of the version's wordings the one that says most of what is known."""
+        """The text of a reason: the version's wording with the most known fields."""
         version, given = version_key(self._policy.version), fields.keys()
         fitting = [
             template
@@ -108,10 +111,13 @@ class Wording:
             return ""
         ends = "." if self._policy.is_java else ""
         wanted = [template for template in fitting if template.literals[-1].endswith(".") == bool(ends)] or fitting
-        return max(wanted, key=lambda template: len(template.needs())).render(fields)  # the first one of equals
+        return max(wanted, key=lambda template: len(template.needs())).render(fields)  # the first of equals
 
     def _pattern(self, said: Said, fields: Mapping[str, Any]) -> Pattern | None:
-        """The wording that says most: what stands for one value alone before what names any; a client's of the level that it gives."""
+        """The most specific wording.
+
+        Fixed values take precedence over fields; of a client's wordings the one with the given level.
+        """
         message, given = said.message, frozenset(fields)
         known = self._patterns.get((message, given))
         if known is None:
@@ -137,9 +143,12 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "static_protocol_change": ("static_member_protocol_change",),
     "leader_rejoin": ("leader_rejoin", "update_metadata"),
 }
-"""Reasons that the catalogue names otherwise, or that had no words of their own in old versions (the leader's until 2.5)."""
+"""Reasons with other names in the catalogue.
+
+Some had no wording in old versions (the leader's until 2.5).
+"""
 
 
 def stamp(at_ms: int) -> str:
-    """A time as log4j prints it, in UTC."""
+    """A time in log4j's format, in UTC."""
     return (START + timedelta(milliseconds=at_ms)).strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
