@@ -1,7 +1,7 @@
-"""Named points of a run at which tests kill it: before and after each commit.
+"""Named points of a run, before and after each commit, for crash tests.
 
-`GROUPSCOPE_CRASH_AT=POINT[:N]` ends the process as the N-th time (by default the first) that it comes to that point, without
-a word, as a power cut would. `GROUPSCOPE_CRASH_TRACE=FILE` writes down the points that a run comes to.
+`GROUPSCOPE_CRASH_AT=POINT[:N]` ends the process when it reaches the point for the N-th time (by default the first),
+without cleaning up, as a power cut would. `GROUPSCOPE_CRASH_TRACE=FILE` records the points that a run reaches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _met: Counter[str] = Counter()
 
 
 def reached(point: str) -> None:
-    """Say that the run has come to this point."""
+    """Mark that the run has reached a point."""
     wanted, trace = os.environ.get(CRASH_AT), os.environ.get(TRACE)
     if wanted is None and trace is None:
         return

@@ -1,26 +1,29 @@
-"""Errors that a user can mend. Each knows its exit code and says in one line what is wrong and what to do."""
+"""Errors that a user can fix.
+
+Each has an exit code, and says in one line what is wrong and what to do.
+"""
 
 from __future__ import annotations
 
 
 class JobError(Exception):
-    """Base of the errors of jobs."""
+    """Base class of errors in jobs."""
 
     exit_code = 70
 
 
 class UsageError(JobError):
-    """An option that can't be used."""
+    """An invalid option."""
 
     exit_code = 2
 
 
 class NeedsRebuild(UsageError):
-    """The tables were made with another catalogue, other models or other options than this run has."""
+    """The tables were made with another catalogue, other models or other options."""
 
 
 class NothingReadable(JobError):
-    """No input could be read."""
+    """No readable input."""
 
     exit_code = 3
 
@@ -44,16 +47,19 @@ class WarehouseBusy(JobError):
 
 
 class Overtaken(WarehouseBusy):
-    """Somebody else has changed rows while a run was at work. What it has done is not published; it may begin anew."""
+    """Another writer changed rows during a run.
+
+    The run is not published; it may start again.
+    """
 
 
 class CannotWrite(JobError):
-    """An output can't be written."""
+    """A failed write of an output."""
 
     exit_code = 74
 
 
 class DamagedWarehouse(JobError):
-    """A file of a table is missing or broken."""
+    """A missing or broken file of a table."""
 
     exit_code = 74

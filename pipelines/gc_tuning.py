@@ -1,4 +1,4 @@
-"""How often Python looks for objects that hold each other and nobody else holds."""
+"""Reduce the frequency of Python's cyclic garbage collection."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 @contextmanager
 def rarely_collected() -> Iterator[None]:
-    """Records and rows come by the million and make no cycles: to look for some after each 700 objects takes about a
-    tenth of the time."""
+    """Collect rarely during the block.
+
+    Millions of records and rows contain no cycles, and collecting after every 700 objects takes about a tenth of the
+    time.
+    """
     before = gc.get_threshold()
     if before[0]:
         gc.set_threshold(max(before[0], OBJECTS_BETWEEN_COLLECTIONS), *before[1:])

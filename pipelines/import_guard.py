@@ -1,6 +1,7 @@
-"""Whether the top-level packages that are imported are ours: their names are common ones, `conf` above all.
+"""Check that the imported top-level packages are ours.
 
-This is looked at before any of them but `pipelines` is imported, so nothing of them may be imported here.
+Their names are common ones, `conf` above all. The check runs before any package but `pipelines` is imported, so this
+module imports none of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ PACKAGES = ("parsers", "models", "pipelines", "dashboards", "conf")
 
 
 def check_packages() -> None:
-    """Raise UsageError that names a package of somebody else which stands in the way of ours."""
+    """Raise UsageError if another distribution shadows one of our packages."""
     ours = _place("pipelines")
     for name in PACKAGES:
         place = _place(name)
@@ -27,7 +28,7 @@ def check_packages() -> None:
 
 
 def _place(name: str) -> PurePath | None:
-    """The folder or archive that holds a package, or a module of that name."""
+    """The folder or archive with a package or module of that name."""
     spec = find_spec(name) or PathFinder.find_spec(name)
     return None if spec is None or not spec.origin else _holder(PurePath(spec.origin), spec)
 

@@ -1,4 +1,4 @@
-"""Where what does not fit into memory is kept meanwhile."""
+"""The folder for data that does not fit into memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import os
 
 
 def scratch() -> str | None:
-    """Where Spark lets its workers write; None for the folder of temporary files, where it says nothing."""
+    """The folder that Spark's workers use, None for the system's temporary folder."""
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     return folders[0] if folders[0] and os.access(folders[0], os.W_OK) else None

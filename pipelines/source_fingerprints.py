@@ -1,9 +1,10 @@
-"""Fingerprints of what code means: equal where only docstrings, comments, layout or places of files differ.
+"""Fingerprints of what code means.
 
-A module's form is its syntax tree without docstrings, comments, positions and imports. Each name that was imported stands in
-it as a number, in the order of first use, so that neither aliases nor paths of modules are part of the form. What the numbers
-stand for is hashed beside it: the form of the module that defines the name, and the name there; for other people's
-libraries, their dotted name. Which modules count is found by following imports from entry modules. Nothing is imported for it.
+They ignore docstrings, comments, layout and the location of files. A module's form is its syntax tree without
+docstrings, comments, positions and imports. Each imported name is replaced by a number, in order of first use, so that
+neither aliases nor module paths are part of the form. What the numbers refer to is hashed separately: the form of the
+defining module and the name in it, or the dotted name for third-party libraries. The relevant modules are found by
+following imports from entry modules, without importing anything.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _FORMS_MAX = 2_000
 
 
 def digest_of(*parts: str | bytes) -> str:
-    """Hash of parts, each by itself: moving a byte from one to the next is another hash."""
+    """Hash parts separately, so that moving a byte between parts changes the hash."""
     digest = blake2b(digest_size=DIGEST_BYTES)
     for part in parts:
         content = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -40,29 +41,35 @@ def digest_of(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
-# An imported name: the module in its `from`, the name there, and whether the import runs (it does not where only types need it).
+# An imported name: its module, its name there, and whether the import runs (False for type-only imports).
 Imported = tuple[str, str, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a module means, but for what its imported names stand for; of data, only the digest."""
+    """The meaning of a module, without that of its imported names.
+
+    For data only the digest is set.
+    """
 
     digest: str
     used: list[list[Imported]] = field(default_factory=list)
-    """What each number in the form stands for: usually one import, several where alternatives are tried."""
+    """Meaning of each number in the form.
+
+    Usually one import, several for alternatives.
+    """
     unused: list[tuple[str, Imported]] = field(default_factory=list)
-    """Imports of the module itself that it does not use, by local name: others may import them from here."""
+    """Unused imports by local name, which other modules may import from here."""
     followed: list[tuple[str, str]] = field(default_factory=list)
     """All imports that run: module and name."""
     empty: bool = False
 
 
 class Forms:
-    """Forms by the bytes of their files, kept in a file between processes: parsing takes a second.
+    """Forms by the content of files, cached because parsing takes a second.
 
-    That file is valid for one version of this code and of Python; where it can't be read or written, all is parsed. `lean`
-    takes from a YAML document what decides nothing.
+    The cache is valid for one version of this code and of Python; if it cannot be read or written, everything is
+    parsed. `lean` removes irrelevant parts of a YAML document.
     """
 
     def __init__(self, kept_in: Path | None = None, lean: Callable[[Any], Any] | None = None) -> None:
@@ -77,7 +84,7 @@ class Forms:
 
     @cached_property
     def _kept(self) -> dict[str, Any]:
-        """What earlier processes have kept."""
+        """Forms cached by earlier processes."""
         if self._file is None:
             return {}
         try:
@@ -87,7 +94,7 @@ class Forms:
             return {}
 
     def save(self) -> None:
-        """Keep what was parsed anew, as far as this user may write there."""
+        """Write newly parsed forms to the cache if it is writable."""
         if not self._new or self._file is None:
             return
         forms = self._kept | self._used
@@ -103,7 +110,10 @@ class Forms:
         self._new = False
 
     def of(self, name: str, content: bytes) -> Form:
-        """The form of a file; its name tells only whether it is code, YAML or other data."""
+        """The form of a file.
+
+        Its name only determines whether it is code, YAML or other data.
+        """
         kind = _CODE if name.endswith(_CODE) else _YAML[0] if name.endswith(_YAML) else ""
         key = digest_of(kind, content)
         row = self._used.get(key) or self._kept.get(key)
@@ -148,7 +158,7 @@ def _is_type_checking(node: ast.AST) -> bool:
 
 
 def _imports(scope: ast.AST) -> dict[str, tuple[Imported, ...]]:
-    """Imports of a module or a function, but for those of functions in it, by local name."""
+    """Imports of a module or function by local name, without those of nested functions."""
     found: dict[str, tuple[Imported, ...]] = {}
 
     def visit(node: ast.AST, runs: bool) -> None:
@@ -170,7 +180,7 @@ def _imports(scope: ast.AST) -> dict[str, tuple[Imported, ...]]:
 
 
 class _Walk:
-    """Writes a syntax tree down, without what means nothing."""
+    """Serialises a syntax tree without irrelevant parts."""
 
     def __init__(self) -> None:
         self.tokens: list[str] = []
@@ -179,7 +189,7 @@ class _Walk:
         self.imports: set[Imported] = set()
 
     def body(self, node: ast.AST, scope: _Scope) -> None:
-        """The fields of a node, those that hold something."""
+        """Serialise the non-empty fields of a node."""
         for name in node._fields:
             value = getattr(node, name, None)
             if value is None or value == [] or name in _SAYS_NOTHING:
@@ -229,7 +239,7 @@ class _Walk:
 
 
 def _is_idle(node: ast.AST) -> bool:
-    """Docstrings, also those of attributes, and `pass`."""
+    """Return True for docstrings, also of attributes, and for `pass`."""
     text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     return text or isinstance(node, ast.Pass)
 
@@ -242,28 +252,34 @@ def _form_of_yaml(content: bytes, lean: Callable[[Any], Any]) -> str:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return repr(_pairs(lean(yaml.load(content, Loader=loader))))  # noqa: S506  (a safe loader, written in C where there is one)
+    return repr(_pairs(lean(yaml.load(content, Loader=loader))))  # noqa: S506  (a safe loader, in C if available)
 
 
 def _pairs(node: Any) -> Any:
-    """A document of lists only: the order of keys is kept, since it may decide."""
+    """Convert a document to nested lists.
+
+    Keys keep their order, because it may be relevant.
+    """
     if isinstance(node, dict):
         return "mapping", [(_pairs(key), _pairs(value)) for key, value in node.items()]
     return [_pairs(each) for each in node] if isinstance(node, list) else node
 
 
 class Sources:
-    """Packages as folders of source text, by name of the top-level package; nothing of them is imported."""
+    """Packages as folders of source text, by top-level name; none is imported."""
 
     def __init__(self, roots: Mapping[str, Traversable | Path], forms: Forms | None = None, left_out: Collection[str] = ()) -> None:
-        """`left_out` are names of data files that are made from others."""
+        """Set the folders.
+
+        `left_out` are names of data files generated from others.
+        """
         self._roots, self._left_out = roots, left_out
         self.forms = Forms() if forms is None else forms
         self._of: dict[str, Form] = {}
 
     @cached_property
     def modules(self) -> dict[str, Traversable]:
-        """Files of all modules, by dotted name; a package's is its `__init__.py`."""
+        """Files of all modules by dotted name; a package's file is its `__init__.py`."""
         return {name: file for root, folder in self._roots.items() for name, file in _modules(root, folder)}
 
     def form(self, module: str) -> Form:
@@ -273,7 +289,10 @@ class Sources:
         return self._of[module]
 
     def defining(self, importer: str, module: str, name: str) -> tuple[str, str]:
-        """The module that an import names, and the name in it: none where it is the module itself."""
+        """The module and the name that an import refers to.
+
+        The name is empty for the module itself.
+        """
         if module.startswith("."):
             is_package = self.modules[importer].name == "__init__.py"
             module = resolve_name(module, importer if is_package else importer.rpartition(".")[0])
@@ -281,7 +300,10 @@ class Sources:
         return (inner, "") if not name or inner in self.modules else (module, name)
 
     def reached(self, entries: Iterable[str], boundaries: Collection[str] = ()) -> set[str]:
-        """Modules that run when the entries are imported, with their packages; those at or below a boundary are left out."""
+        """Modules that run when the entries are imported, with their packages.
+
+        Modules at or below a boundary are excluded.
+        """
         found: set[str] = set()
         todo = list(entries)
         if missing := set(todo) - self.modules.keys():
@@ -296,14 +318,14 @@ class Sources:
         return found
 
     def fingerprint(self, entries: Iterable[str], boundaries: Collection[str] = (), data: Iterable[str] = ()) -> str:
-        """Fingerprint of the modules reached from the entries, and of the data files of the packages `data`."""
+        """Fingerprint of modules reached from entries, and of data in packages `data`."""
         modules = self.reached(entries, boundaries)
         meanings = sorted(self._meaning(module, modules) for module in modules if not self.form(module).empty)
         folders = sorted(found for root in data for found in self._data(self._roots[root]))
         return digest_of(*meanings, "data", *folders)
 
     def _meaning(self, module: str, among: Collection[str]) -> str:
-        """A module's form, and what its imported names stand for."""
+        """A module's form with the meaning of its imported names."""
         form = self.form(module)
         used = (" or ".join(self._identity(module, imported, among) for imported in found) for found in form.used)
         unused = sorted(f"{name} {self._identity(module, imported, among)}" for name, imported in form.unused)
@@ -316,7 +338,10 @@ class Sources:
         return f"{defined_in}.{name}" if name else defined_in
 
     def _data(self, folder: Traversable | Path) -> Iterator[str]:
-        """Digests of folders that hold data. The order of files in a folder may decide, so it counts; names do not."""
+        """Digests of folders with data.
+
+        The order of files may be relevant, so it counts; their names do not.
+        """
         forms = []
         for entry in sorted(folder.iterdir(), key=lambda each: each.name):
             if entry.name.startswith(".") or entry.name.endswith((*_LEFT_OUT, _CODE)) or entry.name in self._left_out:
@@ -330,7 +355,7 @@ class Sources:
 
 
 def _upwards(module: str) -> list[str]:
-    """A module and the packages that it is in."""
+    """A module and its enclosing packages."""
     parts = module.split(".")
     return [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
 

@@ -1,7 +1,7 @@
-"""What results depend on beside the input: the product's version, and fingerprints of catalogue, models and options.
+"""Versions that results depend on: product, catalogue, models, options.
 
-Fingerprints are of what the code and data mean, so that nobody has to remember to raise a number, and nobody pays for a
-docstring. Which modules count is found by following imports from those that are named here.
+Catalogue and models have fingerprints of what their code and data mean, so nobody has to raise a number, and a changed
+docstring has no effect. The modules are found by following imports from those listed here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from pathlib import Path
 from pipelines.source_fingerprints import DIGEST_BYTES, Forms, Sources, digest_of
 
 SCHEMA_VERSION = 1
-"""Version of the tables and the JSON contract; stored with each table, raised when a column changes its meaning or goes away."""
+"""Version of the tables and the JSON contract.
+
+Stored with each table, and raised when a column changes its meaning or is removed.
+"""
 
 _SHOWN = (".py", ".yaml", ".toml", ".j2", ".css", ".js")
 
@@ -36,7 +39,10 @@ READING = (
     "pipelines.transforms.rejected_records",
     "pipelines.transforms.unknown_messages",
 )
-"""Where bytes become events and the other rows that are not made anew in each run; all that these import counts."""
+"""Modules that turn bytes into events and other permanent rows.
+
+Everything that they import counts.
+"""
 
 REPLAY = (
     "models.kafka.cluster.fact_fingerprints",
@@ -52,9 +58,9 @@ REPLAY = (
     "pipelines.transforms.snapshots",
     "pipelines.transforms.unknown_messages",
 )
-"""Where events become rows of gold, in this process and in Spark, and by what stored states are compared.
+"""Modules that turn events into gold rows, and that compare checkpoints.
 
-All that these import counts, but for the parsers, which `READING` covers.
+Everything that they import counts, except the parsers, which `READING` covers.
 """
 
 DECIDE_NOTHING = (
@@ -71,14 +77,18 @@ DECIDE_NOTHING = (
     "pipelines.warehouse.warehouse",
     "pipelines.versions",
 )
-"""Where and how rows and states are held, sorted into parts and written, not what they say: imports end here.
+"""Modules that store, split and write rows, without deciding their content.
 
-The same holds, and needs no entry since nothing above imports them, of commands, pages, gates, the session, and of those jobs
-that choose which rows to make anew: tests hold a run in steps against one in a single go.
+Imports are not followed beyond them. The same holds for commands, pages, gates, the session, and the jobs that choose
+which rows to replace; they need no entry, because no listed module imports them. Tests compare a run in steps with a
+single one.
 """
 
 DECLARED = "pipelines.schema.tables"
-"""What tables are declared as. A parser that tells more is in `READING` itself, and gold is made anew with its columns."""
+"""The declarations of tables.
+
+A parser with new content is itself in `READING`, and gold is rebuilt with its columns.
+"""
 
 
 def product_version() -> str:
@@ -91,34 +101,37 @@ def product_version() -> str:
 
 @cache
 def catalogue_version() -> str:
-    """Fingerprint of all that turns bytes into events."""
+    """Fingerprint of everything that turns bytes into events."""
     return _kept(catalogue_version_of)
 
 
 @cache
 def model_version() -> str:
-    """Fingerprint of all that turns events into rows."""
+    """Fingerprint of everything that turns events into rows."""
     return _kept(model_version_of)
 
 
 def catalogue_version_of(sources: Sources) -> str:
-    """The catalogue's version as it is in these sources."""
+    """The catalogue's version in these sources."""
     return sources.fingerprint(READING, {*DECIDE_NOTHING, DECLARED}, data=["parsers"])
 
 
 def model_version_of(sources: Sources) -> str:
-    """The version of the models, and of the stages that run them, as it is in these sources."""
+    """The version of the models and their stages in these sources."""
     return sources.fingerprint(REPLAY, {*DECIDE_NOTHING, "parsers"}, data=["models"])
 
 
 def sources_of(roots: Mapping[str, Traversable | Path], kept_in: Path | None = None) -> Sources:
-    """Packages of the product below these folders; forms of files are kept in `kept_in`."""
+    """Packages of the product below these folders.
+
+    Forms of files are cached in `kept_in`.
+    """
     from parsers.catalogue.loading import COMPILED, deciding
 
     return Sources(roots, Forms(kept_in, deciding), left_out=[COMPILED])
 
 
-# As Python's own: made anew where it is lost, and valid for one version of Python.
+# Like Python's bytecode: recreated if lost, and valid for one version of Python.
 _KEPT_IN = Path(cache_from_source(__file__)).with_suffix(".forms.json")
 
 
@@ -136,21 +149,24 @@ def _kept(version_of: Callable[[Sources], str]) -> str:
 
 
 def keep_forms() -> None:
-    """Keep the forms of all sources, as `compileall` keeps bytecode, also where starts may write none."""
+    """Cache the forms of all sources at installation.
+
+    Corresponds to `compileall`, for users who may not write there later.
+    """
     catalogue_version(), model_version()
     _installed().forms.save()
 
 
 @cache
 def pages_version() -> str:
-    """Fingerprint of all that turns rows into pages."""
+    """Fingerprint of everything that turns rows into pages."""
     folders = ("dashboards", "conf")
     files = (file for name in folders for file in _files(resources.files(name), f"{name}/"))
     return digest_of(*(part for name, file in files for part in (name, file.read_bytes())))
 
 
 def fingerprint_of(value: object) -> str:
-    """Fingerprint of options: equal where their JSON is."""
+    """Fingerprint of options: equal if their JSON is equal."""
     return blake2b(json.dumps(value, sort_keys=True, default=str).encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
