@@ -1,4 +1,4 @@
-"""Settings, and what the product says about causes.
+"""Settings, and the wording of causes and advice.
 
 Imports nothing. Start with `settings`.
 """

@@ -1,4 +1,7 @@
-"""The causes of rebalances and outages in words: meaning, signs, advice (`conf/causes.yaml`)."""
+"""Causes of rebalances and outages in words, from `conf/causes.yaml`.
+
+Each has a meaning, signs and advice.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from typing import Any
 
 SYSTEMS = ("kafka", "rocketmq")
 FAMILIES = ("join", "restart", "leave", "timeout", "change", "followup", "admin", "broker", "fault", "unknown")
-"""Causes that call for one colour. The order is the order of legends."""
+"""Groups of causes with a common colour, in the order of legends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting worth turning: its name, where it is set, and the first product version that knows it."""
+    """A setting worth changing: name, location, and first version that has it."""
 
     name: str
     at: str
@@ -24,7 +27,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One thing that an operator can do."""
+    """One recommended action."""
 
     do: str
     settings: tuple[Setting, ...] = ()
@@ -32,7 +35,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """By what a cause is recognised in a range of versions."""
+    """Evidence of a cause in a range of versions."""
 
     versions: str
     by: str
@@ -40,7 +43,10 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A cause as people are told of it. `act` is a clause in which `{who}` stands for the members that acted."""
+    """Texts of a cause.
+
+    `act` is a clause in which `{who}` stands for the members that acted.
+    """
 
     id: str
     system: str
@@ -52,11 +58,11 @@ class Cause:
     root_only: bool = False
     recognised: tuple[Sign, ...] = ()
     measured: tuple[str, ...] = ()
-    """Sentences with `{who}` and names of numbers, the most telling first."""
+    """Sentences with `{who}` and names of measurements, most informative first."""
     advice: tuple[Advice, ...] = ()
 
     def clause(self, who: str) -> str:
-        """What `who` did."""
+        """The clause with `who` filled in."""
         return self.act.replace("{who}", who)
 
 
@@ -75,27 +81,30 @@ def outage_causes() -> Mapping[str, Cause]:
 
 @cache
 def incident_kinds() -> Mapping[str, Cause]:
-    """Kinds of incidents that call for other words and advice than their causes."""
+    """Kinds of incidents with texts and advice of their own."""
     entries = ({"system": "kafka", "family": "timeout", **raw} for raw in _document()["kinds"])
     return {entry.id: entry for entry in map(_cause, entries)}
 
 
 def cause(system: str, cause_id: str | None) -> Cause:
-    """The entry of a cause; that of `unknown` for a name without one, so that tables of a newer version can be read."""
+    """Return the entry of a cause, else that of `unknown`.
+
+    The fallback allows reading tables of a newer version.
+    """
     known = causes()
     fallback = known.get((system, "unknown"), known["kafka", "unknown"])
     return known.get((system, cause_id or "unknown"), fallback)
 
 
 def outage_cause(cause_id: str | None) -> Cause:
-    """A cause of outages by its id; "unknown" where there is none of that id."""
+    """Return a cause of outages by id, else that of `unknown`."""
     known = outage_causes()
     return known.get(cause_id or "unknown", known["unknown"])
 
 
 @cache
 def _document() -> dict[str, Any]:
-    import yaml  # here, because the command line lists its commands without it
+    import yaml  # not at the top, because the command line lists its commands without it
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     text = resources.files("conf").joinpath("causes.yaml").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """All settings as one typed object.
 
-Defaults stand in `default.toml`; a file of the user's and variables of the environment override them.
-Every error names the key and where its value came from.
+Defaults are in `default.toml`; a file given by the user and environment variables override them. Every error names the
+key and the origin of its value.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ FILE_VARIABLE = "GROUPSCOPE_SETTINGS"
 
 
 class SettingsError(Exception):
-    """A setting that can't be used. The text names the key."""
+    """An invalid setting.
+
+    The text names the key.
+    """
 
     exit_code = 2
 
@@ -95,7 +98,10 @@ _KEYS: dict[str, dict[str, Any]] = {name: get_type_hints(section) for name, sect
 
 
 def load_settings(path: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
-    """Defaults, then the file (`path`, or the one that the environment names), then the environment."""
+    """Load the defaults, then the file, then the environment.
+
+    The file is `path`, or the one named by the environment.
+    """
     variables = os.environ if environment is None else environment
     values: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
     default_text = resources.files("conf").joinpath("default.toml").read_text(encoding="utf-8")
@@ -110,7 +116,7 @@ def load_settings(path: Path | str | None = None, environment: Mapping[str, str]
 
 @cache
 def default_settings() -> Settings:
-    """The settings that hold where nobody says otherwise."""
+    """The default settings."""
     return load_settings(environment={})
 
 
@@ -136,7 +142,10 @@ def _merge(values: dict[str, dict[str, Any]], found: Mapping[str, Any], origin: 
 
 
 def _merge_environment(values: dict[str, dict[str, Any]], variables: Mapping[str, str]) -> None:
-    """`GROUPSCOPE_SECTION_KEY=value`; lists are separated by commas. Variables of other sections are not ours."""
+    """Merge `GROUPSCOPE_SECTION_KEY=value`; lists are separated by commas.
+
+    Variables of unknown sections are ignored.
+    """
     for variable in sorted(variables):
         section, _, key = variable.removeprefix(PREFIX).lower().partition("_")
         if not variable.startswith(PREFIX) or section not in _KEYS or not key:
@@ -159,7 +168,7 @@ def _from_text(kind: Any, text: str) -> object:
 
 
 def _checked(kind: Any, value: object, place: str) -> object:
-    """The value as its type, or an error that says what was expected."""
+    """Return the value as its type, or raise an error with the expected type."""
     if kind == tuple[str, ...]:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)

@@ -253,6 +253,7 @@ STIFF = (
 _STIFF = re.compile(rf"\b(?:{'|'.join(STIFF)})\b", re.IGNORECASE)
 
 PLAIN = (
+    "conf",
     "dashboards/answer",
     "dashboards/figures",
     "dashboards/page",
@@ -279,7 +280,7 @@ PLAIN = (
 """Packages without long first lines and stiff phrases."""
 
 WORDS_LEFT: dict[str, tuple[int, int]] = {
-    "conf": (5, 0),
+    "conf": (0, 0),
     "dashboards": (0, 0),
     "dashboards/answer": (0, 0),
     "dashboards/figures": (0, 0),
