@@ -1,7 +1,7 @@
-"""The public face of groupscope: `groupscope.analyze(paths)` in a notebook or a program.
+"""The public interface: `groupscope.analyze(paths)` in a notebook or program.
 
-Everything else in the distribution may change between releases; what this package exports is stable. Imports
-`pipelines` and what lies below. Start with `analysis`.
+Everything that this package exports is stable; all else in the distribution may change between releases. Imports
+`pipelines` and the layers below. Start with `analysis`.
 """
 
 from groupscope.analysis import TABLES, Analysis, analyze

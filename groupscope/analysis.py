@@ -1,4 +1,4 @@
-"""Log files analysed in this process, and their rows as objects, tables or a page."""
+"""Analyse log files in this process; results as objects, tables or a page."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Rules = str | Mapping[str, str]
-"""One value for all files, or values by glob; the last glob that matches a file counts."""
+"""One value for all files, or values by glob; the last match applies."""
 
 TABLES: Mapping[str, str] = {**CONTRACT, "rebalance_members": "rebalance_members", "log_files": "log_files"}
-"""Table of the schema by attribute of `Analysis`."""
+"""Attribute of `Analysis` -> table of the schema."""
 
 Row = TypeVar("Row", covariant=True)
 
 
 class Rows(Protocol[Row]):
-    """Rows in order; large tables are read from disk as they are gone through."""
+    """Rows in order; large tables are read from disk during iteration."""
 
     def __len__(self) -> int: ...
 
@@ -63,9 +63,10 @@ def analyze(
 ) -> Analysis:
     """Analyse log files, folders, globs or archives.
 
-    The arguments are those of `groupscope analyze`: `assume` holds settings by name, as in `{"session_timeout_ms": 10_000}`.
-    Content that can't be read is listed in `rejected` and `log_files`, and raises nothing. Raises `pipelines.errors.UsageError` for
-    an argument that means nothing, and `pipelines.errors.NothingReadable` for a path that does not exist.
+    The arguments are those of `groupscope analyze`: `assume` holds settings by name, as in `{"session_timeout_ms":
+    10_000}`. Unreadable content is listed in `rejected` and `log_files`, and raises nothing. Raises
+    `pipelines.errors.UsageError` for an invalid argument, and `pipelines.errors.NothingReadable` for a path that does
+    not exist.
     """
     from pathlib import Path
 
@@ -89,7 +90,10 @@ def _rules(rules: Rules | None) -> list[str]:
 
 
 class Analysis:
-    """The answer: rows by table, as dataclasses of `models.rows`; all times are microseconds since 1970 in UTC."""
+    """The result: rows by table, as dataclasses of `models.rows`.
+
+    All times are microseconds since 1970 in UTC.
+    """
 
     def __init__(self, rows: in_process.Analysis, title: str) -> None:
         self._rows = rows
@@ -102,7 +106,7 @@ class Analysis:
 
     @property
     def rebalance_members(self) -> Rows[RebalanceMember]:
-        """What each member did in each rebalance."""
+        """Actions of each member in each rebalance."""
         return self._rows.rebalance_members
 
     @property
@@ -112,17 +116,17 @@ class Analysis:
 
     @property
     def members(self) -> Rows[MemberSession]:
-        """Lives of member ids."""
+        """Sessions of member ids."""
         return self._rows.members
 
     @property
     def incidents(self) -> Rows[Incident]:
-        """Rebalances and outages that belong together, worst first."""
+        """Rebalances and outages grouped into incidents, worst first."""
         return self._rows.incidents
 
     @property
     def outages(self) -> Rows[PartitionOutage]:
-        """Times in which a partition had no leader."""
+        """Periods in which a partition had no leader."""
         return self._rows.outages
 
     @property
@@ -132,7 +136,7 @@ class Analysis:
 
     @property
     def broker_outages(self) -> Rows[BrokerOutage]:
-        """Times in which a broker was down or fenced."""
+        """Periods in which a broker was down or fenced."""
         return self._rows.broker_outages
 
     @property
@@ -152,27 +156,33 @@ class Analysis:
 
     @property
     def log_files(self) -> Sequence[Mapping[str, Any]]:
-        """What was read, file by file, and how."""
+        """Input files with the results of reading."""
         return self._rows.log_files
 
     @property
     def rejected(self) -> Sequence[Mapping[str, Any]]:
-        """Records that could not be read, with the reason and their place."""
+        """Unreadable records, with reason and position."""
         return self._rows.rejected
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What to know before trusting the answer."""
+        """Warnings about the input that affect the result."""
         return self._rows.warnings
 
     def to_dicts(self, name: str) -> list[dict[str, Any]]:
-        """Rows of a table as `analyze --json` prints them. `name` is a key of `TABLES`. Raises KeyError."""
+        """Return rows of a table as `analyze --json` prints them.
+
+        `name` is a key of `TABLES`. Raises KeyError.
+        """
         from pipelines.schema.tables import json_ready
 
         return [json_ready(TABLES[name], row) for row in getattr(self._rows, name)]
 
     def to_arrow(self, name: str) -> pa.Table:
-        """Rows of a table with the types of its schema. `name` is a key of `TABLES`. Raises KeyError."""
+        """Return rows of a table with the types of its schema.
+
+        `name` is a key of `TABLES`. Raises KeyError.
+        """
         import pyarrow as pa
 
         from pipelines.schema.row_conversion import to_batch
@@ -186,11 +196,17 @@ class Analysis:
         return pa.Table.from_batches([to_batch(table, rows)])
 
     def to_pandas(self, name: str) -> pd.DataFrame:
-        """Rows of a table as a DataFrame. `name` is a key of `TABLES`. Raises KeyError."""
+        """Return rows of a table as a DataFrame.
+
+        `name` is a key of `TABLES`. Raises KeyError.
+        """
         return self.to_arrow(name).to_pandas()
 
     def report(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> str:
-        """The answer as one HTML page that needs no network; also written to `path`."""
+        """Return the result as one HTML page that needs no network.
+
+        Also writes it to `path` if given.
+        """
         from pathlib import Path
 
         from pipelines.cli.commands.report import page_of
