@@ -1,4 +1,4 @@
-"""What all groups of a cluster share: nodes, versions, loads, settings.
+"""Facts shared by all groups of a cluster: nodes, versions, loads, settings.
 
 Imports `models` alone. Start with `facts`.
 """

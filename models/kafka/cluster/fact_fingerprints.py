@@ -1,4 +1,7 @@
-"""Up to a time, what was known of a cluster: states of groups' replays rest on it, and hold while it is the same."""
+"""Fingerprints of the facts about a cluster known by a time.
+
+Checkpoints of groups depend on them, and are valid while they are the same.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,20 @@ _IN_FORCE = ("initial_delay_ms", "session_timeout_ms", "rebalance_timeout_ms", "
 
 @dataclass(frozen=True, slots=True)
 class KnownFacts(KnownByTime):
-    """Fingerprints of what judging a group's rebalances may ask for.
+    """Fingerprints of facts used to rank causes of a group's rebalances.
 
-    Where two states of facts agree in what was known until a time, so do verdicts on what was over some time before. What is asked
-    for when a history is finished is not in it.
+    If two versions of the facts agree up to a time, so do the verdicts on rebalances that ended a fixed lag before.
+    Facts used only at the end of a history are not included.
     """
 
 
 def known_facts(facts: ClusterFacts) -> KnownFacts:
-    """What is known of a cluster, by time."""
+    """Fingerprints of a cluster's facts, by time."""
     return KnownFacts.of([(name, getattr(facts, name)) for name in _IN_FORCE], _timed(facts))
 
 
 def _timed(facts: ClusterFacts) -> Iterator[Told]:
-    """Each fact that is of a time, with that and its kind."""
+    """All facts with a time, each with its time and kind."""
     for name in _TIMED:
         yield from ((each.at, name, each) for each in getattr(facts, name))
     for name in ("leaders_replaced", "kept"):

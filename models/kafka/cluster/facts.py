@@ -1,7 +1,7 @@
-"""The cluster stage: what the few lines that concern a whole cluster say.
+"""The cluster stage: facts from the few lines about a whole cluster.
 
-One ordered pass per cluster learns loads and unloads of `__consumer_offsets` partitions, changes of topics,
-brokers that start and stop, and timeouts in force. The facts are small and immutable for the group stage.
+One ordered pass per cluster learns loads and unloads of `__consumer_offsets` partitions, changes of topics, starts and
+stops of brokers, and timeouts in force. The facts are small and immutable for the group stage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEFAULT_OFFSETS_RETENTION_MINUTES = 10_080
 """offsets.retention.minutes since 2.0 (KafkaConfig, KIP-186)."""
 
 OLD_OFFSETS_RETENTION_MINUTES = 1_440
-"""The same before 2.0."""
+"""offsets.retention.minutes before 2.0."""
 
 CLUSTER_EVENTS = frozenset(
     {
@@ -57,12 +57,18 @@ CLUSTER_EVENTS = frozenset(
         "BrokerLeft",
     }
 )
-"""Events that the cluster stage reads; the group stage gets what it needs of them as facts."""
+"""Events read by the cluster stage.
+
+The group stage gets their content as facts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A node took over (`loaded`) or gave up an offsets partition at `at` (microseconds)."""
+    """A node loaded an offsets partition, or gave it up (`loaded` False).
+
+    `at` is in microseconds.
+    """
 
     at: int
     node: str | None
@@ -73,7 +79,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class TopicChange:
-    """A topic was created, deleted or got more partitions."""
+    """A creation, deletion or growth of a topic."""
 
     at: int
     topic: str
@@ -83,7 +89,7 @@ class TopicChange:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A broker process starts or stops."""
+    """A start or stop of a broker process."""
 
     at: int
     node: str | None
@@ -93,7 +99,7 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """A controller lost a broker, in good order or not."""
+    """A controller's loss of a broker, by shutdown or failure."""
 
     at: int
     node: str
@@ -102,12 +108,15 @@ class Going:
 
 @dataclass(slots=True)
 class ClusterFacts:
-    """What was learned of one cluster. Lists are ordered by time."""
+    """Facts of one cluster.
+
+    Lists are ordered by time.
+    """
 
     cluster: str = "default"
     loads: list[Load] = field(default_factory=list)
     takeovers: list[Load] = field(default_factory=list)
-    """Loads of partitions that their former node never gave up: it was lost."""
+    """Loads of partitions that their former node, lost by then, never gave up."""
     topic_changes: list[TopicChange] = field(default_factory=list)
     node_changes: list[NodeChange] = field(default_factory=list)
     goings: list[Going] = field(default_factory=list)
@@ -124,10 +133,13 @@ class ClusterFacts:
     rebalance_timeout_ms: int | None = None
     logs_end: int | None = None
     strays: dict[str, list[Event]] = field(default_factory=dict)
-    """Lines of clients that name no group, by the group that they are about (`models.kafka.observations.unattributed`)."""
+    """Clients' lines without a group, by the group that they concern.
+
+    See `models.kafka.observations.unattributed`.
+    """
 
     def topic_changes_between(self, start: int, end: int) -> list[TopicChange]:
-        """Changes of topics in the half-open interval (start, end]; internal topics left out."""
+        """Changes of non-internal topics in the half-open interval (start, end]."""
         low = bisect_right(self.topic_changes, start, key=lambda change: change.at)
         high = bisect_right(self.topic_changes, end, key=lambda change: change.at)
         return [change for change in self.topic_changes[low:high] if not change.topic.startswith("__")]
@@ -139,13 +151,13 @@ class ClusterFacts:
         return self.node_changes[low:high]
 
     def taken_over_between(self, start: int, end: int) -> list[Load]:
-        """Offsets partitions that changed hands in the closed interval because a broker was lost."""
+        """Offsets partitions moved because of a lost broker, in the closed interval."""
         low = bisect_left(self.takeovers, start, key=lambda load: load.at)
         high = bisect_right(self.takeovers, end, key=lambda load: load.at)
         return self.takeovers[low:high]
 
     def partition_of(self, group: str) -> int | None:
-        """The offsets partition that a group hashes to; None while the partition count is unknown."""
+        """The offsets partition of a group, None while the partition count is unknown."""
         return partition_for(clear(group), self.offsets_partitions) if self.offsets_partitions else None
 
 
@@ -159,7 +171,10 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(group: str, partition_count: int) -> int:
-    """Partition of `__consumer_offsets` that holds a group (GroupMetadataManager.partitionFor; Utils.abs maps the least number to 0)."""
+    """Partition of `__consumer_offsets` for a group.
+
+    As GroupMetadataManager.partitionFor; Utils.abs maps the least number to 0.
+    """
     value = java_hash(group)
     return 0 if value == -(1 << 31) else abs(value) % partition_count
 
@@ -183,7 +198,7 @@ _GOINGS = {
     "BrokerLeaving": "broker",
     "BrokerLeft": "broker",
 }
-"""Events by which a controller says that brokers go, and the field that names them."""
+"""Events about departing brokers in a controller's log, with their field."""
 
 
 def _nodes(value: object) -> list[str]:
@@ -195,7 +210,7 @@ def _int(value: object) -> int | None:
 
 
 def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
-    """Learn the facts of one cluster from its events of `CLUSTER_EVENTS`, in any order."""
+    """Learn the facts of one cluster from its `CLUSTER_EVENTS`, in any order."""
     facts = ClusterFacts(cluster)
     lists: list[Event] = []
     for event in events:
@@ -219,7 +234,10 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
 
 
 def _unsaid_goings(lists: list[Event]) -> Iterator[Going]:
-    """Brokers that a controller's list of live ones has no longer, without a word: a new controller only names those that it finds."""
+    """Brokers that disappear from a controller's list of live ones without a line.
+
+    A new controller only lists the brokers that it finds.
+    """
     live: set[str] = set()
     for event in sorted(lists, key=lambda event: (event.time_us, _order(event.place))):
         named = event.fields.get("live")
@@ -231,7 +249,10 @@ def _unsaid_goings(lists: list[Event]) -> Iterator[Going]:
 
 
 def _is_old(facts: ClusterFacts) -> bool:
-    """The brokers' own files tell versions, and all of them are before 2.0. Clients print their library's version too."""
+    """Return True if the brokers' own files show only versions before 2.0.
+
+    Other files do not count, because clients print their library's version too.
+    """
     files = {change.event.place.file for change in facts.node_changes}
     versions = [version for file, version in facts.versions.items() if file in files]
     return bool(versions) and all(version.startswith(("0.", "1.")) for version in versions)
@@ -295,7 +316,10 @@ def _learn_kept(facts: ClusterFacts, event: Event) -> None:
 
 
 def _learn_settings(facts: ClusterFacts, event: Event) -> None:
-    """Settings of a KafkaConfig block. They hold for the whole cluster: brokers of one cluster share these."""
+    """Learn settings from a KafkaConfig block.
+
+    They are taken for the whole cluster, because its brokers share these settings.
+    """
     settings = {name: value for name, value in event.fields.items() if value is not None}
     facts.broker_settings.setdefault(event.node or event.place.file, {}).update(settings)
     delay = _int(settings.get("initial_rebalance_delay_ms"))
@@ -319,11 +343,14 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     "LeaderReplaced": _learn_leader,
     "StaticMemberKept": _learn_kept,
 }
-"""What each event teaches; the others teach nothing of the cluster."""
+"""Handlers by event name; other events teach nothing about the cluster."""
 
 
 def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:
-    """What was learned, as rows with the lines it stands on: loads, timeouts in force, versions, outages of brokers."""
+    """Rows of the learned facts, with their lines.
+
+    These are loads, timeouts in force, versions and outages of brokers.
+    """
 
     def row(kind: str, subject: str, value: str, at: int | None, events: list[Event]) -> LearnedFact:
         key = make_id("fact", facts.cluster, kind, subject, value, at)
