@@ -1,4 +1,5 @@
-"""Who did what when, as logs show it, on the coordinator's clock.
+"""Actions of members as logs show them, on the coordinator's clock.
 
-Owns actions of members, their ids and clients, and what is known of a group. Imports `models` and `cluster`. Start with `actions`.
+Owns the actions, ids and clients of members, and knowledge about a group. Imports `models` and `cluster`. Start with
+`actions`.
 """

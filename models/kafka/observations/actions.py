@@ -1,8 +1,8 @@
-"""What members did, whichever witness tells it.
+"""Actions of members, from every kind of witness.
 
-A coordinator's line, a request and a client's own line about one and the same deed become `Act`s of one
-kind, so that the diagnosis reads deeds and not wordings. Client lines are written when a request is sent,
-coordinator lines when it takes effect, request lines when it was answered (its arrival is computed here).
+A coordinator's line, a request and a client's own line about the same action become `Act`s of one kind, so that the
+diagnosis reads actions and not wordings. Client lines are written when a request is sent, coordinator lines when it
+takes effect, and request lines when it was answered (its arrival is computed here).
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ ALREADY_REBALANCING = "group is already rebalancing"
 """Why a member rejoins whose heartbeat was refused so (AbstractCoordinator.HeartbeatResponseHandler)."""
 
 SYNC_ERRORS = {-1: "UNKNOWN_SERVER_ERROR", 15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 27: "REBALANCE_IN_PROGRESS"}
-"""Errors of SyncGroup that tell of more than its sender (protocol/Errors.java)."""
+"""SyncGroup errors that concern more than the sender (protocol/Errors.java)."""
 
 
 class Deed(StrEnum):
-    JOIN = "join"  # a new member asks to join
-    REJOIN = "rejoin"  # a member sends JoinGroup again
+    JOIN = "join"  # a new member sends JoinGroup
+    REJOIN = "rejoin"  # a known member sends JoinGroup again
     LEAVE = "leave"
     EXPIRE = "expire"  # session timeout
-    EVICT = "evict"  # not rejoined before the rebalance timeout
-    SYNC_MISSED = "sync_missed"  # never sent SyncGroup
-    REPLACE = "replace"  # static member under a new member id
+    EVICT = "evict"  # no rejoin before the rebalance timeout
+    SYNC_MISSED = "sync_missed"  # no SyncGroup
+    REPLACE = "replace"  # a static member with a new member id
     ID_HANDED_OUT = "id_handed_out"
     ID_EXPIRED = "id_expired"
-    POLL_TIMEOUT = "poll_timeout"  # the client notices max.poll.interval.ms
-    TOLD = "told"  # a heartbeat or commit told the client of a rebalance
-    FENCED = "fenced"  # the coordinator knows the member no more
+    POLL_TIMEOUT = "poll_timeout"  # the client detects max.poll.interval.ms
+    TOLD = "told"  # a heartbeat or commit notified the client of a rebalance
+    FENCED = "fenced"  # the coordinator no longer knows the member
     SUBSCRIBE = "subscribe"
     UNSUBSCRIBE = "unsubscribe"
     CLOSE = "close"
     REVOKE = "revoke"
-    LOST_COORDINATOR = "lost_coordinator"  # the client can't reach its coordinator
-    START = "start"  # the client asks for its coordinator anew
-    WANTS_REJOIN = "wants_rejoin"  # the client says why it will rejoin
+    LOST_COORDINATOR = "lost_coordinator"  # the client cannot reach its coordinator
+    START = "start"  # the client looks for its coordinator again
+    WANTS_REJOIN = "wants_rejoin"  # the client states why it will rejoin
     JOIN_FAILED = "join_failed"
     JOINED = "joined"  # JoinGroup answered with a generation
     SYNCED = "synced"
@@ -55,7 +55,10 @@ class Deed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One deed. `at` is microseconds on the clock of the witness; `generation` where the line gives one."""
+    """One action.
+
+    `at` is microseconds on the witness's clock; `generation` is None unless the line has one.
+    """
 
     deed: Deed
     at: int
@@ -68,24 +71,24 @@ class Act:
 
     @property
     def certain(self) -> bool:
-        """The coordinator itself says so."""
+        """True if the coordinator itself logged the action."""
         return self.event.witness is Witness.COORDINATOR
 
 
 def text_field(event: Event, name: str) -> str | None:
-    """A text field of the event; None where it is absent or empty."""
+    """Return a text field of the event, None if absent or empty."""
     value = event.fields.get(name)
     return value if isinstance(value, str) and value else None
 
 
 def int_field(event: Event, name: str) -> int | None:
-    """A whole-number field of the event; None where it is absent."""
+    """Return an integer field of the event, None if absent."""
     value = event.fields.get(name)
     return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def names_field(event: Event, name: str) -> list[str]:
-    """A field that lists names, as a list or as text separated by commas."""
+    """Return a field with names, given as a list or separated by commas."""
     value = event.fields.get(name)
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
@@ -104,13 +107,19 @@ _ASSIGNED = re.compile(r"(?:^\{|\), )(.+?)=Assignment\(", re.DOTALL)
 
 
 def assigned_members(event: Event) -> list[str]:
-    """Member ids in a leader's "Finished assignment" line, `{member=Assignment(…), …}` (ConsumerCoordinator, since 2.4)."""
+    """Member ids in a leader's "Finished assignment" line.
+
+    The format is `{member=Assignment(…), …}` (ConsumerCoordinator, since 2.4).
+    """
     value = text_field(event, "assignments")
     return _ASSIGNED.findall(value) if value else []
 
 
 def arrived_at(event: Event) -> int:
-    """When a request reached the broker: its answer's time less the total time (RequestChannel.scala)."""
+    """Arrival of a request at the broker.
+
+    The time of its answer minus the total time (RequestChannel.scala).
+    """
     total = event.fields.get("total_ms")
     spent = int(total * US_PER_MS) if isinstance(total, (int, float)) else 0
     return event.time_us - spent
@@ -122,7 +131,10 @@ def _act(event: Event, deed: Deed, *, at: int | None = None, member_id: str | No
 
 
 def _simple(deed: Deed, why: str | None = None) -> Callable[[Event], list[Act]]:
-    """Turn an event into one act; `why` names the field that holds the reason."""
+    """Convert an event to one action.
+
+    `why` names the field with the reason.
+    """
     return lambda event: [_act(event, deed, why=text_field(event, why) if why else None)]
 
 
@@ -136,9 +148,12 @@ def _join_sent(event: Event) -> list[Act]:
 
 
 def _join_completed(event: Event) -> list[Act]:
-    """JoinGroup in the request log: the arrival is the deed, the answer tells the member id and generation."""
+    """JoinGroup in the request log.
+
+    The arrival is the action; the answer contains the member id and the generation.
+    """
     if int_field(event, "error_code") == LOAD_IN_PROGRESS:
-        return []  # no group was there yet that it could have come to
+        return []  # the coordinator had not loaded the group yet
     asked_as = text_field(event, "request_member_id")
     acts = [_act(event, Deed.REJOIN if asked_as else Deed.JOIN, at=arrived_at(event), member_id=asked_as, why=text_field(event, "reason"))]
     generation = int_field(event, "response_generation")
@@ -165,7 +180,10 @@ def _sync_completed(event: Event) -> list[Act]:
 
 
 def _received(event: Event) -> list[Act]:
-    """A request at its arrival (TRACE): joins and leaves that a crash may keep from ever being answered."""
+    """A request at its arrival (TRACE).
+
+    A crash may prevent the answer to these joins and leaves.
+    """
     api = text_field(event, "api")
     asked_as = text_field(event, "request_member_id")
     if api == "JOIN_GROUP":
@@ -211,6 +229,6 @@ _ACTS: dict[str, Callable[[Event], list[Act]]] = {
 
 
 def acts_of(event: Event) -> list[Act]:
-    """The deeds that an event tells; empty for events that tell none."""
+    """Return the actions in an event, empty for other events."""
     reader = _ACTS.get(event.name)
     return reader(event) if reader else []

@@ -1,8 +1,8 @@
-"""How far a client's clock is from its coordinator's, told by what both of them log.
+"""Clock differences between clients and coordinators, from events that both log.
 
-The answer to JoinGroup follows "Stabilized", and the leader makes its assignment before the coordinator receives
-it. So each generation bounds the difference from both sides. Where the bounds exclude zero, clocks differ, and the
-client's times are put onto the coordinator's clock.
+The answer to JoinGroup follows "Stabilized", and the leader makes its assignment before the coordinator receives it. So
+each generation bounds the difference from both sides. If the bounds exclude zero, the clocks differ, and the client's
+times are converted to the coordinator's clock.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from models.events import Event
 from models.kafka.observations.client_ids import log_of
 
 TOLERANCE_US = 60_000
-"""Differences up to this much are two threads writing, not two clocks."""
+"""Smaller differences come from concurrent threads, not from clocks."""
 
 LATE_US = 1_000_000
-"""Without a lower bound: answers that always seem to take this long are a clock that is ahead."""
+"""Without a lower bound, answers that always take this long indicate a fast clock."""
 
 FAR_US = 300_000_000
-"""Lines further apart are not of one generation: generations begin anew with each life of a group."""
+"""Maximum distance of lines about one generation.
+
+Generation numbers start again whenever a group is recreated.
+"""
 
 PAIRS_MIN = 2
 GENERATIONS_HELD_MAX = 256
@@ -30,12 +33,15 @@ _AFTER = {"ClientJoined": "GenerationStarted", "ClientSynced": "AssignmentReceiv
 _BEFORE = {"ClientAssignmentMade": "AssignmentReceived"}
 
 Key = tuple[str, str | None]
-"""A client's log and the coordinator's node."""
+"""Log of a client, and node of the coordinator."""
 
 
 @dataclass(slots=True)
 class Bounds:
-    """The client's clock less the coordinator's lies between these, in microseconds; with the lines that say so."""
+    """Bounds of the client's clock minus the coordinator's, in microseconds.
+
+    Each has the lines that prove it.
+    """
 
     lower: int | None = None
     upper: int | None = None
@@ -45,10 +51,10 @@ class Bounds:
 
     @property
     def skew(self) -> int:
-        """The difference, 0 where none is proven."""
+        """The difference, 0 unless one is proven."""
         lower, upper = self.lower, self.upper
         if lower is not None and upper is not None and lower > upper + TOLERANCE_US:
-            return 0  # a clock that was set, or two lives of one group: nothing holds for the whole log
+            return 0  # a clock that was set, or two incarnations of a group: nothing is valid for the whole log
         if upper is not None and upper < -TOLERANCE_US:
             return (lower + upper) // 2 if lower is not None and lower <= upper else upper
         if lower is not None and lower > TOLERANCE_US:
@@ -67,7 +73,7 @@ class Skews:
     _clients: dict[int, list[Event]] = field(default_factory=dict)
 
     def feed(self, event: Event) -> list[Key]:
-        """Take one event; return the clocks whose difference is another one now."""
+        """Process one event; return the clocks with a changed difference."""
         if event.generation is None or event.at_us is None:
             return []
         before: dict[Key, int] = {}
@@ -85,11 +91,14 @@ class Skews:
         )
 
     def forget_logs(self, logs: Container[str]) -> None:
-        """Nothing was heard of these logs for long."""
+        """Discard logs that have been silent for long."""
         self.bounds = {key: bounds for key, bounds in self.bounds.items() if key[0] not in logs}
 
     def _pairs(self, event: Event, generation: int) -> list[tuple[Event, Event]]:
-        """A coordinator's line with the clients' lines of its generation, whichever came first."""
+        """Pair a coordinator's line with clients' lines of the same generation.
+
+        Either may come first.
+        """
         if event.name in _COORDINATOR:
             self._forget_old()
             self._coordinators[event.name, generation] = event
@@ -111,7 +120,7 @@ class Skews:
             self._clients.pop(next(iter(self._clients)))
 
     def forget(self, before: int) -> None:
-        """Drop lines that are too far from all that comes to be of one generation with it."""
+        """Discard lines too old to share a generation with later ones."""
         self._coordinators = {key: event for key, event in self._coordinators.items() if event.time_us >= before - FAR_US}
         kept = {generation: [each for each in events if each.time_us >= before - FAR_US] for generation, events in self._clients.items()}
         self._clients = {generation: events for generation, events in kept.items() if events}

@@ -1,7 +1,7 @@
-"""What a client's own INFO lines leave unsaid: whether "(Re-)joining group" is a new member's request or a member's again.
+"""Whether a client's "(Re-)joining group" line is a first join or a rejoin.
 
-A client that never joined, that left, was fenced or polled too late, or that was just created, has no member id
-and asks for one; any other rejoins under the id that it has (AbstractCoordinator, `generation` and `memberId`).
+The INFO lines do not say so. A client without a member id asks for one: it never joined, left, was fenced, polled too
+late, or was just created. Any other rejoins under its id (AbstractCoordinator, `generation` and `memberId`).
 """
 
 from __future__ import annotations
@@ -17,32 +17,38 @@ from models.kafka.observations.actions import Act, Deed, names_field, text_field
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
 _UNKNOWN_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member."})
-"""The name of the error, for wordings that only describe it, and the text that stands in the others (Errors.java)."""
+"""The error's name, for wordings that describe it, and the text in others (Errors.java)."""
 
 LOGS_REMEMBERED = 1 << 16
-"""Files whose log is known without another look: each event of a client asks for it several times."""
+"""Number of cached file names.
+
+The log of a file is needed several times for each client event.
+"""
 
 _ROTATED = re.compile(r"(?:\.(?:\d{1,5}|\d{4}-?\d\d-?\d\d(?:-\d\d)?|gz|bz2|xz|zst))+$")
 
 
 @lru_cache(maxsize=LOGS_REMEMBERED)
 def log_of(file: str) -> str:
-    """The log that a rotated file is a part of: `app.log.3.gz` is of `app.log`."""
+    """The log that a rotated file belongs to: `app.log.3.gz` to `app.log`."""
     return _ROTATED.sub("", file)
 
 
 @dataclass(slots=True)
 class Clients:
-    """Member ids as the clients of one group hold them. Told apart by log and client id."""
+    """Member ids of a group's clients, by log and client id."""
 
     _ids: dict[tuple[str, str], str | None] = field(default_factory=dict)
     _starting: dict[tuple[str, str], bool] = field(default_factory=dict)
-    """Clients that subscribed, and whether they looked for their coordinator since: a running one knows it and revokes first."""
+    """Clients that subscribed, and whether they have looked for their coordinator since.
+
+    A running client knows its coordinator, and revokes first.
+    """
 
     def feed(self, event: Event, shared: set[str]) -> list[Act]:
-        """Take one event; a "(Re-)joining group" comes back as the deed that it stands for.
+        """Process one event; return a "(Re-)joining group" as its action.
 
-        Of clients that share one id in one log it can't be told whose line it is: they give nothing.
+        Clients that share an id within one log return nothing, because their lines cannot be separated.
         """
         if event.client_id is None or event.client_id in shared or not event.name.startswith("Client"):
             return []
@@ -59,21 +65,24 @@ class Clients:
             self._starting.pop(key, None)
         elif event.name == "ClientJoining":
             if self._starting.pop(key, False):
-                self._ids[key] = None  # and none until it is told one: its first request may get no answer
+                self._ids[key] = None  # none until the coordinator assigns one, because the first request may remain unanswered
             member_id = self._ids.get(key)
             deed = Deed.JOIN if member_id is None else Deed.REJOIN
             return [Act(deed, event.time_us, member_id or None, event.client_id, event.instance_id, None, None, event)]
         return []
 
     def forget(self, clients: Iterable[tuple[str, str]]) -> None:
-        """Nothing was heard of these for long, each told by its log and client id."""
+        """Discard clients, given by log and client id, that have been silent for long."""
         for key in clients:
             self._ids.pop(key, None)
             self._starting.pop(key, None)
 
 
 def _forgets_id(event: Event) -> bool:
-    """Unknown to the coordinator, or a first join: nothing to revoke (clients before 2.4 print the empty list)."""
+    """Return True for a client unknown to the coordinator, or a first join.
+
+    A first join has nothing to revoke (clients before 2.4 print the empty list).
+    """
     if event.name == "ClientJoinFailed":
         return text_field(event, "error") in _UNKNOWN_MEMBER
     if event.name in {"ClientGenerationReset", "ClientHeartbeatFailed"}:

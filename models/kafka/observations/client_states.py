@@ -1,7 +1,7 @@
-"""What state each client of a group was in, by its own lines: unjoined, rebalancing or stable.
+"""States of a group's clients by their own lines: unjoined, rebalancing, stable.
 
-These are the states of AbstractCoordinator.MemberState, its two steps of a rebalance taken as one; those of KIP-848's
-membership manager are brought under the same three names.
+These are the states of AbstractCoordinator.MemberState, with both steps of a rebalance merged. Those of KIP-848's
+membership manager are mapped to the same names.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ _STATES: Mapping[str, str] = {
         ("ClientLeaveSent", "ClientPollTimedOut", "ClientGenerationReset", "ClientFenced", "ClientUnsubscribed", "ClientLost"), UNJOINED
     ),
 }
-"""By the event that shows it."""
+"""State after each event."""
 
 _BEGINNINGS = frozenset({"ClientConfigured", "ClientSubscribed"})
-"""These tell a state of a client that has none yet: a member may subscribe again and stay what it is."""
+"""Initial states for clients without one.
+
+A member may subscribe again without a change of state.
+"""
 
 _MODERN: Mapping[str, str] = {"STABLE": STABLE, **dict.fromkeys(("JOINING", "RECONCILING", "ACKNOWLEDGING"), REBALANCING)}
-"""By the state of MemberState (KIP-848); all others are outside the group."""
+"""State for each MemberState (KIP-848); all others are outside the group."""
 
 
 @dataclass(slots=True)
@@ -48,17 +51,20 @@ class _Stretch:
 
 @dataclass(slots=True)
 class _Lane:
-    """One client as one log shows it."""
+    """One client in one log."""
 
     number: int
-    """Logs of the client, in the order in which they name it first."""
+    """Number of the log among those that name the client, by first appearance."""
     stretches: list[_Stretch] = field(default_factory=list)
     told: int = 0
-    """Stretches before these, whose rows are written."""
+    """Number of stretches already written as rows."""
     seen_at: int = 0
 
     def is_gone(self, before: int) -> bool:
-        """Whether nothing was heard of the client for long by a time; what ended or left is sooner gone than who may be at rest."""
+        """Return True if the client has been silent for long before a time.
+
+        Members at rest may be silent for longer than clients that left.
+        """
         last = self.stretches[-1] if self.stretches else None
         is_lasting = last is not None and last.ended_at is None and last.state != UNJOINED
         return self.seen_at < before - (LASTING_US if is_lasting else IDLE_US)
@@ -66,20 +72,23 @@ class _Lane:
 
 @dataclass(slots=True)
 class ClientStates:
-    """Follows the clients of one group, told apart by log and client id."""
+    """Tracks the clients of one group, by log and client id."""
 
     _lanes: dict[tuple[str, str], _Lane] = field(default_factory=dict)
     _logs: Counter[str] = field(default_factory=Counter)
-    """How many logs name each client."""
+    """Number of logs that name each client."""
     held: int = 0
-    """Stretches whose rows are not written."""
+    """Number of stretches not yet written."""
     left: int = 0
-    """How many there were after some were."""
+    """Number of stretches that remained after the last rows."""
     _first: int = 0
-    """Number of the first stretch of a client that is new, or comes back: beyond all of those that were forgotten."""
+    """Number of a new or returning client's first stretch.
+
+    Greater than those of all discarded stretches.
+    """
 
     def feed(self, event: Event) -> None:
-        """Take the next event of the group."""
+        """Process the next event of the group."""
         if event.client_id is None or not event.name.startswith("Client"):
             return
         at = event.time_us
@@ -109,11 +118,14 @@ class ClientStates:
         return found
 
     def gone(self, before: int) -> list[tuple[str, str]]:
-        """Clients, each by log and client id, of which nothing was heard for long by a time."""
+        """Clients, by log and client id, that have been silent for long."""
         return [key for key, lane in self._lanes.items() if lane.is_gone(before)]
 
     def forget(self, clients: Iterable[tuple[str, str]]) -> set[str]:
-        """Forget these clients, whose rows are written, and return the logs that show no other one. If they come back, they are new."""
+        """Discard clients after their rows are written; return the logs without others.
+
+        A client that comes back counts as new.
+        """
         logs = set()
         for key in clients:
             lane = self._lanes.pop(key)
@@ -132,9 +144,10 @@ class ClientStates:
         before: int | None = None,
         gone: Container[tuple[str, str]] = (),
     ) -> Iterator[ClientState]:
-        """Stretches, on the coordinator's clock as far as the difference of each log's clock is known.
+        """Rows of stretches, converted to the coordinator's clock if its difference is known.
 
-        All of them; or, once, those that a later one follows and that ended before a time, and all of clients that are `gone`.
+        All of them by default. With `before`, only those that ended before it and have a successor, each once, and all
+        of clients in `gone`.
         """
         for (log, client), lane in sorted(self._lanes.items()):
             skew = skews.get(log, 0)

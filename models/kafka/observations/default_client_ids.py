@@ -1,4 +1,7 @@
-"""Client ids that libraries use where an application sets none: processes that share one are not one client."""
+"""Default client ids of libraries.
+
+Processes with the same default id are different clients.
+"""
 
 from __future__ import annotations
 
@@ -24,5 +27,5 @@ IDS_REMEMBERED = 4096
 
 @lru_cache(maxsize=IDS_REMEMBERED)
 def is_default(client_id: str) -> bool:
-    """Whether nothing tells clients with this id apart."""
+    """Return True if the id is a library's default."""
     return _ANY.fullmatch(client_id) is not None

@@ -1,4 +1,4 @@
-"""What the events of a group teach of it beyond one rebalance."""
+"""Knowledge about a group beyond single rebalances, from its events."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ from models.kafka.observations.actions import assigned_members, int_field, names
 from models.kafka.observations.roster import Member, Roster
 
 LAGS_HELD = 32
-"""How many times between an assignment and the next rebalance are remembered."""
+"""Number of remembered durations between an assignment and the next rebalance."""
 
 _MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]
 
 
 @dataclass(slots=True)
 class GroupKnowledge:
-    """What has been learned of a group beyond one rebalance."""
+    """Knowledge about a group beyond single rebalances."""
 
     generations: _MEMBERSHIP_BY_GENERATION = field(default_factory=dict)  # generation -> actor -> member id
-    first_generation: dict[str, int] = field(default_factory=dict)  # member id -> generation that it joined first
-    clients: set[str] = field(default_factory=set)  # actors whose own log is among the files
-    requests: bool = False  # a request log is among the files
-    leaves_logged: bool = False  # clients' logs tell when they leave: since 2.1, or at DEBUG
+    first_generation: dict[str, int] = field(default_factory=dict)  # member id -> first generation that it joined
+    clients: set[str] = field(default_factory=set)  # actors with a log of their own among the files
+    requests: bool = False  # True if a request log is among the files
+    leaves_logged: bool = False  # True if clients' logs show leaves: since 2.1, or at DEBUG
     assignors: dict[int, str] = field(default_factory=dict)
-    topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # actor -> topics it subscribed to last
+    topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # actor -> topics of its latest subscription
     patterns: set[str] = field(default_factory=set)  # actors that subscribe by pattern
-    shared: set[str] = field(default_factory=set)  # client ids that several members of one generation have
-    stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> when it noticed that it polled too late
-    settings: dict[str, dict[str, int]] = field(default_factory=dict)  # actor -> its timeouts, as its log printed them
+    shared: set[str] = field(default_factory=set)  # client ids of several members in one generation
+    stale_at: dict[str, list[int]] = field(default_factory=dict)  # actor -> times at which it detected a late poll
+    settings: dict[str, dict[str, int]] = field(default_factory=dict)  # actor -> timeouts printed in its log
     lags: list[int] = field(default_factory=list)
-    """From an assignment to the rebalance after it, the latest ones (microseconds)."""
+    """Durations from an assignment to the next rebalance, latest ones (microseconds)."""
     assigned_at: int | None = None
-    """When the assignment came of the generation in force."""
+    """Time of the current generation's assignment."""
 
     def forget(self, members: Iterable[Member], clients: set[str], before: int) -> None:
-        """Drop what was learned of these members, of these clients if they are in no generation, and polls that were late before a time
-        (microseconds)."""
+        """Discard knowledge about these members, clients in no generation, and old late polls.
+
+        `before` is in microseconds.
+        """
         for member in members:
             self.first_generation.pop(member.member_id, None)
         for client in clients.difference(*self.generations.values()):
@@ -50,7 +52,7 @@ class GroupKnowledge:
 
 
 def learn(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
-    """Take what an event tells of members, generations, settings and subscriptions."""
+    """Learn from an event about members, generations, settings and subscriptions."""
     _meet(knowledge, roster, event)
     lesson = _LESSONS.get(event.name)
     if lesson is not None:
@@ -149,7 +151,7 @@ def _subscribed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> Non
 
 
 def _assignment_received(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
-    if knowledge.assigned_at is None:  # a SyncGroup that is sent again changes nothing
+    if knowledge.assigned_at is None:  # a repeated SyncGroup changes nothing
         knowledge.assigned_at = event.time_us
 
 
@@ -172,4 +174,4 @@ _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
     "ClientLeaveSent": _leaves_logged,
     "ClientSynced": _leaves_logged,
 }
-"""What each event teaches; the others teach nothing of their group."""
+"""Handlers by event name; other events teach nothing about their group."""

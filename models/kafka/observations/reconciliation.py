@@ -1,7 +1,8 @@
-"""When members of a KIP-848 group took over their new share: told by the clients, which log each step of their state.
+"""Reconciliation of KIP-848 members with a new target assignment, from clients' state changes.
 
-The coordinator raises the epoch and computes a target; each member then gives up and takes over partitions on its own
-(MembershipManagerImpl, 3.7 and later; AbstractMembershipManager since 4.0). The group has arrived when the last one has.
+The coordinator raises the epoch and computes a target. Each member then revokes and takes over partitions independently
+(MembershipManagerImpl, 3.7 and later; AbstractMembershipManager since 4.0). The group is reconciled when its last
+member is.
 """
 
 from __future__ import annotations
@@ -18,12 +19,18 @@ from models.rows import Person
 RECONCILING, STABLE = "RECONCILING", "STABLE"
 
 SLOW_RECONCILIATION_US = 1_500_000
-"""A member that takes this much longer than the others holds them up: what it gives up, others wait for."""
+"""Excess duration of a slow member.
+
+Other members wait for the partitions that it revokes.
+"""
 
 
 @dataclass(slots=True)
 class Span:
-    """One member's way to its new share; `ended` is None while it is under way."""
+    """Reconciliation of one member.
+
+    `ended` is None while it lasts.
+    """
 
     member_id: str
     client_id: str | None
@@ -32,21 +39,21 @@ class Span:
 
     @property
     def lasted(self) -> int:
-        """Microseconds; 0 while under way."""
+        """Microseconds; 0 while it lasts."""
         return (self.ended or self.began) - self.began
 
 
 @dataclass(slots=True)
 class Reconciliations:
-    """Spans of all members whose own logs are at hand."""
+    """Reconciliations of all members with logs of their own."""
 
     spans: list[Span] = field(default_factory=list)
-    """Ordered by when they began."""
+    """Ordered by start."""
     witnessed: set[str] = field(default_factory=set)
     _under_way: dict[str, Span] = field(default_factory=dict)
 
     def feed(self, event: Event) -> None:
-        """Take a client's step to another state."""
+        """Process a client's change of state."""
         at, member_id, state = event.time_us, event.member_id, text_field(event, "to_state")
         if not member_id or state is None:
             return
@@ -61,19 +68,19 @@ class Reconciliations:
             self._under_way.pop(member_id, None)
 
     def within(self, began: int, until: int) -> list[Span]:
-        """Spans that began in the half-open interval [began, until)."""
+        """Reconciliations that began in the half-open interval [began, until)."""
         return self.spans[bisect_left(self.spans, began, key=_began) : bisect_left(self.spans, until, key=_began)]
 
     def is_under_way(self, began: int, until: int) -> bool:
-        """Whether a member is on its way that set out in the half-open interval [began, until)."""
+        """Return True if a reconciliation begun in [began, until) has not ended."""
         return any(began <= span.began < until for span in self._under_way.values())
 
     def forget(self, before: int) -> None:
-        """Drop spans that began before a time."""
+        """Discard reconciliations that began before a time."""
         del self.spans[: bisect_left(self.spans, before, key=_began)]
 
     def forget_member(self, member_id: str) -> None:
-        """This member will not be told of again."""
+        """Discard a member that needs no more rows."""
         self.witnessed.discard(member_id)
         self._under_way.pop(member_id, None)
 
@@ -83,7 +90,10 @@ def _began(span: Span) -> int:
 
 
 def reached_at(spans: Iterable[Span], members: Iterable[str], witnessed: set[str]) -> int | None:
-    """When the last member had its share; None where a member's log is missing, or one never arrived."""
+    """Time at which the last member was reconciled.
+
+    None if a member's log is missing, or if one never finished.
+    """
     ends = [span.ended for span in spans]
     if not ends or not witnessed.issuperset(members):
         return None

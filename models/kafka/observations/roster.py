@@ -1,7 +1,7 @@
-"""Who is who in a group: member ids, client ids, instance ids and hosts.
+"""Identities in a group: member ids, client ids, instance ids and hosts.
 
-The coordinator makes a member id from the client id (dynamic members) or from the instance id (static
-members, since 2.3) and a random UUID, so an id tells its owner even where no other line does.
+The coordinator makes a member id from the client id (dynamic members) or from the instance id (static members, since
+2.3) and a random UUID. So an id identifies its owner without any other line.
 """
 
 from __future__ import annotations
@@ -14,24 +14,33 @@ from functools import lru_cache
 from models.rows import Person
 
 IDLE_US = 86_400_000_000
-"""What nothing has named for so long, and what is over or has a successor, is not told of any more."""
+"""Time without a line after which a finished or replaced member is discarded."""
 
 LASTING_US = 30 * IDLE_US
-"""The last that is known of a client, if it did not say that it goes: members of a group that is at rest write nothing."""
+"""Time without a line after which a client's last open member is discarded.
+
+Members of a group at rest write nothing.
+"""
 
 _UUID_SUFFIX = re.compile(r"^(?P<owner>.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
 
 
 @lru_cache(maxsize=4096)
 def owner_of(member_id: str) -> str | None:
-    """Return the client id or instance id that a member id was made from; None for ids of KIP-848 members."""
+    """Return the client id or instance id within a member id.
+
+    None for ids of KIP-848 members.
+    """
     found = _UUID_SUFFIX.match(member_id)
     return found["owner"] if found else None
 
 
 @dataclass(slots=True)
 class Member:
-    """A member id and what is known of its owner. Times are microseconds."""
+    """A member id and facts about its owner.
+
+    Times are microseconds.
+    """
 
     member_id: str
     client_id: str | None = None
@@ -46,7 +55,7 @@ class Member:
 
 @dataclass(slots=True)
 class Roster:
-    """All member ids that a group was seen with."""
+    """All member ids seen in a group."""
 
     members: dict[str, Member] = field(default_factory=dict)
     _current: dict[str, str] = field(default_factory=dict)  # client id -> its latest member id
@@ -63,7 +72,7 @@ class Roster:
         session_timeout_ms: int | None = None,
         rebalance_timeout_ms: int | None = None,
     ) -> Member:
-        """Note that a line names this member, and what it says of it."""
+        """Record a line's facts about a member."""
         member = self.members.get(member_id)
         if member is None:
             member = self.members[member_id] = Member(member_id, first_seen_at=at)
@@ -81,7 +90,10 @@ class Roster:
         return member
 
     def past(self, before: int, named: Container[str | None]) -> list[Member]:
-        """Members whose session was over by a time, or that nothing had named for long, and that no open question is about (`named`)."""
+        """Members that ended or were silent for long before a time.
+
+        Those in `named`, which open rebalances still need, are excluded.
+        """
         latest = set(self._current.values())
         return [
             member
@@ -90,7 +102,10 @@ class Roster:
         ]
 
     def forget(self, members: Iterable[Member]) -> set[str]:
-        """Nothing will ask for these again. Lines that name them nevertheless make new ones. Returns the clients that went with them."""
+        """Discard members; return the clients that were discarded with them.
+
+        A later line about one of them creates a new member.
+        """
         gone = set()
         for member in members:
             del self.members[member.member_id]
@@ -100,7 +115,10 @@ class Roster:
         return gone
 
     def client_of(self, member_id: str | None, instance_id: str | None = None) -> str | None:
-        """Client id of a member: as a line said it, else by its static instance, else as its id says."""
+        """Client id of a member.
+
+        From a line, else from its static instance, else from its id.
+        """
         member = self.members.get(member_id) if member_id else None
         if member and member.client_id:
             return member.client_id
@@ -113,16 +131,19 @@ class Roster:
         return owner
 
     def member_of(self, client_id: str | None) -> str | None:
-        """Latest member id that a client id was seen with."""
+        """Latest member id of a client id."""
         return self._current.get(client_id) if client_id else None
 
     def actor(self, member_id: str | None, client_id: str | None = None, instance_id: str | None = None) -> str | None:
-        """One name for who acts, whichever of its ids a line gives: client id, else instance id, else member id."""
+        """One name for a member, whichever of its ids a line has.
+
+        Client id, else instance id, else member id.
+        """
         known = self.members.get(member_id) if member_id and instance_id is None else None
         return client_id or self.client_of(member_id, instance_id) or instance_id or (known.instance_id if known else None) or member_id
 
     def person(self, member_id: str | None, client_id: str | None, instance_id: str | None, reason: str, *, first: bool = False) -> Person:
-        """The member as an offender or blocker, with all that is known of it."""
+        """The member as an offender or blocker, with all known ids."""
         member_id = member_id or self.member_of(client_id)
         member = self.members.get(member_id) if member_id else None
         instance = instance_id or (member.instance_id if member else None)
@@ -131,7 +152,10 @@ class Roster:
 
 
 def _kept_for(member: Member, is_latest: bool) -> int:
-    """How long after its last line a member is held. What names only a client is about its latest member."""
+    """Time for which a member is kept after its last line.
+
+    Lines with only a client id refer to the client's latest member, which is kept longer.
+    """
     if member.ended_how == "open":
         return LASTING_US if is_latest else IDLE_US
     return IDLE_US if is_latest else 0

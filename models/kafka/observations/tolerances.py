@@ -1,15 +1,21 @@
-"""How far apart lines about one action may be."""
+"""Maximum distances in time of lines about one action."""
 
 from __future__ import annotations
 
 CLOCK_TOLERANCE_US = 60_000
-"""How much later than the coordinator's line a client may log the request that caused it: two threads, two files."""
+"""Delay of a client's line after the coordinator's line about the same request.
+
+Two threads write to two files.
+"""
 
 STRAGGLER_US = 2_000_000
-"""Lines of the members that emptied a group may follow the line that says so."""
+"""Delay of members' lines after the line about the empty group."""
 
 EFFECT_US = 2_000_000
-"""A leave or an expiry of a member starts a rebalance at once, or falls into one: older ones had no effect."""
+"""Time within which a leave or expiry affects a rebalance.
+
+It starts one at once, or belongs to a running one.
+"""
 
 AFTERTHOUGHT_US = 250_000
-"""Since 3.0 the Scala coordinator prints "has left" after what the leave brought about."""
+"""Delay of "has left" after its effect, in the Scala coordinator since 3.0."""

@@ -1,8 +1,8 @@
-"""Which group a client's line is about that names none.
+"""Attribution of clients' lines without a group.
 
-librdkafka names the client in each line and the group only where it debugs; kafka-python often names neither. Other
-lines tell: those of the same client in the same log, else those of whoever saw that client id in a group at the time.
-What fits several groups is given to none.
+librdkafka names the client in each line and the group only in debug output; kafka-python often names neither. Other
+lines help: those of the same client in the same log, else those of any witness that saw the client id in a group at
+that time. A line that fits several groups is not attributed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ STRAY_EVENTS = frozenset(
         "ClientPollTimedOut",
     }
 )
-"""Events of clients that a group's history needs, also where their lines name no group."""
+"""Client events needed by a group's history, even without a group in their lines."""
 
 
 def told_apart(group: str, facts: ClusterFacts) -> deque[Event]:
-    """Lines about a group that do not name it alone: those that delete several at once, and those of clients that name none."""
+    """Return lines about `group` that name several groups or none.
+
+    These are bulk deletions, and client lines attributed to the group.
+    """
     deletions = [
         Event("GroupDied", event.at_us, event.order_us, event.place, event.witness, event.message, event.text, event.node, group)
         for _, name, event in facts.deletions
@@ -43,13 +46,17 @@ def told_apart(group: str, facts: ClusterFacts) -> deque[Event]:
 
 
 SLACK_US = 60_000_000
-"""A client is in its group this long before it is first seen there: clocks differ, and joins take their time."""
+"""Time before its first sighting for which a client counts as present.
+
+Clocks differ, and joins take time.
+"""
 
 
 class Sighting(NamedTuple):
-    """Lines of one file that name a group and a client of it, and the time between the first and the last of them (microseconds).
+    """A client in a group, as seen in one file.
 
-    `client_number` tells clients of one process apart that share their id.
+    Times are those of the first and last line, in microseconds. `client_number` distinguishes clients with the same id
+    in one process.
     """
 
     file: str
@@ -75,21 +82,21 @@ class _Span:
 
 
 _Spans = dict[str, _Span]
-"""By group, or by member id."""
+"""Keyed by group or by member id."""
 
 _Key = TypeVar("_Key")
 
 
 @dataclass(slots=True)
 class Sightings:
-    """Where the clients of one cluster were seen."""
+    """Sightings of the clients of one cluster."""
 
     _in_log: dict[tuple[str, str | None, int | None], _Spans] = field(default_factory=dict)
     _anywhere: dict[str, _Spans] = field(default_factory=dict)
     _members: dict[tuple[str, str], _Spans] = field(default_factory=dict)
 
     def note(self, seen: Sighting) -> None:
-        """Take what some lines tell."""
+        """Record a sighting."""
         if seen.witness == Witness.CLIENT:
             log = log_of(seen.file)
             _note(self._in_log, (log, seen.client_id, seen.client_number), seen.group, seen)
@@ -100,7 +107,7 @@ class Sightings:
             _note(self._anywhere, client, seen.group, seen)
 
     def brought_home(self, events: Iterable[Event]) -> dict[str, list[Event]]:
-        """The lines whose group can be told, by group, in order of time."""
+        """Attribute lines to groups; those of each group in order of time."""
         homes: dict[str, list[Event]] = {}
         for event in events:
             group = self._home(event)
@@ -120,7 +127,10 @@ class Sightings:
         return group or (_only(self._anywhere.get(client, {}), event.at_us) if client else None)
 
     def _member(self, event: Event, group: str) -> str | None:
-        """The member id that the client of a log had then, where the log is of one client: its ids follow each other."""
+        """Member id of a log's client at the time of an event.
+
+        None unless the log has a single client, so that its ids follow each other.
+        """
         spans = self._members.get((log_of(event.place.file), group), {})
         if event.client_id is not None or event.at_us is None:
             return None
@@ -136,7 +146,7 @@ def _note(spans: dict[_Key, _Spans], key: _Key, name: str, seen: Sighting) -> No
 
 
 def _only(spans: _Spans, at: int) -> str | None:
-    """The one group; of several the one in which the client was at the time."""
+    """The only group, or the only one with the client at that time."""
     if len(spans) == 1:
         ((group, span),) = spans.items()
         return group if span.first_us - SLACK_US <= at else None
