@@ -1,4 +1,4 @@
-"""What is said of a rebalance: causes, offenders, blockers, costs, as rows.
+"""Verdicts on rebalances: causes, offenders, blockers and costs, as rows.
 
-Imports `hypotheses` and what lies below it. Start with `rebalance_rows`.
+Imports `hypotheses` and the layers below it. Start with `rebalance_rows`.
 """

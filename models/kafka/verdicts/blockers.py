@@ -1,7 +1,7 @@
-"""Who made the others wait once a rebalance had started.
+"""Members that made others wait after a rebalance started.
 
-The line that opens a rebalance names who started it. How long the join phase takes is up to the old member
-that rejoins last, or that never does.
+The line that opens a rebalance names the member that started it. The length of the join phase depends on the old member
+that rejoins last, or never.
 """
 
 from __future__ import annotations
@@ -15,10 +15,16 @@ from models.kafka.observations.actions import Act, Deed, text_field
 from models.rows import Person
 
 SLOW_REJOIN_US = 1_500_000
-"""A member that rejoins this much later than the others held them up; members hear of a rebalance with their next heartbeat."""
+"""Minimum delay of a blocker behind the other members.
+
+Members learn of a rebalance with their next heartbeat.
+"""
 
 CANDIDATES_MAX = 5
-"""Of so many that may be the one that is missing all are named; of more, none."""
+"""Maximum number of candidates that are named.
+
+If more members may be the missing one, none is.
+"""
 
 GHOST = "was given a member id and never used it"
 EXPIRED_MEANWHILE = "expired while the others waited"
@@ -31,7 +37,10 @@ NEVER_SYNCED = "never sent SyncGroup"
 
 
 def blockers(case: Case) -> list[Person]:
-    """Members that held up the join phase, the one that held it up longest first; empty while an initial delay explains it."""
+    """Members that held up the join phase, longest first.
+
+    Empty if the initial delay explains the wait.
+    """
     draft = case.draft
     if draft.started_at is None:
         return []
@@ -54,7 +63,10 @@ def _person(case: Case, act: Act, reason: str, *, first: bool) -> Person:
 
 
 def _evicted(case: Case) -> list[Person]:
-    """Members dropped at the rebalance timeout: logged since 2.7, before that told by the length of the join phase."""
+    """Members removed at the rebalance timeout.
+
+    Logged since 2.7; before that the length of the join phase shows it.
+    """
     logged = [act for act in case.by_actor(Deed.EVICT).values() if act.at >= case.start]
     if logged:
         return [_person(case, act, EVICTED, first=index == 0) for index, act in enumerate(logged)]
@@ -91,7 +103,10 @@ def _people(case: Case, members: Mapping[str, str | None], reason: str) -> list[
 
 
 def _one_of(case: Case, members: Mapping[str, str | None], reason: str) -> list[Person]:
-    """Who is missing: by name if it can be only one, each that it can be if these are few; else a member that no line names."""
+    """The missing member.
+
+    Named if only one is possible; all candidates if they are few; else a member without a name.
+    """
     count = len(members)
     complete = count >= (case.draft.members_before or 1)
     if count == 1 and complete:
@@ -102,7 +117,10 @@ def _one_of(case: Case, members: Mapping[str, str | None], reason: str) -> list[
 
 
 def _old_members(case: Case) -> dict[str, str | None]:
-    """Members of the generation before that may not have rejoined, as far as they are known: by actor, with their ids."""
+    """Known members of the previous generation that may not have rejoined.
+
+    Actor -> member id.
+    """
     known = dict(case.members_before)
     settled_at = case.draft.previous_ended_at or case.start
     for member in case.roster.members.values():
@@ -113,7 +131,10 @@ def _old_members(case: Case) -> dict[str, str | None]:
 
 
 def _awaited(case: Case) -> list[Person]:
-    """Whom a rebalance waits for that the logs leave open: old members that have not rejoined, or the leader's assignment."""
+    """Members that a rebalance still waits for at the end of the logs.
+
+    Old members that have not rejoined, or the leader for its assignment.
+    """
     draft, end = case.draft, case.facts.logs_end
     if end is None or end - case.start < SLOW_REJOIN_US:
         return []
@@ -125,7 +146,10 @@ def _awaited(case: Case) -> list[Person]:
 
 
 def _unsynced(case: Case) -> list[Person]:
-    """Members that got the generation and never asked for their assignment: the rebalance after it removes them and says so."""
+    """Members that joined the generation but never sent SyncGroup.
+
+    The next rebalance removes them, and its reason says so.
+    """
     following = case.following.started if case.following is not None else None
     if case.draft.outcome != "superseded" or following is None or text_field(following, "reason_id") != "pending_sync_expiration":
         return []
@@ -133,7 +157,10 @@ def _unsynced(case: Case) -> list[Person]:
 
 
 def _removed_at_last(case: Case) -> list[Person]:
-    """A member that never rejoined: its leave or expiry, well after the start, completed the join phase."""
+    """A member that never rejoined.
+
+    Its leave or expiry, well after the start, completed the join phase.
+    """
     start, end = case.start, case.draft.open_until
     if end is None or end - start < SLOW_REJOIN_US or case.draft.outcome == "empty":
         return []
@@ -143,7 +170,10 @@ def _removed_at_last(case: Case) -> list[Person]:
 
 
 def _ghosts(case: Case, end: int) -> list[Person]:
-    """Member ids that were handed out and never used hold the join phase for a session timeout (KIP-394, since 2.2)."""
+    """Unused member ids, which hold the join phase for a session timeout.
+
+    They were assigned but never joined (KIP-394, since 2.2).
+    """
     if end - case.start < SLOW_REJOIN_US:
         return []
     late = [act for act in case.deeds(Deed.ID_EXPIRED) if act.at - case.start >= SLOW_REJOIN_US and abs(end - act.at) <= LAST_MOMENT_US]
@@ -151,7 +181,7 @@ def _ghosts(case: Case, end: int) -> list[Person]:
 
 
 def _slow_rejoiner(case: Case, end: int) -> list[Person]:
-    """The old member whose JoinGroup came last, if it came much later than that of the one before it."""
+    """The old member that rejoined last, much later than the others."""
     start = case.start
     arrivals: dict[str, Act] = {}
     for act in case.deeds(Deed.REJOIN, Deed.JOIN, start=start, end=end):

@@ -1,4 +1,4 @@
-"""What a replay says of one group."""
+"""Rows from the replay of one group."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GroupHistory:
     incidents: list[Incident] = field(default_factory=list)
 
     def take(self, other: GroupHistory, final_at: int | None = None) -> None:
-        """Add the rows of another one, and say of them when they were final, if they are."""
+        """Add the rows of another history, and set their `final_at`."""
         for table in fields(other):
             rows = getattr(other, table.name)
             for row in rows:

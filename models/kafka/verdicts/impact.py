@@ -1,8 +1,8 @@
-"""What a rebalance cost, as far as witnesses show it: partitions that nobody read, and work that may have been done twice.
+"""Cost of a rebalance: partitions that nobody consumed, and repeated work.
 
-Clients write when they give partitions up and when they take them (ConsumerCoordinator.onJoinPrepare and onJoinComplete;
-MembershipManagerImpl for KIP-848): between the two a partition stands still. Under an eager assignor that is each
-partition, under a cooperative one and with KIP-848 only what moves.
+Clients log when they give up and take over partitions (ConsumerCoordinator.onJoinPrepare and onJoinComplete;
+MembershipManagerImpl for KIP-848); in between a partition is stopped. Under an eager assignor this affects every
+partition, under a cooperative one and with KIP-848 only those that move.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from models.kafka.observations.actions import int_field, names_field, text_field
 from models.units import US_PER_SECOND
 
 STOPS_HELD_MAX = 20_000
-"""Stretches held at once; older ones are dropped."""
+"""Maximum number of stretches in memory; older ones are discarded."""
 
 REFUSED_HELD_MAX = 2_000
 
 _OLD_GENERATION_CODES = frozenset({22, 25, 82})
-"""ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID: the group went on without this member (protocol/Errors.java)."""
+"""Errors for a member that the group has continued without (protocol/Errors.java).
+
+ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+"""
 
 _OLD_GENERATION_WORDS = (
     "ILLEGAL_GENERATION",
@@ -33,7 +36,7 @@ _OLD_GENERATION_WORDS = (
     "has already rebalanced",
     "not part of an active group",
     "fenced",
-    # As librdkafka and kafka-python put it.
+    # Wordings of librdkafka and kafka-python.
     "Broker: Unknown member",
     "UnknownMemberIdError",
     "IllegalGenerationError",
@@ -42,7 +45,10 @@ _OLD_GENERATION_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """So many partitions stood still until `until`. `since` is None where their last owner did not say that it gave them up."""
+    """Stop of `count` partitions until `until`.
+
+    `since` is None if their last owner did not log giving them up.
+    """
 
     since: int | None
     until: int
@@ -52,7 +58,10 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A commit refused because the group had gone on; what was done since `since`, the last accepted one, is done again."""
+    """A commit rejected because the group had continued.
+
+    Work since `since`, the last accepted commit, is repeated.
+    """
 
     at: int
     since: int | None
@@ -60,7 +69,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What a rebalance cost, in seconds; None where no witness tells it."""
+    """Cost of a rebalance in seconds, None without a witness."""
 
     member_seconds: float | None
     partition_seconds: float | None
@@ -69,17 +78,23 @@ class Stopped:
 
 @dataclass(slots=True)
 class Impact:
-    """Follows the partitions and commits of one group. Times are microseconds on the coordinator's clock."""
+    """Tracks partitions and commits of one group.
+
+    Times are microseconds on the coordinator's clock.
+    """
 
     stops: list[Stop] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
-    _given: dict[str, tuple[int, str]] = field(default_factory=dict)  # partition -> when its owner gave it up, and who
+    _given: dict[str, tuple[int, str]] = field(default_factory=dict)  # partition -> when its owner gave it up, and the owner
     _owner: dict[str, str] = field(default_factory=dict)
-    _committed: dict[str, int] = field(default_factory=dict)  # actor -> its last accepted commit
+    _committed: dict[str, int] = field(default_factory=dict)  # actor -> time of its last accepted commit
     _dropped_until: int | None = None
 
     def feed(self, event: Event, actor: str | None, skew: int) -> None:
-        """Take the next event of the group. `skew` is how far the clock of its witness is ahead."""
+        """Process the next event of the group.
+
+        `skew` is the lead of the witness's clock.
+        """
         at = event.time_us
         if actor is None:
             return
@@ -123,7 +138,10 @@ class Impact:
     # -- one rebalance -------------------------------------------------------------------------------------------
 
     def of(self, case: Case, by_all: float | None) -> Stopped:
-        """What a rebalance of the classic protocol cost. `by_all` is what it cost if all members waited, as an eager assignor has it."""
+        """Cost of a rebalance of the classic protocol.
+
+        `by_all` is the cost if all members waited, as under an eager assignor.
+        """
         draft, after = case.draft, case.members_after
         if draft.started_at is None:
             return Stopped(by_all, None, None)
@@ -135,7 +153,10 @@ class Impact:
         return found if cooperative else Stopped(by_all, found.partition_seconds, found.duplicate_window)
 
     def of_epoch(self, began: int, until: int | None, *, witnessed: bool) -> Stopped:
-        """What a rebalance in [began, until) cost where only what moves stands still. `witnessed`: all members' own logs are at hand."""
+        """Cost of a rebalance in [began, until) that stops only moving partitions.
+
+        `witnessed`: all members have logs of their own.
+        """
         duplicate = self.duplicate_seconds(began, until)
         if not witnessed or (self._dropped_until is not None and began <= self._dropped_until):
             return Stopped(None, None, duplicate)
@@ -143,11 +164,14 @@ class Impact:
         return Stopped(giver_seconds(stops), partition_seconds(stops, began), duplicate)
 
     def stops_within(self, began: int, until: int | None) -> list[Stop]:
-        """Stretches that ended in the half-open interval [began, until)."""
+        """Stops that ended in the half-open interval [began, until)."""
         return [stop for stop in self.stops if stop.until >= began and (until is None or stop.until < until)]
 
     def duplicate_seconds(self, began: int, until: int | None) -> float | None:
-        """The longest stretch of work that is done again, of commits refused in [began, until); None where none was."""
+        """Longest period of repeated work for commits rejected in [began, until).
+
+        None if no commit was rejected.
+        """
         windows = [
             each.at - (each.since if each.since is not None else began)
             for each in self.refused
@@ -156,7 +180,7 @@ class Impact:
         return max(windows) / US_PER_SECOND if windows else None
 
     def forget(self, before: int) -> None:
-        """Drop what no later rebalance can ask for."""
+        """Discard everything that no later rebalance can need."""
         self.stops = [stop for stop in self.stops if stop.until >= before]
         self.refused = [each for each in self.refused if each.at >= before]
 
@@ -166,14 +190,20 @@ def _says_old_generation(error: str) -> bool:
 
 
 def partition_seconds(stops: list[Stop], began: int) -> float:
-    """Time that partitions stood still, summed over them; those of an owner that vanished stand since the rebalance began."""
+    """Seconds in which partitions were stopped, summed over partitions.
+
+    Those of a vanished owner count from the start of the rebalance.
+    """
     return round(
         sum(stop.count * max(0, stop.until - (stop.since if stop.since is not None else began)) for stop in stops) / US_PER_SECOND, 6
     )
 
 
 def giver_seconds(stops: list[Stop]) -> float:
-    """Time that members waited for a successor of what they gave up, summed over them: the stop of assignors that move only some."""
+    """Seconds until members' partitions had a new owner, summed over members.
+
+    This is the downtime under assignors that move only some partitions.
+    """
     longest: dict[str, int] = {}
     for stop in stops:
         if stop.giver is not None and stop.since is not None:

@@ -1,4 +1,7 @@
-"""The numbers of a rebalance that advice speaks of: timeouts in force, and what was measured against them. Milliseconds."""
+"""Measurements of a rebalance used in advice.
+
+Timeouts in force and durations compared with them, in milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,17 @@ from models.kafka.observations.roster import Member
 from models.units import US_PER_MS
 
 LIKE_IT_MAX = 20
-"""Other members that are asked for a timeout which the acting one's lines don't tell."""
+"""Number of other members searched for a timeout that the acting member lacks."""
 
 NOTICED_US = 5_000_000
-"""A client notes its poll timeout this close to the LeaveGroup that it sends for it."""
+"""Maximum distance of a client's poll timeout line from its LeaveGroup."""
 
 
 def numbers_of(case: Case, cause: Cause, acts: list[Act], gone_at: dict[str, int]) -> dict[str, float]:
-    """By name, those that are known of the member that acted first. `gone_at` is when members left or expired before."""
+    """Known measurements of the member that acted first, by name.
+
+    `gone_at` holds earlier leaves and expiries of members.
+    """
     act = acts[0] if acts else None
     actor = case.actor(act) if act else None
     found = {
@@ -27,7 +33,7 @@ def numbers_of(case: Case, cause: Cause, acts: list[Act], gone_at: dict[str, int
     }
     if act is not None and actor is not None:
         if cause is Cause.POLL_TIMEOUT and _is_too_long(case, act, found["max_poll_interval_ms"]):
-            found["max_poll_interval_ms"] = None  # what others are configured with is not in force here
+            found["max_poll_interval_ms"] = None  # the value from other members' configuration is not in force here
         elif cause is Cause.POLL_TIMEOUT:
             found["polled_after_ms"] = _polled_after_ms(case, act, actor, found["max_poll_interval_ms"])
         elif cause is Cause.SESSION_TIMEOUT:
@@ -40,7 +46,7 @@ def numbers_of(case: Case, cause: Cause, acts: list[Act], gone_at: dict[str, int
 
 
 def _is_too_long(case: Case, act: Act, interval_ms: int | None) -> bool:
-    """Whether the member joined less than this long before it left for polling too late."""
+    """Return True if the member joined less than the interval before its late poll."""
     member = case.roster.members.get(act.member_id or "")
     joined = case.known.first_generation.get(act.member_id or "") is not None
     if interval_ms is None or member is None or member.first_seen_at is None or not joined:
@@ -49,21 +55,24 @@ def _is_too_long(case: Case, act: Act, interval_ms: int | None) -> bool:
 
 
 def session_timeout_ms(case: Case, act: Act | None, actor: str | None) -> int | None:
-    """As the coordinator or a request told it, as a client was configured, or as assumed."""
+    """Session timeout from coordinator or request, client's configuration, or assumption."""
     members = _nearest_first(case, act, actor)
     told = next((member.session_timeout_ms for member in members if member.session_timeout_ms), None)
     return told or _configured(case, actor, "session_timeout_ms") or case.facts.session_timeout_ms
 
 
 def max_poll_interval_ms(case: Case, act: Act | None, actor: str | None) -> int | None:
-    """The Java consumer sends it as its rebalance timeout (KIP-62)."""
+    """Maximum poll interval; the Java consumer sends it as rebalance timeout (KIP-62)."""
     members = _nearest_first(case, act, actor)
     told = next((member.rebalance_timeout_ms for member in members if member.rebalance_timeout_ms), None)
     return told or _configured(case, actor, "max_poll_interval_ms") or case.facts.rebalance_timeout_ms
 
 
 def _nearest_first(case: Case, act: Act | None, actor: str | None) -> list[Member]:
-    """The member itself, else others of its group, which are usually configured alike."""
+    """The member itself, then others of its group.
+
+    Members of a group usually have the same configuration.
+    """
     ids = [act.member_id if act else None, case.members_before.get(actor or "")]
     ids += [*case.members_before.values(), *case.members_after.values()][:LIKE_IT_MAX]
     return [member for member_id in ids if (member := case.roster.members.get(member_id or ""))]
@@ -79,7 +88,10 @@ def _in_ms(span_us: int | None) -> int | None:
 
 
 def _polled_after_ms(case: Case, act: Act, actor: str, allowed_ms: int | None) -> int | None:
-    """From one poll to the next: the allowed time, and from its end until the member joins again, which it does in poll()."""
+    """Milliseconds between two polls.
+
+    The allowed time, plus the time from its end until the member rejoins in poll().
+    """
     if allowed_ms is None:
         return None
     own = (each.at for each in case.acts if each.deed is Deed.POLL_TIMEOUT and case.actor(each) == actor)
@@ -89,7 +101,7 @@ def _polled_after_ms(case: Case, act: Act, actor: str, allowed_ms: int | None) -
 
 
 def _silent_ms(case: Case, act: Act, actor: str, allowed_ms: int | None) -> int | None:
-    """From its last heartbeat until it was heard of again, for a member that came back."""
+    """Milliseconds between the last heartbeat and the return of a member."""
     if allowed_ms is None:
         return None
     later = (a.at for a in case.acts if a.at > act.at and a.deed in {Deed.JOIN, Deed.FENCED} and case.actor(a) == actor)

@@ -1,6 +1,6 @@
-"""Which file would decide between the causes of a rebalance: named so that somebody can go and fetch it.
+"""The file that would decide between the causes of a rebalance.
 
-What stands before " of " says which kind of file and which level; there are few of these, so that doubts can be counted by them.
+The text before " of " is the kind of file and its level. Few distinct values exist, so doubts can be counted by them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from models.kafka.hypotheses.hypothesis import Settles
 from models.units import US_PER_SECOND
 
 MARGIN_US = 2 * US_PER_SECOND
-"""Requests and clients' lines stand this close before what they start and after what they end."""
+"""Margin around a rebalance for its requests and clients' lines."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE = timedelta(minutes=1)
 
 
 def settled_by(what: Settles, node: str | None, client: str | None, began: int | None, until: int | None) -> str:
-    """The file in words. `began` and `until` bound the time in question, in microseconds; None where it is not known."""
+    """Name the file.
+
+    `began` and `until` limit the period in question, in microseconds, None if unknown.
+    """
     if what is Settles.APPLICATION:
         return f"{what} of {client or 'the application'}, which asked for the rebalance{_at(began)}"
     if what is Settles.EARLIER_LINES:
@@ -44,7 +47,7 @@ def _before(at: int | None) -> str:
 
 
 def _between(began: int | None, until: int | None) -> str:
-    """Whole minutes that hold the time in question."""
+    """The period in question, in whole minutes."""
     if began is None:
         return ""
     first = _time(began - MARGIN_US).replace(second=0, microsecond=0)

@@ -1,4 +1,4 @@
-"""From drafts and judgements to rows."""
+"""Write rows of rebalances from windows and ranked causes."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class HistoryWriter:
     roster: Roster
     impact: Impact = field(default_factory=Impact)
     logs_end: int = 0
-    _gone_at: dict[str, int] = field(default_factory=dict)  # actor -> when it left or expired last
+    _gone_at: dict[str, int] = field(default_factory=dict)  # actor -> time of its latest leave or expiry
     _caused: dict[str, list[float]] = field(default_factory=dict)  # member id -> member-seconds of each rebalance it caused
 
     # -- classic rebalances ------------------------------------------------------------------------------------
 
     def rebalance(self, case: Case, history: GroupHistory) -> None:
-        """Judge one draft and add its row and its members' rows."""
+        """Rank the causes of one rebalance, and add its row and its members' rows."""
         judgement = judge(case)
         best = judgement.best
         offenders = self._offenders(case, judgement)
@@ -93,7 +93,10 @@ class HistoryWriter:
         return [self._person(case, act, _reason(best.cause, act), first=index == 0) for index, act in enumerate(acts)]
 
     def _person(self, case: Case, act: Act, reason: str, *, first: bool) -> Person:
-        """Who acted. A client that has no id yet, or whose line prints none, is found among the members of the generation."""
+        """The member that acted.
+
+        If the line has no member id, it is looked up in the generation.
+        """
         actor = case.actor(act)
         generation = case.members_after if act.deed is Deed.JOIN else case.members_before
         member_id = act.member_id or (generation.get(actor) if actor else None)
@@ -156,7 +159,7 @@ class HistoryWriter:
         )
 
     def _settled_by(self, case: Case, judgement: Judgement) -> str:
-        """The file that would make the best opinion sure."""
+        """The file that would confirm the best hypothesis."""
         what = next((o.settled_by for o in judgement.opinions if o.settled_by), Settles.REQUEST_LOG)
         acts = [act for opinion in judgement.opinions for act in opinion.acts]
         act = judgement.trigger or next(iter(acts), None)
@@ -178,14 +181,17 @@ class HistoryWriter:
         return found
 
     def _initial_delay(self, case: Case, join_seconds: float | None) -> float | None:
-        """Waiting that group.initial.rebalance.delay.ms explains: whole steps of it, only from an empty group (KIP-134)."""
+        """Seconds explained by group.initial.rebalance.delay.ms.
+
+        Whole steps of it, and only for an empty group (KIP-134).
+        """
         step = self.facts.initial_delay_ms / 1000
         if join_seconds is None or not case.was_empty or step <= 0:
             return 0.0 if join_seconds is not None else None
         return min(join_seconds, max(step, join_seconds // step * step))
 
     def _members(self, case: Case, row: Rebalance, acts: list[Act]) -> Iterable[RebalanceMember]:
-        """Every member that the rebalance touched, with its part in it."""
+        """All members affected by the rebalance, with their roles."""
         triggers = {case.actor(act) for act in acts}
         joiners, gone = case.joiners, case.gone | case.by_actor(Deed.EVICT)
         blocking = {person.member_id or person.client_id for person in row.blockers}
@@ -216,7 +222,7 @@ class HistoryWriter:
             )
 
     def _arrivals(self, case: Case) -> dict[str, int]:
-        """When each member's JoinGroup arrived in this join phase."""
+        """Arrival of each member's JoinGroup in this join phase."""
         found: dict[str, int] = {}
         for act in case.deeds(Deed.JOIN, Deed.REJOIN, end=case.draft.open_until):
             actor = case.actor(act)
@@ -227,13 +233,16 @@ class HistoryWriter:
     # -- everything else ---------------------------------------------------------------------------------------
 
     def still_open(self, rebalances: Iterable[Rebalance]) -> None:
-        """Say of rebalances that lasted when the logs ended how long that was at least; of an epoch it isn't known that it lasts."""
+        """Set the minimum duration of rebalances still open at the end of the logs.
+
+        Epochs have none, because it is unknown whether they last.
+        """
         for row in rebalances:
             if row.outcome == "open" and row.protocol == "classic":
                 row.at_least_seconds = seconds(row.started_at, self.logs_end)
 
     def epoch(self, modern: ModernReplay, known: GroupKnowledge, history: GroupHistory) -> None:
-        """Add the row of the epoch of the newer protocols that is waiting to be told of."""
+        """Add the row of the epoch that is waiting for it."""
         modern.settle()
         draft = modern.drafts[modern.settled]
         row = self._epoch_row(modern, draft, known)
@@ -242,7 +251,10 @@ class HistoryWriter:
         modern.told()
 
     def _set_back(self, row: Rebalance, *steps: Event | None) -> Iterator[Divergence]:
-        """Says where the coordinator's clock went back between the lines of a rebalance's steps; the row's times are put in order."""
+        """Report steps of the coordinator's clock back within a rebalance.
+
+        The row's own times are put in order.
+        """
         for before, after in pairwise(event for event in steps if event is not None):
             back = before.time_us - after.time_us
             if back <= 0 or before.node != after.node:
@@ -259,7 +271,7 @@ class HistoryWriter:
             )
 
     def sessions(self, members: Iterable[Member]) -> Iterable[MemberSession]:
-        """What is known of these members from their first line to their last."""
+        """Rows of these members, from their first line to their last."""
         for member in sorted(members, key=lambda m: (m.first_seen_at or 0, m.member_id)):
             caused = self._caused.get(member.member_id, [])
             yield MemberSession(
@@ -279,7 +291,7 @@ class HistoryWriter:
             )
 
     def forget(self, members: Iterable[Member]) -> None:
-        """These members will not be told of again."""
+        """Discard members that need no more rows."""
         for member in members:
             self._caused.pop(member.member_id, None)
 
@@ -330,7 +342,7 @@ class HistoryWriter:
 
 
 def _unique(case: Case, acts: Iterable[Act]) -> list[Act]:
-    """One act per actor, in order."""
+    """One action per actor, in order."""
     found: dict[str | None, Act] = {}
     for act in acts:
         found.setdefault(case.actor(act), act)
@@ -365,7 +377,10 @@ def _role(
 
 
 def _stopped(before: int | None, after: int | None, duration: float | None, delay: float | None) -> float | None:
-    """Member-seconds without consumption under the eager protocol: all members wait; initial delay is expected, not harm."""
+    """Member-seconds without consumption under the eager protocol.
+
+    All members wait. The initial delay is expected and does not count.
+    """
     if duration is None:
         return None
     members = max(before or 0, after or 0)

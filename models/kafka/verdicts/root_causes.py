@@ -1,4 +1,4 @@
-"""What stands behind the act that started a rebalance, where the logs show it."""
+"""Root causes of the action that started a rebalance."""
 
 from __future__ import annotations
 
@@ -14,30 +14,36 @@ from models.rows import Person
 from models.units import US_PER_MS, US_PER_SECOND
 
 USUAL_SESSION_TIMEOUTS_MS = (6_000, 10_000, 30_000, 45_000)
-"""Least one allowed (group.min.session.timeout.ms), and the clients' defaults: 30 s in 0.10, 10 s to 2.8, 45 s since 3.0 (KIP-735)."""
+"""Minimum session timeout and defaults of clients.
+
+The minimum is group.min.session.timeout.ms. Defaults: 30 s in 0.10, 10 s to 2.8, 45 s since 3.0 (KIP-735).
+"""
 
 TAKEOVER_US = 10 * US_PER_SECOND
-"""A lost broker's partitions have new leaders within this time: 6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms."""
+"""Time until a lost broker's partitions have new leaders.
+
+6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms.
+"""
 
 RETURN_US = 300_000_000
-"""A process that was only held up is back within this time; later it is a new story."""
+"""Maximum time until a paused process returns; later events are unrelated."""
 
 _TELLING = frozenset({Deed.LOST_COORDINATOR, Deed.SUBSCRIBE, Deed.JOIN, Deed.FENCED})
-"""Deeds that show whether a process that fell silent was only held up."""
+"""Actions that show whether a silent process was only paused."""
 
 
 HARMFUL_WAIT_US = 5 * US_PER_SECOND
-"""From this long on, what kept the others waiting did more harm than what began the rebalance."""
+"""Minimum wait that is worse than the trigger of the rebalance."""
 
 
 def root_cause(case: Case, cause: Cause, acts: list[Act], blockers: Sequence[Person] = ()) -> str | None:
-    """What stands behind the trigger, else behind a long wait; None where nothing shows it."""
+    """Root cause of the trigger, else of a long wait, None if unknown."""
     found = next((root.value for root, holds in _ROOTS if holds(case, cause, acts)), None)
     return found or behind_the_wait(case, blockers)
 
 
 def behind_the_wait(case: Case, blockers: Sequence[Person]) -> str | None:
-    """What stands behind a wait that did harm; None where nothing shows it."""
+    """Root cause of a harmful wait, None if unknown."""
     if not blockers:
         return None
     draft, reason = case.draft, blockers[0].reason
@@ -54,7 +60,7 @@ _WAITS: Mapping[str, str] = {
     REJOINED_LAST: RootCause.SLOW_PROCESSING.value,
     NEVER_SYNCED: Cause.SYNC_TIMEOUT.value,
 }
-"""What stands behind a wait, by the reason of whoever is waited for."""
+"""Root cause of a wait, by the blocker's reason."""
 
 
 def _store_failed(_case: Case, cause: Cause, _acts: list[Act]) -> bool:
@@ -66,7 +72,7 @@ def _coordinator_moved(case: Case, cause: Cause, acts: list[Act]) -> bool:
         return True
     previous = case.previous
     if previous is not None and previous.outcome == "coordinator_lost" and previous.generation_before == case.draft.generation_before:
-        return True  # begun again where it broke off
+        return True  # restarted where it was interrupted
     if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
         return False
     expiries = [act for act in acts if act.deed is Deed.EXPIRE]
@@ -80,7 +86,10 @@ def _session_timeout_us(case: Case, act: Act) -> int | None:
 
 
 def _expired_after_load(case: Case, expiry: Act) -> bool:
-    """Timers begin anew with the full session timeout when a coordinator loads a group; who vanished before shows one timeout later."""
+    """Return True if the expiry follows one session timeout after a load.
+
+    On load all timers restart with the full session timeout, so members that vanished before expire then.
+    """
     loaded_at = when(case.draft.load_before)
     if loaded_at is None:
         return False
@@ -90,14 +99,20 @@ def _expired_after_load(case: Case, expiry: Act) -> bool:
 
 
 def _lost_with_a_broker(case: Case, expiry: Act) -> bool:
-    """The member fell silent when a broker was lost, whose partitions others then took over: one event stands behind both."""
+    """Return True if the member fell silent when a broker was lost.
+
+    The broker's partitions moved to others; both have the same cause.
+    """
     timeout = _session_timeout_us(case, expiry) or USUAL_SESSION_TIMEOUTS_MS[1] * US_PER_MS
     silent_since = expiry.at - timeout
     return bool(case.facts.taken_over_between(silent_since - US_PER_SECOND, silent_since + timeout // 3 + TAKEOVER_US))
 
 
 def _was_paused(case: Case, cause: Cause, acts: list[Act]) -> bool:
-    """The process did not die: under its old member id it is refused later on, and it noticed nothing before its session ended."""
+    """Return True if the process was paused and did not die.
+
+    It is rejected later under its old member id, and logged nothing before its session expired.
+    """
     return cause is Cause.SESSION_TIMEOUT and any(act.deed is Deed.EXPIRE and _came_to(case, act) for act in acts)
 
 
@@ -108,7 +123,7 @@ def _came_to(case: Case, expiry: Act) -> bool:
         if act.at <= silent_since or act.deed not in _TELLING or act is expiry or case.actor(act) != actor:
             continue
         if act.at < expiry.at and act.deed is Deed.LOST_COORDINATOR:
-            return False  # it ran, and could not reach its coordinator
+            return False  # it was running, but could not reach its coordinator
         if act.at > expiry.at + RETURN_US:
             return False
         if act.at > expiry.at and act.deed in {Deed.SUBSCRIBE, Deed.JOIN}:
@@ -119,7 +134,10 @@ def _came_to(case: Case, expiry: Act) -> bool:
 
 
 def _is_ghost(case: Case, cause: Cause, acts: list[Act]) -> bool:
-    """The expired member id is one that its client had given up: a JoinGroup sent again left it behind."""
+    """Return True if the expired member id had been given up by its client.
+
+    A repeated JoinGroup left it behind.
+    """
     if cause is not Cause.SESSION_TIMEOUT:
         return False
     expiries = [act for act in acts if act.deed is Deed.EXPIRE and case.actor(act) in case.known.clients]
@@ -133,7 +151,10 @@ def _is_ghost(case: Case, cause: Cause, acts: list[Act]) -> bool:
 
 
 def _was_removed_before(case: Case, cause: Cause, acts: list[Act]) -> bool:
-    """The timer of a member that the join phase before had removed: it was too busy to rejoin, and alive (1.1)."""
+    """Return True if the previous join phase had already removed the member (1.1).
+
+    It was too busy to rejoin, and alive.
+    """
     return cause is Cause.SESSION_TIMEOUT and any(act.deed is Deed.EXPIRE and is_echo(case, act) for act in acts)
 
 
@@ -144,4 +165,4 @@ _ROOTS: tuple[tuple[RootCause, Callable[[Case, Cause, list[Act]], bool]], ...] =
     (RootCause.GHOST_MEMBER, _is_ghost),
     (RootCause.CLIENT_PAUSE, _was_paused),
 )
-"""Roots by the rule that finds them; the first that holds is named."""
+"""Root causes with their rules; the first rule that holds decides."""
