@@ -1,4 +1,5 @@
-"""One chunk of a file to batches of events.
+"""From one chunk of a file to batches of events.
 
-A scalar and a vectorised reader have the same contract. Imports `parsers.catalogue` and `parsers.formats`. Start with `chunks`.
+A scalar and a vectorised reader have the same contract. Imports `parsers.catalogue` and `parsers.formats`. Start with
+`chunks`.
 """

@@ -1,9 +1,8 @@
-"""A chunk of a log file to events: a pure function, the same in one process and on Spark.
+"""Parse a chunk of a log file to events, as a pure function.
 
-What it does, in order: find the newlines; tell which lines begin a record; pass over the records that no
-entry of the catalogue can know, by bytes; read header and message of the rest. A record is a line that
-begins one and all lines after it that don't. The last record of a chunk may go on in the next chunk, so it
-is left over (`rest`) unless the chunk is the last.
+Its steps: find the newlines; find the lines that begin a record; skip records without any literal of the catalogue, by
+bytes; read header and message of the rest. A record is a line that begins one and all lines after it that do not. The
+last record of a chunk may continue in the next chunk, so it is left over (`rest`) unless the chunk is the last.
 
 Every byte of the input is counted once: as recognised, unknown, ignored or rejected.
 """
@@ -45,7 +44,10 @@ ZEROS = "zero bytes"
 
 @dataclass(slots=True)
 class ParsedChunk:
-    """What a chunk gave. `rest` goes before the next chunk, to be read with `context`."""
+    """The result of a chunk.
+
+    `rest` is to be prepended to the next chunk, which is read with `context`.
+    """
 
     events: pa.RecordBatch
     unknown: pa.RecordBatch
@@ -53,8 +55,8 @@ class ParsedChunk:
     counts: Counts
     rest: bytes
     context: ChunkContext
-    done: bool = False  # a header at or after `stop_offset` was met
-    ended_at: int | None = None  # time of the last record, known or not (microseconds)
+    done: bool = False  # True if a header at or after `stop_offset` was reached
+    ended_at: int | None = None  # time of the last record, recognised or not (microseconds)
 
 
 @lru_cache(maxsize=4)
@@ -63,7 +65,10 @@ def _prefilter(catalogue: Catalogue) -> Prefilter:
 
 
 def parse_chunk(data: Buffer, context: ChunkContext, catalogue: Catalogue | None = None) -> ParsedChunk:
-    """Read one chunk. `data` begins with the `rest` of the chunk before and is read with the context that came with it."""
+    """Parse one chunk.
+
+    `data` begins with the `rest` of the previous chunk, and `context` is the one returned with it.
+    """
     if catalogue is None:
         from parsers.catalogue.catalogue import catalogue as load
 
@@ -85,7 +90,8 @@ class _Chunk:
         self.records = RecordReader(self.context, self.catalogue, self.counts)
         before = self.context
         parsed = self._parse()
-        # What was passed over is what lies between the places up to which all is accounted for, less what was looked into.
+        # Skipped bytes are those between the settled positions before and after the chunk, minus the bytes that were
+        # read.
         begin, end = _settled(before), _settled(parsed.context)
         if before.open_record is not None and before.open_record.discard:
             begin = self._kept_from or end
@@ -93,7 +99,7 @@ class _Chunk:
         self.counts.bytes_ignored += end[0] - begin[0] - self.counts.bytes_read
         return parsed
 
-    _kept_from: tuple[int, int] | None = None  # where the first record of a range begins
+    _kept_from: tuple[int, int] | None = None  # start of the first record in a range
 
     def _parse(self) -> ParsedChunk:
         if self.context.zeros is not None and not self._pass_zeros(self.context.zeros):
@@ -122,7 +128,7 @@ class _Chunk:
         return self._units(lines, first, orphans, opened, hole, skipped)
 
     def _pass_zeros(self, hole: Place) -> bool:
-        """Go on in a hole of zero bytes; false when the chunk is nothing else."""
+        """Continue in a hole of zero bytes; return False if it fills the chunk."""
         texts = np.flatnonzero(np.frombuffer(self.data, dtype=np.uint8))
         count = int(texts[0]) if len(texts) else len(self.data)
         hole = Place(hole.line, hole.offset, hole.length + count)
@@ -136,7 +142,10 @@ class _Chunk:
         return True
 
     def _end_at_zeros(self, lines: Lines, begins: Flags) -> set[int]:
-        """Holes before a header, and long ones, are nobody's bytes. Gives the lines that now begin something without a header."""
+        """Separate holes before a header, and long holes, from records.
+
+        Returns the lines that begin after a hole without a header.
+        """
         orphans: set[int] = set()
         for line, count in lines.zeros.items():
             if not begins[line] and count < ZERO_RUN_BYTES:
@@ -150,9 +159,10 @@ class _Chunk:
         return orphans
 
     def _lines(self, skipped: int, number: int) -> tuple[Lines, Place | None]:
-        """All whole lines, and an unfinished last one when it is long enough to tell whether it begins a record.
+        """Return all complete lines, and an incomplete last one that can be classified.
 
-        A hole of zero bytes at the end of the chunk is given apart: where it ends is still to be seen.
+        It must be long enough to show whether it begins a record. A hole of zero bytes at the end of the chunk is
+        returned separately, because its end is not known yet.
         """
         context = self.context
         told = context.format
@@ -182,7 +192,7 @@ class _Chunk:
     def _units(
         self, lines: Lines, first: Ints, orphans: set[int], opened: OpenRecord | None, hole: Place | None, skipped: int
     ) -> ParsedChunk:
-        """Read the records that are whole; say what is left over."""
+        """Read the complete records; the result says what is left over."""
         context = self.context
         count = len(first)
         offsets = lines.offset[first]
@@ -197,7 +207,7 @@ class _Chunk:
             return self._result(len(self.data), lines.next_number + lines.open_end, None, done=context.final, hole=hole)
         used = int(lines.stop[-1]) - context.byte_offset if len(lines) else skipped
         if not count:
-            # Nothing but more lines of a record that is open, or not one whole line.
+            # Only further lines of an open record, or no complete line.
             if opened is None:
                 return self._result(0, context.line, None)
             return self._result(used, lines.next_number, replace(opened, mid_line=lines.open_end))
@@ -207,7 +217,8 @@ class _Chunk:
             self._read(lines, first, count - 1, orphans)
             self._reject_holes(int(first[-1]))
             return self._result(used, lines.next_number, opened)
-        # Runs end at multiples of a block, so a block is read as a whole. Records in one envelope stay together.
+        # Runs of heartbeats end at multiples of a block, so blocks are read completely. Records in one envelope stay
+        # together.
         keep = last // FOLD_BLOCK_BYTES * FOLD_BLOCK_BYTES if context.fold_runs else last
         count = int(np.searchsorted(offsets, keep))
         self._read(lines, first, count, orphans)
@@ -231,7 +242,7 @@ class _Chunk:
         )
 
     def _close(self, opened: OpenRecord, lines: Lines, lead: int, hole: Place | None) -> None:
-        """Read a record longer than the limit, now that its end is known."""
+        """Read a record longer than the limit after its end is known."""
         if opened.discard:
             if lead < len(lines):
                 self._kept_from = (int(lines.offset[lead]), int(lines.number[lead]))
@@ -248,7 +259,7 @@ class _Chunk:
         self.records.break_runs()
 
     def _read(self, lines: Lines, first: Ints, count: int, orphans: set[int]) -> None:
-        """Read records number 0 to `count`, each of which ends where the next one begins."""
+        """Read the records before number `count`; each ends at the start of the next."""
         if count:
             after = np.append(first[1:], len(lines))[:count]
             self.counts.records += count - sum(1 for line in orphans if line < after[-1])
@@ -256,7 +267,10 @@ class _Chunk:
             self._note_end(lines, first[:count], after)
 
     def _note_end(self, lines: Lines, first: Ints, after: Ints) -> None:
-        """Keep the time of the last record that has one: it is the last, unless that one is torn."""
+        """Keep the time of the last record that has one.
+
+        This is the last record, unless it is torn.
+        """
         for line, end in zip(reversed(first), reversed(after), strict=True):
             begin, stop = int(lines.start[line]), int(lines.end[end - 1])
             head = bytes(lines.data[begin : min(stop, begin + HEADER_BYTES)])
@@ -291,7 +305,7 @@ class _Chunk:
 
 
 def _settled(context: ChunkContext) -> tuple[int, int]:
-    """Byte offset and line up to which everything is accounted for."""
+    """Byte offset and line up to which all bytes are accounted for."""
     open_record = context.open_record
     if open_record is not None and not open_record.discard:
         return open_record.offset, open_record.line

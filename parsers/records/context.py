@@ -1,4 +1,4 @@
-"""What the readers of a chunk share."""
+"""Types shared by the readers of a chunk."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from parsers.formats.time_zones import Clock
 
 MAX_RECORD_BYTES = 1 << 20
 RAISED = "could not be read: "
-"""How the reason of a record begins that made its reader raise."""
+"""Prefix of the reason for a record that made its reader raise."""
 
 
 def raised(problem: Exception) -> str:
-    """The reason to reject what made its reader raise: the exception's name, as its text may hold what a log says. Raises MemoryError."""
+    """Return the reason for rejecting a record that made its reader raise.
+
+    It has only the exception's name, because the message may contain text from the log. Raises MemoryError.
+    """
     if isinstance(problem, MemoryError):
         raise problem
     return f"{RAISED}{type(problem).__name__}"
@@ -21,33 +24,36 @@ def raised(problem: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a record stands and how long it is in the file."""
+    """Position and length of a record in its file."""
 
     line: int
     offset: int
     length: int
     cut: bool = False
-    shared: int = 0  # of these bytes, how many were counted with the record before
+    shared: int = 0  # number of bytes already counted with the previous record
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRecord:
-    """A record longer than the limit, whose end is not reached yet: its first bytes, and how much of it was read."""
+    """A record longer than the limit, before its end is reached.
+
+    Holds its first bytes and how much of it was read.
+    """
 
     head: bytes
     line: int
     offset: int
-    begins: bool  # false for lines before the first header of a file
-    mid_line: bool  # the chunk ended inside a line of it
+    begins: bool  # False for lines before the first header of a file
+    mid_line: bool  # the chunk ended within one of its lines
     stamp: bytes | None = None
-    discard: bool = False  # it belongs to the range before and is only passed over
+    discard: bool = False  # the record belongs to the previous range and is skipped
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkContext:
-    """Where a chunk stands and how its file is to be read.
+    """Position of a chunk, and how to read its file.
 
-    `forced_zone`: the clock was named for this very file, so it wins over an offset in the stamps.
+    `forced_zone`: the clock was given for this file, so it overrides an offset in the stamps.
     """
 
     file: str
@@ -60,16 +66,16 @@ class ChunkContext:
     max_record_bytes: int = MAX_RECORD_BYTES
     final: bool = False
     fold_runs: bool = False
-    stop_offset: int | None = None  # records that begin here or later belong to the range after
+    stop_offset: int | None = None  # records from here on belong to the next range
     open_record: OpenRecord | None = None
-    days: int = 0  # midnights passed and last time of day, in layouts without a date
+    days: int = 0  # midnights passed, for layouts without a date
     clock_time: int | None = None
-    zeros: Place | None = None  # the chunk before ended in a hole of zero bytes
+    zeros: Place | None = None  # the previous chunk ended in a hole of zero bytes
 
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the lines, records and bytes."""
+    """Counts of lines, records and bytes by result."""
 
     lines: int = 0
     records: int = 0
@@ -84,7 +90,7 @@ class Counts:
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of records that were looked into."""
+        """Bytes of records that were read."""
         return self.bytes_recognised + self.bytes_unknown + self.bytes_rejected
 
     @property
@@ -93,6 +99,6 @@ class Counts:
         return self.bytes_read + self.bytes_ignored
 
     def add(self, other: Counts) -> None:
-        """Add what another part counted."""
+        """Add the counts of another part."""
         for name in (each.name for each in fields(self)):
             setattr(self, name, getattr(self, name) + getattr(other, name))

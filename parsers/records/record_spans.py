@@ -1,4 +1,4 @@
-"""The records of a chunk: which may be known to the catalogue, and reading those."""
+"""Records of a chunk as spans of lines: filter by literals, then read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FAST_LAYOUT = "kafka"
 
 
 class Prefilter:
-    """Literals of the catalogue, looked for in bytes before anything is decoded."""
+    """Literals of the catalogue, searched in bytes before decoding."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.beginnings = Beginnings(catalogue)
@@ -39,39 +39,45 @@ class Prefilter:
         )
 
     def places(self, data: Buffer) -> Ints:
-        """Where literals stand, ascending."""
+        """Positions of literals, ascending."""
         found = self._words.find_matches_as_indexes(data)
         return np.fromiter((start for _, start, _ in found), dtype=np.int64, count=len(found))
 
     def hit(self, data: Buffer) -> bool:
-        """Whether any of the literals is there."""
+        """Return True if any literal occurs."""
         return bool(self._words.find_matches_as_indexes(data))
 
 
 @dataclass(slots=True)
 class Units:
-    """Records as ranges of lines: the number of the first line of each, and of the line after its last."""
+    """Records as ranges of lines.
+
+    `first` are the numbers of their first lines, `after` those of the lines after their last.
+    """
 
     lines: Lines
     first: Ints
     after: Ints
-    orphans: set[int]  # first lines of ranges that have no header
+    orphans: set[int]  # first lines of ranges without a header
 
     def __len__(self) -> int:
         return len(self.first)
 
     @property
     def starts(self) -> Ints:
-        """Where the text of each record begins."""
+        """Start of each record's text."""
         return self.lines.start[self.first]
 
     @property
     def ends(self) -> Ints:
-        """Where the text of each record ends."""
+        """End of each record's text."""
         return self.lines.end[self.after - 1]
 
     def place(self, unit: int, limit: int) -> Place:
-        """Where a record stands in its file; it is `cut` where it is longer than `limit`."""
+        """Position of a record in its file.
+
+        It is `cut` if it is longer than `limit`.
+        """
         lines, line, last = self.lines, int(self.first[unit]), int(self.after[unit]) - 1
         offset, stop = int(lines.offset[line]), int(lines.stop[last])
         shared = max(int(lines.stop[line - 1]) - offset, 0) if line else 0  # two records in one envelope
@@ -107,30 +113,37 @@ def read_units(units: Units, records: RecordReader, prefilter: Prefilter) -> Non
 
 
 def read_orphan(raw: bytes, place: Place, records: RecordReader, prefilter: Prefilter) -> None:
-    """Lines without a header: the rest of a record whose start is in another file, or no record at all."""
+    """Reject lines without a header if they contain a literal.
+
+    They may be the rest of a record from another file.
+    """
     if prefilter.hit(raw):
         records.reject_stray(place, NO_HEADER, records.decode(raw))
 
 
 def _searched(units: Units, starts: Ints, ends: Ints, records: RecordReader, prefilter: Prefilter) -> Flags:
-    """Records that hold a literal of the catalogue."""
+    """Flag records that contain a literal of the catalogue."""
     data = memoryview(units.lines.data)[int(starts[0]) : int(ends[-1])]
     if records.context.format.layout_name == "json" and bytes(data).find(b"\\u00") >= 0:
-        return np.ones(len(starts), dtype=bool)  # a literal may be hidden in escapes
+        return np.ones(len(starts), dtype=bool)  # escapes may hide a literal
     found = np.zeros(len(starts), dtype=bool)
     found[np.searchsorted(starts, prefilter.places(data) + int(starts[0]), side="right") - 1] = True
     return found
 
 
 def _folded(units: Units, left: Flags, prefilter: Prefilter) -> Flags:
-    """Records whose first lines hold a literal once they are joined: a terminal may have wrapped them in the middle of one."""
+    """Flag records with a literal across a line break.
+
+    A terminal may have wrapped the line within the literal.
+    """
     lines = units.lines
     found = np.zeros(len(units), dtype=bool)
     several = np.flatnonzero(~left & (units.after - units.first > 1))
     if len(several):
         values = np.frombuffer(lines.data, dtype=np.uint8)
         end, second = lines.end[units.first[several]], lines.start[units.first[several] + 1]
-        # Not after a closing bracket, with which lines of Kafka end, nor before a tab, with which traces and settings begin.
+        # Not after a closing bracket, the end of Kafka's lines, nor before a tab, the start of stack traces and
+        # settings.
         open_end = (values[np.maximum(end - 1, 0)] != ord(")")) & (values[np.minimum(second, len(values) - 1)] != ord("\t"))
         for unit in several[open_end].tolist():
             line = int(units.first[unit])
@@ -143,16 +156,16 @@ def _folded(units: Units, left: Flags, prefilter: Prefilter) -> Flags:
 def _read_fast(
     units: Units, starts: Ints, ends: Ints, long: Flags, records: RecordReader, prefilter: Prefilter
 ) -> tuple[list[tuple[int, str | None]], Flags]:
-    """Read the ordinary records of Kafka's own layout as columns.
+    """Read the ordinary records in Kafka's own layout as columns.
 
-    Gives the records taken, each with its group, and flags of those that are left.
+    Returns the records that were read, each with its group, and flags of the remaining ones.
     """
     lines = units.lines
     data = memoryview(lines.data)
     codes = tails().of(data, starts, lines.end[units.first])
     named, watched = _named(records.catalogue)
     wanted = watched[codes]
-    # Of loggers whose unknown lines nobody needs, only what begins like a message of the catalogue can be one.
+    # For loggers with unknown lines that are not counted, only records with the beginning of a known message can match.
     other = np.flatnonzero(~wanted)
     other = other[doubtful(data, starts[other], prefilter.beginnings)]
     known = named[codes[other]]
@@ -167,14 +180,14 @@ def _read_fast(
     try:
         found = candidates(lines, chosen, starts[chosen], ends[chosen], codes[chosen], records.context.clock) if len(chosen) else None
         columns = _read_messages(units, found, records) if found is not None and len(found.messages) else None
-    except Exception as problem:  # one of many raises: each is read by itself, and that one is rejected
+    except Exception as problem:  # one record may be the cause: each is read separately, and that one is rejected
         raised(problem)
         columns = None
     taken: list[tuple[int, str | None]] = []
     if columns is not None:
         read, groups = columns
         left[read] = False
-        # Only runs under way need to know which records stood between.
+        # only open runs need the records in between
         taken = [] if records.folder is None else list(zip(read.tolist(), groups.to_pylist(), strict=True))
     unsure = np.flatnonzero(left & named[codes] & ~long)
     left[unsure] = _hits(data, starts[unsure], ends[unsure], prefilter)
@@ -182,7 +195,10 @@ def _read_fast(
 
 
 def _columns(found: Sequence[Found], order: Ints) -> dict[str, pa.Array]:
-    """Columns that come from messages, in this order. What one wording gives is the same for all its records, or a list."""
+    """Columns derived from messages, in the given order.
+
+    Values of a wording are constant or given as a list.
+    """
     counts = [each.count for each in found]
     codes = np.repeat(np.arange(len(found)), counts)[order]
     made: dict[str, pa.Array] = {}
@@ -202,7 +218,10 @@ def _columns(found: Sequence[Found], order: Ints) -> dict[str, pa.Array]:
 
 
 def _ordered(parts: Sequence[Sequence[Any]], counts: Sequence[int], order: Ints, kind: pa.DataType) -> pa.Array:
-    """One column of what wordings give, each a value for all of its records or for none."""
+    """One column from several wordings.
+
+    Each has a value for all of its records or for none.
+    """
     items = [item for part in parts for item in part]
     if not items:
         return pa.nulls(len(order), kind)
@@ -215,14 +234,14 @@ def _ordered(parts: Sequence[Sequence[Any]], counts: Sequence[int], order: Ints,
 
 
 def _named(catalogue: Catalogue) -> tuple[Flags, Flags]:
-    """Of the loggers met so far, by their codes: those that the catalogue names, and those whose unknown lines are counted."""
+    """Flags of known loggers: named by the catalogue, and counted if unknown."""
     loggers = [each.logger for each in tails().known]
     named = np.array([catalogue.names_logger(each) for each in loggers], dtype=bool)
     return named, np.array([catalogue.is_coordinator_logger(each) for each in loggers], dtype=bool)
 
 
 def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:
-    """Whether each record holds a literal: one search over all of them."""
+    """Flag records that contain a literal, with one search over all of them."""
     found = np.zeros(len(starts), dtype=bool)
     if len(starts):
         edges = np.empty(2 * len(starts), dtype=np.int64)
@@ -236,7 +255,10 @@ def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> F
 
 
 def _read_messages(units: Units, found: Candidates, records: RecordReader) -> tuple[Ints, pa.Array]:
-    """Read messages that have a quick form into a batch. Gives their records, and the group of each."""
+    """Read messages with a quick form into a batch.
+
+    Returns their records and the group of each.
+    """
     catalogue = records.catalogue
     known = tails().known
     loggers = {code: known[code].logger for code in np.unique(found.tail).tolist()}

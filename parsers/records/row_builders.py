@@ -1,4 +1,4 @@
-"""Columns under construction: rows of one chunk as lists, then as Arrow batches."""
+"""Builders of rows: lists per column, converted to Arrow batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|\
 
 
 def escaped(text: str) -> str:
-    """The first characters of a text, with what a terminal would obey made visible."""
+    """The first characters of a text, with control characters escaped."""
     return _CONTROL.sub(_visible, text[:REJECTED_TEXT_CHARACTERS])
 
 
@@ -28,13 +28,16 @@ def _visible(found: re.Match[str]) -> str:
 
 
 def canonical_json(fields: dict[str, Any]) -> str:
-    """JSON text of fields with sorted keys, so that equal fields are equal texts."""
+    """JSON of fields with sorted keys.
+
+    Equal fields give equal texts.
+    """
     return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS).decode() if fields else "{}"
 
 
 @dataclass(slots=True)
 class EventRows:
-    """Recognised records. The lists run in step."""
+    """Recognised records, as parallel lists."""
 
     line: list[int] = field(default_factory=list)
     offset: list[int] = field(default_factory=list)
@@ -49,17 +52,20 @@ class EventRows:
     text: list[str] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)
     shared: list[int] = field(default_factory=list)
-    ready: list[pa.RecordBatch] = field(default_factory=list)  # rows that came as columns
+    ready: list[pa.RecordBatch] = field(default_factory=list)  # batches built column by column
 
     def batch(self, file: str, file_id: str, runs: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
-        """All rows in the order of the file, but for `order_at`, which only a reader of the whole file knows."""
+        """All rows in file order, without `order_at`.
+
+        Only a reader of the whole file knows that column.
+        """
         parts = [*self.ready, self._batch(file, file_id, runs)] if self.line or not self.ready else self.ready
         if len(parts) == 1:
             return parts[0]
         return pa.concat_batches(parts).sort_by("byte_offset")
 
     def unfit(self) -> Iterator[tuple[int, Exception]]:
-        """Rows that can't be made a batch even alone, with what they raise."""
+        """Rows that cannot be converted even alone, with the exception."""
         for row in range(len(self.line)):
             alone = EventRows(**{name: [getattr(self, name)[row]] for name in _ROWS})
             try:
@@ -68,7 +74,7 @@ class EventRows:
                 yield row, problem
 
     def drop(self, row: int) -> None:
-        """Take a row away."""
+        """Remove a row."""
         for name in _ROWS:
             del getattr(self, name)[row]
 
@@ -109,7 +115,7 @@ _ROWS = tuple(each.name for each in fields(EventRows) if each.name != "ready")
 
 @dataclass(slots=True)
 class UnknownRows:
-    """Records of a coordinator, controller or client that the catalogue does not know."""
+    """Unrecognised records of coordinators, controllers and clients."""
 
     line: list[int] = field(default_factory=list)
     offset: list[int] = field(default_factory=list)
@@ -136,7 +142,7 @@ class UnknownRows:
 
 @dataclass(slots=True)
 class RejectedRows:
-    """Records that could not be read, with the reason."""
+    """Unreadable records with the reason."""
 
     line: list[int] = field(default_factory=list)
     offset: list[int] = field(default_factory=list)
@@ -145,7 +151,7 @@ class RejectedRows:
     text: list[str] = field(default_factory=list)
 
     def add(self, line: int, offset: int, length: int, reason: str, text: str) -> None:
-        """Note a record, its text as it may be shown."""
+        """Add a record, with its text escaped."""
         self.line.append(line)
         self.offset.append(offset)
         self.length.append(length)

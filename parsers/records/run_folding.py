@@ -1,7 +1,7 @@
-"""Runs of equal requests as one event.
+"""Fold runs of equal requests into one event.
 
-A busy cluster's request log is heartbeats and commits for the most part, and so is the log of a RocketMQ client. Of one
-member they are equal until something happens in its group, so a run of them is told as one event with `count` and `last_at_us`.
+Most lines in request logs of busy clusters and in logs of RocketMQ clients are heartbeats and commits. Those of one
+member are equal until something happens in its group, so a run of them becomes one event with `count` and `last_at_us`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 FOLDED_EVENTS = frozenset({"HeartbeatCompleted", "OffsetCommitCompleted", "ConsumerGroupHeartbeatCompleted", "RocketOffsetSent"})
-# A run never crosses a multiple of this offset, so that it is the same however a file is cut for reading.
+# A run never crosses a multiple of this offset, so it does not depend on how a file is split.
 FOLD_BLOCK_BYTES = 8 << 20
-# A longer silence is worth seeing: sessions time out from 6 s on by default settings of old, 45 s of new versions.
+# A longer silence may be relevant: sessions time out after 6 s or more by old defaults, 45 s by new ones.
 MAX_SILENCE_US = 10_000_000
-# Differ from request to request and mean nothing to the group.
+# Fields that differ between requests without any meaning for the group.
 _VARYING = frozenset(
     {
         "correlation_id",
@@ -39,14 +39,17 @@ class _Run:
 
 
 class Folder:
-    """Finds the runs in a sequence of events. Rows are numbered by the caller."""
+    """Finds runs in a sequence of events.
+
+    The caller numbers the rows.
+    """
 
     def __init__(self) -> None:
         self._open: dict[str | None, dict[Any, _Run]] = {}
         self._all: list[_Run] = []
 
     def swallow(self, row: int, at: int | None, offset: int, event: str | None, columns: dict[str, Any], fields: dict[str, Any]) -> bool:
-        """Take note of an event; true when it went into a run that has begun before."""
+        """Process an event; return True if it was added to an existing run."""
         group = columns.get("group")
         if event not in FOLDED_EVENTS:
             if group is not None:
@@ -73,12 +76,12 @@ class Folder:
         return False
 
     def end_group(self, group: str | None) -> None:
-        """Something else happened in a group."""
+        """End the runs of a group after another event in it."""
         if group is not None:
             self._open.pop(group, None)
 
     def end_all(self) -> None:
-        """End all runs: no event that follows is added to any of them."""
+        """End all runs, so that no later event is added to them."""
         self._open.clear()
 
     def runs(self) -> Iterable[tuple[int, int, int]]:

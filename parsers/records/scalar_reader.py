@@ -1,4 +1,4 @@
-"""One record: its header, its message, and what the catalogue makes of it."""
+"""Read single records: header, time, and the event in the message."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue, Match
     from parsers.records.context import ChunkContext, Counts
 
-# A stack trace after the message: not part of it.
+# A stack trace after the message, not part of it.
 _STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.$]+(?:Exception|Error)\b)")
 
 
-# The date that a record begins with.
+# The date at the beginning of a record.
 _DAY = re.compile(r"\[?(\d{4}-\d\d-\d\d)[ T]")
 MAX_FOLDS = 12
 BAD_TIME = "bad timestamp"
@@ -34,7 +34,7 @@ UNREAD_REQUEST = "request not understood"
 
 @dataclass(slots=True)
 class RecordReader:
-    """Reads the records of one chunk and keeps what came of them."""
+    """Reads the records of one chunk and collects the results."""
 
     context: ChunkContext
     catalogue: Catalogue
@@ -54,7 +54,10 @@ class RecordReader:
         self.days, self.clock_time = self.context.days, self.context.clock_time
 
     def decode(self, raw: bytes) -> str:
-        """Text of a record; bytes that are no UTF-8 are counted and written as `\\xNN`, so that names stay apart."""
+        """Decode a record.
+
+        Bytes that are not UTF-8 are counted and become `\\xNN`, so that different names stay different.
+        """
         try:
             return str(raw, "utf-8")
         except UnicodeDecodeError:
@@ -63,33 +66,42 @@ class RecordReader:
 
     @property
     def tells_days(self) -> bool:
-        """Whether stamps of the file's layout hold a date."""
+        """True if stamps of the file's layout contain a date."""
         return self.layout.date is not None and self.layout.date.dated
 
     def time_of(self, raw: bytes, stamp: bytes | None) -> int | None:
-        """UTC microseconds of a record whose stamp holds a date, whatever its message is; `stamp` is the time of its envelope."""
+        """UTC microseconds of a record with a dated stamp, whatever its message.
+
+        `stamp` is the time of its envelope.
+        """
         text = str(raw, "utf-8", "replace").partition("\n")[0].rstrip("\r")
         header = self.layout.read(text, len(text))
         if header is None or (stamp is None and (header.date is None or not header.date.dated)):
-            return None  # days are counted as records are read, once
+            return None  # days are counted only once, while records are read
         return self._time(header, stamp)[0]
 
     def read(self, raw: bytes, place: Place, stamp: bytes | None = None) -> None:
-        """Read a record whose bytes look as if the catalogue may know it. `stamp` is the time of its envelope."""
+        """Read a record that the catalogue may know.
+
+        `stamp` is the time of its envelope.
+        """
         text = self.decode(whole_characters(raw) if place.cut else raw.rstrip(b"\r\n"))
         if "\r" in text:
             text = text.replace("\r\n", "\n")
         self.read_text(text, place, stamp)
 
     def read_text(self, text: str, place: Place, stamp: bytes | None = None) -> None:
-        """Read one record: its header, its time, and the event that its message tells. One that raises is rejected."""
+        """Read one record: header, time, and the event in its message.
+
+        A record that raises is rejected.
+        """
         torn = self._torn_at(text)
         if torn:
             self._read_torn(text, torn, place, stamp)
             return
         try:
             self._read_whole(text, place, stamp)
-        except Exception as problem:  # whatever a log holds, the other records are to be read
+        except Exception as problem:  # whatever a log contains, the other records must be read
             self.reject(place, raised(problem), text)
 
     def _read_whole(self, text: str, place: Place, stamp: bytes | None) -> None:
@@ -106,7 +118,10 @@ class RecordReader:
             self._unmatched(place, header, text, at)
 
     def _understand(self, text: str) -> tuple[Header | None, Any]:
-        """Header and meaning, in the file's layout, else in another one, else as a line that a terminal has wrapped or cut."""
+        """Header and match of a record.
+
+        Tried in the file's layout, then in another one, then as a line wrapped or cut by a terminal.
+        """
         first_end = text.find("\n")
         first_end = len(text) if first_end < 0 else first_end
         header = self.layout.read(text, first_end)
@@ -149,7 +164,10 @@ class RecordReader:
         return header, None
 
     def _unfolded(self, text: str, header: Header) -> tuple[Header, Match | None]:
-        """Join lines that a terminal has wrapped: the catalogue knows the whole and did not know the first line."""
+        """Join lines that a terminal has wrapped.
+
+        The catalogue must know the joined line but not the first one.
+        """
         pieces = text.split("\n", MAX_FOLDS)
         for glue in ("", " "):
             for count in range(2, len(pieces) + 1):
@@ -159,14 +177,17 @@ class RecordReader:
         return header, None
 
     def _without_logger(self, text: str, header: Header) -> tuple[Header, Match | None]:
-        """A line cut inside its logger still holds the whole message."""
+        """Match a line that was cut within its logger, after a complete message."""
         line = text[: text.find("\n")] if "\n" in text else text
         bare = self.layout.read(line[: line.rfind(" (")]) if " (" in line else None
         found = self._match(bare)
         return (bare, found) if bare is not None and found is not None else (header, None)
 
     def _torn_at(self, text: str) -> int:
-        """Where a second record begins inside a line, or 0: two threads or a crash have torn the line."""
+        """Position of a second record within a line, or 0.
+
+        Concurrent threads or a crash may tear a line.
+        """
         day = _DAY.match(text)
         if day is None or text.find(day[1], day.end()) < 0:
             return 0
@@ -174,7 +195,10 @@ class RecordReader:
         return found.start() if found is not None and "\n" not in text[: found.start()] else 0
 
     def _read_torn(self, text: str, torn: int, place: Place, stamp: bytes | None) -> None:
-        """Read both halves as records of their own; what has no whole message is rejected rather than given to the wrong group."""
+        """Read both halves of a torn line as separate records.
+
+        A half without a complete message is rejected, so that it is not attributed to the wrong group.
+        """
         self.counts.records += 1
         before = len(text[:torn].encode("utf-8", "replace"))
         halves = (
@@ -193,7 +217,7 @@ class RecordReader:
                 self.read_text(part, where, stamp)
 
     def _time(self, header: Header, envelope: bytes | None) -> tuple[int | None, bool]:
-        """UTC microseconds, and whether the local time is a doubtful one."""
+        """UTC microseconds, and True if the local time is ambiguous."""
         date = header.date
         if envelope is not None and (header.stamp is None or date is None or not date.dated):
             local, offset = read_iso(envelope.decode("ascii", "replace").replace(" UTC", "Z"))
@@ -210,7 +234,10 @@ class RecordReader:
         return self.context.clock.utc(local)
 
     def _on_a_day(self, local: int) -> int:
-        """Count days where stamps have none, from 1970-01-01 on: durations come out right, also over midnight."""
+        """Count days if stamps have no date, starting at 1970-01-01.
+
+        Durations are then correct, even across midnight.
+        """
         if self.clock_time is not None and local < self.clock_time - DAY_US // 2:
             self.days += 1
         self.clock_time = local
@@ -241,9 +268,9 @@ class RecordReader:
         *,
         cut: bool,
     ) -> None:
-        """Keep an event, unless it goes into a run that is under way."""
+        """Keep an event, unless it is added to an open run."""
         rows = self.events
-        fields = canonical_json(found.fields)  # what may raise comes before anything is counted
+        fields = canonical_json(found.fields)  # before any counting, because it may raise
         in_run = self.folder is not None and self.folder.swallow(len(rows.line), at, place.offset, found.event, found.columns, found.fields)
         self.counts.recognised += 1
         self.counts.bytes_recognised += place.length - place.shared
@@ -264,23 +291,29 @@ class RecordReader:
         rows.cut.append(cut or place.cut)
 
     def add_batch(self, batch: pa.RecordBatch, length: int) -> None:
-        """Take events that were read as columns; `length` is the bytes of their records."""
+        """Add events that were read as columns.
+
+        `length` is the number of bytes of their records.
+        """
         self.counts.recognised += batch.num_rows
         self.counts.bytes_recognised += length
         self.events.ready.append(batch)
 
     def end_runs_of(self, group: str | None) -> None:
-        """End the runs of one group, as something else happened in it."""
+        """End the runs of one group after another event in it."""
         if self.folder is not None:
             self.folder.end_group(group)
 
     def break_runs(self) -> None:
-        """A record longer than the limit ends all runs, since where it stands decides how the file is cut."""
+        """End all runs at a record longer than the limit.
+
+        Its position determines how the file is split.
+        """
         if self.folder is not None:
             self.folder.end_all()
 
     def note_unknown(self, place: Place, level: str | None, logger: str | None, message: str, text: str, at: int | None) -> None:
-        """Keep a record that no entry of the catalogue knows, with its message as a template."""
+        """Keep a record without a catalogue entry, with its message as a template."""
         template = self.catalogue.mask(message)
         self.counts.unknown += 1
         self.counts.bytes_unknown += place.length - place.shared
@@ -294,7 +327,10 @@ class RecordReader:
         rows.text.append(text)
 
     def event_batch(self) -> pa.RecordBatch:
-        """All events. A record with a value that no column takes is rejected after all."""
+        """All events.
+
+        A record with a value that fits no column is rejected here.
+        """
         rows, context = self.events, self.context
         runs = list(self.folder.runs()) if self.folder is not None else []
         try:
@@ -310,24 +346,27 @@ class RecordReader:
             return rows.batch(context.file, context.file_id, runs)
 
     def reject_stray(self, place: Place, reason: str, text: str) -> None:
-        """As `reject`, of bytes that begin no record: they count as one for themselves."""
+        """Reject bytes that begin no record; they count as one record."""
         self.counts.records += 1
         self.reject(place, reason, text)
 
     def reject(self, place: Place, reason: str, text: str) -> None:
-        """Keep a record that can't be read, with the reason."""
+        """Keep an unreadable record with the reason."""
         self.counts.rejected += 1
         self.counts.bytes_rejected += place.length - place.shared
         self.rejected.add(place.line, place.offset, place.length, reason, text)
 
 
 def _may_be_wrapped(text: str, first_end: int) -> bool:
-    """Whether a second line may be the rest of the first: those of settings and stack traces begin with a tab."""
+    """Return True if the second line may continue the first.
+
+    Lines of settings and stack traces begin with a tab.
+    """
     return first_end + 1 < len(text) and text[first_end + 1] != "\t"
 
 
 def whole_characters(raw: bytes) -> bytes:
-    """Without the first bytes of a character at the end, where a limit has cut it."""
+    """Remove an incomplete character at the end."""
     for back in range(1, min(4, len(raw)) + 1):
         byte = raw[-back]
         if byte >= 0xC0:

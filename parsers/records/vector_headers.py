@@ -1,9 +1,8 @@
-"""Kafka's own layout, read in columns.
+"""Read headers of Kafka's own layout as columns.
 
-What `RecordReader` does for one record, this does for all records of a chunk in `[%d] %p %m (%c)`: times,
-levels and loggers by numpy, messages by the catalogue's quick forms, columns per wording. A record that is
-not ordinary in every way (several lines, a torn line, an id with a space) is left to `RecordReader`, and a
-test holds the two to equal answers.
+This does for all records of a chunk in `[%d] %p %m (%c)` what `RecordReader` does for one: times, levels and loggers by
+numpy, messages by the catalogue's quick forms, columns per wording. Any unusual record (several lines, a torn line, an
+id with a space) is left to `RecordReader`. A test checks that both give equal results.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue
 
 Words = npt.NDArray[np.uint64]
-# Columns of `yyyy-MM-dd HH:mm:ss,SSS]`: what is no digit, and where pairs of digits begin.
+# Columns of `yyyy-MM-dd HH:mm:ss,SSS]`: separators, and starts of pairs of digits.
 _BETWEEN = [4, 7, 10, 13, 16, 19, 23]
 _PAIRS = (0, 2, 5, 8, 11, 14, 17, 20)
 _LEVEL_AT = 26
@@ -39,17 +38,20 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Tail(NamedTuple):
-    """What stands after a message: ` (logger)`."""
+    """The text after a message: ` (logger)`."""
 
     logger: str
     text: bytes
 
 
 class Tails:
-    """The loggers at the ends of lines, known by their last 16 bytes and then compared as a whole."""
+    """Loggers at the ends of lines, found by their last 16 bytes.
+
+    `agree` then compares them completely.
+    """
 
     def __init__(self) -> None:
-        # Open table from 16 bits of a key to its code; a key that finds its place taken is looked up in `_others`.
+        # Open table from 16 bits of a key to its code; colliding keys are in `_others`.
         self._places = np.zeros(1 << 16, dtype=np.int16)
         self._keys = np.zeros(1, dtype=np.uint64)
         self._codes = np.zeros(1, dtype=np.int64)
@@ -58,7 +60,10 @@ class Tails:
         self._by_text: dict[bytes, int] = {}
 
     def of(self, data: memoryview, starts: Ints, ends: Ints) -> Ints:
-        """Code of the logger of each line, 0 for none. Names that end alike may share a code: see `agree`."""
+        """Code of the logger of each line, 0 for none.
+
+        Names with the same ending may share a code; see `agree`.
+        """
         if not len(starts) or len(data) < _LONG_ENOUGH:
             return np.zeros(len(starts), dtype=np.int64)
         enough = ends - starts >= _LONG_ENOUGH
@@ -103,7 +108,7 @@ class Tails:
         return code
 
     def agree(self, words: Words, codes: Ints, ends: Ints) -> Flags:
-        """Whether the whole tail stands at the end of each line."""
+        """Flag lines that end with the complete text of their code."""
         flags: Flags = codes > 0
         for code in np.unique(codes).tolist():
             if not code:
@@ -120,25 +125,31 @@ class Tails:
 
 @lru_cache(maxsize=1)
 def tails() -> Tails:
-    """The one table of a process: loggers are few, and are met in every chunk."""
+    """The table of this process.
+
+    There are few loggers, and every chunk has them.
+    """
     return Tails()
 
 
 class Beginnings:
-    """Whether a message may be of the catalogue, by its first 16 bytes."""
+    """Flags messages that the catalogue may know, by their first 16 bytes."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        outer = (prefix for prefix in catalogue.prefixes.values() if not prefix.inside and not prefix.mark)  # marks: no broker's lines
+        outer = (prefix for prefix in catalogue.prefixes.values() if not prefix.inside and not prefix.mark)  # brokers print no marks
         texts = [text.literals[0] for prefix in outer for text in prefix.texts]
         texts += [pattern.template.literals[0] for pattern in catalogue.patterns if not pattern.prefix]
         # A blank: the level was padded, and the message begins later.
         self._texts = tuple({text.encode()[:16] for text in (*texts, *REQUESTS, " ") if text})
-        # Open table by 16 bits of a key; a key that finds its place taken is looked up anew each time.
+        # Open table by 16 bits of a key; colliding keys are compared each time.
         self._keys = np.zeros(1 << 16, dtype=np.uint64)
         self._known = np.zeros(1 << 16, dtype=bool)
 
     def of(self, first: Words, second: Words) -> Flags:
-        """For each message, by its first and second eight bytes, whether a text of the catalogue begins so."""
+        """Flag messages with a beginning in the catalogue.
+
+        Arguments are their first and second eight bytes.
+        """
         keys = ((first * _MIX) ^ second) * _MIX
         slots = keys >> np.uint64(48)
         flags: Flags = self._known[slots]
@@ -150,9 +161,9 @@ class Beginnings:
 
 
 def doubtful(data: memoryview, starts: Ints, beginnings: Beginnings) -> Flags:
-    """Lines that begin as a message of the catalogue does, or not as usual, whatever logger they end with.
+    """Flag lines that begin like a known message or unusually, whatever their logger.
 
-    Two threads or a crash may have torn such a line: its logger is that of the second record.
+    Concurrent threads or a crash may have torn such a line: its logger then belongs to the second record.
     """
     if len(data) < 2 * _LONG_ENOUGH or not len(starts):
         return np.ones(len(starts), dtype=bool)
@@ -177,21 +188,24 @@ _LEVEL_WORDS = tuple(_level_word(name) for name in sorted(LEVELS))
 
 @dataclass(slots=True)
 class Heads:
-    """What stands before the messages of ordinary records. Arrays run in step."""
+    """Headers of ordinary records, as parallel arrays."""
 
     ordinary: Flags
     local_us: Ints
-    level: Ints  # number in `_LEVEL_WORDS`
+    level: Ints  # index in `_LEVEL_WORDS`
     start: Ints  # of the message
 
     @staticmethod
     def levels() -> list[str]:
-        """Names of levels by the numbers that stand for them."""
+        """Names of levels by index."""
         return [name for name, _, _ in _LEVEL_WORDS]
 
 
 def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> Heads:
-    """Times, levels and starts of messages of `[yyyy-MM-dd HH:mm:ss,SSS] LEVEL message`."""
+    """Read headers `[yyyy-MM-dd HH:mm:ss,SSS] LEVEL message`.
+
+    Returns times, levels and starts of messages.
+    """
     values = np.frombuffer(data, dtype=np.uint8)
     ordinary: Flags = ends - starts >= _STAMP_BYTES + 8
     safe = np.where(ordinary, starts, 0)
@@ -221,11 +235,14 @@ def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> Head
 
 
 def _local_us(digits: npt.NDArray[np.uint8]) -> Ints:
-    """Local microseconds of rows of digits as in `yyyy-MM-dd HH:mm:ss,SSS`; -1 for what no calendar has."""
+    """Local microseconds from digits of `yyyy-MM-dd HH:mm:ss,SSS`.
+
+    -1 for dates that do not exist.
+    """
     pairs = digits[:, :-1] * np.uint8(10) + digits[:, 1:]
     century, year, month, day, hour, minute, second, hundredths = (pairs[:, at].astype(np.int64) for at in _PAIRS)
     date = ((century * 100 + year) * 100 + month) * 100 + day
-    alike = len(date) and (date == date[0]).all()  # as in most chunks, and sorting them takes long
+    alike = len(date) and (date == date[0]).all()  # true for most chunks, and sorting would take long
     days, where = (date[:1], np.zeros(len(date), dtype=np.int64)) if alike else np.unique(date, return_inverse=True)
     starts = np.array([_day_us(each) for each in days.tolist()], dtype=np.int64)[where] if len(days) else np.zeros(0, dtype=np.int64)
     local: Ints = starts + ((hour * 60 + minute) * 60 + second) * 1_000_000 + (hundredths * 10 + digits[:, 22]) * 1000
@@ -241,7 +258,10 @@ def _day_us(date: int) -> int:
 
 @dataclass(slots=True)
 class Candidates:
-    """Ordinary records whose messages the catalogue may know: places in the file, times, and the messages themselves."""
+    """Ordinary records with messages that the catalogue may know.
+
+    Holds positions in the file, times and messages.
+    """
 
     unit: Ints
     text: pa.Array
@@ -253,7 +273,10 @@ class Candidates:
 
 
 def candidates(lines: Lines, units: Ints, starts: Ints, ends: Ints, codes: Ints, clock: Clock) -> Candidates | None:
-    """Cut the messages out of ordinary records; None when a text is no UTF-8. Records that are not ordinary are left out."""
+    """Cut the messages out of ordinary records.
+
+    Returns None if a text is not UTF-8. Other records are omitted.
+    """
     data = memoryview(lines.data)
     words = words_of(data)
     read = read_heads(data, words, starts, ends)
@@ -276,7 +299,7 @@ def candidates(lines: Lines, units: Ints, starts: Ints, ends: Ints, codes: Ints,
 
 
 def _messages(data: memoryview, texts: pa.Array, starts: Ints, begins: Ints, stops: Ints) -> list[str]:
-    """The messages as strings: slices of one string where all is ASCII."""
+    """The messages as strings: slices of one string if all is ASCII."""
     offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[: len(texts) + 1]
     whole = bytes(texts.buffers()[2])[: int(offsets[-1])]
     if whole.isascii():

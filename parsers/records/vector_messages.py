@@ -1,7 +1,7 @@
-"""Many messages at once: the catalogue's quick forms, with values kept by wording until all are columns.
+"""Match many messages at once, with the catalogue's quick forms.
 
-`Catalogue.match` makes an object for each message. Here the pieces of a message stay as they are cut, and are
-turned into values column by column when the chunk is done. A message that has no quick form is left over.
+`Catalogue.match` makes an object for each message. Here the parts of messages stay strings, grouped by wording, and are
+converted column by column at the end of the chunk. A message without a quick form is left over.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from parsers.catalogue.templates import Plan, Template
 
 _HEAD = 48
-"""First characters of a message, which hold the prefix and the first word of most."""
+"""Length of a message's beginning, which usually holds its prefix and first word."""
 _MAX_HEADS = 4096
 _COMMON = frozenset(COMMON_FIELDS)
 
 
 class _Reason(NamedTuple):
-    """The wording of the reason that stands in one of a message's slots."""
+    """Wording of the reason in one of a message's slots."""
 
     slot: int
     id: str
@@ -38,7 +38,7 @@ class _Reason(NamedTuple):
 
 @dataclass(slots=True)
 class Wording:
-    """Records of one wording in one chunk. The lists run in step."""
+    """Records of one wording in one chunk, as parallel lists."""
 
     pattern: Pattern
     reason: _Reason | None = None
@@ -47,13 +47,13 @@ class Wording:
     pieces: list[Sequence[str]] = field(default_factory=list)
 
     def add(self, rows: Sequence[int], prefix: dict[str, Any], pieces: Sequence[Sequence[str]]) -> None:
-        """Records with one prefix."""
+        """Add records with a common prefix."""
         self.rows += rows
         self.prefixes += [prefix] * len(rows)
         self.pieces += pieces
 
     def plan(self) -> Plan:
-        """How pieces become values; those of a reason stand after those of the message."""
+        """Conversion of parts to values; those of a reason follow those of the message."""
         plan = self.pattern.template.plan
         if self.reason is None:
             return plan
@@ -63,13 +63,13 @@ class Wording:
         return (*own, (slot, "reason", None, False), *((after + step[0], *step[1:]) for step in template.plan))
 
     def constants(self) -> dict[str, Any]:
-        """Values that all records of the wording have."""
+        """Values common to all records of the wording."""
         return {**self.pattern.constants, **({} if self.reason is None else {"reason_id": self.reason.id})}
 
 
 @dataclass(slots=True)
 class _Opened:
-    """A prefix as it was read, and the messages after it by their first word."""
+    """A parsed prefix, and the messages after it by their first word."""
 
     prefix: dict[str, Any]
     at: int
@@ -78,14 +78,14 @@ class _Opened:
 
 
 class QuickReader:
-    """Finds the wording of messages. One per chunk."""
+    """Finds the wording of messages, within one chunk."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._wordings: dict[tuple[int, int], Wording] = {}
 
     def read(self, messages: Sequence[str], loggers: Sequence[str]) -> list[int]:
-        """Take all messages that have a quick form; gives the numbers of the others."""
+        """Match all messages with a quick form; return the indexes of the others."""
         left: list[int] = []
         for opened in self._opened(messages, left):
             for word, rows in opened.queues.items():
@@ -93,10 +93,13 @@ class QuickReader:
         return left
 
     def _opened(self, messages: Sequence[str], left: list[int]) -> list[_Opened]:
-        """Queue the messages by prefix and first word; those that need a closer look are left."""
+        """Queue the messages by prefix and first word.
+
+        Unclear ones are added to `left`.
+        """
         every = [_Opened({}, 0, self._catalogue.plain)]
         prefixes: dict[str, _Opened | None] = {}
-        # Most messages begin as others do, and then the queue is known without looking for prefix and word.
+        # Most messages begin like earlier ones, so their queue is found without parsing.
         queues: dict[str, list[int]] = {}
         for row, message in enumerate(messages):
             head = message[:_HEAD]
@@ -109,7 +112,7 @@ class QuickReader:
         return every
 
     def _queue(self, message: str, every: list[_Opened], prefixes: dict[str, _Opened | None], left: list[int]) -> tuple[list[int], int]:
-        """The queue of a message, and how many of its first characters tell that."""
+        """The queue of a message, and the length of the beginning that determines it."""
         opened = plain = every[0]
         sure = True
         if message.startswith("["):
@@ -133,9 +136,10 @@ class QuickReader:
         return opened.queues.setdefault(message[opened.at : end], []), end + 1 if sure else len(message) + 1
 
     def _open(self, message: str, plain: _Opened) -> tuple[_Opened | None, bool]:
-        """The prefix of a message, as `Catalogue.match` finds it, and whether all messages with the same first bracket have it.
+        """Parse the prefix of a message as `Catalogue.match` does.
 
-        `plain` where the bracket is no prefix, but of the message itself.
+        The second value is True if all messages with the same first bracket have it. Returns `plain` if the bracket is
+        part of the message.
         """
         bucket, at, count = self._catalogue.plain, 0, 0
         prefix: dict[str, Any] = {}
@@ -163,7 +167,7 @@ class QuickReader:
         loggers: Sequence[str],
         left: list[int],
     ) -> None:
-        """Give messages that begin alike to the first wording that fits each, as `Catalogue.match` does one by one."""
+        """Match messages with a common beginning, in the order used by `Catalogue.match`."""
         texts = [messages[row][opened.at :] for row in rows]
         segments = {loggers[row] for row in rows}
         for pattern in patterns:
@@ -209,16 +213,19 @@ class QuickReader:
         return self._wordings[key]
 
     def found(self) -> list[Found]:
-        """What was read, by wording. Messages with a value that is not of its type after all are not in it."""
+        """The results by wording.
+
+        Messages with a value of the wrong type are omitted.
+        """
         return [_values(wording) for wording in self._wordings.values() if wording.rows]
 
 
 @dataclass(slots=True)
 class Found:
-    """Values of one wording: columns, fields in columns of their own, and fields that differ from record to record."""
+    """Values of one wording: columns, common fields, and fields per record."""
 
     message: Message
-    rows: list[int]  # numbers of the messages
+    rows: list[int]  # indexes of the messages
     constants: dict[str, Any]
     common: dict[str, list[Any]] = field(default_factory=dict)
     own: dict[str, list[Any]] = field(default_factory=dict)
@@ -226,7 +233,7 @@ class Found:
 
     @property
     def count(self) -> int:
-        """How many records have this wording."""
+        """Number of records with this wording."""
         return len(self.rows)
 
     def json(self) -> list[str]:
@@ -236,7 +243,7 @@ class Found:
         if not self.own:
             return [_dumps(self.constants)] * self.count
         names = sorted({*self.constants, *self.own})
-        # The keys are the catalogue's own words, so only values can need escapes.
+        # keys come from the catalogue, so only values may need escapes
         form = "{" + ",".join(f'"{name}":%s' for name in names) + "}"
         columns = [_rendered(self.own[name]) if name in self.own else [_dumps(self.constants[name])] * self.count for name in names]
         return [form % values for values in zip(*columns, strict=True)]
@@ -261,13 +268,13 @@ def _rendered(values: list[Any]) -> list[str]:
         return list(map(str, values))
     if type(first) is str and set(map(type, values)) == {str}:
         joined = "".join(values)
-        if len(orjson.dumps(joined)) == len(joined) + 2:  # nothing to escape, and all ASCII
+        if len(orjson.dumps(joined)) == len(joined) + 2:  # ASCII, with nothing to escape
             return [f'"{value}"' for value in values]
     return list(map(_dumps, values))
 
 
 def _values(wording: Wording) -> Found:
-    """Turn pieces into values."""
+    """Convert parts to values."""
     plan = wording.plan()
     cut = list(zip(*wording.pieces, strict=True))
     parsed = [list(cut[index]) if parse is None else list(map(parse, cut[index])) for index, _, parse, _ in plan]
@@ -297,9 +304,12 @@ def _values(wording: Wording) -> Found:
 
 
 def _torn(texts: Sequence[str]) -> set[int]:
-    """Which of the texts, that may hold spaces, have swallowed the header of another record."""
+    """Indexes of texts that contain the header of another record.
+
+    Only texts that may contain spaces are checked.
+    """
     joined = "\n".join(texts)
-    # Looking for a few words is many times faster than the expression.
+    # Searching for a few words is much faster than the regular expression.
     if not any(level in joined for level in LEVELS) or TORN_HEADER.search(joined) is None:
         return set()
     return {row for row, text in enumerate(texts) if TORN_HEADER.search(text)}
