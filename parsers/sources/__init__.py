@@ -1,4 +1,4 @@
-"""Where bytes come from: file systems, archives, compression, discovery and identity.
+"""Sources of bytes: file systems, archives, compression, discovery, identity.
 
-Imports `parsers.formats` alone. Start with `discovery`: paths in, files with an identity out.
+Imports `parsers.formats` alone. Start with `discovery`, which turns paths into files with an identity.
 """

@@ -1,8 +1,8 @@
-"""Support bundles, tar (compressed or not) and zip, also in each other, read member by member as streams.
+"""Read members of tar and zip archives as streams, also of nested ones.
 
-A compressed tar can be read forward only, and the list of a zip is as long as the zip has files. Archives that were read from stay open
-where their reading stopped, so that reading member after member passes through each once, however many there are. Nothing is unpacked to
-disk but a zip that stands in an archive, whose list is at its end: it goes to a file without a name.
+A compressed tar can only be read forward, and the directory of a zip grows with its number of files. So archives stay
+open at the position where reading stopped, and reading one member after the other passes each archive once. Nothing is
+unpacked to disk except a zip within an archive, because its directory is at its end: it is written to an unnamed file.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ _BLOCK = 512
 _DRAIN = 1 << 20
 _BUFFER = 1 << 16
 _SPOOLED_MEMORY = 16 << 20
-"""A zip in an archive is kept in memory up to so many bytes."""
+"""Maximum bytes in memory of a zip within an archive."""
 
 _PARKED_MAX = 4
-"""So many archives stay open when nobody reads them."""
+"""Maximum number of idle open archives."""
 
-# What says that a zip is a program or a document: their members are no logs, and there may be thousands.
+# Members that mark a zip as a program or a document: it contains no logs, and possibly thousands of files.
 _NO_BUNDLES = frozenset({"META-INF/MANIFEST.MF", "[Content_Types].xml", "mimetype"})
 
 Step = tuple[str, int, int]
-"""Where something stands in an archive: what the archive is, and start and size there."""
+"""A position in an archive: kind of archive, start and size."""
 
 
 class NoBundleError(Exception):
-    """An archive that is a program or a document; the text says so."""
+    """An archive that is a program or a document, as its text says."""
 
 
 class DamagedArchiveError(Exception):
-    """The rest of an archive cannot be read; the text says why and where."""
+    """The rest of an archive is unreadable; the text says why and where."""
 
 
 class LimitError(DamagedArchiveError):
-    """An archive holds more than is looked at; the text says which limit that is."""
+    """An archive exceeds a limit, which the text names."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """How much of an archive and of those in it is looked at: files, bytes of archives in it, archives in each other.
+    """Limits of an archive and those nested in it: files, bytes, depth.
 
-    A bomb of some kilobytes unpacks to petabytes; no bundle of logs that was met comes near these limits.
+    A bomb of some kilobytes unpacks to petabytes; real bundles of logs stay far below these limits.
     """
 
     entries: int = 100_000
@@ -64,13 +64,13 @@ class Budget:
         self.left = {"files": self.entries, "bytes": self.nested_bytes}
 
     def take_entry(self) -> None:
-        """One file more is looked at. Raises LimitError."""
+        """Count one file. Raises LimitError."""
         self.left["files"] -= 1
         if self.left["files"] < 0:
             raise LimitError(f"more than {self.entries:,} files in the archive: the rest is not read; unpack it, or split it")
 
     def take_bytes(self, count: int) -> None:
-        """More of an archive in an archive was unpacked. Raises LimitError."""
+        """Count unpacked bytes of a nested archive. Raises LimitError."""
         self.left["bytes"] -= count
         if self.left["bytes"] < 0:
             raise LimitError(f"more than {self.nested_bytes:,} bytes in the archive and those in it: the rest is not read; unpack it")
@@ -78,7 +78,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A regular file of an archive. `start` is its first byte in an unpacked tar, its number in a zip."""
+    """A regular file of an archive.
+
+    `start` is its first byte in an unpacked tar, its index in a zip.
+    """
 
     name: str
     start: int
@@ -86,11 +89,17 @@ class Entry:
 
 
 Opener = Callable[[], BinaryIO]
-"""Opens an entry. Raises OSError where it cannot be opened: for want of a password, say."""
+"""Opens an entry.
+
+Raises OSError if that fails, for example without a password.
+"""
 
 
 def archive_of(path: str, compression: str | None) -> str | None:
-    """`zip`, `tar` or `tar+gzip` and the like, by content. `compression` is what the first bytes of the file say."""
+    """Kind of archive by content: `zip`, `tar`, or `tar+gzip` and the like.
+
+    `compression` comes from the first bytes of the file.
+    """
     if compression in {"zip", "tar"}:
         return compression
     if compression is None:
@@ -103,16 +112,19 @@ def archive_of(path: str, compression: str | None) -> str | None:
 
 
 def entries(path: str, archive: str) -> Iterator[tuple[Entry, Opener]]:
-    """Regular files in their order, each to be opened and read before the next is asked for.
+    """Regular files of an archive, in order.
 
-    Raises NoBundleError for an archive that cannot hold logs, DamagedArchiveError where the rest cannot be read.
+    Each must be opened and read before the next. Raises NoBundleError for an archive that cannot contain logs,
+    DamagedArchiveError if the rest is unreadable.
     """
     return zip_entries(open_file(path)) if archive == "zip" else tar_entries(open_stream(path, _packing(archive)))
 
 
 def open_entry(path: str, archive: str, start: int, size: int, outer: tuple[Step, ...] = ()) -> BinaryIO:
-    """One file of an archive, to be read forward; the archive may stand in others, the outermost first. Raises OSError where it cannot
-    be opened."""
+    """Open one file of an archive for reading forward.
+
+    `outer` are the enclosing archives, outermost first. Raises OSError.
+    """
     cursor = _cursor((path, outer, archive), start)
     return _buffered(_ZipEntry(cursor, start) if isinstance(cursor.at, zipfile.ZipFile) else _TarEntry(cursor, cursor.at, start, size))
 
@@ -122,8 +134,11 @@ def _buffered(raw: io.RawIOBase) -> BinaryIO:
 
 
 def spooled(file: BinaryIO, budget: Budget | None = None) -> BinaryIO:
-    """What is left of a file that can only be read forward, as one that can be read at any place. Closes it. Raises OSError."""
-    held = tempfile.SpooledTemporaryFile(_SPOOLED_MEMORY)  # noqa: SIM115 - whoever asked closes it
+    """Copy the rest of a forward-only file to a seekable one, and close it.
+
+    Raises OSError.
+    """
+    held = tempfile.SpooledTemporaryFile(_SPOOLED_MEMORY)  # noqa: SIM115 - the caller closes it
     try:
         with file:
             while block := file.read(_DRAIN):
@@ -138,7 +153,7 @@ def spooled(file: BinaryIO, budget: Budget | None = None) -> BinaryIO:
 
 
 def zip_entries(file: BinaryIO) -> Iterator[tuple[Entry, Opener]]:
-    """As `entries`, of an open zip, which is closed behind the last."""
+    """Entries of an open zip, which is closed after the last one."""
     with file:
         try:
             bundle = zipfile.ZipFile(file)
@@ -153,7 +168,7 @@ def zip_entries(file: BinaryIO) -> Iterator[tuple[Entry, Opener]]:
 
 
 class _Guarded(io.RawIOBase):
-    """A file of an archive; what goes wrong inside is an OSError, as it is with any file."""
+    """A file of an archive with damage reported as OSError, as for other files."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -182,13 +197,16 @@ def _zip_member(bundle: zipfile.ZipFile, number: int) -> BinaryIO:
 def _opened_member(bundle: zipfile.ZipFile, number: int) -> IO[bytes]:
     try:
         return bundle.open(bundle.infolist()[number])
-    # A password, a method that zipfile lacks, a damaged header, another archive than was found.
+    # A password, an unsupported method, a damaged header, or an archive that has changed.
     except (RuntimeError, NotImplementedError, zipfile.BadZipFile, IndexError) as problem:
         raise OSError(f"zip archive: {problem}") from problem
 
 
 class _Forward:
-    """What tarfile reads from: remembers where the last byte was that is not zero, since archives end with zeros."""
+    """The input of tarfile.
+
+    Remembers the position of the last non-zero byte, because archives end with zeros.
+    """
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -203,14 +221,17 @@ class _Forward:
 
 
 def tar_entries(stream: Stream) -> Iterator[tuple[Entry, Opener]]:
-    """As `entries`, of a tar that is unpacked meanwhile; the stream is closed behind the last."""
+    """Entries of a tar that is unpacked on the way.
+
+    The stream is closed after the last one.
+    """
     forward = _Forward(stream)
     try:
         with tarfile.open(fileobj=cast("io.BytesIO", forward), mode="r|") as bundle:
             for member in bundle:
                 if member.isreg() and not member.issparse():
                     yield Entry(member.name, member.offset_data, member.size), partial(_tar_entry, bundle, member)
-                # Members that were read are not asked for again, and an archive may hold a million.
+                # Members are not needed again after reading, and an archive may hold a million.
                 bundle.members = []  # type: ignore[attr-defined]
             end = bundle.offset
         while forward.read(_DRAIN):
@@ -236,38 +257,41 @@ def _packing(archive: str) -> str | None:
 
 
 _Key = tuple[str, tuple[Step, ...], str]
-"""An archive: the file on disk, the archives that it stands in, and what it is."""
+"""Identity of an archive: file on disk, enclosing archives, and kind."""
 
 
 @dataclass(slots=True)
 class _Cursor:
-    """An archive that is open, a tar at `at.position`. `state` tells whether the file on disk is still the same."""
+    """An open archive; a tar is at `at.position`.
+
+    `state` shows whether the file on disk is still the same.
+    """
 
     key: _Key
     state: tuple[int, int]
     at: Stream | zipfile.ZipFile
     file: BinaryIO | None = None
-    """What the list of a zip was read from."""
+    """The file from which the directory of a zip was read."""
 
     def reaches(self, start: int) -> bool:
-        """Whether an entry can still be read from it."""
+        """Return True if an entry can still be read with this cursor."""
         return isinstance(self.at, zipfile.ZipFile) or (self.at.position <= start and not self.at.problem)
 
     def stands_in(self, key: _Key) -> bool:
-        """Whether it is an archive within this one, which it holds open."""
+        """Return True if this archive is nested in another one, which it keeps open."""
         path, outer, archive = key
         mine = self.key[1]
         return self.key[0] == path and mine[: len(outer)] == outer and len(mine) > len(outer) and mine[len(outer)][0] == archive
 
     def close(self) -> None:
-        """Close it; an archive around it stays open."""
+        """Close this archive; enclosing ones stay open."""
         self.at.close()
         if self.file is not None:
             self.file.close()
 
 
 _parked: list[_Cursor] = []
-"""Archives where their reading stopped, the latest last."""
+"""Idle archives at their last position, most recent last."""
 
 
 def _state(path: str) -> tuple[int, int]:
@@ -286,7 +310,7 @@ def _cursor(key: _Key, start: int) -> _Cursor:
 
 
 def _taken(key: _Key, state: tuple[int, int], start: int) -> _Cursor | None:
-    """The archive as it is parked, if an entry can be read from there."""
+    """Take an idle archive if the entry can be read with it."""
     for cursor in [each for each in _parked if each.key == key]:
         _parked.remove(cursor)
         if cursor.state == state and cursor.reaches(start):
@@ -310,14 +334,14 @@ def _opened(key: _Key, state: tuple[int, int]) -> _Cursor:
 
 
 def _park(cursor: _Cursor) -> None:
-    """Keep an archive open for the next who reads from it."""
+    """Keep an archive open for the next reader."""
     _parked.append(cursor)
     while len(_parked) > _PARKED_MAX:
         _parked.pop(0).close()
 
 
 class _ZipEntry(_Guarded):
-    """A file of a zip, by its number."""
+    """A file of a zip, by index."""
 
     def __init__(self, cursor: _Cursor, number: int) -> None:
         self._cursor = cursor
@@ -334,7 +358,7 @@ class _ZipEntry(_Guarded):
 
 
 class _TarEntry(io.RawIOBase):
-    """A file of a tar: `size` bytes from `start` on of what the archive is when decompressed."""
+    """A file of a tar: `size` bytes from `start` on, after decompression."""
 
     def __init__(self, cursor: _Cursor, stream: Stream, start: int, size: int) -> None:
         self._cursor, self._stream = cursor, stream

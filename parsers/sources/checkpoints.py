@@ -1,7 +1,7 @@
-"""By what content that has grown, or was renamed, compressed or copied, is known again: hashes of the bytes before places in it.
+"""Checkpoints of content: hashes at positions, to recognise known content.
 
-Those of plain files are read at their places; those of compressed ones, and of files in archives, are taken as their content
-passes by.
+They identify content that has grown, or was renamed, compressed or copied. Plain files are hashed at these positions;
+compressed ones and files in archives while they are read.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from parsers.sources.files import BLOCK_BYTES, IDENTITY_BYTES, SourceFile, head_
 from parsers.sources.filesystems import open_file, read_at
 
 Checkpoint = tuple[int, str]
-"""A place in the decompressed content, and the hash of up to 4 KiB before it."""
+"""A position in decompressed content; hash of up to 4 KiB before it."""
 
 _ENOUGH = 1 << 20
-"""What looks as it did, and agrees so far, is the same."""
+"""A match up to here suffices if the file looks unchanged."""
 
 
 def _places() -> Iterator[int]:
-    """Where content has checkpoints beside its end: at most a third of it lies behind the last of them."""
+    """Positions of checkpoints besides the end.
+
+    At most a third of the content lies after the last one.
+    """
     place = IDENTITY_BYTES
     while True:
         yield place
@@ -31,7 +34,7 @@ def _places() -> Iterator[int]:
 
 
 class MarkedStream:
-    """A stream that is read from its beginning, and what is known of the content that has passed: its identity, and hashes at `places`."""
+    """A stream from the start of content, with its identity and hashes at `places`."""
 
     def __init__(self, stream: Stream, zeros: int, places: Iterable[int] | None = None) -> None:
         self._stream, self._zeros = stream, zeros
@@ -44,20 +47,23 @@ class MarkedStream:
 
     @property
     def tells(self) -> bool:
-        """Whether enough has passed to know the identity by."""
+        """True if enough was read to know the identity."""
         return self.problem is None or len(self._head) == IDENTITY_BYTES
 
     @property
     def identity(self) -> str:
-        """That of what has passed."""
+        """Identity of the content read so far."""
         return identity_of(self._head, self._zeros)
 
     def checkpoints(self) -> dict[int, str]:
-        """Hashes by place, and that at the end; none of content that its identity tells of as a whole."""
+        """Hashes by position, including the end.
+
+        Empty if the identity covers the whole content.
+        """
         return self._found | {self.position: _hash(self._tail)} if self.position >= IDENTITY_BYTES else {}
 
     def readinto(self, target: memoryview) -> int:
-        """As `Stream` says."""
+        """Read as `Stream` does."""
         begin = self.position
         got = self._stream.readinto(target)
         self.position, self.problem = self._stream.position, self._stream.problem
@@ -72,16 +78,19 @@ class MarkedStream:
         return got
 
     def skip(self, count: int) -> bool:
-        """Pass over bytes; false when there are fewer."""
+        """Skip bytes; return False if there are fewer."""
         return read_over(self, count)
 
     def close(self) -> None:
-        """Let go of the stream."""
+        """Close the stream."""
         self._stream.close()
 
 
 def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = ()) -> list[Checkpoint]:
-    """Checkpoints of a plain file, of which the last one is at `length`; `known` ones are not read again."""
+    """Checkpoints of a plain file, the last one at `length`.
+
+    `known` ones are not read again.
+    """
     if length < IDENTITY_BYTES:
         return []
     told = dict(known)
@@ -97,7 +106,7 @@ def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = (
 
 
 def checkpoint_parts(source: SourceFile, length: int) -> list[tuple[int, int]]:
-    """What of a file its checkpoints are made of, as [begin, end)."""
+    """Ranges, [begin, end), that checkpoints of a file are made from."""
     return [(at - IDENTITY_BYTES, at) for at in _ends(length)] if source.plain and length >= IDENTITY_BYTES else []
 
 
@@ -106,8 +115,11 @@ def _ends(length: int) -> list[int]:
 
 
 def length_if_begins_as(source: SourceFile, known: Sequence[Checkpoint], *, alike: bool = False) -> int | None:
-    """How long the content is, if it agrees with the last known checkpoint that it reaches, else None. Of compressed content that looks
-    `alike` only the beginning is read, and what is given is that place. Raises OSError."""
+    """Length of the content if it agrees with the last known checkpoint, else None.
+
+    Only checkpoints within the content count. Of compressed content that looks unchanged (`alike`) only the beginning
+    is read, and the position of that checkpoint is returned. Raises OSError.
+    """
     if source.plain:
         reached = [(at, digest) for at, digest in known if at <= source.size_bytes]
         if not reached:
@@ -130,8 +142,10 @@ def length_if_begins_as(source: SourceFile, known: Sequence[Checkpoint], *, alik
 
 
 def head_hashes(source: SourceFile, lengths: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """Identity that the content would have if it ended after each of `lengths`, which are shorter than an identity's bytes and are
-    counted from where it begins. Raises OSError."""
+    """Identities that the content would have if it ended after each of `lengths`.
+
+    The lengths are shorter than the bytes of an identity, and count from the start of the content. Raises OSError.
+    """
     head = head_of(source)
     for length in lengths:
         if length <= len(head):
@@ -139,7 +153,7 @@ def head_hashes(source: SourceFile, lengths: Sequence[int]) -> Iterator[tuple[in
 
 
 def _before(at: int) -> tuple[int, int]:
-    """How many bytes a checkpoint is made of, and from where on."""
+    """Length and start of the bytes that a checkpoint is made from."""
     begin = max(0, at - IDENTITY_BYTES)
     return at - begin, begin
 

@@ -1,7 +1,7 @@
-"""Bytes of a file as they are after decompression, read forward in blocks of bounded size.
+"""Decompressed bytes of a file, read forward in blocks of bounded size.
 
-What kind of compression a file has is told by its first bytes. A compressed file that ends early or is
-damaged gives all that can be read, then `problem` says what is wrong and `position` where.
+The first bytes show the kind of compression. A compressed file that ends early or is damaged returns all readable
+bytes; then `problem` describes the damage, at `position`.
 """
 
 from __future__ import annotations
@@ -20,20 +20,23 @@ MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "bzip2"),
     (b"\xfd7zXZ\x00", "xz"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
-    # RFC 8878, 3.1.2: frames that hold no content, which pzstd begins each block with and seekable files end with.
+    # RFC 8878, 3.1.2: frames without content, which begin each block of pzstd and end seekable files.
     *((bytes((number,)) + b"\x2a\x4d\x18", "zstd") for number in range(0x50, 0x60)),
     (b"PK\x03\x04", "zip"),
 )
 READ_ERROR = "read error"
-"""How a `problem` begins that lies with the store, or with the archive around a file: the same file may be read at another time."""
+"""Prefix of a `problem` of the store or the enclosing archive.
+
+The same file may be readable later.
+"""
 _READ = 1 << 16
-# A few bytes of zstd can stand for 128 KiB, so little is handed over at a time.
+# A few bytes of zstd can expand to 128 KiB, so the input is small.
 _READ_ZSTD = 1 << 12
 _GIVE = 1 << 20
 
 
 def compression_of(head: bytes) -> str | None:
-    """`gzip`, `bzip2`, `xz`, `zstd`, or an archive (`zip`, `tar`), by content."""
+    """Kind of compression (`gzip`, `bzip2`, `xz`, `zstd`) or archive (`zip`, `tar`), by content."""
     for magic, name in MAGIC:
         if head.startswith(magic):
             return name
@@ -43,21 +46,24 @@ def compression_of(head: bytes) -> str | None:
 
 
 class Stream(Protocol):
-    """A forward reader. `position` counts bytes given so far."""
+    """A forward reader.
+
+    `position` is the number of bytes returned so far.
+    """
 
     position: int
     problem: str | None
 
     def readinto(self, target: memoryview) -> int:
-        """Fill as much of `target` as there is, and say how many bytes that was; 0 at the end."""
+        """Fill `target` as far as possible; return the count, 0 at the end."""
 
     def skip(self, count: int) -> bool: ...
     def close(self) -> None:
-        """Let go of what the stream reads from."""
+        """Close the underlying file."""
 
 
 class _Decoder(Protocol):
-    """What zlib, bz2, lzma and zstd have in common."""
+    """Common interface of zlib, bz2, lzma and zstd."""
 
     @property
     def eof(self) -> bool: ...
@@ -68,11 +74,11 @@ class _Decoder(Protocol):
 
 
 class PlainStream:
-    """A file as it is, up to byte `end`, as if it ended there."""
+    """An uncompressed file, up to byte `end`."""
 
     def __init__(self, file: io.RawIOBase | BinaryIO, end: int | None = None) -> None:
         self._file = file
-        # One read at a time: where a later one fails, what the earlier ones gave would be lost.
+        # One read at a time: if a later one failed, the bytes of earlier ones would be lost.
         self._fill: Callable[[memoryview], int | None] = getattr(file, "readinto1", None) or file.readinto  # type: ignore[union-attr]
         self._end = end
         self.position = 0
@@ -90,7 +96,7 @@ class PlainStream:
         return got or 0
 
     def skip(self, count: int) -> bool:
-        """Pass over bytes; false when there are fewer."""
+        """Skip bytes; return False if there are fewer."""
         if not self._file.seekable():
             return read_over(self, count)
         end = self._file.seek(0, io.SEEK_END)
@@ -101,7 +107,7 @@ class PlainStream:
         return end >= wanted
 
     def head(self, size: int, begin: int = 0) -> bytes:
-        """The first bytes from `begin` on of a file in which any place can be read, as they are by now. Raises OSError."""
+        """Current bytes from `begin` on, of a seekable file. Raises OSError."""
         self._file.seek(begin)
         try:
             return self._file.read(size if self._end is None else max(0, min(size, self._end - begin))) or b""
@@ -154,7 +160,7 @@ class _Blockwise:
 
 class _Zstd:
     def __init__(self) -> None:
-        import zstandard  # heavy to load, and zstd logs are rare
+        import zstandard  # slow to import, and zstd logs are rare
 
         self._object = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
         self.eof = False
@@ -178,7 +184,7 @@ _DECODERS: dict[str, Callable[[], _Decoder]] = {
 
 
 class CompressedStream:
-    """A compressed file of one or more members, up to byte `end` of it, as if it ended there."""
+    """A compressed file of one or more members, up to its byte `end`."""
 
     def __init__(self, file: BinaryIO, compression: str, end: int | None = None) -> None:
         self._file = file
@@ -207,11 +213,11 @@ class CompressedStream:
         return total
 
     def skip(self, count: int) -> bool:
-        """Pass over bytes; false when there are fewer."""
+        """Skip bytes; return False if there are fewer."""
         return read_over(self, count)
 
     def _refill(self) -> bool:
-        """Decompress some more; false at the end."""
+        """Decompress more; return False at the end."""
         while self._decoder is not None:
             if self._decoder.eof:
                 self._next_member(self._decoder.unused_data)
@@ -226,7 +232,7 @@ class CompressedStream:
                 self._started = True
             try:
                 given = self._decoder.give(data)
-            except Exception as problem:  # each library raises its own kind for damaged data
+            except Exception as problem:  # each library raises its own exceptions for damaged data
                 self._stop(f"damaged {self._compression} data: {problem}")
                 return False
             if given:
@@ -279,7 +285,10 @@ class CompressedStream:
 
 
 class BegunStream:
-    """A stream whose first bytes were read already, from its beginning. `counted` is told of all that is read behind them."""
+    """A stream with its first bytes already read, from the beginning.
+
+    `counted` receives the number of further bytes read.
+    """
 
     def __init__(self, head: bytes, stream: Stream, counted: Callable[[int], None] = lambda _: None) -> None:
         self._ahead = memoryview(head)
@@ -289,7 +298,7 @@ class BegunStream:
         self.problem = None if head else stream.problem
 
     def readinto(self, target: memoryview) -> int:
-        """As `Stream` says."""
+        """Read as `Stream` does."""
         if self._ahead:
             got = min(len(target), len(self._ahead))
             target[:got] = self._ahead[:got]
@@ -302,16 +311,16 @@ class BegunStream:
         return got
 
     def skip(self, count: int) -> bool:
-        """Pass over bytes; false when there are fewer."""
+        """Skip bytes; return False if there are fewer."""
         return read_over(self, count)
 
     def close(self) -> None:
-        """Let go of the stream."""
+        """Close the stream."""
         self._stream.close()
 
 
 def open_stream(path: str, compression: str | None, end: int | None = None) -> Stream:
-    """Open a file for reading forward, up to byte `end` of it. Raises OSError when it cannot be opened."""
+    """Open a file for reading forward, up to byte `end`. Raises OSError."""
     return stream_of(open_file(path, buffering=-1 if compression else 0), compression, end)
 
 
@@ -321,7 +330,7 @@ def stream_of(file: io.RawIOBase | BinaryIO, compression: str | None, end: int |
 
 
 def read_up_to(stream: Stream, size: int) -> bytes:
-    """As many bytes as there are, up to `size`."""
+    """Read up to `size` bytes, fewer only at the end."""
     target = bytearray(size)
     view = memoryview(target)
     got = 0
@@ -335,7 +344,7 @@ def read_up_to(stream: Stream, size: int) -> bytes:
 
 
 def read_over(stream: Stream, count: int) -> bool:
-    """Pass over bytes by reading them; false when there are fewer."""
+    """Skip bytes by reading them; return False if there are fewer."""
     scratch = memoryview(bytearray(min(count, _GIVE)))
     while count > 0:
         got = stream.readinto(scratch[:count])

@@ -1,7 +1,7 @@
-"""What to read: paths, folders, globs and standard input to source files with an identity.
+"""Find files to read: from paths, folders, globs and standard input.
 
-Whether a file is a log, and in which form, is told by its content and never by its name. What was met in a
-folder and is no log is skipped; what was named on the command line and cannot be read is rejected.
+Content decides whether a file is a log, and in which form; its name does not. A file in a folder that is no log is
+skipped; one named on the command line that cannot be read is rejected.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Discovery:
-    """What was found: files to read, files that are not read, arguments that name nothing, and by their names all files on disk that were
-    looked into, each with what later runs may rely on, if so."""
+    """The result: files to read, other files, and arguments without files.
+
+    `looks` holds the inspection of each file on disk, by name, None if later runs may not rely on it.
+    """
 
     files: list[SourceFile] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -48,7 +50,10 @@ _ROTATED = re.compile(r"(?:[.-][\dT_:.-]+|\.(?:gz|bz2|xz|zst|old|bak|log))+")
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A path to look at. `state` is what a listing told of it: time of its last change, and size."""
+    """A path to inspect.
+
+    `state` is the time of change and size from a listing.
+    """
 
     path: str
     name: str
@@ -56,12 +61,15 @@ class _Candidate:
     named: bool
     state: State | None = None
     trouble: OSError | None = None
-    """Why a folder can't be listed, where it is one."""
+    """Why a folder cannot be listed, if it is one."""
 
 
 def discover(paths: Sequence[str], *, rotated: bool = False, before: Callable[[str], Look | None] = lambda _: None) -> Discovery:
-    """Look at all paths. With `rotated`, files named also bring their rotated siblings. `before` gives by a file's name what an earlier
-    run saw in it: one that has not changed since is not opened."""
+    """Inspect all paths.
+
+    With `rotated`, named files include their rotated siblings. `before` returns an earlier run's inspection of a file
+    by name; an unchanged file is not opened.
+    """
     search = _Search(before)
     for argument in paths:
         candidates = list(_candidates(argument, rotated=rotated))
@@ -102,7 +110,7 @@ def _candidates(argument: str, *, rotated: bool) -> Iterator[_Candidate]:
 
 
 def _remote(argument: str) -> Iterator[_Candidate]:
-    """Files of an object store, or by a `file:` URI: those below a folder, or those that fit a glob."""
+    """Files of a store or `file:` URI, in a folder or matching a glob."""
     path = stores.local_path(argument)
     if path is not None:
         yield from _candidates(path, rotated=False)
@@ -118,10 +126,10 @@ def _remote(argument: str) -> Iterator[_Candidate]:
 
 
 def _walk(folder: str) -> Iterator[tuple[str, OSError | None]]:
-    """Files below a folder, and folders that can't be listed, with the reason.
+    """Files below a folder, and unlisted folders with the reason.
 
-    Links to folders are followed after all else, so that what is within reach by its own name keeps that name. A folder is listed once,
-    and none that the given one is in.
+    Links to folders are followed last, so that files reachable without links keep those paths. A folder is listed only
+    once, and parents of the given one never.
     """
     troubles: list[OSError] = []
     listed = {_folder_id(each) for each in Path(folder).resolve().parents}
@@ -141,7 +149,10 @@ def _walk(folder: str) -> Iterator[tuple[str, OSError | None]]:
 
 
 def _folder_id(path: str | Path) -> object:
-    """What tells a folder from others by whatever path it is reached; one that has just vanished is like no other."""
+    """Unique id of a folder, whatever its path.
+
+    The path itself if it has just vanished.
+    """
     try:
         status = os.stat(path)
     except OSError:
@@ -150,7 +161,10 @@ def _folder_id(path: str | Path) -> object:
 
 
 def _siblings(path: str) -> list[str]:
-    """`server.log.2024-05-01-13`, `server.log.1.gz`, `server-2024-05-01.log` beside `server.log`."""
+    """Rotated siblings of a file, such as `server.log.1.gz` of `server.log`.
+
+    Further forms: `server.log.2024-05-01-13`, `server-2024-05-01.log`.
+    """
     folder, name = os.path.split(path)
     stem, extension = os.path.splitext(name)
     found = []
@@ -162,7 +176,10 @@ def _siblings(path: str) -> list[str]:
 
 
 def _spool(descriptor: int) -> str:
-    """Copy a pipe to a temporary file that goes away with the process: a source must be readable twice."""
+    """Copy a pipe to a temporary file, because a source is read twice.
+
+    The file is deleted at the end of the process.
+    """
     import atexit
 
     handle, path = tempfile.mkstemp(prefix="groupscope-", suffix=".stdin")
@@ -174,7 +191,7 @@ def _spool(descriptor: int) -> str:
 
 
 _Inside = tuple[list[Part], Exception | None]
-"""What stands in a file, and what kept the rest from being told."""
+"""Contents of a file, and the error that ended its inspection."""
 
 
 def _inside(file: tuple[str, State]) -> _Inside:
@@ -190,8 +207,10 @@ def _inside(file: tuple[str, State]) -> _Inside:
 
 @dataclass(slots=True)
 class _Search:
-    """The files that were looked at so far. `parts` are the contents of those that can be read, by name; `ahead` what was seen by path
-    in files that come next."""
+    """Files inspected so far.
+
+    `parts` are the readable contents by name, `ahead` the contents of the next files by path.
+    """
 
     before: Callable[[str], Look | None]
     found: Discovery = field(default_factory=Discovery)
@@ -202,13 +221,13 @@ class _Search:
     began: int = field(default_factory=time.time_ns)
 
     def look_ahead(self, candidates: Sequence[_Candidate]) -> None:
-        """Look into listed files of a store, all of which are waited for together."""
+        """Inspect listed files of a store concurrently."""
         listed = {each.path: (each, each.state) for each in candidates if each.state is not None and each.path not in self.seen}
         new = [(path, state) for path, (each, state) in listed.items() if self._known(each, path, state) is None]
         self.ahead = {path: inside for (path, _), inside in zip(new, stores.at_once(_inside, new, itemgetter(0)), strict=True)}
 
     def _known(self, candidate: _Candidate, path: str, state: State) -> Look | None:
-        """What an earlier run saw in a file that has not changed since."""
+        """An earlier run's inspection of an unchanged file."""
         known = self.before(candidate.name) if path == candidate.path else None
         return known if known is not None and (known.modified, known.size_bytes) == state else None
 
@@ -238,17 +257,17 @@ class _Search:
         except _NotRegularError as other:
             self._skip(candidate.name, str(other), size, named=candidate.named)
         except DamagedArchiveError as damage:
-            # An archive of logs is missed wherever it was met.
+            # A damaged archive of logs is reported even if it was not named.
             named = candidate.named or any(source.path == candidate.path for source in self.found.files)
             self._skip(candidate.name, str(damage), size, named=named)
         except OSError as failure:
             self._skip(candidate.name, f"{UNREADABLE}: {failure.strerror or failure}", size, named=candidate.named)
 
     def _place(self, candidate: _Candidate, path: str, parts: Sequence[Part], *, unchanged: bool) -> None:
-        """Files to read, or that are not read, as what stands in a file on disk."""
+        """Add the contents of a file on disk to the result."""
         for part in parts:
             inner = f"/{part.name}" if part.archive else ""
-            name = f"{candidate.name}{inner}" + (f"#{part.number}" if part.number > 1 else "")  # as `tar -r` appends what has grown
+            name = f"{candidate.name}{inner}" + (f"#{part.number}" if part.number > 1 else "")  # `tar -r` repeats the names of grown files
             if part.file_id is None or part.format is None:
                 self._skip(name, part.reason or "empty", part.size_bytes, named=candidate.named and not part.excused)
                 continue
@@ -262,7 +281,7 @@ class _Search:
         self.found.skipped.append(Skipped(name, reason, named=named, size_bytes=size))
 
     def conclude(self) -> None:
-        """Read the same content once, and say what later runs may rely on."""
+        """Remove copies of the same content, and mark what later runs may rely on."""
         found = self.found
         copies = copies_among(found.files, self.parts)
         for source in found.files:
@@ -274,12 +293,14 @@ class _Search:
 
 
 class _NotRegularError(Exception):
-    """A path that is no file with a content."""
+    """A path without readable content, such as a device."""
 
 
 def _regular(candidate: _Candidate) -> tuple[str, State, object]:
-    """Where the content can be read twice, which is beside the path when a pipe was named; its time of change and size; what tells it
-    from others. Raises OSError."""
+    """Location, state and unique id of a file's content.
+
+    The location differs from the path if a pipe was named, because content is read twice. Raises OSError.
+    """
     if stores.scheme_of(candidate.path) is not None:
         return candidate.path, candidate.state or stores.state_of(candidate.path), candidate.path
     path, status = candidate.path, os.stat(candidate.path)

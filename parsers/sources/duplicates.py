@@ -1,7 +1,7 @@
-"""Files with a content that another one repeats as a whole: such are read once.
+"""Find files with the same content, so that each is read once.
 
-Contents that begin alike are compared by fingerprints of their beginnings. What was measured of a file that has not changed
-is known from the look that an earlier run took, so that it is not read again.
+Contents with the same beginning are compared by fingerprints. Measurements of unchanged files come from an earlier
+run's inspection, without reading.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from parsers.sources.compression import READ_ERROR, read_up_to
 from parsers.sources.files import BLOCK_BYTES, IDENTITY_BYTES, SourceFile
 from parsers.sources.inspection import Measures, Part
 
-# Compressed, few bytes may become more.
+# A few compressed bytes may expand to more.
 _PACKING_BYTES = 1024
 
 
 def copies_among(sources: Sequence[SourceFile], parts: Mapping[str, Part]) -> dict[str, str]:
-    """Names of files that another one repeats, or begins with, each with that one's name. `parts` says by name what is known of each
-    content, and is told what is measured here."""
+    """Names of files that are copies or beginnings of others, with the others' names.
+
+    `parts` holds the known facts about each content, by name, and receives new measurements.
+    """
     measures = {source.name: parts[source.name].measures for source in sources}
     by_identity: dict[str, list[SourceFile]] = {}
     for source in sources:
@@ -42,13 +44,13 @@ def copies_among(sources: Sequence[SourceFile], parts: Mapping[str, Part]) -> di
 
 
 def _repeated(alike: Sequence[SourceFile], measures: Mapping[str, Measures]) -> dict[str, str]:
-    """Copies among contents that begin alike."""
+    """Copies among contents with the same beginning."""
     lengths: dict[str, int] = {}
     for source in alike:
-        with suppress(OSError):  # it may be gone by now, which its reader will say
+        with suppress(OSError):  # the file may be gone, which its reader will report
             lengths[source.name] = _length(source, measures[source.name])
     kept = sorted((source for source in alike if source.name in lengths), key=lambda source: -lengths[source.name])
-    # Nobody asks for the whole of the longest.
+    # The whole of the longest content is never needed.
     wanted = {upto for source in kept[1:] for upto in (min(lengths[source.name], BLOCK_BYTES), lengths[source.name])}
     found: dict[str, str] = {}
     for place, source in enumerate(kept):
@@ -81,7 +83,10 @@ def _blocks(source: SourceFile, measures: Measures) -> Generator[bytes]:
 
 
 def _begins_with(longer: SourceFile, shorter: SourceFile, length: int, measures: Mapping[str, Measures], wanted: Collection[int]) -> bool:
-    """Whether one content has all `length` bytes of the other at its beginning, of which a block tells first."""
+    """Return True if a content begins with all `length` bytes of another.
+
+    One block is compared first.
+    """
     for upto in sorted({min(length, BLOCK_BYTES), length}):
         some = [each for each in wanted if (each > BLOCK_BYTES) == (upto > BLOCK_BYTES)]
         told = [_beginning(source, upto, measures[source.name], some) for source in (longer, shorter)]
@@ -91,7 +96,10 @@ def _begins_with(longer: SourceFile, shorter: SourceFile, length: int, measures:
 
 
 def _beginning(source: SourceFile, upto: int, measures: Measures, wanted: Iterable[int]) -> str | None:
-    """Fingerprint of the first `upto` bytes; None where there are fewer by now. All that is `wanted` is measured in one pass."""
+    """Fingerprint of the first `upto` bytes, None if there are fewer by now.
+
+    All lengths in `wanted` are measured in one pass.
+    """
     if upto not in measures.beginnings:
         with suppress(OSError), closing(_blocks(source, measures)) as blocks:
             measures.beginnings |= _fingerprints(blocks, sorted({*wanted} - measures.beginnings.keys()))
@@ -100,7 +108,7 @@ def _beginning(source: SourceFile, upto: int, measures: Measures, wanted: Iterab
 
 
 def _fingerprints(blocks: Iterator[bytes], lengths: Sequence[int]) -> dict[int, str]:
-    """Fingerprints of beginnings of these lengths, of which the content may end before the last; those are empty."""
+    """Fingerprints of beginnings by length, empty if the content is shorter."""
     found = dict.fromkeys(lengths, "")
     digest, at, block = hashlib.sha256(), 0, b""
     for length in lengths:
@@ -117,8 +125,10 @@ def _fingerprints(blocks: Iterator[bytes], lengths: Sequence[int]) -> dict[int, 
 
 
 def _short(alike: Sequence[SourceFile], measures: Mapping[str, Measures]) -> dict[str, str]:
-    """Files shorter than an identity's bytes with which a longer one begins: by name, with the longer one's name. Equal ones were told
-    apart before."""
+    """Files shorter than an identity that are the beginning of a longer one.
+
+    By name, with the longer one's name. Equal files were found before.
+    """
     lengths: dict[str, int] = {}
     for source in alike:
         if source.size_bytes <= IDENTITY_BYTES + _PACKING_BYTES:
@@ -143,7 +153,7 @@ def _short(alike: Sequence[SourceFile], measures: Mapping[str, Measures]) -> dic
 
 
 def _last(found: Mapping[str, str], name: str) -> str:
-    """What is read at the end of a row of copies, each longer than the one before."""
+    """Follow a chain of copies to the file that is read."""
     while name in found:
         name = found[name]
     return name

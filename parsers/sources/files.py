@@ -1,4 +1,4 @@
-"""Files that logs are read from: where they are, how their content is told from others, and what is not read and why."""
+"""Source files: location, identity of content, and reasons for skipping."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
 
 IDENTITY_BYTES = 4096
 BLOCK_BYTES = 1 << 20
-"""So much of a file is read at a time."""
+"""Number of bytes read at once."""
 COPY, UNREADABLE = "the same content stands in", "cannot be read"
-"""How the reasons begin of files whose content another one has, and of such that may be read at another time."""
+"""Prefixes of reasons: a copy of another file, and a possibly temporary failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to read. `path` opens it, `name` is printable, `relative` is what globs are held against.
+    """A file to read.
 
-    A file of an archive has the path of the archive; `start` is its place there (see `parsers.sources.archives.Entry`). `size_bytes` is how
-    much of the file there was when it was found: what has come since is for the next run, since the identity of a short file,
-    and what an earlier run knows of it, are told from just so much.
+    `path` opens it, `name` is printable, `relative` is matched with globs. A file of an archive has the path of the
+    archive, and `start` is its position there (see `parsers.sources.archives.Entry`). `size_bytes` is the size when the
+    file was found. Later additions are left to the next run, because the identity of a short file, and what an earlier
+    run knows about it, cover only these bytes.
     """
 
     path: str
@@ -43,27 +44,31 @@ class SourceFile:
     archive: str | None = None
     start: int = 0
     unchanged: bool = False
-    """Its size and time of change are those that an earlier run found."""
+    """True if size and time of change are those found by an earlier run."""
     zeros: int = 0
-    """How many zero bytes it begins with, where they are more than an identity is made of: a file has such a hole that was emptied
-    under a program that goes on writing at its place."""
+    """Number of leading zero bytes, if longer than an identity.
+
+    A file has such a hole if it was truncated while a program continued to write at its old position.
+    """
     outer: tuple[Step, ...] = ()
-    """The archives that its archive stands in, the outermost first."""
+    """Enclosing archives of its archive, outermost first."""
 
     def open(self) -> Stream:
-        """A stream of what the file holds, decompressed."""
+        """Open a stream of the decompressed content."""
         if self.archive is None:
             return open_stream(self.path, self.compression, self.size_bytes)
         return stream_of(open_entry(self.path, self.archive, self.start, self.size_bytes, self.outer), self.compression)
 
     @property
     def plain(self) -> bool:
-        """Whether `path` holds the content as it is, so that any place of it can be read."""
+        """True if `path` holds the content uncompressed and seekable."""
         return self.archive is None and self.compression is None
 
     def is_as_found(self, stream: Stream) -> bool:
-        """Whether the file that is open still begins as when it was found: another one may have its name by now, or it may have been
-        emptied. Archives are not asked: what passes of them tells. Raises OSError."""
+        """Return True if the open file still has the identity that was found.
+
+        It may have been replaced or truncated. Archives are checked while they are read. Raises OSError.
+        """
         if isinstance(stream, PlainStream) and self.archive is None:
             return identity_of(stream.head(IDENTITY_BYTES, self.zeros), self.zeros) == self.file_id
         return self.archive is not None or identity_of(head_of(self), self.zeros) == self.file_id
@@ -71,7 +76,10 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is not read. `named` on the command line means rejected. `copy_of` is the name of the file that has its content."""
+    """A file that is not read.
+
+    `named` on the command line means rejected. `copy_of` is the name of the file with the same content.
+    """
 
     name: str
     reason: str
@@ -81,12 +89,15 @@ class Skipped:
 
 
 def printable(path: str) -> str:
-    """A path as text. Bytes that are no UTF-8 are shown as `\\xNN`, since a table cannot hold them."""
+    """A path as text.
+
+    Bytes that are not UTF-8 become `\\xNN`, because tables cannot hold them.
+    """
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def head_of(source: SourceFile) -> bytes:
-    """What the identity of a file is made of, as it is now. Raises OSError."""
+    """Current bytes that determine a file's identity. Raises OSError."""
     stream = source.open()
     try:
         return read_up_to(stream, IDENTITY_BYTES) if stream.skip(source.zeros) else b""
@@ -95,8 +106,10 @@ def head_of(source: SourceFile) -> bytes:
 
 
 def identity_of(head: bytes, zeros: int = 0) -> str:
-    """What tells a content from others, made of how it begins behind a hole of `zeros` bytes. Zeros at the end of a head are room that
-    is still to be written."""
+    """Identity of content, from its beginning after a hole of `zeros` bytes.
+
+    Zeros at the end are ignored, because they may be preallocated space.
+    """
     hole = f"{zeros}\0".encode() if zeros else b""
     return hashlib.sha256(hole + head.rstrip(b"\x00")).hexdigest()[:32]
 
@@ -115,7 +128,7 @@ def content_length(source: SourceFile) -> int:
 
 
 def read_places(source: SourceFile, places: Iterable[tuple[int, int]]) -> dict[int, bytes]:
-    """Bytes at (byte_offset, byte_length) of the decompressed content, in one forward pass."""
+    """Bytes at (byte_offset, byte_length) of the decompressed content, in one pass."""
     wanted = sorted(set(places))
     found: dict[int, bytes] = {}
     if source.plain:

@@ -1,8 +1,8 @@
-"""Files by path, or by URI in an object store: `s3a://bucket/logs`, `gs://…`, `abfss://…`, `hdfs://…`, `file:/…`.
+"""Open files by local path or by URI in an object store.
 
-Paths of this machine are opened as ever. What a scheme stands for is opened by Arrow's own file systems, which come with it.
-`configure` tells them of endpoints and keys; where it says nothing, they look where their vendors' tools look (environment,
-profiles, roles of the machine). A scheme that none of these knows may be served by somebody else (`serve`), in this process.
+URIs are, for example, `s3a://bucket/logs`, `gs://…`, `abfss://…`, `hdfs://…`, `file:/…`. Arrow's own file systems open
+them. `configure` sets endpoints and keys; without it they are found as the vendors' tools find them (environment,
+profiles, roles of the machine). Other schemes may be registered in this process (`serve`).
 """
 
 from __future__ import annotations
@@ -18,24 +18,28 @@ from functools import cache
 from typing import Any, BinaryIO, TypeVar, cast
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/")
-# Not a URL's path: names of files and globs hold `#` and `?`, which would begin other parts of it.
+# Not parsed as a URL, because names of files and globs may contain `#` and `?`.
 _LOCAL = re.compile(r"[^:]+:(?://[^/]*)?(?P<path>.*)", re.DOTALL)
 _KINDS = {"s3": "s3", "s3a": "s3", "s3n": "s3", "abfs": "azure", "abfss": "azure", "gs": "gs", "hdfs": "hdfs", "viewfs": "hdfs"}
 _MAGIC = re.compile(r"[*?\[]")
 _AT_ONCE = 16
-"""Requests that wait for a store at the same time: each takes its time, however little it asks for."""
+"""Maximum number of concurrent requests to a store, because latency dominates."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 State = tuple[int, int]
-"""Time of a file's last change, in nanoseconds since 1970 or 0 where a store doesn't say, and its size."""
+"""State of a file: time of change and size.
+
+The time is in nanoseconds since 1970, 0 if the store does not provide it.
+"""
 _settings: dict[str, dict[str, Any]] = {}
 _served: dict[str, Any] = {}
 
 
 def configure(settings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Arguments of Arrow's file systems, for this process: by kind (`s3`, `azure`), and where a bucket or an account has others, also
-    by its name (`s3/BUCKET`, `azure/ACCOUNT`).
+    """Set arguments of Arrow's file systems in this process.
+
+    Keyed by kind (`s3`, `azure`) and, for a bucket or account with others, by its name (`s3/BUCKET`, `azure/ACCOUNT`).
     """
     if settings != _settings:
         _settings.clear()
@@ -44,12 +48,12 @@ def configure(settings: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def configured() -> dict[str, dict[str, Any]]:
-    """What `configure` was told, to be told to the workers."""
+    """Settings of `configure`, for passing to workers."""
     return {kind: dict(values) for kind, values in _settings.items()}
 
 
 def settings_of(place: str) -> dict[str, Any]:
-    """What `configure` was told of the store of a place; empty where it was told nothing."""
+    """Settings for the store of a place, empty if there are none."""
     scheme, authority, _ = _parts(place)
     return _settings_of(kind_of(place) or scheme, authority)
 
@@ -60,12 +64,12 @@ def _settings_of(kind: str, authority: str) -> dict[str, Any]:
 
 
 def kind_of(place: str) -> str | None:
-    """Which of Arrow's file systems opens a place; None where none does."""
+    """Kind of Arrow file system for a place, None if Arrow has none."""
     return _KINDS.get(scheme_of(place) or "")
 
 
 def authority_of(place: str) -> str:
-    """The bucket, container or host that a URI names."""
+    """Bucket, container or host of a URI."""
     return _parts(place)[1]
 
 
@@ -75,22 +79,25 @@ def _account(authority: str) -> str:
 
 
 def serve(scheme: str, store: Any) -> None:
-    """Let a store open the places of a scheme from now on: an object with `get_file_info`, `open_input_file` and `ahead`."""
+    """Register a file system for a scheme.
+
+    An object with `get_file_info`, `open_input_file` and `ahead`.
+    """
     _served[scheme] = store
 
 
 def served(scheme: str) -> Any:
-    """The store that serves a scheme by `serve`; None where there is none."""
+    """The file system registered for a scheme, or None."""
     return _served.get(scheme)
 
 
 def server_of(place: str) -> Any:
-    """The store that serves a place, where it is none of Arrow's; else None."""
+    """The registered file system for a place, or None."""
     return served(scheme_of(place) or "")
 
 
 def has_driver(place: str) -> bool:
-    """This machine, or a file system of Arrow, opens a place."""
+    """Return True if this machine or an Arrow file system can open a place."""
     if local_path(place) is not None:
         return True
     try:
@@ -101,14 +108,18 @@ def has_driver(place: str) -> bool:
 
 
 def ahead(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-    """Say which parts of files are about to be read, as [begin, end): a store for which each read is a query asks for all at once."""
+    """Prefetch byte ranges, [begin, end).
+
+    File systems with a high cost per read fetch all ranges in one request; others ignore the call.
+    """
     for store in set(_served.values()):
         store.ahead(wanted)
 
 
 def at_once(work: Callable[[Item], Result], items: Sequence[Item], place: Callable[[Item], str]) -> Iterator[Result]:
-    """What `work` gives for each item, in order. Where it reads a little of files in Arrow's stores, many wait for that together; all
-    others are for this thread, as those that are served are.
+    """Apply `work` to each item, in order, concurrently for Arrow's stores.
+
+    Items on registered or local file systems are processed in this thread.
     """
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
@@ -124,13 +135,13 @@ def _waits(place: str) -> bool:
 
 
 def scheme_of(place: str) -> str | None:
-    """The scheme of a URI; None for a path of this machine."""
+    """The scheme of a URI, None for a local path."""
     found = _SCHEME.match(place)
     return found["scheme"].lower() if found else None
 
 
 def local_path(place: str) -> str | None:
-    """The path on this machine, where it is one: also of `file:` URIs."""
+    """The local path, also of `file:` URIs, else None."""
     scheme = scheme_of(place)
     if scheme != "file":
         return place if scheme is None else None
@@ -140,7 +151,7 @@ def local_path(place: str) -> str | None:
 
 @cache
 def _store(scheme: str, authority: str) -> Any:
-    """The file system of a store, and what a URI's path begins with there."""
+    """The file system of a store, and the prefix of paths in it."""
     from pyarrow import fs
 
     kind = _KINDS.get(scheme)
@@ -157,7 +168,7 @@ def _store(scheme: str, authority: str) -> Any:
 
 
 def _opened(place: str) -> tuple[Any, str]:
-    """The file system of a place, and what the place is called there."""
+    """The file system of a place, and the path in it."""
     server = server_of(place)
     return _arrow_opened(place) if server is None else (server, place.rstrip("/"))
 
@@ -171,7 +182,7 @@ def _arrow_opened(place: str) -> tuple[Any, str]:
 
 
 def _parts(place: str) -> tuple[str, str, str]:
-    """The scheme of a URI, its authority, and its path without the first slash."""
+    """Split a URI into scheme, authority, and path without the first slash."""
     parts = _SCHEME.match(place)
     if parts is None:
         raise ValueError(f"{place} is no URI")
@@ -180,7 +191,7 @@ def _parts(place: str) -> tuple[str, str, str]:
 
 
 def open_file(place: str, buffering: int = -1) -> BinaryIO:
-    """Open for reading bytes, from any place on. Raises OSError."""
+    """Open a file for random access. Raises OSError."""
     path = local_path(place)
     if path is not None:
         return open(path, "rb", buffering=buffering)
@@ -189,7 +200,10 @@ def open_file(place: str, buffering: int = -1) -> BinaryIO:
 
 
 class _Stored(io.RawIOBase):
-    """A file of a store that fails as files of this machine do: Arrow calls a place before its beginning a wrong value."""
+    """A file of a store with the errors of local files.
+
+    Arrow raises ValueError for a negative position.
+    """
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -219,13 +233,16 @@ class _Stored(io.RawIOBase):
 
 
 def read_at(file: BinaryIO, size: int, offset: int) -> bytes:
-    """Up to `size` bytes from a place of an open file."""
+    """Read up to `size` bytes at a position of an open file."""
     file.seek(offset)
     return file.read(size)
 
 
 def exists(place: str) -> bool:
-    """There is a file or a folder, as far as can be told: what nobody can open here may be there."""
+    """Return True if a file or folder exists.
+
+    True for places that cannot be opened here, because they may exist.
+    """
     path = local_path(place)
     if path is not None:
         return os.path.lexists(path)
@@ -233,15 +250,18 @@ def exists(place: str) -> bool:
 
 
 def holds(place: str) -> bool:
-    """There is what a file is called: a file, or an archive in which it stands (`bundle.tgz/broker-1/server.log#2`). As far as can be
-    told: what nobody can open here may be there."""
+    """Return True if a file, or the archive that contains it, exists.
+
+    Names in archives look like `bundle.tgz/broker-1/server.log#2`. True for places that cannot be opened here, because
+    they may exist.
+    """
     path = local_path(place)
     if path is not None:
         try:
             os.lstat(path)
         except FileNotFoundError:
             return False
-        except OSError:  # it stands below a file, or where nobody may look
+        except OSError:  # below a file, or without permission
             return True
         return True
     if exists(place):
@@ -251,7 +271,7 @@ def holds(place: str) -> bool:
 
 
 def is_folder(place: str) -> bool:
-    """There is a folder, or what stands for one."""
+    """Return True if there is a folder, or a prefix in a store."""
     path = local_path(place)
     return os.path.isdir(path) if path is not None else _kind(place) == "folder"
 
@@ -265,7 +285,7 @@ def _kind(place: str) -> str | None:
 
 
 def state_of(place: str) -> State:
-    """What a file is like by now. Raises OSError."""
+    """Current state of a file. Raises OSError."""
     path = local_path(place)
     if path is not None:
         status = os.stat(path)
@@ -278,13 +298,13 @@ def state_of(place: str) -> State:
 
 
 def walk(place: str) -> Iterator[tuple[str, State]]:
-    """Every file below a folder of a store, by its URI, in order, and what it is like."""
+    """All files below a folder of a store, in order, with their state."""
     from pyarrow import fs
 
     store, inner = _opened(place)
     prefix = place.rstrip("/")
     listed = store.get_file_info(fs.FileSelector(inner, recursive=True))
-    # Some stores list the object that marks a folder as a file, too.
+    # Some stores also list the marker object of a folder as a file.
     folders = {info.path for info in listed if info.type == fs.FileType.Directory}
     for info in sorted(listed, key=lambda each: each.path):
         if info.is_file and info.path not in folders:
@@ -292,7 +312,10 @@ def walk(place: str) -> Iterator[tuple[str, State]]:
 
 
 def matches(pattern: str) -> Iterator[tuple[str, State]]:
-    """Files of a store whose place fits a glob, and what they are like; `**` stands for any folders, and `*` does not stop at a slash."""
+    """Files of a store that match a glob, with their state.
+
+    `**` stands for any folders, and `*` also matches slashes.
+    """
     magic = _MAGIC.search(pattern)
     base = pattern[: magic.start()] if magic else pattern
     for found, state in walk(base.rpartition("/")[0]):
@@ -301,6 +324,6 @@ def matches(pattern: str) -> Iterator[tuple[str, State]]:
 
 
 def absolute(place: str) -> str:
-    """What opens the same file from any folder."""
+    """Return a place that opens the same file from any working folder."""
     path = local_path(place)
     return os.path.abspath(path) if path is not None else place

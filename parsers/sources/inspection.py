@@ -1,6 +1,6 @@
-"""What a look into a file on disk tells: which contents stand in it, how each is to be read, or why it can't be.
+"""Inspect files on disk: their contents, how to read each, or why not.
 
-A look can be written down. As long as size and time of change of the file are the same, the next run need not look again.
+Inspections can be stored. While size and time of change of a file stay the same, the next run need not repeat them.
 """
 
 from __future__ import annotations
@@ -31,36 +31,39 @@ from parsers.sources.compression import READ_ERROR, BegunStream, Stream, compres
 from parsers.sources.files import IDENTITY_BYTES, identity_of, printable
 
 TELLING_BYTES = 64
-"""What begins a log tells it from most others."""
+"""Length of the beginning that distinguishes most logs."""
 _HEAD_BYTES = 512
-# How much of a file is looked at, step by step, until it shows what it is.
+# Sizes of samples, increasing until the form of a file is known.
 _SAMPLE_STEPS = (1 << 16, 1 << 20, 1 << 24)
-# Clocks of files tick by up to two seconds, and what changes within one tick has the same time.
+# Time stamps of files have a resolution of up to two seconds; changes within it have the same time.
 _TICK_NS = 3 * 10**9
 
 
 @dataclass(slots=True)
 class Measures:
-    """Of a content with which others may begin: its length, and fingerprints of its beginnings by their lengths, empty where it is
-    shorter. `asked` are those that were asked for this time."""
+    """Measurements of a content that others may begin with.
+
+    Its length, and fingerprints of its beginnings by length, empty if it is shorter. `asked` are the lengths used by
+    this run.
+    """
 
     length: int | None = None
     beginnings: dict[int, str] = field(default_factory=dict)
     passing: bool = False
-    """The store failed meanwhile, so another time may tell more."""
+    """The store failed, so a later attempt may give more."""
     asked: set[int] = field(default_factory=set, compare=False)
 
     def keep_asked(self) -> None:
-        """Forget what nobody asks for any more."""
+        """Discard fingerprints that are no longer used."""
         self.beginnings = {upto: told for upto, told in self.beginnings.items() if upto in self.asked}
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A content: that of the file itself, which has no `name`, or a file of an archive, the `number`-th of this name.
+    """Content of a file on disk (no `name`) or in an archive.
 
-    It has an identity and a form, or a `reason` why it can't be read, which `excused` says is nobody's fault. `begins` is the
-    same for contents that begin alike, behind `zeros` bytes of zero.
+    `number` counts files of the same name. It has an identity and a format, or a `reason` why it cannot be read, which
+    is no error if `excused`. `begins` is equal for contents with the same beginning, after `zeros` zero bytes.
     """
 
     size_bytes: int
@@ -76,27 +79,33 @@ class Part:
     reason: str | None = None
     excused: bool = False
     outer: tuple[Step, ...] = ()
-    """The archives that its archive stands in, the outermost first."""
+    """Enclosing archives of its archive, outermost first."""
     passing: bool = False
-    """The store failed, so another look may tell more."""
+    """The store failed, so a later inspection may give more."""
     measures: Measures = field(default_factory=Measures)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What stood in a file of this size, last changed at `modified` (nanoseconds since 1970; 0: nobody knows)."""
+    """Contents of a file with this size, last changed at `modified`.
+
+    Nanoseconds since 1970; 0 if unknown.
+    """
 
     modified: int
     size_bytes: int
     parts: tuple[Part, ...]
 
     def holds(self, now: int) -> bool:
-        """Whether a later run may rely on it, which is taken at `now` (nanoseconds since 1970): what changes then shows."""
+        """Return True if a later run may rely on an inspection made at `now`.
+
+        Nanoseconds since 1970. A later change must be visible in the time stamp.
+        """
         return 0 < self.modified < now - _TICK_NS and not any(part.passing or part.measures.passing for part in self.parts)
 
     @property
     def has_names(self) -> bool:
-        """Whether it tells more names than that of the file itself."""
+        """True if it contains names other than that of the file."""
         return any(part.name for part in self.parts)
 
     def told(self) -> list[dict[str, Any]]:
@@ -105,7 +114,7 @@ class Look:
 
     @staticmethod
     def of(modified: int, size_bytes: int, told: Iterable[Mapping[str, Any]]) -> Look:
-        """The look of which `told` gave the parts."""
+        """Restore an inspection from the result of `told`."""
         return Look(modified, size_bytes, tuple(map(_part, told)))
 
 
@@ -132,7 +141,10 @@ def _part(told: Mapping[str, Any]) -> Part:
 
 
 def look_into(path: str, size: int) -> Iterator[Part]:
-    """Everything that stands in a file of `size` bytes. Raises OSError, and DamagedArchiveError where the rest can't be told."""
+    """Contents of a file of `size` bytes.
+
+    Raises OSError, and DamagedArchiveError if the rest is unreadable.
+    """
     with places.open_file(path) as file:
         head = file.read(_HEAD_BYTES)
     if not head:
@@ -151,13 +163,13 @@ def look_into(path: str, size: int) -> Iterator[Part]:
 
 @dataclass(slots=True)
 class _Bundle:
-    """A file on disk that is an archive: how much more of it is looked at, and how often each name was met."""
+    """An archive on disk: remaining limits, and counts of names."""
 
     budget: Budget
     named: Counter[str] = field(default_factory=Counter)
 
     def parts(self, found: Iterator[tuple[Entry, Opener]], archive: str, prefix: str = "", outer: tuple[Step, ...] = ()) -> Iterator[Part]:
-        """What stands in an archive, which may stand in others."""
+        """Contents of an archive, which may be nested."""
         for entry, opener in found:
             self.budget.take_entry()
             name = prefix + printable(entry.name.removeprefix("./").lstrip("/"))
@@ -167,7 +179,7 @@ class _Bundle:
                 with opener() as file:
                     yield from self._entry(file, told)
             except OSError as problem:
-                # What is wrong with the archive itself stays so; the system's errors have numbers.
+                # Damage of the archive itself is permanent; errors of the system have numbers.
                 yield replace(told, reason=str(problem), passing=problem.errno is not None)
 
     def _entry(self, file: BinaryIO, part: Part) -> Iterator[Part]:
@@ -185,7 +197,7 @@ class _Bundle:
             yield _content(BegunStream(head, stream), replace(part, compression=compression))
 
     def _nested(self, part: Part, archive: str, found: Callable[[], Iterator[tuple[Entry, Opener]]]) -> Iterator[Part]:
-        """What stands in an archive that is a part of one."""
+        """Contents of an archive nested in this one."""
         if len(part.outer) >= self.budget.depth - 1:
             yield replace(part, reason=f"an archive in {self.budget.depth} others is not read: unpack the outer one first")
             return
@@ -203,14 +215,14 @@ class _Bundle:
 
 
 def _content(stream: Stream, part: Part) -> Part:
-    """Identity and form of a content, from as little of it as is enough."""
+    """Identity and format of a content, from the smallest sufficient sample."""
     try:
         sample, begin, hole, zeros = b"", b"", 0, 0
         told: FileFormat | str = "empty"
         for step in _SAMPLE_STEPS:
             more = read_up_to(stream, step - len(sample))
             while more and not more.strip(b"\x00"):
-                # A sparse hole, as a power cut leaves it: the log begins after it.
+                # A sparse hole, for example after a power cut: the log begins after it.
                 hole += len(more)
                 more = read_up_to(stream, step)
             if not sample:
