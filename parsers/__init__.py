@@ -1,6 +1,7 @@
-"""Bytes of log files in, typed events out.
+"""From bytes of log files to typed events.
 
-Owns the form of the Arrow batches that all readers share (`schema`). Imports nothing of the models and no Spark, save for the data source
-in `reading`. Start with `reading.reader`: it takes files apart and hands out their events. From there down: `records` reads one chunk,
-`catalogue` knows what a message means, `formats` how a line is laid out, `sources` where bytes come from, `redaction` hides names.
+Owns the schemas of the Arrow batches produced by all readers (`schema`). Imports no models, and Spark only in the data
+source of `reading`. Start with `reading.reader`, which splits files and returns their events. From there down:
+`records` reads one chunk, `catalogue` knows the meaning of messages, `formats` the layout of lines, `sources` the
+origin of bytes, and `redaction` hides names.
 """

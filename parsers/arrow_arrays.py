@@ -1,7 +1,7 @@
 """Arrow arrays from Python and numpy values, without `pyarrow.array`.
 
-That function imports pandas on its first call wherever pandas is installed, which costs half a second and a
-hundred megabytes, and a log reader needs none of it.
+That function imports pandas on its first call if pandas is installed. This costs half a second and a hundred megabytes,
+and a log reader does not need it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ _INT64 = pa.int64()
 
 
 def numbers(values: npt.NDArray[Any], kind: pa.DataType = _INT64, known: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    """Integers or times of `kind`; null where `known` is false."""
+    """Integers or times of `kind`, null if `known` is False."""
     values = np.ascontiguousarray(values, dtype=np.int32 if kind == pa.int32() else np.int64)
     return pa.Array.from_buffers(kind, len(values), [_bitmap(known), pa.py_buffer(values)])
 
 
 def optional_numbers(values: Sequence[int | None], kind: pa.DataType = _INT64) -> pa.Array:
-    """Integers or times of `kind`, of which some may be unknown or out of range."""
+    """Integers or times of `kind`.
+
+    None and values out of range become null.
+    """
     limit = 1 << 31 if kind == pa.int32() else 1 << 63
     with suppress(TypeError, OverflowError):
         plain = np.array(values, dtype=np.int64)
@@ -36,13 +39,16 @@ def optional_numbers(values: Sequence[int | None], kind: pa.DataType = _INT64) -
 
 
 def flags(values: npt.NDArray[np.bool_] | Sequence[bool]) -> pa.Array:
-    """Booleans, none of them unknown."""
+    """Booleans without nulls."""
     found = np.asarray(values, dtype=bool)
     return pa.Array.from_buffers(pa.bool_(), len(found), [None, pa.py_buffer(np.packbits(found, bitorder="little"))])
 
 
 def strings(values: Sequence[str | None]) -> pa.Array:
-    """Texts, of which some may be unknown. Lone surrogates become question marks: they have no UTF-8 form."""
+    """Texts, None as null.
+
+    Lone surrogates become question marks, because they cannot be encoded as UTF-8.
+    """
     known: npt.NDArray[np.bool_] | None = None
     try:
         joined = "".join(values)  # type: ignore[arg-type]
@@ -62,7 +68,7 @@ def strings(values: Sequence[str | None]) -> pa.Array:
 
 
 def repeated(value: str, count: int) -> pa.Array:
-    """One text `count` times."""
+    """One text, `count` times."""
     data = value.encode("utf-8", "replace")
     return _text(np.full(count, len(data), dtype=np.int64), data * count, None)
 
@@ -73,9 +79,9 @@ def picked(names: Sequence[str | None], codes: npt.NDArray[np.int64]) -> pa.Arra
 
 
 def alike(columns: Sequence[pa.Array]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Rows that have the same values: the first row of each such group, and the number of the group that each row is in.
+    """Group rows with equal values.
 
-    `pyarrow.Table.group_by` does it too, and loads pandas for it.
+    Returns the first row of each group, and the group number of each row. `pyarrow.Table.group_by` would import pandas.
     """
     group = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
@@ -85,13 +91,13 @@ def alike(columns: Sequence[pa.Array]) -> tuple[npt.NDArray[np.int64], npt.NDArr
 
 
 def integers_of(array: pa.Array) -> npt.NDArray[np.int64]:
-    """Values of an array of 64-bit numbers or times; what stands for null is undefined."""
+    """Values of an array of 64-bit numbers or times; undefined for nulls."""
     found: npt.NDArray[np.int64] = np.frombuffer(array.buffers()[1], dtype=np.int64)[array.offset : array.offset + len(array)]
     return found
 
 
 def known_of(array: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which values are not null."""
+    """Flags of values that are not null."""
     bitmap = array.buffers()[0]
     if bitmap is None:
         return np.ones(len(array), dtype=bool)

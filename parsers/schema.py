@@ -1,7 +1,7 @@
-"""Shapes of what the parsers give: one Arrow schema per kind of record.
+"""Arrow schemas of the parsers' output, one per kind of record.
 
-Times are microseconds, UTC. `file` is the path as the user would open it, `line` counts from 1, `byte_offset`
-is the place in the decompressed stream. `fields` is canonical JSON (sorted keys) of all that has no column.
+Times are microseconds, UTC. `file` is the path as the user would open it, `line` counts from 1, `byte_offset` is the
+position in the decompressed stream. `fields` is canonical JSON (sorted keys) of all fields without a column.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ EVENT_SCHEMA: pa.Schema = pa.schema(
         pa.field("cut", pa.bool_()),
     ]
 )
-"""One row per recognised record, in the order of the file.
+"""One row per recognised record, in file order.
 
-`order_at` is the running maximum of `at` over the file's events so far, carried over events without a time.
-`ambiguous_time` says that the local time occurs twice or never in its zone (daylight saving).
-`cut` says that the record is not whole: longer than the limit, or broken by a terminal.
+`order_at` is the running maximum of `at` in the file, including events without a time. `ambiguous_time`: the local time
+occurs twice or never in its zone (daylight saving). `cut`: the record is incomplete, because it is longer than the
+limit or was broken by a terminal.
 """
 
 UNKNOWN_SCHEMA: pa.Schema = pa.schema(
@@ -61,7 +61,7 @@ UNKNOWN_SCHEMA: pa.Schema = pa.schema(
         pa.field("text", pa.string()),
     ]
 )
-"""One row per coordinator, controller or client record that no catalogue entry knows."""
+"""One row per coordinator, controller or client record without a catalogue entry."""
 
 REJECTED_SCHEMA: pa.Schema = pa.schema(
     [
@@ -71,7 +71,10 @@ REJECTED_SCHEMA: pa.Schema = pa.schema(
         pa.field("text", pa.string()),
     ]
 )
-"""One row per record that could not be read, with the first 500 characters, control characters escaped."""
+"""One row per unreadable record.
+
+Has the first 500 characters, with control characters escaped.
+"""
 
 _TALLY = pa.map_(pa.string(), pa.int64())
 
@@ -110,11 +113,11 @@ FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
         pa.field("systems", _TALLY),
     ]
 )
-"""One row per file, or per part of a file that is read in parts.
+"""One row per file, or per part of a split file.
 
-`part_offset` is where the part begins, `part_line` the line of the byte before; `checkpoints` are those of content that can only
-be read forward (`parsers.sources.checkpoints`); `nodes`, `witnesses` and `systems` count
-events, so that parts can be put together (`parsers.reading.file_reports.merge_reports`).
+`part_offset` is the start of the part, `part_line` the line of the byte before. `checkpoints` exist for content that
+can only be read forward (`parsers.sources.checkpoints`). `nodes`, `witnesses` and `systems` count events, so that parts
+can be merged (`parsers.reading.file_reports.merge_reports`).
 """
 
 RECORD_KINDS: dict[str, pa.Schema] = {
@@ -127,7 +130,10 @@ RECORD_KINDS: dict[str, pa.Schema] = {
 RECORD_SCHEMA: pa.Schema = pa.schema(
     [pa.field("kind", pa.string()), *(pa.field(kind, pa.struct(list(schema))) for kind, schema in RECORD_KINDS.items())]
 )
-"""Rows of all kinds in one stream: the name of the kind, and the row in the column of that name."""
+"""Rows of all kinds in one stream.
+
+Each has the name of its kind, and the row in the column of that name.
+"""
 
 COMMON_FIELDS: tuple[str, ...] = (
     "node",
@@ -139,4 +145,4 @@ COMMON_FIELDS: tuple[str, ...] = (
     "topic",
     "partition",
 )
-"""Fields of a message that have a column of their own."""
+"""Fields of a message with a column of their own."""
