@@ -1,4 +1,4 @@
-"""Names and secrets taken out of records, before anything else sees them.
+"""Removal of names and secrets from records, before anything else reads them.
 
-Imports `parsers.records`. Start with `pseudonyms`: which names are replaced, and by what.
+Imports `parsers.records`. Start with `pseudonyms`, which decides what is replaced and how.
 """

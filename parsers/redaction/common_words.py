@@ -1,7 +1,7 @@
-"""Ordinary words: what logs print of their own accord, told from names that somebody has given.
+"""Ordinary words of logs, as opposed to names given by users.
 
-Ordinary is what the fixed words of the catalogue hold, what `words.yaml` lists, numbers, ids that are random, and names
-of classes of the products and of Java. Whatever else a text holds may be a name.
+Ordinary are the fixed words of the catalogue, the lists in `words.yaml`, numbers, random ids, and class names of the
+products and of Java. Any other word may be a name.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ _CLASS = re.compile(
     r"|scala\.(?:collection|concurrent|io|math|reflect|runtime|sys|util))(?:\.[a-z]\w*)*|kafka|scala)"
     r"(?:\.[A-Z][\w$]*)+(?:\.[\w$]+)?(?:@[0-9a-f]+)?"
 )
-"""A class, or a method of one. A host or a topic may begin alike (`kafka.acme.corp`): the package is one of the product, and something
-in it begins with a capital; a package alone is ordinary where its words are."""
+"""A class or one of its methods.
+
+A host or topic may have the same beginning (`kafka.acme.corp`), so the package must belong to a product and an element
+must start with a capital. A package alone is ordinary if its words are.
+"""
 _RANDOM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[0-9a-f]*\d)[0-9a-f]{8,}|0x[0-9a-f]+|name-[a-z2-7]{12}")
 INTERNAL = "__"
 _INTERNAL = re.compile(rf"{INTERNAL}(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata|remote_log_metadata)(?:-\d+)?")
@@ -38,10 +41,16 @@ _TIME = (
     r"T[0-2]\d[-_.:]?[0-5]\d[-_.:]?[0-5]\d[-_.,]\d{3,6}|[-_.T][0-2]\d(?:[-_.:]?[0-5]\d){0,2}|[-_.T][0-2]\d(?:[-_.:]?[0-5]\d)?[-_.]\d{1,6}"
 )
 _DATE = rf"(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d(?:{_TIME}|[-_.]\d{{1,6}})?(?![-_.]?\d)"
-"""A day, maybe with a time or a number. Four numbers that follow a day may be an address."""
+"""A date, optionally with a time or a number.
+
+Four numbers after a date may be an address.
+"""
 _ENDINGS = rf"(?:\.(?:log|out|txt|json|gz|bz2|xz|zst|tar|tgz|zip|old|bak)|[.-]{_DATE})*"
 _ENDING = re.compile(rf"{_ENDINGS}(?:\.\d{{1,10}}{_ENDINGS})?$")
-"""What kind of file it is, when it was, and one number: in `.77.3.21` there may be an address."""
+"""File type, date, and one number.
+
+`.77.3.21` may be part of an address.
+"""
 _ENDING_MAX = 200
 _FILES = frozenset(["log", "out", "txt", "json", "gz", "bz", "xz", "zst", "tar", "tgz", "zip", "old", "bak"])
 _GROUPS = "[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6}"
@@ -49,7 +58,10 @@ _COLONS = rf"(?:[0-9A-Fa-f]{{1,4}}:){{7}}[0-9A-Fa-f]{{1,4}}(?=(?::\d{{1,5}})?(?!
 _DOTTED = r"\d{1,3}(?:\.\d{1,3}){3}"
 IPV4 = re.compile(rf"(?<!\d)(?<!\d\.){_DOTTED}(?!\d|\.\d)")
 IPV6 = re.compile(rf"(?<![\w:.])(?:{_COLONS})(?:%\w[\w.]*)?")
-"""Java writes all eight groups, and a port behind them with another colon; an interface may follow a percent sign."""
+"""Java writes all eight groups and appends a port with another colon.
+
+An interface may follow a percent sign.
+"""
 _IN_A_PATH = re.compile(
     rf"(?<!\d){_DATE}|(?P<address>(?<!\d){_DOTTED}(?!\d)|(?<![\w:.])(?:{_COLONS}))|(?P<done>name-[a-z2-7]{{12}})"
     r"|(?P<dashed>(?<!\d)\d{1,3}([-_])\d{1,3}(?:\4\d{1,3}){2}(?!\d))"
@@ -63,14 +75,14 @@ _OF_CODE = re.compile(
     r"[A-Z]\w*\.(?:java|scala|kt)|[A-Z][A-Za-z]*(?:Exception|Error|Thread)|org\.apache\.[\w.]+"
     r"|[a-z]+(?:\.[a-z]+)+\.(?:ms|bytes|seconds|minutes|hours|enable|class|retries|servers|protocol)"
 )
-"""Files and classes of a program, and settings: what code prints, and nobody else calls anything so."""
+"""Source files, classes and settings of programs, which nobody uses as names."""
 _SETTING = re.compile(r"[a-z][\w.]*", re.ASCII)
 _HELD_MAX = 100_000
 
 
 @cache
 def _listed() -> dict[str, list[str]]:
-    """What `words.yaml` lists."""
+    """The lists in `words.yaml`."""
     import yaml
 
     lists: dict[str, str] = yaml.safe_load(resources.files("parsers.redaction").joinpath("words.yaml").read_text(encoding="utf-8"))
@@ -79,7 +91,7 @@ def _listed() -> dict[str, list[str]]:
 
 @cache
 def _texts() -> tuple[str, ...]:
-    """What the catalogue has of fixed words."""
+    """All fixed words in the catalogue."""
     source = json.loads(resources.files("parsers.catalogue").joinpath("messages", "compiled.json").read_text(encoding="utf-8"))
     patterns = [pattern for area in source["areas"] for entry in area["messages"] for pattern in entry.get("patterns", ())]
     texts = [pattern["text"] for pattern in patterns]
@@ -97,13 +109,16 @@ def _vocabulary() -> frozenset[str]:
 
 @cache
 def _compounds() -> frozenset[str]:
-    """Words made of several that logs hold as one (`GroupCoordinator`, `re-join`); any other such may be somebody's name."""
+    """Compound words in logs (`GroupCoordinator`, `re-join`); other ones may be names."""
     printed = [token for text in _texts() for token in _TOKEN.findall(text)]
     return frozenset((*_listed()["compounds"], *printed, *(token.rpartition(".")[2] for token in printed)))
 
 
 def _known_as_one(token: str) -> bool:
-    """Whether products print a word as it is, but for the numbers in it and the endings of a file."""
+    """Return True if products print the word in this form.
+
+    Numbers and file extensions are ignored.
+    """
     if any(pattern.fullmatch(token) for pattern in (_RANDOM, _CLASS, _INTERNAL, _OF_CODE)):
         return True
     parts = _NUMBERS.sub("", token).strip("-_.").split(".")
@@ -113,7 +128,7 @@ def _known_as_one(token: str) -> bool:
 
 
 def _words(token: str) -> list[str]:
-    """The words of letters that a word is put together of, but for the endings of a file."""
+    """Words of letters within a word, without file extensions."""
     parts = _PART.findall(token)
     while len(parts) > 1 and parts[-1] in _FILES:
         parts.pop()
@@ -121,7 +136,10 @@ def _words(token: str) -> list[str]:
 
 
 def shortest(address: str) -> str:
-    """Of the forms of an address of IPv6 the one of RFC 5952, without its interface; anything else as it is."""
+    """Return the canonical form of an IPv6 address (RFC 5952), without interface.
+
+    Other texts are returned unchanged.
+    """
     if ":" in address:
         try:
             return ipaddress.IPv6Address(address.partition("%")[0]).compressed
@@ -131,20 +149,23 @@ def shortest(address: str) -> str:
 
 
 class Words:
-    """Tells ordinary words from others, which `name` replaces."""
+    """Distinguishes ordinary words from others, which `name` replaces."""
 
     def __init__(self, name: Callable[[str], str]) -> None:
         self._made = name
         self._held: dict[str, str] = {}
 
     def _name(self, token: str) -> str:
-        """What stands for a word; that a topic is an internal one stays to be seen, as where it is known to be a topic."""
+        """Replacement of a word.
+
+        The prefix of internal topics stays visible, as in known topics.
+        """
         inner = token.removeprefix(INTERNAL)
         return INTERNAL + self._made(inner) if inner and inner != token else self._made(token)
 
     @staticmethod
     def ordinary(token: str) -> bool:
-        """Whether a word says nothing of who or what somebody has named."""
+        """Return True if no part of the word may be a user's name."""
         if _RANDOM.fullmatch(token) or _CLASS.fullmatch(token):
             return True
         known = _vocabulary()
@@ -158,7 +179,10 @@ class Words:
 
     @classmethod
     def plain(cls, token: str) -> bool:
-        """Whether a word is ordinary and has no number in it: hosts and clients are often called `kafka-1`."""
+        """Return True for an ordinary word without numbers.
+
+        Hosts and clients are often called `kafka-1`.
+        """
         if _RANDOM.fullmatch(token) or _CLASS.fullmatch(token) or _INTERNAL.fullmatch(token):
             return True
         if _DASHED.search(token) and any(found["dashed"] for found in _IN_A_PATH.finditer(token)):
@@ -171,20 +195,20 @@ class Words:
 
     @classmethod
     def bare(cls, token: str) -> bool:
-        """Whether a name is a single plain word or a number, which texts hold of their own accord."""
+        """Return True for a single plain word or number, common in any text."""
         if _BARE.fullmatch(token) is None or not cls.plain(token):
             return False
         return token in _compounds() or len(_words(token)) < 2
 
     def kept(self, text: str, *, strict: bool = False) -> str:
-        """A text in which only ordinary words are left as they are, or, more strictly, only plain ones."""
+        """Replace all words that are not ordinary, with `strict` all that are not plain."""
         if strict:
             return _TOKEN.sub(lambda found: found[0] if self.common(found[0]) else self._name(found[0]), text)
         return _TOKEN.sub(self._kept, text)
 
     @classmethod
     def common(cls, token: str) -> bool:
-        """Whether a word is plain, and no name that somebody may have put together of such (`user.events`, `UserService`)."""
+        """Return True for a plain word that is no compound (`user.events`, `UserService`)."""
         return token in _compounds() or (cls.plain(token) and (_known_as_one(token) or len(_words(token)) < 2))
 
     def _kept(self, found: re.Match[str]) -> str:
@@ -194,7 +218,7 @@ class Words:
             and found.string[found.start() - 1 : found.start()] == "\t"
             and _SETTING.fullmatch(token)
         ):
-            return token  # what is set, in a block of settings
+            return token  # name of a setting in a block of settings
         told = self._held.get(token)
         if told is None:
             if len(self._held) >= _HELD_MAX:
@@ -204,7 +228,10 @@ class Words:
 
     @classmethod
     def _mildly(cls, token: str) -> bool:
-        """Whether a word is ordinary and not tied together of several; most words with humps or points are a program's own."""
+        """Return True for an ordinary word that is no unknown compound.
+
+        Most words with inner capitals or dots belong to a program.
+        """
         if not cls.ordinary(token):
             return token in _compounds()
         if _TIED.search(token) is None or _known_as_one(token):
@@ -212,14 +239,17 @@ class Words:
         return all(_TIED.search(part) is None or _known_as_one(part) for part in token.split("."))
 
     def kept_whole(self, part: str) -> str:
-        """A part of a path: as it is if all of it is ordinary but addresses, else a pseudonym with the ending of the file."""
+        """Return part of a path, redacted.
+
+        Unchanged except for addresses if all of it is ordinary, else a pseudonym with the file's extension.
+        """
         told = [found for found in _IN_A_PATH.finditer(part) if found.lastgroup is not None]
         ending = _ENDING.search(part, max(told[-1].end() if told else 0, len(part) - _ENDING_MAX))
         stem, tail = (part[: ending.start()], ending[0]) if ending is not None else (part, "")
         pieces, begun = [], 0
         for found in told:
             if found["dashed"] or not self._stays(stem[begun : found.start()]):
-                return self._name(stem) + tail  # a host's name, of which the address is a part
+                return self._name(stem) + tail  # the address is part of a host name
             pieces += [stem[begun : found.start()], found[0] if found["done"] else self._made(shortest(found[0]))]
             begun = found.end()
         rest = stem[begun:]
@@ -228,6 +258,6 @@ class Words:
         return "".join(pieces) + rest + tail
 
     def _stays(self, piece: str) -> bool:
-        """Whether a piece of a path is of plain words, and no name with a domain."""
+        """Return True for a piece of a path with plain words and no domain."""
         word = _ENDING.sub("", piece.strip(_MARKS)) if len(piece) <= _ENDING_MAX else piece
         return self.common(word) and not ("." in word and any(map(str.isalpha, word)))

@@ -1,4 +1,4 @@
-"""Names inside texts: behind keys that say what they are, in lists of partitions, and addresses by their form."""
+"""Find names in texts: after keys, in lists of partitions, and addresses."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from typing import Any, Protocol
 from parsers.redaction.common_words import IPV4, IPV6, Words
 
 Own = dict[str, str]
-"""Names that a record's fields give, and what stands for them; those of kinds that stay are there too, for themselves."""
+"""Names in a record's fields, with replacements.
+
+Names of kinds that are not redacted replace themselves.
+"""
 
 Place = tuple[int, int, str]
-"""From where to where a name stands in a text, and what stands for it."""
+"""Start and end of a name in a text, and its replacement."""
 
 Told = Callable[[str, Own], str]
 
 
 class Pseudonyms(Protocol):
-    """Replacement of names by their kind. Each call adds the name and what stands for it to the given names."""
+    """Replaces names by kind.
+
+    Each call adds the name and its replacement to the given names.
+    """
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -26,25 +32,25 @@ class Pseudonyms(Protocol):
 
     @property
     def words(self) -> Words:
-        """Words that name nothing."""
+        """Words that are no names."""
 
     def group(self, name: str, own: Own, /) -> str:
-        """What stands for a group."""
+        """Replacement of a group."""
 
     def topic(self, name: str, own: Own, /) -> str:
-        """What stands for a topic."""
+        """Replacement of a topic."""
 
     def topic_partition(self, name: str, own: Own, /) -> str:
-        """What stands for a partition, whose number stays."""
+        """Replacement of a partition's topic; the number stays."""
 
     def client(self, name: str, own: Own, /) -> str:
-        """What stands for a client id."""
+        """Replacement of a client id."""
 
     def member(self, name: str, own: Own, /) -> str:
-        """What stands for a member id."""
+        """Replacement of a member id."""
 
     def address(self, name: str, /) -> str:
-        """What stands for a host or an address, in all its forms."""
+        """Replacement of a host or address, the same for all its forms."""
 
 
 _VALUE = r"""["']?\s*[=:]\s*\\?["']?([^\s"'\\,;()\[\]{}]+)"""
@@ -97,7 +103,10 @@ _IN_A_LIST = re.compile(r"(?:\w+://)?([^\s,:/@\[\]]+)")
 
 
 class _Found:
-    """What a text tells of names: `names` are looked for in all of it, `places` are where words stand that are names there only."""
+    """Names found in a text.
+
+    `names` are replaced everywhere in it, `places` only at their positions.
+    """
 
     def __init__(self, redaction: Pseudonyms, own: Own) -> None:
         self.redaction = redaction
@@ -106,7 +115,7 @@ class _Found:
         self.places: list[Place] = []
 
     def add(self, told: Told, match: re.Match[str], group: int = 1) -> None:
-        """A name that stands in a match."""
+        """Add the name in a match."""
         name = match[group]
         if _NUMBER.fullmatch(name):
             return
@@ -118,7 +127,10 @@ class _Found:
             told(name, self.names)
 
     def stays(self, name: str) -> bool:
-        """Whether the record does not hide a name: one that it has as a name of another kind may have to be hidden nevertheless."""
+        """Return True if the record does not hide a name.
+
+        A name may also be one of another kind that is hidden.
+        """
         return self.own.get(name, name) == name
 
     def host(self, name: str, found: Own) -> str:
@@ -127,7 +139,10 @@ class _Found:
 
 
 def told_names(redaction: Pseudonyms, text: str, own: Own) -> tuple[Own, list[Place]]:
-    """Names that a text itself shows to be such, beside those in `own`, and what stands for them; single words by their places."""
+    """Find names identified by the text itself, with replacements.
+
+    Returns those to be replaced everywhere, besides `own`, and single words by position.
+    """
     found = _Found(redaction, own)
     for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member), (_GROUP, redaction.group), (_TOPIC, redaction.topic)):
         for match in pattern.finditer(text):
@@ -149,7 +164,10 @@ def told_names(redaction: Pseudonyms, text: str, own: Own) -> tuple[Own, list[Pl
 
 
 def _groups(found: _Found, text: str) -> None:
-    """Groups in the bodies of requests. A coordinator is also looked for by the id of a producer of transactions."""
+    """Groups in bodies of requests.
+
+    FindCoordinator may also name the id of a transactional producer.
+    """
     of_groups = _TRANSACTIONAL.search(text) is None
     for pattern in (_GROUP_LISTS, _COORDINATOR_KEYS) if of_groups else (_GROUP_LISTS,):
         for listed in pattern.finditer(text):
@@ -167,7 +185,10 @@ def _letters(found: _Found, text: str) -> None:
 
 
 def spelt(redaction: Pseudonyms, letters: Sequence[Any]) -> str | None:
-    """Partitions without their topics, if that is what letters spell: some clients print a list of them one by one."""
+    """Partitions without their topics, if single letters spell a list of them.
+
+    Some clients print such a list letter by letter.
+    """
     if not all(isinstance(letter, str) and len(letter) == 1 for letter in letters):
         return None
     text = "".join(letters)
@@ -177,7 +198,10 @@ def spelt(redaction: Pseudonyms, letters: Sequence[Any]) -> str | None:
 
 
 def clients_in(redaction: Pseudonyms, text: str, own: Own) -> frozenset[str]:
-    """Names behind keys of clients and members, which are noted: some end as partitions do (`groupInstanceId=in-2`)."""
+    """Names after keys of clients and members, which are recorded.
+
+    Some look like partitions (`groupInstanceId=in-2`).
+    """
     names = set()
     for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member)):
         for match in pattern.finditer(text):
@@ -227,7 +251,7 @@ def _users(found: _Found, text: str) -> None:
             if each.start() != end - match.start(1):
                 break
             end += len(each[0])
-        if text.endswith(('"', "principal:"), 0, match.start()):  # nothing follows it: the last value may hold spaces
+        if text.endswith(('"', "principal:"), 0, match.start()):  # nothing follows, and the last value may contain spaces
             end = match.end(1)
         found.places.append((match.start(1), end, found.host(text[match.start(1) : end], {})))
 
@@ -244,7 +268,7 @@ def _addresses(found: _Found, text: str) -> None:
         found.add(found.host, match, 1 if match[1] else 2)
     for pattern in (_WITH_PORT, _WITH_ADDRESS):
         for match in pattern.finditer(text):
-            # A single word before a port may be anything (`line:12`), unless a scheme or an address stands beside it.
+            # A single word before a port may be anything (`line:12`), unless a scheme or an address is next to it.
             told = pattern is _WITH_ADDRESS or text.endswith("//", 0, match.start())
             if match[1] != _LOCAL and not _SOURCE.fullmatch(match[1]) and (told or not redaction.words.bare(match[1])):
                 found.add(found.host, match)

@@ -1,9 +1,9 @@
-"""Keyed pseudonyms for names in logs: the same name gives the same pseudonym in every run with the same key.
+"""Keyed pseudonyms: equal names have equal pseudonyms in all runs with one key.
 
-A pseudonym does not say of which kind a name is, since one name may be a group's and a topic's at once, and a client's
-id is part of its member id: what was equal stays equal. It keeps no order and no length. Verdicts rest on both in places
-(which partition a group hashes to, in which order clients share queues), so the names can be sealed: encrypted under the
-key, for whoever has it.
+A pseudonym does not depend on the kind of a name, because one name may be both a group's and a topic's, and a client id
+is part of a member id: equal names stay equal. Order and length are lost. Some verdicts need them (the partition that a
+group hashes to, the order in which clients share queues), so the names can be sealed: encrypted under the key, for
+readers who have it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 KINDS = ("hosts", "client_ids", "groups", "topics", "users")
-"""What can be redacted."""
+"""Kinds of names that can be redacted."""
 
 KEY_BYTES_MIN = 16
 PREFIX = "name-"
@@ -51,15 +51,15 @@ _TAIL = re.compile(r"-(?:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
 _NO_NAMES = frozenset({"", "-1", "None", "null", "*", "-", "unknown", "ANONYMOUS", "Optional", "Optional.empty"})
 
 Piece = tuple[str, bool]
-"""A part of a text, and whether it was put in."""
+"""A part of a text, and True if it is a replacement."""
 
 
 class BadKeyError(ValueError):
-    """A key that can't be used, or kinds that aren't known."""
+    """An invalid key, or unknown kinds."""
 
 
 class Redaction:
-    """Which kinds of names are replaced, and the key by which."""
+    """Kinds of names to replace, and the key."""
 
     def __init__(self, kinds: Iterable[str], key: bytes) -> None:
         self.kinds = frozenset(kinds)
@@ -73,7 +73,7 @@ class Redaction:
         self._held: dict[str, str] = {}
         self._sealed: dict[tuple[str, ...], str] = {}
         self.clear: dict[str, str] = {}
-        """Names by their pseudonyms, as far as this process has met them. Never stored."""
+        """Names by pseudonym, as met by this process; never stored."""
         self._words: Words | None = None
 
     def __repr__(self) -> str:
@@ -87,17 +87,17 @@ class Redaction:
 
     @property
     def everything(self) -> bool:
-        """All kinds are chosen: then no word stays that is not an ordinary one."""
+        """True if all kinds are chosen; then only ordinary words stay."""
         return len(self.kinds) == len(KINDS)
 
     @property
     def facts(self) -> dict[str, object]:
-        """What tells this redaction from another without giving the key away."""
+        """Identity of this redaction, without revealing the key."""
         return {"kinds": sorted(self.kinds), "key": self._derived("check")[:8].hex()}
 
     @property
     def words(self) -> Words:
-        """What stays of texts that nobody understands."""
+        """Words that stay in texts without known structure."""
         if self._words is None:
             self._words = Words(self.pseudonym)
         return self._words
@@ -105,13 +105,13 @@ class Redaction:
     # -- names ---------------------------------------------------------------------------------------------
 
     def name(self, name: str) -> str:
-        """The pseudonym of a name, which is kept in mind."""
+        """Return the pseudonym of a name, and remember the name."""
         found = self.pseudonym(name)
         self.clear[found] = name
         return found
 
     def pseudonym(self, name: str) -> str:
-        """What stands for a name or a word."""
+        """Return the pseudonym of a name or word."""
         found = self._held.get(name)
         if found is None:
             if len(self._held) >= _HELD_MAX:
@@ -124,24 +124,27 @@ class Redaction:
         return self.name(name) if kind in self.kinds else name
 
     def group(self, name: str, own: Own) -> str:
-        """A group's id."""
+        """Replace a group id."""
         if name in _NO_NAMES:
             return name
         return _noted(own, name, self._chosen("groups", name))
 
     def topic(self, name: str, own: Own) -> str:
-        """A topic; those of the product itself stay, and RocketMQ's retry topics are named by their groups."""
+        """Replace a topic.
+
+        Topics of the products stay, and RocketMQ's retry topics contain their groups.
+        """
         if name in _NO_NAMES or _INNER_TOPIC.match(name):
             return name
         of_group = _OF_A_GROUP.fullmatch(name)
         if of_group is not None:
             return _noted(own, name, of_group[1] + (self.name(of_group[2]) if self.kinds & {"groups", "topics"} else of_group[2]))
-        if name.startswith(INTERNAL):  # which models tell from others by this
+        if name.startswith(INTERNAL):  # models recognise internal topics by this prefix
             return _noted(own, name, INTERNAL + self._chosen("topics", name.removeprefix(INTERNAL)))
         return _noted(own, name, self._chosen("topics", name))
 
     def topic_partition(self, name: str, own: Own) -> str:
-        """`TOPIC-PARTITION`, or a topic alone."""
+        """Replace the topic in `TOPIC-PARTITION` or a topic alone."""
         topic, dash, number = name.rpartition("-")
         if not dash or not number.isdigit():
             return self.topic(name, own)
@@ -151,7 +154,10 @@ class Redaction:
         return told
 
     def client(self, name: str, own: Own) -> str:
-        """A client id or the id of a static member. Where these stay, the group or address in ids made by libraries does not."""
+        """Replace a client id or the id of a static member.
+
+        If client ids stay, groups and addresses within ids made by libraries are still replaced.
+        """
         if name in _NO_NAMES:
             return name
         if "client_ids" in self.kinds:
@@ -164,7 +170,7 @@ class Redaction:
         return _noted(own, name, told)
 
     def member(self, name: str, own: Own) -> str:
-        """A member id: its owner's id and a random part, or nothing but the latter."""
+        """Replace a member id: the owner's id and a random part, or the latter."""
         if name in _NO_NAMES or _RANDOM.fullmatch(name):
             if name not in _NO_NAMES:
                 _noted(own, name, name)
@@ -179,7 +185,10 @@ class Redaction:
         return told
 
     def host(self, name: str, own: Own) -> str:
-        """A host or an address, with a port or without; a broker's number is none."""
+        """Replace a host or address, with or without a port.
+
+        A broker's number is neither.
+        """
         found = _BARE_HOST.fullmatch(name)
         if name in _NO_NAMES or name.isdigit() or "hosts" not in self.kinds:
             if found is not None and not found["host"].isdigit() and name not in _NO_NAMES:
@@ -191,18 +200,19 @@ class Redaction:
         return found["before"] + own[found["host"]] + found["after"]
 
     def address(self, name: str) -> str:
-        """The pseudonym of a host or an address, whose forms have the same one."""
+        """Return the pseudonym of a host or address, the same for all its forms."""
         return self.name(shortest(name))
 
     # -- texts ---------------------------------------------------------------------------------------------
 
     def text(self, text: str, own: Own, *, strict: bool | None = None) -> str:
-        """A text without the names that its record gives, those behind keys that tell what they are, and addresses.
+        """Replace names in a text.
 
-        Where all kinds are chosen, no word stays that is not ordinary; `strict` leaves plain ones only, False all others.
+        These are the names of its record (`own`), names after known keys, and addresses. If all kinds are chosen, only
+        ordinary words stay; with `strict` only plain ones, with False all others too.
         """
         told, places = told_names(self, text, own)
-        # Single words and numbers stand in texts of their own accord: they are names only where something says so.
+        # Single words and numbers occur in any text, so they are names only if something identifies them.
         found = {name: by for name, by in own.items() if not Words.bare(name)} | told
         pieces = _cut(text, places)
         if len(found) > _FEW:
@@ -217,7 +227,7 @@ class Redaction:
         return "".join(piece if done or not deny else self.words.kept(piece, strict=bool(strict)) for piece, done in pieces)
 
     def _addressed(self, piece: Piece) -> Iterable[Piece]:
-        """A piece cut at its addresses, which may stand in the middle of a word."""
+        """Split a piece at its addresses, which may be within words."""
         text, done = piece
         begun = 0
         for found in () if done else IPV4.finditer(text):
@@ -227,20 +237,26 @@ class Redaction:
         yield text[begun:], done
 
     def path(self, path: str) -> str:
-        """A path, whose folders and files may be called after anything: only ordinary words stay."""
+        """Replace names in a path.
+
+        Folders and files may have any name, so only ordinary words stay.
+        """
         return "/".join(self.words.kept_whole(part) for part in path.split("/"))
 
     # -- sealed names --------------------------------------------------------------------------------------
 
     def seal(self, names: Sequence[str]) -> str:
-        """Names, encrypted by AES-SIV (RFC 5297), which needs no nonce: equal ones alike, for a reader who has the key."""
+        """Encrypt names with AES-SIV (RFC 5297).
+
+        It needs no nonce, so equal names give equal texts.
+        """
         key = tuple(names)
         found = self._sealed.get(key)
         if found is None:
             if len(self._sealed) >= _HELD_MAX:
                 self._sealed.clear()
             plain = json.dumps(key).encode()
-            plain += b" " * (-len(plain) % _BLOCK_BYTES)  # lest the length tell the name
+            plain += b" " * (-len(plain) % _BLOCK_BYTES)  # hides the length of the name
             found = self._sealed[key] = urlsafe_b64encode(self._cipher.encrypt(plain, None)).decode()
         return found
 
@@ -250,7 +266,10 @@ class Redaction:
         return self._root.hex()
 
     def open_sealed(self, sealed: str) -> list[str]:
-        """The names again. Raises BadKeyError where they were sealed under another key."""
+        """Decrypt names.
+
+        Raises BadKeyError if they were sealed under another key.
+        """
         from cryptography.exceptions import InvalidTag
 
         try:
@@ -261,20 +280,23 @@ class Redaction:
 
     @cached_property
     def _cipher(self) -> AESSIV:
-        from cryptography.hazmat.primitives.ciphers.aead import AESSIV  # only where names are redacted
+        from cryptography.hazmat.primitives.ciphers.aead import AESSIV  # needed only for redaction
 
         return AESSIV(hmac.digest(self._root, b"groupscope seal", "sha512"))
 
 
 def _noted(own: Own, name: str, by: str) -> str:
-    """What stands for a name, which is noted; a name of two kinds, of which one is hidden, is hidden in texts."""
+    """Record the replacement of a name.
+
+    A name of two kinds is replaced in texts if one of them is.
+    """
     if by != name or name not in own:
         own[name] = by
     return by
 
 
 def _cut(text: str, places: Iterable[Place]) -> list[Piece]:
-    """A text cut at places that are known to be names, with what stands for them."""
+    """Split a text at known names, with their replacements."""
     pieces, begun = [], 0
     for start, end, by in sorted(places):
         if start >= begun:
@@ -284,7 +306,10 @@ def _cut(text: str, places: Iterable[Place]) -> list[Piece]:
 
 
 def _known_words(piece: Piece, names: Own) -> list[Piece]:
-    """A text cut at its words, for records that list many names: a word may end in the number of a partition, or a random id."""
+    """Split a text at its words, for records with many names.
+
+    A word may end with a partition number or a random id.
+    """
     text, done = piece
     pieces: list[Piece] = []
     begun = 0
@@ -299,7 +324,10 @@ def _known_words(piece: Piece, names: Own) -> list[Piece]:
 
 
 def _replaced(piece: Piece, name: str, by: str) -> Iterable[Piece]:
-    """A piece cut where a name stands by itself; what was put in is not looked at again."""
+    """Split a piece at occurrences of a whole name.
+
+    Replacements are not searched again.
+    """
     text, done = piece
     at = -1 if done else text.find(name)
     if at < 0:
@@ -326,7 +354,10 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 
 
 def _address_stands_alone(text: str, start: int, end: int) -> bool:
-    """Letters may touch an address (`10.0.3.17_9092`), more numbers would make it something else."""
+    """Return True if the address has no adjacent numbers.
+
+    Letters may touch it (`10.0.3.17_9092`).
+    """
     found = IPV4.match(text, start, end + 2)
     return found is not None and found.end() == end
 

@@ -1,6 +1,6 @@
-"""Records without the names that are to be redacted: columns, fields and texts of one batch in step.
+"""Redact the columns, fields and texts of one batch.
 
-A record is redacted by itself, so that it comes out the same however files are cut and in whatever order they are read.
+Each record is redacted separately, so the result does not depend on splits or order of files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from parsers.redaction.name_detection import Own, clients_in, spelt
 from parsers.redaction.pseudonyms import PSEUDONYM, Redaction
 
 SEALED = "sealed"
-"""The field of an event that holds, encrypted, the names that verdicts rest on."""
+"""The field of an event with the encrypted names that verdicts need."""
 
 Told = Callable[[str, Own], str]
 
@@ -28,10 +28,16 @@ _MEMBERS = (
 )
 _TOPICS = ("fetchers", "partitions", "assigned", "revoked", "topics", "metadata", "detail")
 _OF_TOPICS = "topics"
-"""Of these fields the one whose entries are topics and no partitions: a topic's name may end as those of its partitions do."""
+"""The field with topics and no partitions.
+
+A topic's name may end like a partition's.
+"""
 _HOSTS = ("client_host", "remote", "address", "coordinator", "broker")
 _FREE = frozenset({"reason", "client_reason", "reason_error", "why", "error", "detail", "metadata", "assignments"})
-"""Fields in which clients and operators say what they like; whatever verdicts compare in them is plain words."""
+"""Fields with free text of clients and operators.
+
+Models compare only plain words in them.
+"""
 _FOLDER = "folder"
 _PARTS = re.compile(r"[\s,;:=\[\]{}()]+")
 _PARTITION = re.compile(r".+-\d{1,6}")
@@ -41,7 +47,7 @@ _TEXTS = ("thread", "text")
 
 
 def _makers(redaction: Redaction) -> dict[str, Told]:
-    """What makes the pseudonyms of a field that holds names and nothing else, or a list of them."""
+    """Functions that replace names in fields with nothing but names."""
     return {
         **dict.fromkeys(("group", "groups"), redaction.group),
         **dict.fromkeys(("topic", "pattern", "regex"), redaction.topic),
@@ -52,7 +58,10 @@ def _makers(redaction: Redaction) -> dict[str, Told]:
 
 
 def redacted(redaction: Redaction, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch of events, unknown or rejected records without names of the chosen kinds; `file` is redacted where it is found."""
+    """Redact a batch of events, unknown or rejected records.
+
+    `file` is redacted during discovery.
+    """
     if not batch.num_rows:
         return batch
     if kind == "events":
@@ -66,7 +75,7 @@ def redacted(redaction: Redaction, kind: str, batch: pa.RecordBatch) -> pa.Recor
 
 
 def _unknown(redaction: Redaction, text: str | None) -> str | None:
-    """What nobody understands may name anything anywhere."""
+    """Redact a text without known structure, which may contain any name."""
     return None if text is None else redaction.text(text, {}, strict=True)
 
 
@@ -88,7 +97,7 @@ def _record(redaction: Redaction, makers: Mapping[str, Told], values: dict[str, 
         value = values[name]
         yield name, value if value is None else makers[name](value, own)
     fields: dict[str, Any] = orjson.loads(values["fields"]) if values["fields"] else {}
-    # Fields that are names first: they say what the others mention.
+    # Fields with names first, because the others may mention them.
     told = {name: _named(makers[name], value, own) for name, value in fields.items() if name in makers}
     free = _FREE if redaction.everything else frozenset[str]()
     for name in (name for name in fields if name in _TOPICS):
@@ -115,7 +124,10 @@ def _named(told: Told, value: Any, own: Own) -> Any:
 
 
 def _listed(read: Told, redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
-    """Topics or their partitions, as `read` takes them, in a list or a text; beside them other things may stand."""
+    """Redact topics or partitions in a list or text, with `read`.
+
+    Other values may be among them.
+    """
     if isinstance(value, list):
         letters = spelt(redaction, value)
         if letters is not None:
@@ -136,7 +148,10 @@ def _one(read: Told, value: Any, own: Own) -> Any:
 
 
 def _mentions(redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
-    """Any other field: what it mentions of names is replaced, and in free text what may be one; models compare the rest of its words."""
+    """Redact any other field: known names, and in free text possible ones.
+
+    Models compare the remaining words.
+    """
     if isinstance(value, str):
         return redaction.text(value, own, strict=strict)
     if isinstance(value, list):
@@ -149,7 +164,10 @@ def _mentions(redaction: Redaction, value: Any, own: Own, *, strict: bool) -> An
 
 
 def _sealed(redaction: Redaction, own: Own, values: Mapping[str, Any]) -> list[str]:
-    """Names that verdicts rest on: Kafka hashes a group to a partition, clients of RocketMQ share queues in the order of names."""
+    """Names that verdicts need.
+
+    Kafka hashes a group to a partition, and RocketMQ's clients share queues in the order of names.
+    """
     if values["system"] == "rocketmq":
         return sorted({redaction.clear.get(by, by) for by in own.values() if PSEUDONYM.fullmatch(by)})
     group = values["group"]
@@ -157,7 +175,7 @@ def _sealed(redaction: Redaction, own: Own, values: Mapping[str, Any]) -> list[s
 
 
 def opened(redaction: Redaction, batch: pa.RecordBatch) -> dict[str, str]:
-    """Names by their pseudonyms, from what is sealed in a batch of events."""
+    """Decrypt the sealed names in a batch of events, by pseudonym."""
     found: dict[str, str] = {}
     for sealed in {orjson.loads(each)[SEALED] for each in set(batch["fields"].to_pylist()) if each and f'"{SEALED}":' in each}:
         found.update((redaction.name(name), name) for name in redaction.open_sealed(sealed))

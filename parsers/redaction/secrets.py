@@ -1,7 +1,8 @@
-"""Masks credentials in what is kept of records, before anything is stored: brokers hide theirs, but programs around them don't.
+"""Mask credentials in records before they are stored.
 
-Every pattern is RE2's (`pyarrow.compute`), so that its time is linear whatever a log holds. What is masked are values
-behind names of credentials, passwords in URLs, and forms that are credentials by themselves.
+Brokers mask their own, but programs around them do not. Every pattern is for RE2 (`pyarrow.compute`), so its time is
+linear for any log. Masked are values after names of credentials, passwords in URLs, and texts with the form of a
+credential.
 """
 
 from __future__ import annotations
@@ -25,23 +26,27 @@ _NAME = (
 _IS = r"""[ \t]*(?:[=:]|->)[ \t]*"""
 _BEHIND = r"""(?i)(""" + _NAME + r"""["']?""" + _IS + ")"
 _BEHIND_DOTTED = r"""(?i)(\.""" + _NAME + _IS + ")"
-"""Names of settings, as in properties and -D: their values end with the word, whatever marks they hold."""
+"""Names of settings, as in properties and -D.
 
-# Kafka's own `[hidden]` and `null` are kept: a value does not begin with a bracket, and goes on otherwise where it begins with `n`.
+Their values extend to the end of the word, with any punctuation.
+"""
+
+# Kafka's own `[hidden]` and `null` stay: a value must not begin with a bracket, and must differ from `null` if it
+# begins with `n`.
 _MARKS = r"""\s"'\\,;&"""
 _FIRST = rf"(?:[^{_MARKS}\[n]|n[^{_MARKS}u]|nu[^{_MARKS}l]|nul[^{_MARKS}l]|null[^{_MARKS})}}\]]|\\[^\s\"'])"
 _NEXT = rf"(?:[^{_MARKS}]|\\[^\s\"']|'\w)"
 _ONLY_N = r"n(?:ul?)?"
-# Where a value is over: before the next name, or before a mark that ends a word. Marks within a word belong to the value.
+# End of a value: the next name, or punctuation at the end of a word. Punctuation within a word belongs to the value.
 _OVER = r"""([,;&]+\s*[\w.-]+["']?\s*[=:]|[,;&]*(?:[\s"'\\]|$))"""
 _BARE = (_BEHIND + rf"(?:{_FIRST}{_NEXT}*(?:[,;&]+{_NEXT}+)*?|{_ONLY_N}){_OVER}", r"\1" + MASK + r"\2")
 _IN_QUOTES = r"""(?:[^"\\\n]|\\.)*"""
-# Within JSON, quotes are escaped, and what is escaped within these is escaped twice.
+# Within JSON, quotes are escaped, and escapes within the value are escaped twice.
 _IN_ESCAPED = r"""(?:[^"\\\n]|\\[^"\\]|\\\\(?:\\.|[^"\\]))*"""
-# Kafka's request log calls the kind of a request `apiKey`, a name in capitals or a small number: a key has digits and is longer. So have
-# tokens of whatever kind.
+# Kafka's request log has `apiKey` for the kind of a request, a name in capitals or a small number. So a key must have
+# digits and be longer, and so must all kinds of tokens.
 _API_KEY = r"""(?i)((?:api[._-]?key|token)["']?\s*(?:[=:]|->)\s*\\?["']?)[a-z_-]*[0-9][0-9a-z._~+/=-]{7,}"""
-# A password may follow its name behind a blank, as programs and people say it (`with password X`). So may the rest of a sentence.
+# A password may follow its name after a blank, as in messages (`with password X`). So may the rest of a sentence.
 _SPOKEN = r"""(?i)(pass(?:word|wd|phrase)["']?[ \t]+["']?)"""
 _PROSE = (
     "a an and any are as at authentication based because been being but by callback can cannot change changed check config configuration "
@@ -51,19 +56,19 @@ _PROSE = (
     "should so store supplied than that the then this to type unset until using value verification verifier via was were when which while "
     "will with without would wrong"
 )
-"""Words that go on a sentence about a password; any other word is taken for one."""
+"""Words that continue a sentence about a password; any other word is masked."""
 _SAID = "\ue0f7\ue0f8"
-"""Set before such a word meanwhile."""
+"""Temporary mark before such a word."""
 
 PATTERNS: tuple[tuple[str, str], ...] = (
     (_BEHIND + '"' + _IN_QUOTES + '"', r'\1"' + MASK + '"'),
     (_BEHIND + r"""'(?:[^'\\\n]|\\.)*'""", r"\1'" + MASK + "'"),
     (_BEHIND + r'\\"' + _IN_ESCAPED + r'(\\"|)', r"\1\\" + '"' + MASK + r"\2"),
-    (_BEHIND + r"""["'][^"',;&}\])\n][^"'\n]*$""", r"\1" + MASK),  # cut before the quote that ends it
+    (_BEHIND + r"""["'][^"',;&}\])\n][^"'\n]*$""", r"\1" + MASK),  # cut before its closing quote
     (_BEHIND_DOTTED + rf"(?:{_FIRST}[^\s\"]*|{_ONLY_N}){_OVER}", r"\1" + MASK + r"\2"),
     _BARE,
-    _BARE,  # once more, since the name of the next value is passed over with the first one
-    # In brackets, as lists of headers and of answers give them.
+    _BARE,  # repeated, because a match includes the name of the next value
+    # In brackets, as in lists of headers and answers.
     (_BEHIND + r"\[(?:[^\s\[\]hm]|h[^i]|hi[^d]|m[^a]|ma[^s])[^\s\]]*", r"\1[" + MASK),
     (r"(?i)(<[\w.:-]*" + _NAME + r">)[^\s<\[][^\s<]*", r"\1" + MASK),
     (r"""(?i)(--[\w.-]*""" + _NAME + r"""[ \t]+["']?)[^\s"'\[-][^\s"']*""", r"\1" + MASK),
@@ -76,9 +81,9 @@ PATTERNS: tuple[tuple[str, str], ...] = (
         r"\1" + MASK,
     ),
     (r"(?i)([?&]sig=|[ ,;?&({]sk=)[^\s\"'\\,;&)}\[][^\s\"'\\,;&)}]*", r"\1" + MASK),
-    # To the last @ of the word, but for what follows a port.
+    # Up to the last @ of the word, unless it follows a port.
     (r"(://[^/\s:@\"]*:)(?:[0-9]+@|[0-9]*[^\s\"/@,0-9][^\s\"]*@)", r"\1" + MASK + "@"),
-    # Users and their passwords, as login modules of brokers and of ZooKeeper take them; the module's name is the sign.
+    # Users and passwords in login modules of brokers and ZooKeeper, recognised by the module's name.
     (r"(\buser_[\w.@-]+\s*=\s*\")" + _IN_QUOTES + '"', r"\1" + MASK + '"'),
     (r'(\buser_[\w.@-]+\s*=\s*\\")' + _IN_ESCAPED + r'(\\"|)', r"\1" + MASK + r"\2"),
     (r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b", MASK),
@@ -96,13 +101,13 @@ _SIGNS = (
     *(f"{mark}sk=" for mark in " ,;?&({"),
     *("loginmodule", "://", "-----begin", "pwd", "user.info", "user_info", "user-info"),
 )
-"""Some of these stands, in small letters, in whatever a pattern matches."""
+"""Words, in lower case, that occur in every match of a pattern."""
 
 _TEXTS, _FIELDS = ("text", "template"), "fields"
 
 
 def masked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with credentials masked in the columns that hold what a log says."""
+    """Mask credentials in the columns with text from logs."""
     for name, mask_column in (*((name, _masked) for name in _TEXTS), (_FIELDS, _fields_masked)):
         place = batch.schema.get_field_index(name)
         if place >= 0 and batch.num_rows and _suspicious(batch.column(place)):
@@ -112,18 +117,18 @@ def masked(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 @lru_cache(1)
 def _signs() -> BytesAhoCorasick:
-    # Searched for leftmost first, a few words are found many bytes at a time.
+    # With leftmost-first matching, a few words are searched many bytes at a time.
     return BytesAhoCorasick([sign.encode() for sign in _SIGNS], matchkind=MatchKind.LeftmostFirst)
 
 
 def _suspicious(column: pa.Array) -> bool:
-    """Whether the patterns, which take much longer, may find anything in these texts."""
+    """Return True if the much slower patterns may match in these texts."""
     data = column.buffers()[2]
     return data is not None and bool(_signs().find_matches_as_indexes(data.to_pybytes().lower()))
 
 
 def mask(text: str) -> str:
-    """One text with credentials masked."""
+    """Mask credentials in one text."""
     told: str = _masked(pa.array([text], pa.string()))[0].as_py()
     return told
 
@@ -135,7 +140,7 @@ def _masked(column: pa.Array) -> pa.Array:
 
 
 def _fields_masked(column: pa.Array) -> pa.Array:
-    """As `_masked`, for JSON objects, which stay such: their texts are masked one by one."""
+    """Mask texts within JSON objects, which stay valid."""
     values = column.to_pylist()
     told = {
         value: canonical_json(_within(orjson.loads(value)))
@@ -160,5 +165,5 @@ def _within(value: Any) -> Any:
 
 @lru_cache(1_000)
 def _is_credential(name: str) -> bool:
-    """Whether what a name stands before is a credential."""
+    """Return True if values after this name are credentials."""
     return mask(f"{name}=x") != f"{name}=x"
