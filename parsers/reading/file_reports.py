@@ -1,6 +1,6 @@
-"""What reading has taught of a file: the part of a `log_files` row that the parser knows.
+"""Reports on reading a file: the parser's part of a `log_files` row.
 
-A file that is read in parts has a report for each; `merge_reports` makes one of them.
+A file that is read in parts has a report for each; `merge_reports` combines them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ _BYTES = ("bytes_parsed", "bytes_ignored", "bytes_rejected")
 _SUMMED = ("bytes_read", *_BYTES, "lines", "records", "recognised", "unknown", "rejected")
 _OF_PARTS = ("part_offset", "part_line", "checkpoints", "ended_at")
 _TALLIES = ("nodes", "witnesses", "systems")
-_STATUSES = ("rejected", "truncated", "empty", "skipped", "ok")  # the worst first
+_STATUSES = ("rejected", "truncated", "empty", "skipped", "ok")  # worst first
 
 
 @dataclass(slots=True)
 class FileReport:
-    """Facts of one file. `status`: ok, empty, rejected, truncated or skipped; `reason` says why it is not ok."""
+    """Report on one file.
+
+    `status` is ok, empty, rejected, truncated or skipped; `reason` explains every status but ok.
+    """
 
     path: str
     file_id: str | None
@@ -43,7 +46,10 @@ class FileReport:
     first_at: int | None = None
     last_at: int | None = None
     ended_at: int | None = None
-    """Time of the last record, whether anything knows it or not; `first_at` and `last_at` are of those that are known."""
+    """Time of the last record, recognised or not.
+
+    `first_at` and `last_at` consider recognised records only.
+    """
     counts: Counts = field(default_factory=Counts)
     status: str = "ok"
     reason: str | None = None
@@ -53,14 +59,17 @@ class FileReport:
     checkpoints: dict[int, str] = field(default_factory=dict)
 
     def conclude(self) -> None:
-        """Say whose file it is, from what its events name."""
+        """Derive system, node and kind of the file from its events."""
         self.system = _most(self.systems)
         self.node = _most(self.nodes)
         self.kind = _kind(self.witnesses)
 
 
 def _most(counts: Mapping[str, int]) -> str | None:
-    """The name met most often, ties by the smaller name: other brokers are named in a broker's log too."""
+    """The most frequent name, ties broken by name.
+
+    A broker's log also names other brokers.
+    """
     return min(counts, key=lambda each: (-counts[each], each)) if counts else None
 
 
@@ -69,13 +78,16 @@ def _kind(witnesses: Mapping[str, int]) -> str:
 
 
 def skipped_report(skip: Skipped) -> FileReport:
-    """The report of a file that is not read at all."""
+    """The report on a file that is not read."""
     status = "empty" if skip.reason == "empty" else "rejected" if skip.named else "skipped"
     return FileReport(skip.name, None, skip.size_bytes, kind="not_a_log", time_zone=None, status=status, reason=skip.reason)
 
 
 def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
-    """A row of `FILE_REPORT_SCHEMA`; `begin` is where the part begins that the report is about, in `line`."""
+    """A row of `FILE_REPORT_SCHEMA`.
+
+    The reported part begins at `begin`, in `line`.
+    """
     counts = report.counts
     return {
         "system": report.system,
@@ -111,7 +123,7 @@ def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
 
 
 def merge_reports(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """One row per file, by path, from rows of its parts; without the columns that only parts need."""
+    """Merge rows of parts to one row per file, without columns of parts."""
     parts: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         parts.setdefault(row["path"], []).append(row)
@@ -119,7 +131,10 @@ def merge_reports(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
 
 
 def whole_report(row: Mapping[str, Any]) -> Row:
-    """The row without the columns that only parts need. A file of which something is known reaches to its last record, known or not."""
+    """Remove the columns of parts.
+
+    A file with recognised records extends to its last record of any kind.
+    """
     whole = {name: value for name, value in row.items() if name not in _TALLIES and name not in _OF_PARTS}
     ended = row.get("ended_at")
     if whole["last_at"] is not None and ended is not None:
@@ -128,7 +143,10 @@ def whole_report(row: Mapping[str, Any]) -> Row:
 
 
 def join_parts(rows: Iterable[Mapping[str, Any]]) -> Row:
-    """One part of the parts of a file that follow each other. What a file is called and how large it is, the last one says."""
+    """Join consecutive parts of a file.
+
+    Name and size are those of the last part.
+    """
     parts = sorted(rows, key=lambda part: part["part_offset"])
     tallies = {name: Counter[str]() for name in _TALLIES}
     for part in parts:

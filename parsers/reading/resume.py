@@ -1,8 +1,8 @@
-"""Where the reading of a growing file may stop, and go on later as if it had not.
+"""Resume points: where reading of a growing file can stop and continue later.
 
-Runs of heartbeats end at multiples of a block, and a plain file with dates in its headers can be read from any place on.
-So what lies before the last multiple of a block is settled once a record begins behind it; a later reading begins
-there. Whether a file still begins with what was read, `parsers.sources.checkpoints` tells.
+Runs of heartbeats end at multiples of a block, and a plain file with dates in its headers can be read from any
+position. So everything before the last multiple of a block is settled if a record begins after it, and a later run
+starts there. `parsers.sources.checkpoints` shows whether a file still begins with what was read.
 """
 
 from __future__ import annotations
@@ -19,29 +19,40 @@ from parsers.sources.files import SourceFile
 from parsers.sources.filesystems import open_file, read_at
 
 _READ = 1 << 18
-"""Bytes at once, which a processor's cache holds: files are counted at several times the speed of `bytes.count`."""
+"""Bytes per read, to fit into the processor's cache.
+
+Counting is then several times faster than `bytes.count`.
+"""
 
 _NEWLINE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where to go on. `line` is the number of the line that holds the byte before `offset`."""
+    """Where to continue.
+
+    `line` is the number of the line with the byte before `offset`.
+    """
 
     offset: int
     line: int
 
 
 def is_resumable(source: SourceFile) -> bool:
-    """Whether the records of a file can be told from any place on: plain UTF-8 without envelopes, in a layout with dates."""
+    """Return True if reading can start anywhere in the file.
+
+    Required are plain UTF-8 without envelopes, and a layout with dates.
+    """
     told = source.format
     dated = told.layout_name == "json" or (told.layout.date is not None and told.layout.date.dated)
     return source.plain and not told.wrappers and told.encoding == "utf-8" and dated
 
 
 def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD_BLOCK_BYTES) -> Start | None:
-    """The last multiple of a block behind `start` where no line is torn, with its line; None where there is none, or where lines can't be
-    counted."""
+    """The last multiple of a block after `start` where no line is torn.
+
+    Returns None if there is none, or if lines cannot be counted.
+    """
     begin = start or Start(0, 1)
     if not is_resumable(source):
         return None
@@ -56,7 +67,7 @@ def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD
 
 
 def is_whole_at(source: SourceFile, end: int) -> bool:
-    """Whether no line of a plain file is torn at `end`, so that its records can be told from there on."""
+    """Return True if no line of a plain file is torn at `end`."""
     try:
         with open_file(source.path) as file:
             return not _is_torn(file, end)
@@ -65,14 +76,19 @@ def is_whole_at(source: SourceFile, end: int) -> bool:
 
 
 def _is_torn(file: BinaryIO, end: int) -> bool:
-    """Whether a second record begins at or behind `end` in a line that began before: such a line is read as a whole."""
+    """Return True if a line across `end` contains a second record after it.
+
+    Such a line is read as a whole.
+    """
     data = read_at(file, MAX_RECORD_BYTES + 1, end - 1)
     return not data.startswith(b"\n") and TORN_HEADER.search(data[1:].partition(b"\n")[0].decode("utf-8", "replace")) is not None
 
 
 def ends_of_lines(path: str, begin: int, end: int) -> int | None:
-    """How many lines the byte before `end` is behind the one before `begin`; None where zero bytes lie between, or the file can't be read
-    any more, which its reader will say."""
+    """Number of lines between the byte before `begin` and the byte before `end`.
+
+    None if there are zero bytes between them, or if the file is unreadable, which its reader will report.
+    """
     try:
         with open_file(path) as file:
             return _ends(file, max(0, begin - 1), end - 1)
@@ -92,7 +108,10 @@ def _ends(file: BinaryIO, begin: int, end: int) -> int | None:
 
 
 def content_end(source: SourceFile, length: int) -> int:
-    """Where the last byte of a plain file is that is not zero: what is behind it up to `length` may still be filled in."""
+    """End of a plain file without trailing zero bytes.
+
+    Bytes up to `length` may still be filled in.
+    """
     try:
         with open_file(source.path) as file:
             while length:
@@ -101,6 +120,6 @@ def content_end(source: SourceFile, length: int) -> int:
                 if kept:
                     return begin + len(kept)
                 length = begin
-    except OSError:  # its reader will say
+    except OSError:  # the reader will report it
         pass
     return length

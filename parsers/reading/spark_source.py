@@ -1,25 +1,25 @@
-"""Logs as a data source of Spark: `spark.read.format("brokerlogs").load(paths)`, files and ranges of files as partitions.
+"""Spark data source for logs: `spark.read.format("brokerlogs").load(paths)`.
 
-The workers read with the same reader as the in-process run, so the folders must be at the same paths on each of
-them. Options, all as text:
+Partitions are files and ranges of files. The workers use the reader of the in-process run, so the folders must have the
+same paths on each of them. Options, all as text:
 
-    kind          events, unknown, rejected or files: rows of that kind only, as columns of their own
-    log_tz        JSON list of [glob or null, zone]; so are `clusters` and `kafka_versions`
-    sources       JSON of files that were found before (`sources_json`), instead of paths
-    rotated       true: rotated siblings of the files named, too
-    fold_runs     true: runs of heartbeats and commits as one event
-    partitions    how many partitions at least, if there is enough to read (default: processors of the driver)
-    partition_bytes   size of a partition at most, where files can be cut (default 128 MiB)
-    starts        JSON of name -> [offset, line]: files of `sources` that are read from there on
-    lines         JSON of name -> ends of lines between the edges of its ranges (`splits.Lines`), else counted while planning
-    block_bytes   report apart on what lies behind the last multiple of this, so that a later reading can begin there
-    stores_secret     JSON of what `places.configure` is told; Spark hides options of such names
+    kind          events, unknown, rejected or files: only rows of that kind, with columns of their own
+    log_tz        JSON list of [glob or null, zone]; also `clusters` and `kafka_versions`
+    sources       JSON of files found earlier (`sources_json`), instead of paths
+    rotated       true: include rotated siblings of named files
+    fold_runs     true: fold runs of heartbeats and commits into one event
+    partitions    minimum number of partitions if there is enough to read (default: processors of the driver)
+    partition_bytes   maximum size of a partition if files can be split (default 128 MiB)
+    starts        JSON of name -> [offset, line]: starts of files in `sources`
+    lines         JSON of name -> line counts between the edges of its ranges (`splits.Lines`); else counted while planning
+    block_bytes   report separately on the bytes after the last multiple of this, so that a later run can start there
+    stores_secret     JSON of the settings for `filesystems.configure`; Spark hides options with such names
     max_record_bytes
-    redact        JSON list of kinds of names that pseudonyms replace (`parsers.redaction.pseudonyms.KINDS`)
-    redact_secret the key of the pseudonyms, in hexadecimal; Spark shows no option that is called a secret
+    redact        JSON list of kinds of names to replace (`parsers.redaction.pseudonyms.KINDS`)
+    redact_secret the key of the pseudonyms, in hexadecimal; Spark hides options with such names
 
-Without `kind` a row is the name of its kind and a struct in the column of that name, so that one pass over the
-files gives all tables. Files that cannot be read are rows of kind `files`; paths that do not exist are an error.
+Without `kind` a row has the name of its kind and a struct in the column of that name, so that one pass over the files
+fills all tables. Unreadable files are rows of kind `files`; paths that do not exist are an error.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ _KNOWN = frozenset(
 
 
 class BadOptionError(ValueError):
-    """An option that is not known or not of its form."""
+    """An unknown option, or an invalid value of one."""
 
 
 def sources_json(sources: Sequence[SourceFile]) -> str:
-    """Files found before, for the option `sources`."""
+    """Serialise source files for the option `sources`."""
     return json.dumps([asdict(source) for source in sources])
 
 
@@ -80,19 +80,19 @@ def _sources(text: str) -> list[SourceFile]:
 
 
 class BrokerLogs(DataSource):
-    """The data source, to be registered with `spark.dataSource.register(BrokerLogs)`."""
+    """The data source, registered by `spark.dataSource.register(BrokerLogs)`."""
 
     @classmethod
     def name(cls) -> str:
-        """What the format is called: `spark.read.format(…)`."""
+        """Name of the format: `spark.read.format(…)`."""
         return NAME
 
     def schema(self) -> StructType:
-        """The columns of the kind of records that is asked for."""
+        """Columns of the requested kind of records."""
         return from_arrow_schema(_schema(self.options.get("kind")))
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is always our own
-        """What lists the pieces and reads them; called by Spark."""
+        """Return the object that plans and reads partitions; called by Spark."""
         return _Reader(dict(self.options))
 
 
@@ -105,7 +105,7 @@ def _schema(kind: str | None) -> pa.Schema:
 
 
 class _Share(InputPartition):
-    """What one task reads: ranges of files, and reports on files that nobody can read."""
+    """Input of one task: ranges of files, and reports on unreadable files."""
 
     def __init__(self, ranges: Sequence[Range], reports: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__(None)
@@ -187,7 +187,7 @@ class _Reader(DataSourceReader):
         yield from self._reports(partition.reports)
 
     def _settled(self, reading: Range) -> Iterator[Range]:
-        """The end of a file is read as a part of its own, where a later reading may begin."""
+        """Split off the end of a file as a part, where a later run may start."""
         start = Start(reading.start, reading.line) if reading.start else None
         block_bytes = self._options.get("block_bytes")
         settled = settled_end(reading.source, start, int(block_bytes)) if block_bytes and reading.stop is None else None
@@ -214,7 +214,7 @@ class _Reader(DataSourceReader):
 
 
 def tagged(kind: str, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of one kind as rows that could be of any."""
+    """Wrap rows of one kind in the schema for all kinds."""
     count = rows.num_rows
     columns = [pa.repeat(pa.scalar(kind, pa.string()), count)]
     for name, schema in RECORD_KINDS.items():

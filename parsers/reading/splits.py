@@ -1,7 +1,7 @@
-"""How the work of reading many files is shared out: small files together, large plain files in ranges.
+"""Distribute files among tasks: small ones together, large plain ones in ranges.
 
-Only files whose records can be told from any place on are cut: plain UTF-8 without envelopes and zero bytes, in a
-layout with dates. Ranges begin at multiples of a block, so that runs of heartbeats are folded as in one piece.
+Only files that can be read from any position are split: plain UTF-8 without envelopes and zero bytes, in a layout with
+dates. Ranges begin at multiples of a block, so that runs of heartbeats are folded as in an undivided file.
 """
 
 from __future__ import annotations
@@ -17,15 +17,21 @@ from parsers.sources.files import SourceFile
 
 Source = tuple[SourceFile, Start | None]
 Lines = Mapping[str, Sequence[int] | None]
-"""By a file's name the ends of lines between each two of its edges, or None where it can't be cut."""
+"""Numbers of line ends between the edges of a file's ranges, by name.
 
-# A compressed log is so much larger when it is read.
+None for a file that cannot be split.
+"""
+
+# Estimated compression ratio of logs.
 _PACKED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A file, or the records that begin in `[start, stop)` of it. `line` is the number of the line that holds the byte before."""
+    """A file, or the records that begin in `[start, stop)` of it.
+
+    `line` is the number of the line with the byte before.
+    """
 
     source: SourceFile
     start: int = 0
@@ -34,21 +40,24 @@ class Range:
 
     @property
     def weight(self) -> int:
-        """How much there is to read, in bytes."""
+        """Estimated bytes to read."""
         if self.source.compression:
             return self.source.size_bytes * _PACKED
         return (self.source.size_bytes if self.stop is None else self.stop) - self.start
 
 
 def share_out(sources: Sequence[Source], shares: int, share_bytes: int, lines: Lines | None = None) -> list[list[Range]]:
-    """Ranges of all files, each from its start on, in at least `shares` parts (if there is enough to read) of `share_bytes` at most, as
-    files allow. `lines` has by name what `edges` need of files that were counted through before."""
+    """Distribute ranges of all files among at least `shares` tasks, if possible.
+
+    Each has at most `share_bytes`, as far as files can be split. `lines` holds line counts for `edges`, by name, if
+    they are known.
+    """
     lots = _lots(sources, share_bytes, lines or {})
     weights = [sum(part.weight for part in lot) for lot in lots]
     count = max(1, min(len(lots), max(shares, -(-sum(weights) // share_bytes))))
     parts: list[list[Range]] = [[] for _ in range(count)]
     heap = [(0, number) for number in range(count)]
-    # The largest first, each to whoever has the least to do.
+    # The largest first, each to the task with the least work.
     for lot_weight, lot in sorted(zip(weights, lots, strict=True), key=lambda each: (-each[0], each[1][0].source.name, each[1][0].start)):
         weight, number = heapq.heappop(heap)
         parts[number] += lot
@@ -57,7 +66,10 @@ def share_out(sources: Sequence[Source], shares: int, share_bytes: int, lines: L
 
 
 def _lots(sources: Sequence[Source], share_bytes: int, lines: Lines) -> list[list[Range]]:
-    """Ranges that one reader reads best: files of a compressed tar, or of archives in one, together and in order, all else by itself."""
+    """Ranges grouped for efficient reading.
+
+    Files of a compressed tar or of nested archives stay together and in order.
+    """
     bundles: dict[str, list[Range]] = {}
     alone = []
     for source, start in sources:
@@ -70,20 +82,26 @@ def _lots(sources: Sequence[Source], share_bytes: int, lines: Lines) -> list[lis
 
 
 def cut(source: SourceFile, share_bytes: int, start: Start | None = None) -> list[Range]:
-    """The file from its start on, in ranges of about `share_bytes`, or as a whole."""
+    """Split the file from its start on in ranges of about `share_bytes`, if possible."""
     places = edges(source, share_bytes, start)
     return _ranges(source, start, share_bytes, _ends_between(source.path, places) if len(places) > 1 else [])
 
 
 def edges(source: SourceFile, share_bytes: int, start: Start | None = None) -> list[int]:
-    """Where ranges of a file begin: the first at its start, and no other in a file that is not cut."""
+    """Starts of a file's ranges.
+
+    Only the start of the file if it is not split.
+    """
     step = max(FOLD_BLOCK_BYTES, share_bytes // FOLD_BLOCK_BYTES * FOLD_BLOCK_BYTES)
     begin = start.offset if start is not None else 0
     return [begin, *(range(begin // step * step + step, source.size_bytes, step) if is_resumable(source) else ())]
 
 
 def _ranges(source: SourceFile, start: Start | None, share_bytes: int, ends: Sequence[int] | None) -> list[Range]:
-    """`ends` are the ends of lines between each two edges, None where the file can't be cut."""
+    """Make the ranges.
+
+    `ends` are the line counts between edges, None if the file cannot be split.
+    """
     begin = start or Start(0, 1)
     if not ends:
         return [Range(source, begin.offset, None, begin.line)]
