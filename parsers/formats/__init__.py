@@ -1,4 +1,5 @@
-"""How text is laid out: lines, headers, envelopes, time stamps and zones.
+"""Form of text: lines, headers, envelopes, time stamps and zones.
 
-Layouts are data, in `data`. Imports `parsers` alone. Start with `detection`, which tells the layout of a file from its content.
+Layouts are data, in `data`. Imports `parsers` alone. Start with `detection`, which determines the layout of a file from
+its content.
 """

@@ -1,8 +1,8 @@
-"""Envelopes around log lines: taken off line by line, several may be nested.
+"""Envelopes around log lines: removed line by line, also nested ones.
 
-Most are data (`layouts/envelopes.yaml`): a regular expression with the line in a group. JSON documents and
-CSV tables of log platforms name the field or column that holds the line. Colours of terminals are an
-envelope too. A wrapper is named by a short text (`cri`, `json:log`, `csv:,:3`), so that a FileFormat travels.
+Most are data (`layouts/envelopes.yaml`): a regular expression with the line in a group. For JSON documents and CSV
+tables of log platforms a field or column holds the line. Terminal colours are an envelope too. A wrapper has a short
+name (`cri`, `json:log`, `csv:,:3`), so that a FileFormat can be sent to workers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[
 
 
 class Peeled(NamedTuple):
-    """What was inside an envelope."""
+    """Content of an envelope."""
 
     line: bytes
     stamp: bytes | None = None
@@ -33,14 +33,17 @@ class Peeled(NamedTuple):
 
 
 class Wrapper(Protocol):
-    """Takes one kind of envelope off a line; None when the line has none."""
+    """Removes one kind of envelope from a line."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name in reports."""
 
     def peel(self, line: bytes) -> Peeled | None:
-        """The line inside the envelope, with what the envelope says; None where there is no such envelope."""
+        """Return the line inside the envelope, with its stamp.
+
+        None if the line has no such envelope.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class RegexWrapper:
 
 @dataclass(frozen=True, slots=True)
 class AnsiWrapper:
-    """Colours and other orders to a terminal."""
+    """Colours and other control sequences of terminals."""
 
     name: str = "ansi"
 
@@ -72,7 +75,10 @@ class AnsiWrapper:
 
 @dataclass(frozen=True, slots=True)
 class JsonWrapper:
-    """The line is a field of a JSON document. With `newline`, a value without a newline at its end goes on in the next."""
+    """The line is a field of a JSON document.
+
+    With `newline`, a value without a newline at its end continues in the next document.
+    """
 
     name: str
     path: str
@@ -88,7 +94,10 @@ class JsonWrapper:
 
 @dataclass(frozen=True, slots=True)
 class CsvWrapper:
-    """The line is a column of a table. Quoted fields may go over several lines of the file."""
+    """The line is a column of a table.
+
+    Quoted fields may span several lines of the file.
+    """
 
     name: str
     delimiter: str
@@ -129,7 +138,7 @@ def _data() -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def envelope_fields(kind: str, part: str) -> tuple[str, ...]:
-    """Names of fields, each under each of the roots where there are any."""
+    """Names of fields, combined with each root if there are any."""
     names: list[str] = _data()[kind][part]
     roots: list[str] = _data()[kind].get("roots", [""])
     return tuple(f"{root}.{name}" if root else name for root in roots for name in names)
@@ -137,7 +146,7 @@ def envelope_fields(kind: str, part: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def regex_wrappers() -> tuple[RegexWrapper, ...]:
-    """Envelopes that are told by a regular expression (`layouts/envelopes.yaml`)."""
+    """Envelopes defined by a regular expression (`layouts/envelopes.yaml`)."""
     return tuple(
         RegexWrapper(
             each["name"],
@@ -151,7 +160,7 @@ def regex_wrappers() -> tuple[RegexWrapper, ...]:
 
 @lru_cache(maxsize=64)
 def wrapper_named(name: str) -> Wrapper:
-    """The wrapper that a name stands for."""
+    """Return the wrapper with this name."""
     kind, _, rest = name.partition(":")
     if kind == "ansi":
         return AnsiWrapper()
@@ -165,7 +174,7 @@ def wrapper_named(name: str) -> Wrapper:
 
 
 def candidates(lines: Sequence[bytes]) -> Iterable[str]:
-    """Wrappers that most of these lines could have."""
+    """Names of wrappers that fit most of these lines."""
     if any(b"\x1b" in line for line in lines):
         yield "ansi"
     document = next((found for line in lines if (found := json_document(line)) is not None), None)
@@ -195,7 +204,7 @@ def _csv_candidates(header: bytes) -> Iterable[str]:
 
 
 class _Taker:
-    """Collects the inner lines of a chunk in step with their places in the file."""
+    """Collects the inner lines of a chunk, with their positions in the file."""
 
     def __init__(self, outer: Lines) -> None:
         self._outer = outer
@@ -204,7 +213,10 @@ class _Taker:
         self._stamps: list[bytes | None] = []
 
     def take(self, first: int, last: int, text: bytes, stamp: bytes | None, *, spread: bool) -> None:
-        """Add the text of one envelope; with `spread` its lines stand on lines of the file of their own."""
+        """Add the text of one envelope.
+
+        With `spread` its lines are separate lines of the file.
+        """
         parts = text.split(b"\n")
         for at, part in enumerate(parts):
             if spread:
@@ -235,9 +247,10 @@ class _Taker:
 
 
 def unwrap(outer: Lines, names: Sequence[str], limit: int, *, final: bool) -> Lines:
-    """Take the envelopes off. An envelope longer than `limit` is left as it is: it may not be whole.
+    """Remove the envelopes.
 
-    Without `final`, lines at the end that may go on in the next chunk are left out.
+    An envelope longer than `limit` stays, because it may be incomplete. Without `final`, lines at the end that may
+    continue in the next chunk are omitted.
     """
     wrappers = [wrapper_named(name) for name in names]
     taker = _Taker(outer)
@@ -278,7 +291,10 @@ def _peel(text: bytes, wrappers: Sequence[Wrapper], limit: int) -> Peeled:
 
 
 class _Rows:
-    """Where the rows of a table end: quotes come in pairs in a row, so a row ends with the first line that evens them."""
+    """Ends of table rows.
+
+    Quotes come in pairs, so a row ends with the first line that makes their number even.
+    """
 
     def __init__(self, lines: Lines, limit: int) -> None:
         self._lines, self._limit = lines, limit

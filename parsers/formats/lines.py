@@ -1,7 +1,7 @@
-"""Lines of a chunk as numpy arrays, and which of them begin a record.
+"""Lines of a chunk as numpy arrays, with flags for starts of records.
 
-All later steps work on these arrays, whether the lines stand in the file as they are, in another encoding,
-or in an envelope: `start` and `end` are places in `data`, `offset`, `stop` and `number` are places in the file.
+All later steps work on these arrays, whether the lines are plain, in another encoding, or in an envelope: `start` and
+`end` are positions in `data`; `offset`, `stop` and `number` are positions in the file.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ Buffer = bytes | bytearray | memoryview
 _NEWLINE = 10
 _RETURN = 13
 _UNITS = {"utf-16-le": "<u2", "utf-16-be": ">u2", "utf-32-le": "<u4", "utf-32-be": ">u4"}
-# A hole of this many zero bytes stands for itself; a shorter one belongs to the record that it precedes or follows.
+# A hole of at least this many zero bytes is separate; a shorter one belongs to the adjacent record.
 ZERO_RUN_BYTES = 1 << 16
 
 
 @dataclass(slots=True)
 class Lines:
-    """Lines of a chunk: `data[start:end]` is the text, `[offset, stop)` the bytes in the file, newline included.
+    """Lines of a chunk.
 
-    `zeros` has the zero bytes that stand before the text of some lines; `stamps` times that envelopes give;
-    `open_end` says that the last line has no newline yet.
+    `data[start:end]` is the text, `[offset, stop)` the bytes in the file with the newline. `zeros` counts zero bytes
+    before the text of some lines, `stamps` are times from envelopes, and `open_end` is True if the last line has no
+    newline yet.
     """
 
     data: Buffer
@@ -51,7 +52,7 @@ class Lines:
         return len(self.start)
 
     def without_last(self) -> Lines:
-        """The same lines but for the last, which may not have ended yet."""
+        """The lines without the last one, which may be incomplete."""
         number = int(self.number[-1])
         kept = {line: count for line, count in self.zeros.items() if line < len(self) - 1}
         return Lines(self.data, self.start[:-1], self.end[:-1], self.offset[:-1], self.stop[:-1], self.number[:-1], number, zeros=kept)
@@ -62,7 +63,10 @@ class Lines:
 
 
 def plain_lines(data: Buffer, offset: int, number: int, *, final: bool) -> Lines:
-    """Split at newlines. Without `final` a last line that has no newline yet is left out."""
+    """Split at newlines.
+
+    Without `final` a last line without a newline is omitted.
+    """
     values = np.frombuffer(data, dtype=np.uint8)
     newlines = _newlines(values)
     whole = len(newlines)
@@ -86,7 +90,10 @@ def plain_lines(data: Buffer, offset: int, number: int, *, final: bool) -> Lines
 
 
 def _newlines(values: npt.NDArray[np.uint8]) -> Ints:
-    """Places of newlines: those of the words that hold one, as long as each of these holds one only."""
+    """Positions of newlines.
+
+    Fast path: words of eight bytes with at most one newline each.
+    """
     flags = values == _NEWLINE
     whole = len(flags) // 8 * 8
     words = flags[:whole].view("<u8")
@@ -94,13 +101,16 @@ def _newlines(values: npt.NDArray[np.uint8]) -> Ints:
     ones = words[hot]
     if (ones & (ones - np.uint64(1))).any():
         return np.flatnonzero(flags)
-    # A power of 256, of which the logarithm is exact.
+    # A power of 256, with an exact logarithm.
     found = hot * 8 + (np.log2(ones).astype(np.int64) >> 3)
     return np.concatenate((found, whole + np.flatnonzero(flags[whole:]))) if whole < len(flags) else found
 
 
 def _pass_zeros(lines: Lines, values: npt.NDArray[np.uint8]) -> None:
-    """Let lines begin after the zero bytes that a power cut or a copied sparse file left before them."""
+    """Move starts of lines behind leading zero bytes.
+
+    A power cut or a copied sparse file leaves them.
+    """
     if not len(lines):
         return
     for line in np.flatnonzero((values[np.minimum(lines.start, len(values) - 1)] == 0) & (lines.end > lines.start)).tolist():
@@ -112,12 +122,15 @@ def _pass_zeros(lines: Lines, values: npt.NDArray[np.uint8]) -> None:
 
 
 def width_of(encoding: str) -> int:
-    """How many bytes a newline has."""
+    """Number of bytes of a newline."""
     return np.dtype(_UNITS[encoding]).itemsize if encoding in _UNITS else 1
 
 
 def transcoded_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: bool) -> Lines:
-    """The same for an encoding that writes a newline as ASCII does. The text becomes UTF-8; places in the file stay those of the file."""
+    """Split lines in an encoding with ASCII newlines.
+
+    The text becomes UTF-8; positions in the file are unchanged.
+    """
     lines = plain_lines(data, offset, number, final=final)
     raw = bytes(data)
     if not len(lines) or raw.isascii():
@@ -129,7 +142,10 @@ def transcoded_lines(data: Buffer, offset: int, number: int, encoding: str, *, f
 
 
 def wide_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: bool) -> Lines:
-    """The same for UTF-16 and UTF-32. The text becomes UTF-8; places in the file stay those of the file."""
+    """Split lines in UTF-16 or UTF-32.
+
+    The text becomes UTF-8; positions in the file are unchanged.
+    """
     width = width_of(encoding)
     even = len(data) // width * width
     units = np.frombuffer(data, dtype=_UNITS[encoding], count=even // width)
@@ -149,7 +165,7 @@ def wide_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: 
 
 
 def find_newline(data: memoryview, encoding: str) -> int:
-    """Place after the first newline, or -1."""
+    """Position after the first newline, or -1."""
     if encoding not in _UNITS:
         step = 1 << 16
         for begin in range(0, len(data), step):
@@ -164,13 +180,16 @@ def find_newline(data: memoryview, encoding: str) -> int:
 
 
 def words_of(data: Buffer) -> npt.NDArray[np.uint64]:
-    """The eight bytes from each place of the data on, as one number."""
+    """The eight bytes from each position on, as one number."""
     length = max(len(data) - 7, 0)
     return np.ndarray(shape=(length,), dtype="<u8", buffer=data, strides=(1,)) if length else np.zeros(0, dtype="<u8")
 
 
 def _word(shape: str) -> tuple[np.uint64, np.uint64]:
-    """Mask and value of eight characters: `0` is a digit (or one of `:;<=>?`), `?` is anything."""
+    """Mask and value of eight characters.
+
+    `0` is a digit (or one of `:;<=>?`), `?` is anything.
+    """
     mask = bytes({"0": 0xF0, "?": 0}.get(each, 0xFF) for each in shape)
     value = bytes({"0": 0x30, "?": 0}.get(each, ord(each)) for each in shape)
     return np.uint64(int.from_bytes(mask, "little")), np.uint64(int.from_bytes(value, "little"))
@@ -181,19 +200,22 @@ _ISO_WORDS = tuple((at, *_word(_ISO_SHAPE[at : at + 8])) for at in (0, 8, 11))
 
 
 def cut_out(data: Buffer, places: Ints, width: int) -> npt.NDArray[np.void]:
-    """`width` bytes from each place on. Going through the data once is many times faster than once for each word."""
+    """`width` bytes from each position on.
+
+    One pass over the data is much faster than one per word.
+    """
     whole = np.ndarray(shape=(len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,))
     cut: npt.NDArray[np.void] = whole[places]
     return cut
 
 
 def word_in(cut: npt.NDArray[np.void], at: int) -> npt.NDArray[np.uint64]:
-    """The eight bytes that stand at a place of each piece, as one number."""
+    """The eight bytes at an offset of each piece, as one number."""
     return np.ndarray(shape=(len(cut),), dtype="<u8", buffer=cut, offset=at, strides=(cut.itemsize,)).copy()
 
 
 def iso_at(data: Buffer, places: Ints, ends: Ints) -> Flags:
-    """Whether an ISO date and time stands at each place."""
+    """Flag positions with an ISO date and time."""
     width = len(_ISO_SHAPE)
     flags: Flags = places + width <= ends
     if len(data) < width or not len(places):
@@ -205,11 +227,11 @@ def iso_at(data: Buffer, places: Ints, ends: Ints) -> Flags:
 
 
 def heads(lines: Lines, layout: AnyLayout) -> Flags:
-    """Which lines begin a record.
+    """Flag the lines that begin a record.
 
-    A line does when the file's own layout says so, or any other layout with a date: programs change their
-    layout and people paste logs together. Only the dated ones, since `WARN text` may be part of a message.
-    The answer for a line depends on that line alone, so the cut into chunks cannot change it.
+    A line begins one according to the file's own layout, or any other layout with a date, because programs change their
+    layout and logs are pasted together. Undated layouts do not count, since `WARN text` may be part of a message. The
+    result depends on that line alone, so it is the same for every split into chunks.
     """
     if layout.time_at is None:
         return np.fromiter((_begins(lines.text(line), layout) for line in range(len(lines))), dtype=bool, count=len(lines))
@@ -224,7 +246,10 @@ def heads(lines: Lines, layout: AnyLayout) -> Flags:
 
 
 def _may_begin(lines: Lines, values: npt.NDArray[np.uint8]) -> Flags:
-    """Lines that are not plainly the middle of a record: empty, or indented as stack traces and settings are."""
+    """Flag lines that may begin a record.
+
+    Empty or indented lines, as in stack traces and settings, cannot.
+    """
     first = values[np.minimum(lines.start, len(values) - 1)]
     flags: Flags = (lines.end > lines.start) & (first > 32)
     return flags

@@ -1,7 +1,7 @@
-"""Local times of log lines to UTC.
+"""Convert local times of log lines to UTC.
 
-Log lines mostly carry no zone. A rule says which zone a file's times are in; the offset of a zone is looked
-up once per quarter of an hour, since no zone has changed its offset within one since 1972.
+Most log lines have no zone. Rules give the zone of each file. Offsets are looked up once per quarter of an hour,
+because since 1972 no zone has changed its offset within one.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 QUARTER_US = 900 * 1_000_000
-_EPOCH = datetime(1970, 1, 1)  # without a zone on purpose: local time is counted
+_EPOCH = datetime(1970, 1, 1)  # without a zone on purpose, for local time
 Ints = npt.NDArray[np.int64]
 
 
 class UnknownZoneError(ValueError):
-    """A zone name that the time zone database does not know."""
+    """A zone name unknown to the time zone database."""
 
 
 @lru_cache(maxsize=64)
 def zone_named(name: str) -> ZoneInfo | timezone:
-    """`Europe/Berlin`, `UTC`, or an offset such as `+08:00` or `GMT+8`."""
+    """Return a zone: `Europe/Berlin`, `UTC`, or an offset such as `+08:00` or `GMT+8`."""
     text = name.strip()
     sign_at = max(text.find("+"), text.find("-"))
     if sign_at >= 0 and text[:sign_at].upper() in {"", "GMT", "UTC"}:
@@ -48,7 +48,10 @@ def zone_named(name: str) -> ZoneInfo | timezone:
 
 @dataclass(slots=True)
 class Clock:
-    """Turns local microseconds (as if the wall clock were UTC) into UTC microseconds of one zone."""
+    """Converts local microseconds of one zone to UTC.
+
+    Local microseconds count as if the wall clock were UTC.
+    """
 
     zone: str
     _tz: ZoneInfo | timezone = field(init=False, repr=False)
@@ -58,7 +61,10 @@ class Clock:
         self._tz = zone_named(self.zone)
 
     def quarter(self, quarter: int) -> tuple[int, bool]:
-        """Offset in microseconds, and whether local times of this quarter occur twice or never."""
+        """Offset of a quarter in microseconds, and True if its local times are ambiguous.
+
+        Ambiguous times occur twice or never.
+        """
         known = self._quarters.get(quarter)
         if known is None:
             known = self._quarters[quarter] = self._look_up(quarter)
@@ -76,12 +82,15 @@ class Clock:
         return first // timedelta(microseconds=1), first != second
 
     def utc(self, local_us: int) -> tuple[int, bool]:
-        """UTC microseconds, and whether the local time is one that occurs twice or never."""
+        """UTC microseconds, and True if the local time occurs twice or never."""
         offset, odd = self.quarter(local_us // QUARTER_US)
         return local_us - offset, odd
 
     def utc_many(self, local_us: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
-        """The same for many; of an ambiguous time the first occurrence is taken."""
+        """Convert many times.
+
+        Of an ambiguous time the first occurrence is used.
+        """
         quarters, places = np.unique(local_us // QUARTER_US, return_inverse=True)
         found = [self.quarter(quarter) for quarter in quarters.tolist()]
         offsets = np.array([offset for offset, _ in found], dtype=np.int64)
@@ -92,9 +101,10 @@ class Clock:
 
 
 def path_matches(glob: str, relative: str) -> bool:
-    """Whether a glob names a file by its path below the argument, or by the end of that path from any folder on.
+    """Return True if a glob matches a path, or its end from a folder on.
 
-    `*` also takes slashes. A bundle often has all below one folder, which nobody cares to name.
+    The path is relative to the argument. `*` also matches slashes. Bundles often have one top folder, which need not be
+    named.
     """
     globs = (glob, glob[3:]) if glob.startswith("**/") else (glob,)
     parts = relative.split("/")
@@ -103,21 +113,27 @@ def path_matches(glob: str, relative: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a glob option says of a file. `named` is false for an option without a glob."""
+    """The value of an option for a file.
+
+    `named` is False for an option without a glob.
+    """
 
     value: str
     named: bool
 
 
 class Rules:
-    """Options of the form `VALUE` or `GLOB=VALUE`: the last glob that matches counts, else the last plain value."""
+    """Options of the form `VALUE` or `GLOB=VALUE`.
+
+    The last matching glob applies, else the last plain value.
+    """
 
     def __init__(self, rules: Iterable[tuple[str | None, str]]) -> None:
         self._rules = list(rules)
         self._met: set[str] = set()
 
     def of(self, relative: str) -> Rule | None:
-        """The rule for a file; None where none fits."""
+        """Return the rule for a file, or None."""
         chosen: Rule | None = None
         for glob, value in self._rules:
             if glob is None:
@@ -129,11 +145,11 @@ class Rules:
         return chosen
 
     def unmatched(self) -> list[str]:
-        """Globs that named no file so far, in the order given."""
+        """Globs without a matching file so far, in the given order."""
         return [glob for glob, _ in self._rules if glob is not None and glob not in self._met]
 
 
 def check_zones(rules: Iterable[tuple[Any, str]]) -> None:
-    """Raise UnknownZoneError at once, rather than at the first line of a file."""
+    """Raise UnknownZoneError before the first line is read."""
     for _, zone in rules:
         zone_named(zone)
