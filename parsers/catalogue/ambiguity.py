@@ -1,7 +1,7 @@
-"""Which of several ways to read a line holds.
+"""Choose among several readings of a line.
 
-Ids are arbitrary text and may hold the fixed words of a message. What must agree decides; a line for which
-several readings are left is ambiguous, and only what they share is told of it.
+Ids are arbitrary text and may contain the fixed words of a message. Consistency decides; a line with several remaining
+readings is ambiguous, and only their common values are reported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from parsers.catalogue.templates import COLUMNS
 
 
 def choose(found: list[Reading], offsets_partitions: int | None) -> list[Reading]:
-    """The readings that agree with what is known of ids; all of them where none does."""
+    """Return the readings consistent with known rules about ids.
+
+    All of them if none is.
+    """
     readings = distinct(found)
     rules: tuple[Callable[[Reading], bool], ...] = (_specific, _whole_ids, lambda each: _home_agrees(each, offsets_partitions))
     for keep in rules:
@@ -33,7 +36,7 @@ def distinct(readings: list[Reading]) -> list[Reading]:
 
 
 def ambiguous(readings: list[Reading]) -> Match:
-    """A match without event, of what all readings say."""
+    """A match without an event, with the values common to all readings."""
     first = readings[0][0].message
     shared = {
         name: value
@@ -49,7 +52,10 @@ def _specific(reading: Reading) -> bool:
 
 
 def _whole_ids(reading: Reading) -> bool:
-    """Whether member ids are whole: the coordinator ends those of classic groups with a UUID, after client or instance id."""
+    """Return True if member ids are complete.
+
+    The coordinator ends those of classic groups with a UUID, after client or instance id.
+    """
     values = reading[1]
     member = values.get("member_id")
     if not isinstance(member, str):
@@ -61,7 +67,10 @@ def _whole_ids(reading: Reading) -> bool:
 
 
 def _home_agrees(reading: Reading, offsets_partitions: int | None) -> bool:
-    """Whether the group hashes to the offsets partition that the line names (GroupMetadataManager.partitionFor)."""
+    """Return True if the group hashes to the offsets partition in the line.
+
+    As in GroupMetadataManager.partitionFor.
+    """
     group, partition = reading[1].get("group"), reading[1].get("partition")
     if offsets_partitions is None or group is None or partition is None or reading[0].message.witness != "coordinator":
         return True

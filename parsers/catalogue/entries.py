@@ -1,4 +1,4 @@
-"""What the catalogue is made of: messages, their wordings, what stands before them, and what a match says."""
+"""Elements of the catalogue: messages, wordings, prefixes and matches."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from parsers.catalogue.templates import Template
 
 
 class Match(NamedTuple):
-    """A recognised record. `columns` are fields with a column of their own, `fields` all others.
+    """A recognised record.
 
-    `ambiguous` tells that ids hold the fixed words of the message: `event` is null then, and `columns` holds
-    what all readings agree on.
+    `columns` are fields with a column of their own, `fields` all others. `ambiguous`: ids contain the fixed words of
+    the message; then `event` is None, and `columns` holds the values common to all readings.
     """
 
     message_id: str
@@ -54,7 +54,7 @@ class Pattern:
 
     @property
     def key(self) -> str:
-        """First word, where it is fixed."""
+        """First word if it is fixed, else empty."""
         head = self.template.literals[0]
         if " " in head:
             return head[: head.index(" ")]
@@ -63,10 +63,10 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What stands before the texts of an area, in its forms.
+    """A prefix of the texts in an area, in its forms.
 
-    `inside` names the prefix before it, `instead_of` a shorter one whose slot would swallow this one's fixed words.
-    A prefix that does not begin with a bracket is told by its `mark`, and `over` passes over what may follow it.
+    `inside` names the prefix before it, `instead_of` a shorter one with a slot that would match the fixed words of this
+    one. A prefix that does not begin with a bracket is found by its `mark`, and `over` skips what may follow it.
     """
 
     name: str
@@ -76,10 +76,10 @@ class Prefix:
     mark: str = ""
     over: re.Pattern[str] | None = None
     ends: tuple[tuple[Template, re.Pattern[str]], ...] = ()
-    """Each form, and what it looks like from its mark to its end."""
+    """Each form with the pattern from its mark to its end."""
 
     def openings(self, head: str) -> Iterator[tuple[dict[str, Any], int]]:
-        """All ways in which a marked prefix may stand in a line: what it says, and where the message begins."""
+        """All readings of a marked prefix: its values and the start of the message."""
         for template, end in self.ends:
             for found in end.finditer(head):
                 for values in template.readings(head[: found.end()], 0):
@@ -88,7 +88,7 @@ class Prefix:
 
 
 def marked_prefix(name: str, texts: tuple[Template, ...], mark: str, over: str) -> Prefix:
-    """A prefix that is told by words in its middle."""
+    """Make a prefix that is recognised by words in its middle."""
     ends = []
     for template in texts:
         first = next(at for at, literal in enumerate(template.literals) if mark in literal)
@@ -110,14 +110,14 @@ class Bucket:
     open_ended: bool = False
 
     def patterns(self, text: str, at: int) -> Iterator[Pattern]:
-        """Wordings that may stand in `text` from `at` on, by its first word."""
+        """Wordings that may begin at `at`, by first word."""
         space = text.find(" ", at)
         yield from self.by_word.get(text[at:] if space < 0 else text[at:space], ())
         yield from self.by_word.get("", ())
 
 
 class Opening(NamedTuple):
-    """A prefix as read from a line: which texts may follow, what it says, and where it ends."""
+    """A prefix read from a line: possible texts, values, and end."""
 
     bucket: Bucket
     columns: Mapping[str, Any]
@@ -125,4 +125,4 @@ class Opening(NamedTuple):
 
 
 Reading = tuple[Pattern, dict[str, Any]]
-"""One way to read a line: the wording, and the values of its slots and of its prefixes."""
+"""One reading of a line: its wording, and values of slots and prefixes."""

@@ -1,7 +1,7 @@
-"""Records of many lines: a header line, then a line per value.
+"""Records with a header line and one line per value.
 
-`name = value` in configuration blocks, `Name:   value` in what clients print of assignments. Only what the
-catalogue names is kept; all else, which may be secrets, is dropped unread.
+`name = value` in configuration blocks, `Name:   value` in assignments printed by clients. Only values named by the
+catalogue are kept; all others, which may be secrets, are discarded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ HEADED = re.compile(r"^\t([A-Z][A-Za-z ()-]*:) +([^\n]*)$", re.MULTILINE)
 
 
 class Block:
-    """What is kept of one kind of block: name in the block -> field and type, and the form of a line."""
+    """Values kept from one kind of block.
+
+    Name in the block -> field and type, and the form of a line.
+    """
 
     def __init__(self, settings: Mapping[str, str], line: re.Pattern[str]) -> None:
         self._line = line
@@ -26,11 +29,11 @@ class Block:
 
     @property
     def fields(self) -> frozenset[str]:
-        """Names of the fields that are kept."""
+        """Names of the kept fields."""
         return frozenset(target[0] for target in self._settings.values())
 
     def read(self, message: str) -> dict[str, Any]:
-        """Fields of the settings that stand in the record."""
+        """Return the fields for the settings in the record."""
         values: dict[str, Any] = {}
         for name, text in self._line.findall(message):
             target = self._settings.get(name)
@@ -42,7 +45,7 @@ class Block:
         return values
 
     def add(self, message: str, columns: dict[str, Any], fields: dict[str, Any]) -> None:
-        """Put what stands in the record beside what its first line said."""
+        """Add the fields in the record to those of its first line."""
         for name, value in self.read(message).items():
             (columns if name in COLUMNS else fields)[name] = value
 
@@ -53,7 +56,7 @@ def _value(text: str, kind: str) -> Any:
     if kind == "int":
         return parse_int32(text)
     if kind == "digits":
-        return text if text.isdecimal() and parse_int32(text) is not NO else NO  # `node.id = -1` names none
+        return text if text.isdecimal() and parse_int32(text) is not NO else NO  # `node.id = -1` means no node
     if kind == "flag":
         return {"true": True, "false": False}.get(text, NO)
     if kind == "list":

@@ -1,8 +1,8 @@
-"""Types of slots for what controllers and brokers print of partitions: nodes, registrations, changes, assignments.
+"""Slot types for partitions in lines of controllers and brokers.
 
-A registration says who holds a partition, who leads it, and who is in sync. Products and versions print it in five
-forms; all have the same fields here: `leader` ("-1": none), `leader_epoch`, `isr`, `replicas`, `partition_epoch` (in
-ZooKeeper mode the version of the partition's node), and `adding`, `removing` and `elr` where they are not empty.
+A registration names the replicas, the leader and the in-sync replicas of a partition. Products and versions print it in
+five forms; all have the same fields here: `leader` ("-1": none), `leader_epoch`, `isr`, `replicas`, `partition_epoch`
+(in ZooKeeper mode the version of the partition's node), and `adding`, `removing` and `elr` unless they are empty.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _names_partition(name: str) -> bool:
 
 
 def parse_nodes(text: str) -> Any:
-    """`1, 2`, `1,2`, `[1, 2]` or `List(1, 2)` as node ids."""
+    """Parse `1, 2`, `1,2`, `[1, 2]` or `List(1, 2)` as node ids."""
     inside = unwrap(text)
     if _NODES.fullmatch(inside) is None:
         return NO
@@ -53,7 +53,10 @@ def parse_nodes(text: str) -> Any:
 
 
 def parse_registration(text: str) -> Any:
-    """`leader=1, isr=[1, 2], ...` or `Leader:1,ISR:1,2,...`: names and what stands after them up to the next name."""
+    """Parse `leader=1, isr=[1, 2], ...` or `Leader:1,ISR:1,2,...`.
+
+    A value extends to the next name.
+    """
     pieces = _NAMED.split(_BROKER_STATE.sub(r"\1", text))
     values: dict[str, Any] = {}
     for name, value in zip((each.lower() for each in pieces[1::2]), pieces[2::2], strict=True):
@@ -70,7 +73,10 @@ def parse_registration(text: str) -> Any:
 
 
 def _parse_change(text: str) -> Any:
-    """`isr: [2] -> [3], leader: -1 -> 3, leaderEpoch: 1 -> 2`: what a KRaft controller changes, before and after."""
+    """Parse a change by a KRaft controller: values before and after.
+
+    `isr: [2] -> [3], leader: -1 -> 3, leaderEpoch: 1 -> 2`.
+    """
     pieces = _CHANGE.split(text)
     values: dict[str, Any] = {}
     for name, value in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -89,7 +95,10 @@ def _parse_change(text: str) -> Any:
 
 
 def _parse_partition_assignment(text: str) -> Any:
-    """`HashMap(0 -> ArrayBuffer(1, 2), 1 -> ...)`: keys are partitions of a topic that stands elsewhere in the line."""
+    """Parse `HashMap(0 -> ArrayBuffer(1, 2), 1 -> ...)`.
+
+    Keys are partitions; their topic is elsewhere in the line.
+    """
     assignment: dict[str, Any] = {}
     for partition, nodes in _KEYED.findall(text[text.find("(") + 1 :]):
         if parse_partition(partition) is not NO:
@@ -98,14 +107,17 @@ def _parse_partition_assignment(text: str) -> Any:
 
 
 def _assigned(assignment: Mapping[str, Any], **more: Any) -> Any:
-    """Partitions with the nodes that hold each; none of them may be anything else."""
+    """Partitions with their replicas; `NO` if any value is invalid."""
     if any(nodes is NO for nodes in assignment.values()):
         return NO
     return {**more, "partition_count": max(map(int, assignment)) + 1, "assignment": assignment}
 
 
 def _parse_topic_assignment(text: str) -> Any:
-    """`Map(topic-2 -> ArrayBuffer(1), topic-0 -> ...)`: keys are partitions of one topic."""
+    """Parse `Map(topic-2 -> ArrayBuffer(1), topic-0 -> ...)`.
+
+    Keys are partitions of one topic.
+    """
     assignment: dict[str, Any] = {}
     names = set()
     for key, nodes in _KEYED.findall(text[text.find("(") + 1 :]):
@@ -118,19 +130,25 @@ def _parse_topic_assignment(text: str) -> Any:
 
 
 def _parse_fetchers(text: str) -> Any:
-    """`HashMap(orders-0 -> InitialFetchState(..., BrokerEndPoint(id=2, ...),5,0), ...)`: partition, leader and leader epoch of each."""
+    """Parse partition, leader and leader epoch of each fetcher.
+
+    `HashMap(orders-0 -> InitialFetchState(..., BrokerEndPoint(id=2, ...),5,0), ...)`.
+    """
     found = [[name, leader, parse_int32(epoch)] for name, leader, epoch in _FETCHER.findall(unwrap(text))]
     return found if all(_names_partition(name) and epoch is not NO for name, _, epoch in found) else NO
 
 
 def _parse_old_fetchers(text: str) -> Any:
-    """`List([orders-0, initOffset 5 to broker BrokerEndPoint(2,...)] , ...)`: partition and leader; the epoch isn't printed."""
+    """Parse partition and leader of each fetcher, without an epoch.
+
+    `List([orders-0, initOffset 5 to broker BrokerEndPoint(2,...)] , ...)`.
+    """
     found = [[name, leader, None] for name, leader in _OLD_FETCHER.findall(text)]
     return found if all(_names_partition(name) for name, _, _ in found) else NO
 
 
 def _parse_settings(text: str) -> Any:
-    """Settings of a topic, of which only this matters: whether it may have unclean leaders."""
+    """Return whether a topic's settings allow unclean leaders, if they say so."""
     found = _UNCLEAN.search(text)
     return {} if found is None else {"unclean": found[1] == "true"}
 
@@ -227,17 +245,17 @@ def _old_fetchers(items: Sequence[Sequence[Any]]) -> str:
 
 
 _SMALL_SET = 4
-"""Scala prints sets of up to so many elements as `Set(…)`, greater ones as `HashSet(…)`."""
+"""Maximum number of elements that Scala prints as `Set(…)`, not `HashSet(…)`."""
 
 
 def _parse_names(text: str) -> Any:
-    """`Set(a-0, b-1)`: names of partitions, which hold no comma."""
+    """Parse `Set(a-0, b-1)`: names of partitions, which contain no comma."""
     inside = unwrap(text)
     return NO if inside == text else _named_partitions(inside.split(", ") if inside else [])
 
 
 def _named_partitions(names: list[str]) -> Any:
-    """Names of partitions, none of which has a number beyond all bounds."""
+    """Names of partitions; `NO` if a number exceeds all bounds."""
     return NO if any(_LARGE_NUMBER.fullmatch(name.rpartition("-")[2]) for name in names) else names
 
 
@@ -246,7 +264,7 @@ def _names(items: Sequence[str]) -> str:
 
 
 def _parse_old_names(text: str) -> Any:
-    """`a-0,b-1`"""
+    """Parse `a-0,b-1`."""
     return NO if " " in text or "(" in text else _named_partitions(text.split(",") if text else [])
 
 
@@ -255,7 +273,7 @@ def _settings(fields: Mapping[str, Any]) -> str:
 
 
 def slot_types() -> dict[str, SlotType]:
-    """Types by name, as the catalogue takes them in."""
+    """Slot types by name."""
     registration = (*_HELD, *_OPTIONAL)
     return {
         "nodes": SlotType(r"[\d, -]*", parse_nodes, _spaced, spaced=True, filler=""),

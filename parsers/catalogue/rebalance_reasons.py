@@ -1,4 +1,4 @@
-"""The grammar inside `(reason: …)` of "Preparing to rebalance"."""
+"""Reasons in `(reason: …)` of "Preparing to rebalance"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from parsers.catalogue.templates import Template, TooManyReadings, compile_templ
 
 
 class Alike(NamedTuple):
-    """Reasons of one wording: which of the texts they are, and what stands in its slots. Without a wording, `parse` has more to look at."""
+    """Reasons with a common wording: indexes of the texts and values of slots.
+
+    Without a wording, `parse` must examine the text.
+    """
 
     id: str | None
     template: Template | None
@@ -19,13 +22,13 @@ class Alike(NamedTuple):
 
 
 class Reasons:
-    """All reasons that coordinators name."""
+    """All reasons named by coordinators."""
 
     def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
         self._by_word: dict[str, list[tuple[str, Template]]] = {}
         self.templates: list[tuple[str, Template]] = []
         self.wordings: dict[str, list[tuple[tuple[str, ...], Template]]] = {}
-        """Of each reason the wordings, with the first and the last version that have them."""
+        """Wordings of each reason, with the first and the last version that have them."""
         for entry in entries:
             for pattern in entry["patterns"]:
                 template = compile_template(pattern["text"])
@@ -36,14 +39,14 @@ class Reasons:
             known.sort(key=lambda each: -each[1].fixed_length)
 
     def slot_type(self) -> SlotType:
-        """The type of the slot that a reason stands in."""
+        """The type of slots that contain a reason."""
         names = frozenset({"reason", "reason_id"}).union(*(template.names() for _, template in self.templates))
         return SlotType(
             r".*", self.parse, lambda fields: str(fields["reason"]), spaced=True, several=tuple(sorted(names)), needs=("reason",)
         )
 
     def alike(self, texts: Sequence[str]) -> Iterator[Alike]:
-        """Reasons by their wording, each of the texts once."""
+        """Group reasons by wording; each text appears once."""
         by_word: dict[str, list[int]] = {}
         for at, text in enumerate(texts):
             by_word.setdefault(text.split(" ", 1)[0], []).append(at)
@@ -60,7 +63,10 @@ class Reasons:
                 yield Alike(None, None, left, [()] * len(left))
 
     def parse(self, text: str) -> dict[str, Any]:
-        """The reason's id and what it names. Where it can be read in several ways only what they share is given."""
+        """Return the reason's id and values.
+
+        If several readings fit, only their common values are returned.
+        """
         known = self._by_word.get(text.split(" ", 1)[0], ())
         for reason_id, template in known:
             values = template.quick(text, 0)
@@ -80,6 +86,9 @@ class Reasons:
 
 
 def _says_its_id_again(values: Mapping[str, Any]) -> bool:
-    """The member's own reason repeats the id that the coordinator names (KIP-394: "… the given member-id: X"): both are read right."""
+    """Return True if the member's own reason repeats the id.
+
+    KIP-394: "… the given member-id: X". Both readings are correct.
+    """
     member_id = values.get("reason_member_id")
     return bool(member_id) and str(values.get("client_reason") or "").endswith(f" {member_id}")

@@ -1,7 +1,8 @@
-"""Bodies of group requests as text: structs (`{group_id=g,…}`) and generated classes (`JoinGroupRequestData(groupId='g', …)`).
+"""Bodies of group requests as text: structs and generated classes.
 
-Both are read with the templates of `messages/kafka_request_bodies.yaml` into mappings that have the names of
-the JSON form. Nested lists keep what the models need: names of protocols and topics, member ids, error codes.
+Examples are `{group_id=g,…}` and `JoinGroupRequestData(groupId='g', …)`. Both are read with the templates of
+`messages/kafka_request_bodies.yaml` into mappings with the names of the JSON form. Nested lists keep what the models
+need: names of protocols and topics, member ids, error codes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _IDENTITY_END = re.compile(r"(?:\)|\})(?:, ?|,)?\]?$")
 
 
 def decode_subscription(metadata: bytes) -> list[str] | None:
-    """Topics of a consumer's subscription (ConsumerProtocolSubscription: int16 version, array of strings, …); None if it is none."""
+    """Topics of a consumer's subscription, None if invalid.
+
+    ConsumerProtocolSubscription: int16 version, array of strings, and further fields.
+    """
     if len(metadata) < 6:
         return None
     count = int.from_bytes(metadata[2:6], "big", signed=True)
@@ -44,7 +48,7 @@ def decode_subscription(metadata: bytes) -> list[str] | None:
 
 
 def decode_base64(text: Any) -> bytes:
-    """Bytes of a JSON body; none where it holds no base64."""
+    """Decode base64 in a JSON body; empty if invalid."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, TypeError, ValueError):
@@ -52,7 +56,7 @@ def decode_base64(text: Any) -> bytes:
 
 
 def _bytes(numbers: str) -> bytes:
-    """Bytes that Java prints as signed numbers."""
+    """Bytes printed by Java as signed numbers."""
     try:
         return bytes([int(number) & 0xFF for number in numbers.split(", ")])
     except ValueError:
@@ -60,7 +64,10 @@ def _bytes(numbers: str) -> bytes:
 
 
 def parse_protocols(text: str) -> list[dict[str, Any]]:
-    """Names of the protocols that a member offers, with their metadata where the text shows bytes."""
+    """Names of the protocols offered by a member.
+
+    With their metadata if the text shows its bytes.
+    """
     named = [{"name": name, "numbers": numbers} for name, numbers in _CLASS_PROTOCOL.findall(text)]
     return named or [{"name": name} for name in _STRUCT_PROTOCOL.findall(text)]
 
@@ -81,7 +88,7 @@ def _first(text: str, ends: tuple[str, ...]) -> int:
 
 
 def _parse_identities(text: str) -> list[dict[str, str | None]]:
-    """Members that leave: id, instance id, reason."""
+    """Leaving members: id, instance id, reason."""
     found: list[dict[str, str | None]] = []
     for piece in text.split("MemberIdentity(memberId='")[1:]:
         member, _, rest = piece.partition("', groupInstanceId=")
@@ -133,9 +140,9 @@ class Bodies:
         self._templates: dict[tuple[str, str], list[Template]] = {}
 
     def read(self, api: str, side: str, text: str) -> dict[str, Any] | None:
-        """The body as a mapping; None where no form fits, or where one does in more than one way.
+        """Parse a body to a mapping, None unless exactly one reading fits.
 
-        Forms that print more come first: what they print would be part of an id for those that print less.
+        Forms with more fixed text come first, because forms with less would take it as part of an id.
         """
         templates = self._templates.get((api, side))
         if templates is None:
@@ -157,7 +164,10 @@ class Bodies:
 
 
 def subscribed_topics(protocols: Iterable[Mapping[str, Any]]) -> list[str] | None:
-    """Topics that a member subscribes to, from the metadata of the protocols that it offers; None where they don't show."""
+    """Topics of a member's subscription, from its protocols' metadata.
+
+    None if the metadata does not show them.
+    """
     for protocol in protocols:
         raw = _bytes(protocol["numbers"]) if "numbers" in protocol else decode_base64(protocol.get("metadata"))
         topics = decode_subscription(raw)

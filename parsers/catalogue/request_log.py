@@ -1,8 +1,8 @@
-"""Lines of kafka-request.log: what was asked, what was answered, and how long it took.
+"""Lines of kafka-request.log: request, answer and duration.
 
-One line stands for one answered request, written when the answer was sent (DEBUG), or for one request as it
-arrived (TRACE). Up to 2.7 bodies are text, later JSON. Only the APIs of groups are read; all others are told
-by their key at the line's head and dropped before anything is parsed.
+A line is one answered request, written when the answer was sent (DEBUG), or one request at its arrival (TRACE). Bodies
+are text up to 2.7, JSON later. Only the APIs of groups are read; all others are recognised by their key at the start of
+the line and skipped without parsing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ API_KEYS = {
     42: "DELETE_GROUPS",
     68: "CONSUMER_GROUP_HEARTBEAT",
 }
-"""The APIs that are read, by their number in the protocol (ApiKeys.java)."""
+"""APIs that are read, by their number in the protocol (ApiKeys.java)."""
 
 _OLD_NAMES = {"GROUP_COORDINATOR": "FIND_COORDINATOR"}
 _APIS = frozenset(API_KEYS.values())
@@ -62,7 +62,7 @@ ERRORS = {
     112: "UNSUPPORTED_ASSIGNOR",
     113: "STALE_MEMBER_EPOCH",
 }
-"""Names of the error codes that group requests are answered with (Errors.java)."""
+"""Names of error codes in answers to group requests (Errors.java)."""
 
 _COMPLETED = "Completed request:"
 _JSON_KEY = re.compile(r'\{"isForwarded":(?:true|false),"requestHeader":\{"requestApiKey":(\d{1,4}),')
@@ -90,7 +90,10 @@ class Requests:
         self._bodies = bodies
 
     def read(self, head: str) -> Found | None:
-        """Message id and fields of a line; None for other APIs and for bodies that can't be read."""
+        """Return message id and fields of a line.
+
+        None for other APIs and for unreadable bodies.
+        """
         if head.startswith(_COMPLETED):
             at, received = len(_COMPLETED), False
         else:
@@ -103,14 +106,17 @@ class Requests:
         return self._text(head, at, received)
 
     def unread(self, head: str) -> bool:
-        """Whether a line is a request about groups that `read` makes nothing of: damaged, or of a form that is not known."""
+        """Return True for a group request that `read` cannot read.
+
+        It is damaged or has an unknown form.
+        """
         api = self._api(head)
         transactional = api == "FIND_COORDINATOR" and _NOT_A_GROUP.search(head) is not None
         return api is not None and not transactional and self.read(head) is None
 
     @staticmethod
     def _api(head: str) -> str | None:
-        """The request that a line names in its header, if it is one about groups."""
+        """The group request named in a line's header, if any."""
         begun = _RECEIVED.match(head)
         at = len(_COMPLETED) if head.startswith(_COMPLETED) else begun.end() if begun else -1
         if at < 0:
@@ -193,7 +199,7 @@ class Requests:
     # -- bodies in client lines ----------------------------------------------------------------------------
 
     def slot_types(self) -> dict[str, SlotType]:
-        """Slot types for bodies that clients print in their own lines."""
+        """Slot types for bodies in lines of clients."""
         return {
             "join_body": _body_type(self._join_sent, _JOIN_SENT),
             "join_answer": _body_type(self._join_answered, _JOIN_ANSWERED),
@@ -201,7 +207,7 @@ class Requests:
         }
 
     def _join_sent(self, text: str) -> dict[str, Any] | None:
-        """A JoinGroup as a client prints it before sending."""
+        """A JoinGroup printed by a client before sending."""
         body = self._bodies.read("JOIN_GROUP", "request", text)
         if body is None:
             return None
@@ -211,7 +217,7 @@ class Requests:
         return {"member_id": body.get("memberId") or None, **values}
 
     def _join_answered(self, text: str) -> dict[str, Any] | None:
-        """The answer to JoinGroup as a client prints it."""
+        """The answer to JoinGroup printed by a client."""
         body = self._bodies.read("JOIN_GROUP", "response", text)
         if body is None:
             return None
@@ -223,7 +229,7 @@ class Requests:
         }
 
     def _sync_sent(self, text: str) -> dict[str, Any] | None:
-        """A SyncGroup as a client prints it before sending."""
+        """A SyncGroup printed by a client before sending."""
         body = self._bodies.read("SYNC_GROUP", "request", text)
         return None if body is None else {"member_id": body.get("memberId"), "generation": _counted(body.get("generationId"))}
 
@@ -242,18 +248,18 @@ def _body_type(read: Callable[[str], dict[str, Any] | None], names: tuple[str, .
 
 
 def _only(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
-    """The only match from `at` on; None where there is none, or a second one makes it doubtful."""
+    """The only match from `at` on, None if there is none or several."""
     found = pattern.search(text, at)
     return found if found is not None and pattern.search(text, found.start() + 1) is None else None
 
 
 def _counted(number: Any) -> int | None:
-    """A generation or timeout; -1 is none."""
+    """A generation or timeout, None for -1."""
     return number if isinstance(number, int) and number >= 0 else None
 
 
 def _first_error(response: Body, nested: str | None = None) -> int | None:
-    """The error code of an answer, or of the first of its parts that has one."""
+    """The error code of an answer, or the first one among its parts."""
     if "errorCode" in response and (response["errorCode"] or nested is None):
         return int(response["errorCode"])
     codes = response.get("codes")
@@ -394,7 +400,10 @@ _LISTS = frozenset({"protocols", "topics", "members", "assigned_members", "group
 
 
 def _of_its_type(name: str, value: Any) -> bool:
-    """Whether a value is one that the protocol can hold. JSON that was no request at all may hold anything."""
+    """Return True if the protocol allows the value.
+
+    JSON from another source may contain anything.
+    """
     if value is None or name == "by_leader":
         return True
     if name in _NUMBERS:
@@ -407,12 +416,15 @@ def _of_its_type(name: str, value: Any) -> bool:
 
 
 def understand(api: str, request: Body, response: Body, values: dict[str, Any], received: bool) -> Found | None:
-    """Fields of an event from request and answer, whichever form they were printed in. Absent ones are left out."""
+    """Fields of an event from request and answer, in any printed form.
+
+    Absent fields are omitted.
+    """
     message_id, reader = READERS[api]
     try:
         read = reader(request, response)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-        return None  # JSON of another shape: nothing that a broker prints
+        return None  # JSON of another shape, not printed by a broker
     if read is None:
         return None
     if not all(_of_its_type(name, value) for each in (values, read) for name, value in each.items()):

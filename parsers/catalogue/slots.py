@@ -1,8 +1,8 @@
-"""Types of slots: how a piece of a log line becomes a value, and back.
+"""Slot types: conversion of parts of a line to values, and back.
 
-A slot stands between fixed words of a message. Most hold ids, which are arbitrary text. The types below
-narrow what may stand there (`int`), or say how the product prints an absent value (`None`, `null`,
-`Optional.empty`). `parse` returns `NO` where the text can't be of the type; nothing raises on log content.
+A slot is the text between fixed words of a message. Most slots hold ids, which are arbitrary text. The types below
+restrict the text (`int`), or define how the product prints an absent value (`None`, `null`, `Optional.empty`). `parse`
+returns `NO` for text that does not fit the type; nothing raises for the content of a log.
 """
 
 from __future__ import annotations
@@ -14,16 +14,22 @@ from functools import partial
 from typing import Any, Final
 
 NO: Final = object()
-"""What `parse` returns for text that is not of the type."""
+"""Result of `parse` for text that does not fit the type."""
 
 INT32, INT64 = range(-(2**31), 2**31), range(-(2**63), 2**63)
 COUNTS = range(2**31)
 MILLIS = range(253_402_300_800_000)
-"""Epoch milliseconds up to the end of the year 9999: what the clock of a host can show."""
+"""Epoch milliseconds to the end of 9999, the range of host clocks."""
 SPANS_MS = range(-(10**12), 10**12)
-"""Durations in milliseconds, of about 30 years: a clock that is set makes them long, or negative."""
+"""Durations of up to about 30 years in milliseconds.
+
+A change of the clock may make them long, or negative.
+"""
 COORDINATOR_ID_TOP = 2_147_483_647
-"""Java clients show the coordinator's connection as node `Integer.MAX_VALUE - broker id` (AbstractCoordinator)."""
+"""Largest node id.
+
+Java clients show the coordinator's connection as node `Integer.MAX_VALUE - broker id` (AbstractCoordinator).
+"""
 
 _INT = re.compile(r"-?\d{1,19}")
 _PYTHON_PARTITION = re.compile(r"TopicPartition\(topic=u?'([^']*)', partition=(\d+)\)")
@@ -37,11 +43,11 @@ _COLLECTION = re.compile(r"(?:[A-Z][A-Za-z]*\((.*)\)|\[(.*)\])", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class SlotType:
-    """One type: `tight` is the regular expression of its common form, `spaced` says that spaces are common in it.
+    """One slot type.
 
-    A type with `several` parses to a mapping of these fields, and renders from the fields that it `needs`.
-    `quick` parses what the tight form has matched, where that needs less checking. `filler` is written where
-    a slot that is not reported has no value.
+    `tight` is the regular expression of its common form, `spaced` is True if spaces are common in it. A type with
+    `several` parses to a mapping of these fields, and renders from the fields in `needs`. `quick` parses text matched
+    by the tight form with fewer checks. `filler` is written for an unreported slot without a value.
     """
 
     tight: str
@@ -55,7 +61,7 @@ class SlotType:
 
 
 def parse_int(text: str) -> Any:
-    """A decimal number that fits 64 bits."""
+    """Parse a decimal number of up to 64 bits."""
     if _INT.fullmatch(text) is None:
         return NO
     value = int(text)
@@ -66,11 +72,14 @@ _UP_TO_INT32 = (
     r"(?:\d{1,9}|1\d{9}|20\d{8}|21[0-3]\d{7}|214[0-6]\d{6}|2147[0-3]\d{5}|21474[0-7]\d{4}|214748[0-2]\d{3}|2147483[0-5]\d\d"
     r"|21474836[0-3]\d|214748364[0-7])"
 )
-"""0 to 2,147,483,647, which many use for timeouts that never run out."""
+"""0 to 2,147,483,647, a common value for infinite timeouts."""
 
 
 def parse_int32(text: str) -> Any:
-    """A decimal number that fits 32 bits, as the products hold generations, epochs, partitions and timeouts."""
+    """Parse a decimal number of up to 32 bits.
+
+    The products store generations, epochs, partitions and timeouts in 32 bits.
+    """
     return _within(INT32, text)
 
 
@@ -80,13 +89,16 @@ def _within(bounds: range, text: str) -> Any:
 
 
 def _parse_generation(text: str) -> Any:
-    """A client's generation; -1 is "none" (OffsetCommitRequest.DEFAULT_GENERATION_ID)."""
+    """Parse a client's generation; -1 means none.
+
+    See OffsetCommitRequest.DEFAULT_GENERATION_ID.
+    """
     value = parse_int32(text)
     return None if value == -1 else value
 
 
 def _parse_epoch(text: str) -> Any:
-    """An epoch as number, Some(n), OptionalInt[n]; absent as None or OptionalInt.empty."""
+    """Parse an epoch as number, Some(n), OptionalInt[n], None or OptionalInt.empty."""
     if text in {"None", "OptionalInt.empty"}:
         return None
     found = _EPOCH.fullmatch(text)
@@ -98,7 +110,7 @@ def _parse_facility(text: str) -> Any:
 
 
 def _parse_leader(text: str) -> Any:
-    """librdkafka marks a leader that is the client itself."""
+    """Parse librdkafka's leader, which is marked if it is the client itself."""
     return text.removesuffix(" (me)") or NO
 
 
@@ -107,14 +119,14 @@ def _parse_word(text: str) -> Any:
 
 
 def _parse_some(text: str) -> Any:
-    """Scala's Option: `None` or `Some(x)`."""
+    """Parse Scala's Option: `None` or `Some(x)`."""
     if text == "None":
         return None
     return text[5:-1] if text.startswith("Some(") and text.endswith(")") else NO
 
 
 def _parse_option(text: str) -> Any:
-    """A wording that Scala and Java share: `None`, `Some(x)`, `null` or the bare value."""
+    """Parse a wording of Scala or Java: `None`, `Some(x)`, `null` or the bare value."""
     if text == "null":
         return None
     value = _parse_some(text)
@@ -122,14 +134,14 @@ def _parse_option(text: str) -> Any:
 
 
 def _parse_optional(text: str) -> Any:
-    """Java's Optional: `Optional.empty` or `Optional[x]`."""
+    """Parse Java's Optional: `Optional.empty` or `Optional[x]`."""
     if text == "Optional.empty":
         return None
     return text[9:-1] if text.startswith("Optional[") and text.endswith("]") else text
 
 
 def _parse_quoted(text: str) -> Any:
-    """Java's toString of a nullable string: `null` or `'x'`."""
+    """Parse Java's nullable string: `null` or `'x'`."""
     if text == "null":
         return None
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else NO
@@ -141,7 +153,7 @@ def _parse_coordinator_node(text: str) -> Any:
 
 
 def parse_partition(text: str) -> Any:
-    """The number of a partition."""
+    """Parse the number of a partition."""
     return int(text) if text.isdecimal() and len(text) < 10 else NO
 
 
@@ -152,7 +164,7 @@ def _parse_topic_partition(text: str) -> Any:
 
 
 def _parse_replica_folder(text: str) -> Any:
-    """Scala 0.x and 1.0 print a partition as `topic-3` or as `[topic,3]`."""
+    """Parse `topic-3` or `[topic,3]`, as printed by Scala 0.x and 1.0."""
     if text.startswith("[") and text.endswith("]"):
         topic, comma, partition = text[1:-1].rpartition(",")
         return _parse_topic_partition(f"{topic}-{partition}") if comma else NO
@@ -160,19 +172,22 @@ def _parse_replica_folder(text: str) -> Any:
 
 
 def unwrap(text: str) -> str:
-    """The inside of `[a, b]`, `Set(a, b)`, `ArrayBuffer(a, b)`; other text as it is."""
+    """Return the inside of a collection, other text unchanged.
+
+    `[a, b]`, `Set(a, b)`, `ArrayBuffer(a, b)`.
+    """
     found = _COLLECTION.fullmatch(text)
     return text if found is None else found[1] if found[1] is not None else found[2]
 
 
 def parse_list(text: str) -> list[str]:
-    """Items of a collection whose items hold no comma (topics, partitions)."""
+    """Items of a collection without commas in items (topics, partitions)."""
     inside = unwrap(text)
     return inside.split(", ") if inside else []
 
 
 def _parse_bracketed(text: str) -> Any:
-    """`[a, b]`, of items without brackets."""
+    """Parse `[a, b]` with items without brackets."""
     inside = text[1:-1]
     if len(text) < 2 or text[0] != "[" or text[-1] != "]" or "[" in inside or "]" in inside:
         return NO
@@ -180,7 +195,7 @@ def _parse_bracketed(text: str) -> Any:
 
 
 def _parse_partitions(text: str) -> Any:
-    """Partitions as a Java client prints them, `[orders-0]`, or a collection of kafka-python's TopicPartition."""
+    """Parse partitions printed by Java (`[orders-0]`) or as kafka-python's TopicPartition."""
     found = _PYTHON_PARTITION.findall(text)
     if found:
         return [f"{topic}-{partition}" for topic, partition in found]
@@ -188,7 +203,10 @@ def _parse_partitions(text: str) -> Any:
 
 
 def _parse_tasks(text: str) -> Any:
-    """Tasks of a streams member, `(active=[0-1, 0-2], standby=[], warmup=[])`, as `active 0-1` (TasksTuple.java, toString)."""
+    """Parse tasks of a streams member to texts such as `active 0-1`.
+
+    `(active=[0-1, 0-2], standby=[], warmup=[])` (TasksTuple.java, toString).
+    """
     found = _TASKS.fullmatch(text)
     if found is None:
         return NO
@@ -201,7 +219,10 @@ def _tasks(items: Sequence[str]) -> str:
 
 
 def parse_members(text: str) -> list[str]:
-    """Member ids of a collection. Ids may hold ", ", but all end with a UUID if the first one does."""
+    """Parse member ids of a collection.
+
+    Ids may contain ", ", but all end with a UUID if the first one does.
+    """
     pieces = parse_list(text)
     if not any(_UUID_END.search(piece[-36:]) for piece in pieces):
         return pieces
@@ -216,7 +237,10 @@ def parse_members(text: str) -> list[str]:
 
 
 def ends_like_member_id(text: str) -> bool:
-    """Whether a text ends as the coordinator ends the member ids that it hands out (GroupCoordinator, generateMemberId)."""
+    """Return True if the text ends like a member id assigned by the coordinator.
+
+    See GroupCoordinator, generateMemberId.
+    """
     return _UUID_END.fullmatch(text[-36:]) is not None
 
 
@@ -279,7 +303,7 @@ TYPES: dict[str, SlotType] = {
     "scala_members": SlotType(r".*", parse_members, _scala_set, spaced=True),
     "scala_list": SlotType(r".*", parse_list, _scala_set, spaced=True),
 }
-"""Types by name. A slot without a type is `text`."""
+"""Types by name; a slot without a type is `text`."""
 
 _INT32_FIELDS = (
     *("partition", "generation", "version", "port", "client_number", "tries", "request_code", "group_max_size"),
@@ -293,4 +317,4 @@ NARROWER: Mapping[str, str] = {
     **dict.fromkeys(("seen_ms", "clock_ms"), "millis"),
     **dict.fromkeys(("duration_ms", "exceeded_ms"), "span_ms"),
 }
-"""Of slots for whole numbers those whose fields the products hold in less than 64 bits, or that are times: field to type."""
+"""Types of integer fields with less than 64 bits, and of times."""

@@ -1,13 +1,13 @@
-"""Message texts with slots: compile one, match a line against it, write a line from it.
+"""Message texts with slots: compile them, match lines, and write lines.
 
-A text is fixed words with slots between them: `Stabilized group {group} generation {generation:int}`. A slot
-takes the text up to the next fixed words. Ids are arbitrary text and may hold the fixed words themselves, so
-one line can fit in several ways; `readings` gives all of them and leaves the choice to the caller.
+A text is fixed words with slots between them: `Stabilized group {group} generation {generation:int}`. A slot matches
+the text up to the next fixed words. Ids are arbitrary text and may contain the fixed words, so a line can match in
+several ways; `readings` returns all of them and leaves the choice to the caller.
 
-Cost: `quick` is one anchored regular expression whose slots can't trade characters: each is free of spaces and
-the fixed words between them hold one, except for at most one slot; a text with more such slots is found as
-below. `readings` finds the fixed words from the
-left and from the right; only where the two disagree are the ways between them enumerated, up to a limit.
+Cost: `quick` is one anchored regular expression without backtracking between slots: no slot contains a space and the
+fixed words between slots contain one, except for at most one slot. Texts with more such slots use `readings`, which
+finds the fixed words from the left and from the right. Only if these positions differ are the readings between them
+enumerated, up to a limit.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from parsers.catalogue.slots import NARROWER, NO, TYPES, SlotType
 from parsers.schema import COMMON_FIELDS
 
 MAX_READINGS = 64
-"""Ways to read one line with one text before it counts as ambiguous without looking further."""
+"""Maximum number of readings of one line with one text; more count as ambiguous."""
 
 MAX_STEPS = 2048
-"""Searches for fixed words that one enumeration may do; keeps hostile ids from costing more than linear time."""
+"""Maximum number of searches in one enumeration.
+
+It keeps the time linear for hostile ids.
+"""
 
 LARGE_NUMBER = re.compile(r"\d{10}")
-"""With fewer digits every number fits the narrowest of types."""
+"""Numbers with fewer digits fit every type."""
 
 COLUMNS = frozenset(COMMON_FIELDS)
 _NEVER_EMPTY = frozenset({"text", "word"})
@@ -35,20 +38,26 @@ _SLOT = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
 Plan = tuple[tuple[int, str, Any, bool], ...]
-"""For each slot that is reported: its index, its name (none where it gives several fields), its parser, and whether it is a column."""
+"""Conversion of reported slots.
+
+For each its index, name (empty if it gives several fields), parser, and True for a column.
+"""
 
 
 class TooManyReadings(Exception):
-    """An id repeats the fixed words so often that reading on would only cost time."""
+    """An id repeats the fixed words too often to enumerate all readings."""
 
 
 class BadTemplate(ValueError):
-    """A catalogue text that can't be compiled."""
+    """A catalogue text that cannot be compiled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A named gap. A name that starts with an underscore is matched and not reported."""
+    """A slot with a name.
+
+    A name with a leading underscore is matched but not reported.
+    """
 
     name: str
     kind: str
@@ -56,7 +65,7 @@ class Slot:
 
     @property
     def kept(self) -> bool:
-        """Whether the gap's text is reported."""
+        """True if the slot's text is reported."""
         return not self.name.startswith("_")
 
 
@@ -70,12 +79,14 @@ class Template:
     fixed_length: int
     tail: str
     mark: str
-    """The longest fixed words within: a line without them is another one, which is cheap to see."""
+    """The longest inner fixed words, used to reject other lines quickly."""
     _tight: re.Pattern[str] | None = field(default=None, repr=False)
     _tight_lines: re.Pattern[str] | None = field(default=None, repr=False)
     _marks: tuple[str, ...] | None = ()
-    """Words around the slot that may hold spaces: in a line that has each once, the slot can't begin later or end earlier. None
-    where the words can't show that."""
+    """Words around the slot that may contain spaces.
+
+    If a line has each of them once, the slot's bounds are unique. None if the words cannot show that.
+    """
     spaced: int = -1
     is_regular: bool = True
     plan: Plan = ()
@@ -83,13 +94,13 @@ class Template:
     # -- reading -------------------------------------------------------------------------------------------
 
     def quick(self, text: str, start: int) -> dict[str, Any] | None:
-        """The reading of an ordinary line, of which there is only one; None where that can't be told quickly."""
+        """The only reading of an ordinary line, None if not found quickly."""
         pieces = self.pieces(text, start)
         values: dict[str, Any] = {}
         return values if pieces is not None and fill(self.plan, pieces, values, values) else None
 
     def pieces(self, text: str, start: int) -> Sequence[str] | None:
-        """What stands in the slots of an ordinary line, not yet parsed; None where that can't be told quickly."""
+        """Unparsed slots of an ordinary line, None if not found quickly."""
         if not self.is_regular:
             return self._sole(text, start)
         found = self.expression().match(text, start)
@@ -98,14 +109,14 @@ class Template:
         return found.groups()
 
     def could(self, text: str, start: int) -> bool:
-        """Whether the fixed words stand in the line in their order, whatever is between them."""
+        """Return True if the fixed words occur in the line in their order."""
         head = self.literals[0]
         if not text.startswith(head, start) or not text.endswith(self.tail):
             return False
         return self._leftmost(text, self.literals[1:-1], start + len(head), len(text) - len(self.tail)) is not None
 
     def refuses_number(self, text: str, start: int) -> bool:
-        """Whether the line is this one but for a number that is larger than any of its kind."""
+        """Return True if only a number out of range prevents a match."""
         head, tail = self.literals[0], self.literals[-1]
         begin, end = start + len(head), len(text) - len(tail)
         if not text.startswith(head, start) or not text.endswith(tail) or begin > end:
@@ -121,7 +132,7 @@ class Template:
         )
 
     def _sole(self, text: str, start: int) -> list[str] | None:
-        """Pieces of a line in which the fixed words stand in one way only."""
+        """Slots of a line with only one position for the fixed words, else None."""
         head, tail = self.literals[0], self.literals[-1]
         begin, end = start + len(head), len(text) - len(tail)
         if not text.startswith(head, start) or not text.endswith(tail) or begin > end:
@@ -137,7 +148,7 @@ class Template:
         return pieces
 
     def _alone(self, text: str, found: re.Match[str], spaced: int) -> bool:
-        """Whether the slot that may hold spaces can't begin later or end earlier."""
+        """Return True if the bounds of the slot that may contain spaces are unique."""
         begin, end = found.span(spaced + 1)
         before, after = self.literals[spaced], self.literals[spaced + 1]
         if spaced and text.find(before, begin - len(before) + 1) >= 0:
@@ -145,11 +156,14 @@ class Template:
         return spaced == len(self.slots) - 1 or text.find(after, begin) == end
 
     def pieces_of(self, texts: Sequence[str]) -> Sequence[Sequence[str] | None]:
-        """What `pieces` gives for each text from its start on, by one search where all are ordinary."""
+        """Results of `pieces` for several texts.
+
+        One search suffices if all are ordinary.
+        """
         joined = "\n".join(texts)
         if len(texts) > 1 and self.is_regular and self._marks is not None and joined.count("\n") == len(texts) - 1:
             found: list[Any] = self._lines_expression().findall(joined)
-            # A match begins where a line does and none overlaps another, so as many as there are lines are one in each.
+            # Matches begin at starts of lines and do not overlap, so with as many matches as lines each line has one.
             if len(found) == len(texts) and all(joined.count(mark) == len(texts) for mark in self._marks):
                 return found if len(self.slots) > 1 else [(piece,) if self.slots else () for piece in found]
         return [self.pieces(text, 0) for text in texts]
@@ -172,7 +186,10 @@ class Template:
         return "".join(parts)
 
     def readings(self, text: str, start: int) -> Iterator[dict[str, Any]]:
-        """All ways in which the line from `start` on fits, as values by slot name. Raises TooManyReadings."""
+        """All readings of the line from `start` on, as values by slot name.
+
+        Raises TooManyReadings.
+        """
         for spans in self._embeddings(text, start):
             values = self._values(text, spans)
             if values is not None:
@@ -194,7 +211,7 @@ class Template:
         return values
 
     def _embeddings(self, text: str, start: int) -> Iterator[list[tuple[int, int]]]:
-        """Spans of the slots, for each way to place the fixed words."""
+        """Spans of the slots for each placement of the fixed words."""
         head, tail = self.literals[0], self.literals[-1]
         if not self.slots:
             if text.startswith(head, start) and len(text) == start + len(head):
@@ -244,7 +261,10 @@ class Template:
     def _between(
         self, text: str, middles: tuple[str, ...], first: list[int], last: list[int], begin: int, end: int
     ) -> Iterator[list[tuple[int, int]]]:
-        """Depth first over the places of the fixed words, each between its leftmost and its rightmost place."""
+        """Enumerate placements depth first.
+
+        Each of the fixed words is between its leftmost and its rightmost position.
+        """
         steps = found = 0
         stack: list[tuple[int, list[int], int]] = [(0, [], begin)]
         while stack:
@@ -269,7 +289,10 @@ class Template:
     # -- writing -------------------------------------------------------------------------------------------
 
     def render(self, fields: Mapping[str, Any]) -> str:
-        """The line that holds these values. Slots that are not reported print a filler where no value is given."""
+        """Write the line with these values.
+
+        Unreported slots without a value get a filler.
+        """
         parts = [self.literals[0]]
         for slot, literal in zip(self.slots, self.literals[1:], strict=True):
             if slot.type.several:
@@ -282,12 +305,12 @@ class Template:
         return "".join(parts)
 
     def names(self) -> frozenset[str]:
-        """Fields that a match gives."""
+        """Fields in a match."""
         kept = {slot.name for slot in self.slots if slot.kept and not slot.type.several}
         return frozenset(kept.union(*(slot.type.several for slot in self.slots)))
 
     def needs(self) -> frozenset[str]:
-        """Fields without which the line can't be written."""
+        """Fields required for writing the line."""
         kept = {slot.name for slot in self.slots if slot.kept and not slot.type.several}
         return frozenset(kept.union(*(slot.type.needs for slot in self.slots)))
 
@@ -324,7 +347,10 @@ def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: 
 
 
 def _marks(literals: Sequence[str], spaced: int) -> tuple[str, ...] | None:
-    """The words before and after a slot, where none can overlap itself, which counting would not see."""
+    """Words before and after a slot.
+
+    None if they can overlap themselves, because counting would then be wrong.
+    """
     if spaced < 0:
         return ()
     around = (literals[spaced] if spaced else None, literals[spaced + 1] if spaced < len(literals) - 2 else None)
@@ -334,13 +360,16 @@ def _marks(literals: Sequence[str], spaced: int) -> tuple[str, ...] | None:
 
 
 def _quick_parser(slot_type: SlotType) -> Any:
-    """What turns tightly matched text into a value; None where the text is the value."""
+    """Parser for text matched by the tight form, None if it needs none."""
     parse = slot_type.quick or slot_type.parse
     return None if parse is str else parse
 
 
 def fill(plan: Plan, pieces: Sequence[str], columns: dict[str, Any], fields: dict[str, Any]) -> bool:
-    """Parse pieces into columns and fields; False where one of them is not of its type."""
+    """Parse slots into columns and fields.
+
+    Returns False if a value does not fit its type.
+    """
     for index, name, parse, is_column in plan:
         if parse is None:
             value: Any = pieces[index]
