@@ -303,7 +303,7 @@ WORDS_LEFT: dict[str, tuple[int, int]] = {
     "parsers": (0, 0),
     "parsers/catalogue": (10, 1),
     "parsers/formats": (34, 1),
-    "parsers/reading": (10, 0),
+    "parsers/reading": (9, 0),
     "parsers/records": (0, 0),
     "parsers/redaction": (0, 0),
     "parsers/sources": (0, 0),

@@ -187,7 +187,7 @@ class _Reader(DataSourceReader):
         yield from self._reports(partition.reports)
 
     def _settled(self, reading: Range) -> Iterator[Range]:
-        """Split off the end of a file as a part, where a later run may start."""
+        """Split off the end of a file, where a later run may start."""
         start = Start(reading.start, reading.line) if reading.start else None
         block_bytes = self._options.get("block_bytes")
         settled = settled_end(reading.source, start, int(block_bytes)) if block_bytes and reading.stop is None else None
