@@ -1,4 +1,4 @@
-"""Recordings of the strategies of rocketmq-client: one call a line."""
+"""Recordings of allocation strategies of rocketmq-client, one call per line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Line = dict[str, Any]
 
 
 def accepts(first_line: Line) -> bool:
-    """Whether the line records a call of a strategy."""
+    """Return True if the line records a call of a strategy."""
     return {"strategy", "params", "mq_all", "cid_all", "current_cid"} <= first_line.keys()
 
 
 def check(line: Line) -> Difference | None:
-    """Call the strategy with the recorded input and compare its result, or what it throws."""
+    """Call the strategy with the recorded input; compare its result or exception."""
     actual = _called(line)
     expected = {name: line.get(name) for name in actual}
     if "error" in actual and isinstance(expected["error"], dict):
@@ -60,5 +60,8 @@ def _error(error: AllocationError, where: str) -> Line:
 
 
 def _comparable(error: Line) -> Line:
-    """The JVM words the text of other exceptions, by the names of the fields that it finds in the class file."""
+    """Compare messages of other exceptions without names of fields.
+
+    The JVM takes these names from the class file.
+    """
     return {name: value for name, value in error.items() if name != "message" or error["type"] == ILLEGAL_ARGUMENT}

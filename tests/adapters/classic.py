@@ -1,7 +1,7 @@
-"""Recordings of the coordinators of classic groups (`source` "kafka VERSION classic"), replayed step by step.
+"""Replay recordings of classic coordinators (`source` "kafka VERSION classic") step by step.
 
-Only what neither requests nor state determine is taken from the recording: who leads when the leader is gone, and ties of the
-protocol vote. `Recorded` looks these up in the step that is being replayed.
+Only choices that neither requests nor state determine come from the recording: the leader after the old one left, and
+ties of the protocol vote. `Recorded` looks them up in the current step.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ Json = dict[str, Any]
 SOURCE = re.compile(r"kafka (\d+\.\d+\.\d+) classic")
 NUMBERED = re.compile(r"M(\d+)")
 TIMERS_ARE_STATE = (4, 0)
-"""Since when a satisfied heartbeat never stays queued, so that the timers that wait can be compared."""
+"""First version in which a satisfied heartbeat never stays queued.
+
+Only then can waiting timers be compared.
+"""
 
 
 def accepts(first_line: Json) -> bool:
-    """Whether this is a trace of a classic coordinator."""
+    """Return True for a trace of a classic coordinator."""
     return "steps" in first_line and version_of(first_line) is not None
 
 
 def check(line: Json) -> Difference | None:
-    """Replay a trace; the first difference, or None."""
+    """Replay a trace; return the first difference, or None."""
     replay = Replay(line)
     for number, step in enumerate(line["steps"]):
         found = replay.step(step)
@@ -45,13 +48,13 @@ def check(line: Json) -> Difference | None:
 
 
 def version_of(line: Json) -> str | None:
-    """The version of the recorded coordinator."""
+    """Version of the recorded coordinator."""
     found = SOURCE.match(str(line.get("source", "")))
     return found[1] if found and "initial_delay_ms" in line.get("config", {}) else None
 
 
 def natural(member: str) -> tuple[int, int, str]:
-    """Members' order: M2 before M10, literal ids last."""
+    """Sort key of members: M2 before M10, literal ids last."""
     found = NUMBERED.fullmatch(member)
     return (0, int(found[1]), "") if found else (1, 0, member)
 
@@ -64,13 +67,13 @@ class Recorded:
         self.group_of: dict[int, str] = {}
 
     def leader(self, group: str, generation: int, at_ms: int, candidates: Collection[str]) -> str:
-        """The leader that the next generation's joins name, else the state after the step, else anybody."""
+        """The leader named by the next generation's joins, else by the state."""
         named = [answer["leader"] for answer in self._joins(group, at_ms) if answer["generation"] == generation + 1]
         state = self.step["state"][group].get("leader")
         return next((leader for leader in (*named[:1], state) if leader in candidates), next(iter(candidates)))
 
     def protocol(self, group: str, generation: int, at_ms: int, winners: Sequence[str]) -> str:
-        """The protocol of the joins of the generation that begins, else of the state if it has that generation, else any."""
+        """The protocol of joins of the new generation, else of the state, else any."""
         named = [answer["protocol"] for answer in self._joins(group, at_ms) if answer["generation"] == generation]
         state = self.step["state"][group]
         if state.get("generation") == generation:
@@ -78,12 +81,12 @@ class Recorded:
         return next((name for name in named if name in winners), winners[0])
 
     def keeps_protocol(self, group: str, generation: int, at_ms: int, winners: Sequence[str]) -> bool:  # noqa: ARG002
-        """Whether this very join is answered with the present generation."""
+        """Return True if this join keeps the current generation."""
         own = self.step["op"]["req"]
         return any(answer["req"] == own and answer["generation"] == generation for answer in self._joins(group, at_ms))
 
     def _joins(self, group: str, at_ms: int) -> list[Json]:
-        """Joins of the group that succeed in this step from now on."""
+        """Joins of the group that succeed in the rest of this step."""
         return [
             answer
             for answer in self.step["responses"]
@@ -92,7 +95,7 @@ class Recorded:
 
 
 class Replay:
-    """A coordinator that is fed the operations of a trace."""
+    """A coordinator driven by the operations of a trace."""
 
     def __init__(self, line: Json) -> None:
         version = version_of(line) or ""
@@ -108,7 +111,7 @@ class Replay:
         self.compares_timers = tuple(map(int, version.split(".")[:2])) >= TIMERS_ARE_STATE
 
     def step(self, step: Json) -> tuple[str, object, object] | None:
-        """Do one operation and compare all that the recording shows of it: place, expected and actual of a difference."""
+        """Perform one operation; return place, expected and actual of a difference."""
         self.recorded.step = step
         operation = step["op"]
         if operation["op"] == "advance":
@@ -143,7 +146,7 @@ class Replay:
         return shown
 
     def _comparable(self, state: Json) -> Json:
-        """The recorded state without order where order has no meaning."""
+        """The recorded state, sorted where order has no meaning."""
         if state["state"] == "Absent":
             return state
         wanted = {**state, "pending_join": sorted(state["pending_join"]), "pending_sync": sorted(state["pending_sync"])}
@@ -156,7 +159,7 @@ class Replay:
 
 
 def settings_of(config: Json) -> Settings:
-    """The broker's settings of a trace."""
+    """The broker's settings in a trace."""
     return Settings(
         initial_delay_ms=config["initial_delay_ms"],
         min_session_ms=config["min_session_ms"],
@@ -169,7 +172,7 @@ def settings_of(config: Json) -> Settings:
 
 
 def request_of(operation: Json) -> Request:
-    """The request that an operation sends."""
+    """The request sent by an operation."""
     return _REQUESTS[operation["op"]](operation)
 
 
@@ -212,7 +215,10 @@ _REQUESTS: dict[str, Callable[[Json], Request]] = {
 
 
 def recorded_answer(answer: Json) -> Json:
-    """A recorded response without what is an encoding detail: with an error only the error counts, and an id that is handed out."""
+    """A recorded response without encoding details.
+
+    With an error only the error counts, and an assigned member id.
+    """
     if answer["error"] != "NONE":
         kept = {"req", "t", "error"} | ({"member"} if answer["error"] == Error.MEMBER_ID_REQUIRED else set())
         return {key: value for key, value in answer.items() if key in kept}
@@ -220,7 +226,7 @@ def recorded_answer(answer: Json) -> Json:
 
 
 def shown_answer(answer: Answer) -> Json:
-    """An answer of the model in the recordings' words."""
+    """A response of the model in the form of recordings."""
     response = answer.response
     shown: Json = {"req": answer.request_id, "t": answer.at_ms, "error": response.error.value}
     if isinstance(response, JoinResponse) and response.error is Error.MEMBER_ID_REQUIRED:
@@ -229,7 +235,7 @@ def shown_answer(answer: Answer) -> Json:
 
 
 def shown_fields(response: Response) -> Json:
-    """What a successful response holds beside its error."""
+    """The values of a successful response, without its error."""
     if isinstance(response, JoinResponse):
         members = sorted(response.members, key=lambda member: natural(member.member))
         return {
@@ -249,13 +255,13 @@ def shown_fields(response: Response) -> Json:
 
 
 def shown_fired(fired: Fired) -> Json:
-    """A fired timer in the recordings' words."""
+    """A fired timer in the form of recordings."""
     shown: Json = {"t": fired.at_ms, "timer": fired.kind.value, "group": fired.group, "member": fired.member, "tie": fired.tied}
     return {**shown, "exception": fired.fault} if fired.fault else shown
 
 
 def shown_group(group: Group) -> Json:
-    """A group's state in the recordings' words, timers apart."""
+    """A group's state in the form of recordings, without timers."""
     members = sorted(group.members.values(), key=lambda member: natural(member.id))
     return {
         "state": group.state.value,
@@ -272,7 +278,7 @@ def shown_group(group: Group) -> Json:
 
 
 def shown_member(member: Member) -> Json:
-    """A member in the recordings' words."""
+    """A member in the form of recordings."""
     return {
         "member": member.id,
         "instance": member.instance,
@@ -286,10 +292,10 @@ def shown_member(member: Member) -> Json:
 
 
 def shown_timers(timers: Timers, group: str) -> list[Json]:
-    """The timers that wait under a group's name."""
+    """The waiting timers of a group."""
     return in_order([{"timer": each.kind.value, "member": each.member or None, "at": each.at_ms} for each in timers.of_group(group)])
 
 
 def in_order(timers: Sequence[Json]) -> list[Json]:
-    """Timers by deadline; among equals any fixed order will do."""
+    """Sort key of timers by deadline; equal ones need any fixed order."""
     return sorted(timers, key=lambda timer: (timer["at"], timer["timer"], natural(timer["member"] or "")))

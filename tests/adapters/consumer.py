@@ -1,9 +1,10 @@
-"""Recordings of the coordinator of consumer groups (KIP-848; `source` "kafka VERSION consumer"), replayed step by step.
+"""Replay recordings of consumer group coordinators (KIP-848) step by step.
 
-Only the assignors' choice is taken from the recording: when the model asks for new targets, it is given those of the group's
-state after the step. They have to give each partition to one member at most, and none that the model doesn't know; more can't
-be asked: when a member joins that subscribes to nothing yet while the target is behind the group epoch for another reason, 4.0
-tells the assignor that all subscribe alike (SubscriptionType.HOMOGENEOUS), and it may take that member's topics for everybody's.
+Their `source` is "kafka VERSION consumer". Only the assignors' choice comes from the recording: when the model asks for
+new targets, it gets those of the group's state after the step. They must assign each partition to at most one member,
+and only known partitions. More cannot be required: if a member without a subscription joins while the target is behind
+the group epoch for another reason, 4.0 tells the assignor that all subscriptions are equal
+(SubscriptionType.HOMOGENEOUS), and it may use that member's topics for all.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ SIMPLE_GROUP = {
 
 
 def accepts(first_line: Json) -> bool:
-    """Whether this is a trace of a coordinator of consumer groups."""
+    """Return True for a trace of a consumer group coordinator."""
     return "steps" in first_line and SOURCE.match(str(first_line.get("source", ""))) is not None
 
 
 def check(line: Json) -> Difference | None:
-    """Replay a trace; the first difference, or None."""
+    """Replay a trace; return the first difference, or None."""
     replay = Replay(line["config"])
     for number, step in enumerate(line["steps"]):
         found = replay.step(step)
@@ -58,18 +59,18 @@ def check(line: Json) -> Difference | None:
 
 
 class ImpossibleTargetError(Exception):
-    """The recorded target gives a partition to several members, or one that doesn't exist."""
+    """The recorded target assigns a partition twice, or an unknown one."""
 
 
 class Recorded:
-    """Answers what an assignor would, and what an id would be, from the recorded step."""
+    """Answers assignments and ids from the recorded step."""
 
     def __init__(self) -> None:
         self.state: Json = {}
         self.ids = 0
 
     def target(self, subscription: Subscription) -> Targets:
-        """The members' targets as the group has them after the step."""
+        """Targets of the group's members after the step."""
         recorded = {member["member"]: flat(member["target"]) for member in self.state[subscription.group].get("members", [])}
         targets = {member: recorded.get(member, frozenset()) for member in subscription.members}
         given = [partition for target in targets.values() for partition in target]
@@ -78,16 +79,16 @@ class Recorded:
         return targets
 
     def member_id(self) -> str:
-        """The next id. It counts as issued only once it is seen in an answer."""
+        """The next id, which counts as issued once it appears in a response."""
         return f"M{self.ids + 1}"
 
     def see(self, member: str) -> None:
-        """Count an id that was issued."""
+        """Record that an id was issued."""
         self.ids += member == self.member_id()
 
 
 class Replay:
-    """A coordinator that is fed the operations of a trace."""
+    """A coordinator driven by the operations of a trace."""
 
     def __init__(self, config: Json) -> None:
         self.recorded = Recorded()
@@ -107,7 +108,7 @@ class Replay:
         )
 
     def step(self, step: Json) -> tuple[str, object, object] | None:
-        """Do one operation and compare all that the recording shows of it: place, expected and actual of a difference."""
+        """Perform one operation; return place, expected and actual of a difference."""
         self.recorded.state = step["state"]
         outcome = self._done(step["op"])
         for answer in outcome.answers:
@@ -152,7 +153,7 @@ class Replay:
 
 
 def request_of(operation: Json) -> Request:
-    """The request that an operation sends."""
+    """The request sent by an operation."""
     return _REQUESTS[operation["op"]](operation)
 
 
@@ -186,13 +187,16 @@ _REQUESTS = {
 
 
 def recorded_answer(answer: Json) -> Json:
-    """A recorded response without what is an encoding detail: with an error only the error counts."""
+    """A recorded response without encoding details.
+
+    With an error only the error counts.
+    """
     kept = {"req", "t", "error"} if answer["error"] != "NONE" else answer.keys() - {"api", "error_message"}
     return {key: value for key, value in answer.items() if key in kept}
 
 
 def shown_answer(answer: Answer) -> Json:
-    """An answer of the model in the recordings' words."""
+    """A response of the model in the form of recordings."""
     response = answer.response
     shown: Json = {"req": answer.request_id, "t": answer.at_ms, "error": response.error.value}
     if not isinstance(response, HeartbeatResponse) or response.error is not Error.NONE:
@@ -207,7 +211,7 @@ def shown_answer(answer: Answer) -> Json:
 
 
 def recorded_state(state: Json) -> Json:
-    """The recorded state without order where order has no meaning."""
+    """The recorded state, sorted where order has no meaning."""
     if state["state"] == "Absent":
         return state
     members = [{**member, "subscribed": sorted(member["subscribed"])} for member in state["members"]]
@@ -215,7 +219,7 @@ def recorded_state(state: Json) -> Json:
 
 
 def shown_group(group: ConsumerGroup) -> Json:
-    """A group's state in the recordings' words, offsets and timers apart."""
+    """A group's state in the form of recordings, without offsets and timers."""
     members = sorted(group.members.values(), key=lambda member: natural(member.id))
     return {
         "state": group.state.value,
@@ -232,7 +236,7 @@ def shown_group(group: ConsumerGroup) -> Json:
 
 
 def shown_member(group: ConsumerGroup, member: Member) -> Json:
-    """A member in the recordings' words."""
+    """A member in the form of recordings."""
     return {
         "member": member.id,
         "instance": member.instance,

@@ -1,6 +1,6 @@
-"""Recordings of leader elections: the ZooKeeper controller's strategies and KRaft's partition changes.
+"""Recordings of leader elections in ZooKeeper mode and KRaft.
 
-`kind` tells them apart: `algorithm` is who would be elected, `election` what follows from it, `partition_change` is KRaft's.
+`kind` is `algorithm` (the elected leader), `election` (its consequences), or `partition_change` (KRaft).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Line = dict[str, Any]
 
 
 def accepts(first_line: Line) -> bool:
-    """Whether the line records an election."""
+    """Return True if the line records an election."""
     return "input" in first_line and first_line.get("kind") in {"algorithm", "election", "partition_change"}
 
 
 def check(line: Line) -> Difference | None:
-    """Run the election on the recorded input and compare all that was recorded of it."""
+    """Run the election with the recorded input and compare the results."""
     actual = {"algorithm": _algorithm, "election": _election, "partition_change": _partition_change}[line["kind"]](line)
     found = first_difference({name: line[name] for name in actual}, actual)
     return None if found is None else Difference(None, *found, operation=line["input"])
@@ -89,7 +89,7 @@ def _partition_change(line: Line) -> Line:
 
 
 def _frozen(value: Any) -> Any:
-    """Lists as tuples; names of recovery states as such."""
+    """Convert lists to tuples, and recovery states to their names."""
     if isinstance(value, str):
         return kraft.LeaderRecovery(value)
     return tuple(value) if isinstance(value, list) else value
