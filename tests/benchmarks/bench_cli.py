@@ -25,7 +25,7 @@ COMMAND = str(Path(sys.executable).with_name("groupscope"))
 
 
 def asked(arguments: Sequence[str]) -> bytes:
-    """What a command answers on standard output."""
+    """Standard output of a command."""
     return subprocess.run([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, check=True).stdout
 
 
@@ -51,7 +51,7 @@ def tell(name: str, arguments: Sequence[str], times: int) -> None:
 
 
 def main() -> None:
-    """Start each command and print what it took."""
+    """Start each command and print its duration."""
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--megabytes", type=int, nargs="*", default=[100, 1000])
     options.add_argument("--warehouse", help="tables of groupscope run on data_samples (make demo)")

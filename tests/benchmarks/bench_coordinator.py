@@ -32,7 +32,10 @@ PROTOCOLS = (Protocol("range", METADATA), Protocol("roundrobin", METADATA))
 
 
 def stable_group(version: str, size: int) -> tuple[Coordinator, list[str], Callable[[], int]]:
-    """A coordinator with a stable group of this size, its members' ids, and a source of request ids."""
+    """A coordinator with a stable group of this size.
+
+    Also returns its members' ids and a source of request ids.
+    """
     numbers = count(1)
     number = lambda: next(numbers)  # noqa: E731
     coordinator = Coordinator(policy_for(version), Settings(initial_delay_ms=1_000))
@@ -47,12 +50,15 @@ def stable_group(version: str, size: int) -> tuple[Coordinator, list[str], Calla
 
 
 def join(number: int, member: str) -> Join:
-    """A JoinGroup as clients up to 2.1 send it, whose members are taken in at once."""
+    """A JoinGroup as clients up to 2.1 send it; its member joins at once."""
     return Join(number, "g", member, "consumer", PROTOCOLS, 600_000, 300_000, None, "client", "/10.0.0.1")
 
 
 def requests_of(kind: str, members: Sequence[str], number: Callable[[], int]) -> Iterable[Request]:
-    """Endless requests of one kind from all members in turn, none of which begins a rebalance."""
+    """Endless requests of one kind from all members in turn.
+
+    None of them starts a rebalance.
+    """
     make: dict[str, Callable[[str], Request]] = {
         "heartbeat": lambda member: Heartbeat(number(), "g", member, 1),
         "commit": lambda member: Commit(number(), "g", {("t", 0): 1}, member, 1),
@@ -68,7 +74,10 @@ def requests_of(kind: str, members: Sequence[str], number: Callable[[], int]) ->
 
 
 def rate_of(handle: Callable[[Request], object], requests: Iterable[Request], at_once: int) -> float:
-    """Requests a second of processor time: the best of many short measurements, as others may use the machine too."""
+    """Requests per second of processor time.
+
+    The best of many short measurements, because others may use the machine too.
+    """
     source = iter(requests)
     best, begun = 0.0, time.process_time()
     while time.process_time() - begun < LEAST_SECONDS:
@@ -84,13 +93,13 @@ def rate_of(handle: Callable[[Request], object], requests: Iterable[Request], at
 
 
 def classic(version: str, kind: str, size: int) -> float:
-    """Requests a second of a classic group."""
+    """Requests per second of a classic group."""
     coordinator, members, number = stable_group(version, size)
     return rate_of(coordinator.handle, requests_of(kind, members, number), 5_000)
 
 
 def rebalances(version: str, size: int) -> float:
-    """Joins a second in rebalances: everybody joins again, the last one completes the phase, everybody syncs."""
+    """Joins per second in rebalances: all members rejoin, then all sync."""
     coordinator, members, number = stable_group(version, size)
     group = coordinator.groups["g"]
     begun, rounds = time.process_time(), 0
@@ -105,7 +114,10 @@ def rebalances(version: str, size: int) -> float:
 
 
 def leaves(version: str, size: int) -> float:
-    """LeaveGroups a second of half the members, who leave one after the other while a join phase waits for the rest."""
+    """LeaveGroups per second of half the members.
+
+    They leave one after the other while a join phase waits for the rest.
+    """
     spent, left = 0.0, 0
     while spent < LEAST_SECONDS / 5:
         coordinator, members, number = stable_group(version, size)
@@ -119,7 +131,7 @@ def leaves(version: str, size: int) -> float:
 
 
 def modern(size: int) -> float:
-    """Heartbeats a second of a consumer group that is stable."""
+    """Heartbeats per second of a stable consumer group."""
     numbers = count(1)
     coordinator = ModernCoordinator(ModernSettings(session_ms=600_000, assignors=("range",), topics={"t": size}))
     members = [f"m{number}" for number in range(size)]

@@ -45,7 +45,7 @@ TARGETS = {"silver": 2.5, "gold": 4.0, "more": 1.3, "more beyond the session": 6
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Wall seconds, and what the work gave."""
+    """Wall seconds, and the result of the work."""
     began = time.perf_counter()
     result = work()
     return time.perf_counter() - began, result
@@ -72,7 +72,7 @@ def seconds_of(outcome: RunOutcome, stages: tuple[str, ...]) -> float:
 
 
 def report(name: str, outcome: RunOutcome, empty: RunOutcome, spark: float, size: int) -> None:
-    """One line for each layer: time without that of an empty run, and how often Spark's own it is."""
+    """One line per layer: time beyond an empty run, and ratio to Spark's."""
     for layer, stages in (("silver", TO_SILVER), ("gold", TO_GOLD)):
         taken = seconds_of(outcome, stages)
         net = max(taken - seconds_of(empty, stages), 1e-9)
@@ -81,10 +81,13 @@ def report(name: str, outcome: RunOutcome, empty: RunOutcome, spark: float, size
 
 
 def peaks() -> dict[str, float]:
-    """Most memory (MB) that this process and those below it had so far: the largest of each program. Linux tells; others say nothing."""
+    """Peak memory (MB) of this process and its children, the largest of each program.
+
+    Only Linux provides it; others give nothing.
+    """
     told: dict[int, tuple[int, str, float]] = {}
     for path in Path("/proc").glob("[0-9]*/status"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended
             fields = dict(line.partition(":")[::2] for line in path.read_text().splitlines())
             memory = float((fields.get("VmHWM") or "0 kB").split()[0]) / 1000
             told[int(path.parent.name)] = int(fields["PPid"]), fields["Name"].strip(), memory
@@ -99,14 +102,17 @@ def peaks() -> dict[str, float]:
 
 
 def batch(folder: Path, logs: str, warehouse: str) -> tuple[float, dict[str, Any]]:
-    """One run of the command in its own process: wall seconds, and what it says of itself."""
+    """One run of the command in its own process: wall seconds and timings."""
     arguments = ["run", "--input", str(folder / logs), "--warehouse", str(folder / warehouse), "--conf", "spark.master=local[2]"]
     taken, said = timed(lambda: asked([*arguments, "--quiet", "--json"]))
     return taken, json.loads(said)
 
 
 def tell_batches(folder: Path, maker: Maker, count: int) -> None:
-    """Batches of 1 MB into the large warehouse and into the one of few lines, in turn; then one with nothing new."""
+    """Run batches of 1 MB in the large and the small warehouse in turn.
+
+    Then one without new data.
+    """
     ratios = []
     for number in range(count):
         path = folder / "logs" / f"server.log.more{number}"
@@ -143,7 +149,7 @@ def main() -> None:
         make(folder / "logs", size, maker, packed=given.gzip)
         make(folder / "few", 1, Maker(given.share))
         session = get_session({"spark.master": "local[2]", "spark.driver.memory": "3g"}, Work.LARGE)
-        lines = session.read.text(str(folder / "logs")).count()  # from here on the files are in the page cache
+        lines = session.read.text(str(folder / "logs")).count()  # after this the files are in the page cache
         spark, _ = timed(lambda: session.read.text(str(folder / "logs")).count())
         print(f"{size / 1e9:g} GB, {lines:,} lines; read.text(...).count(): {spark:.1f} s", flush=True)
         empty = job(folder / "few", folder / "empty")

@@ -94,7 +94,7 @@ def controller(brokers: int) -> Iterator[str]:
 
 
 def main(partitions: int, brokers: int) -> None:
-    """Write, analyse, tell."""
+    """Write the files, analyse them, print the results."""
     with tempfile.TemporaryDirectory() as folder:
         node = Path(folder) / "broker-2"
         node.mkdir()
@@ -115,7 +115,7 @@ def main(partitions: int, brokers: int) -> None:
 
 
 def history(hours: int, partitions: int) -> None:
-    """Replay a history as a whole, and what is new of it from a state on; tell."""
+    """Replay a whole history, and only its end from a checkpoint; print both."""
     with tempfile.TemporaryDirectory() as folder:
         losses.write(Path(folder), hours, partitions)
         batches = events_of(folder)
@@ -150,7 +150,7 @@ def events_of(folder: str) -> list[pa.RecordBatch]:
 
 
 def state_row(like: pa.RecordBatch, state: str) -> pa.RecordBatch:
-    """A state as it stands before the events."""
+    """A checkpoint as a row before the events."""
     columns = [pa.array([state]) if each.name == STATE else pa.nulls(1, each.type) for each in like.schema]
     return pa.RecordBatch.from_arrays(columns, schema=like.schema)
 

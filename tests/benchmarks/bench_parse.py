@@ -36,7 +36,7 @@ RELEVANT_QUERY = (
     "'^\\[([^\\]]*)\\] (\\w+) +(.*) \\(([^ ()]+)\\)$', ['at', 'level', 'message', 'logger']) as found from " + SOURCE + ")"
 )
 
-# Lines of brokers 2.8 to 4.1 that say nothing of groups or of leaders, as busy brokers write them; each with how often.
+# Lines of busy brokers 2.8 to 4.1 that concern neither groups nor leaders, each with its frequency.
 _DIR = "/var/lib/kafka/data"
 _SEGMENT = "LogSegment(baseOffset={n}, size=1073741802, lastModifiedTime=1795252075040, largestRecordTimestamp=Some(1795252075040))"
 OTHER = (
@@ -81,7 +81,7 @@ _STABLE = (
     "Assignment received from leader {leader} for group {group} for generation {after}. "
     "The group has {size} members, 0 of which are static.",
 )
-# A member comes and goes, over and over; each line with the number of its generation in the round.
+# A member leaves and rejoins repeatedly; each line has the index of its generation in the round.
 ROUND = (
     (
         0,
@@ -100,16 +100,17 @@ FETCHERS_SHARE = 0.1  # of the lines about groups
 RESTLESS_ONE_IN = 10
 SPELL_MS = 600_000
 BODIES = 50_000
-START = datetime(2026, 11, 1)  # logs carry no zone
+START = datetime(2026, 11, 1)  # logs have no zone
 
 
 NAMES = ("orders", "billing", "email-sender", "fraud-score")
 
 
 class Maker:
-    """Writes log lines in the order of time, each but for chance another one.
+    """Writes log lines in order of time, each drawn at random.
 
-    One group in ten is restless at a time, for ten minutes or until it has settled; with `restless` all are, all the time.
+    One group in ten is restless at a time, for ten minutes or until it is stable; with `restless` all are, all the
+    time.
     """
 
     def __init__(self, relevant_share: float, *, restless: bool = False, groups: int = 240) -> None:
@@ -133,7 +134,7 @@ class Maker:
         return f"{text.format(topic=topic, p=partition, n=chance.randrange(10**8), ms=chance.randrange(1, 250))} ({logger})\n"
 
     def _rounds(self, group: str, leader: str) -> Iterator[list[str]]:
-        """What the coordinator says of one group, from one time that it is settled to the next."""
+        """Lines of the coordinator about one group, between two stable states."""
         partition, generation = self._chance.randrange(50), 1
         while True:
             member, said = self._member(group), []
@@ -145,11 +146,11 @@ class Maker:
             generation += 2
 
     def _fetchers(self) -> str:
-        """What a follower says when leaders change."""
+        """Lines of a follower after changes of leaders."""
         return FETCHERS.format(topic=f"topic-{self._chance.randrange(300)}", p=self._chance.randrange(50))
 
     def _relevant(self, chance: float) -> str:
-        """The next line of a group that is restless now, or has still to settle; or one of a follower."""
+        """The next line of a restless group, or of a follower."""
         speaking = self._speaking()
         place = int(chance * len(speaking) * (1 + FETCHERS_SHARE))
         if place >= len(speaking):
@@ -195,7 +196,7 @@ def make(path: Path, size: int, relevant_share: float) -> None:
 
 
 class Timed(NamedTuple):
-    """One round of one side, in seconds, and what it gave."""
+    """One round of one side: seconds, and the result."""
 
     busy: float
     wall: float
@@ -216,7 +217,7 @@ def parse(path: Path) -> int:
 
 
 def search(query: str, path: Path) -> int:
-    """Rows that DuckDB finds with one thread."""
+    """Rows found by DuckDB with one thread."""
     with duckdb.connect(config={"threads": 1}) as database:
         row = database.execute(query.format(path=path)).fetchone()
     return int(row[0]) if row else 0
@@ -224,8 +225,8 @@ def search(query: str, path: Path) -> int:
 
 def compare(name: str, path: Path, query: str, rounds: int, target: float) -> None:
     """Print one comparison."""
-    search(query, path)  # the file is in the page cache from here on
-    # In turns, so that what slows the machine for a while slows both.
+    search(query, path)  # after this the file is in the page cache
+    # Alternating, so that a slow period of the machine affects both.
     pairs = [(timed(lambda: search(query, path)), timed(lambda: parse(path))) for _ in range(rounds)]
     theirs, ours = (min(side) for side in zip(*pairs, strict=True))
     middle = statistics.median(mine.busy / other.busy for other, mine in pairs)

@@ -25,7 +25,7 @@ def _event(number: int, at: int, name: str, **values: object) -> Event:
 
 
 def storm(rebalances: int) -> Iterator[Event]:
-    """One member leaves and comes back, over and over: five lines for two rebalances."""
+    """One member leaves and rejoins repeatedly: five lines for two rebalances."""
     at, number, generation = 0, 0, 1
     for turn in range(rebalances // 2):
         member = f"a-{UUID.format(turn)}"
@@ -49,7 +49,7 @@ def storm(rebalances: int) -> Iterator[Event]:
 
 
 def crowd(members: int, rebalances: int) -> Iterator[Event]:
-    """A large group whose members all rejoin each time."""
+    """A large group with all members rejoining each time."""
     at, number = 0, 0
     for generation in range(1, rebalances + 1):
         yield _event(
@@ -69,7 +69,10 @@ def crowd(members: int, rebalances: int) -> Iterator[Event]:
 
 
 def crowd_of_logs(members: int, rebalances: int, behind_seconds: float = 0.0) -> Iterator[Event]:
-    """The same group as its coordinator and its clients show it, each in a log of its own; clocks of clients may be behind."""
+    """The group in logs of its coordinator and of each client.
+
+    Clocks of clients may be behind.
+    """
     at, behind = 0, int(behind_seconds * 1_000_000)
     for generation in range(2, rebalances + 2):
         leader = {"reason_id": "leader_rejoin", "reason_member_id": f"c0-{UUID.format(0)}"}

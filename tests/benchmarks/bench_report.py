@@ -28,7 +28,7 @@ from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 SAMPLES = Path(__file__).parents[2] / "data_samples"
 COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 GROUPS = 240
-"""So many groups at most, as a busy cluster has."""
+"""Maximum number of groups, as in a busy cluster."""
 
 APART_MICROSECONDS = 15 * 60 * 1_000_000
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -40,7 +40,10 @@ DRAWN_MAX = 4000
 
 @dataclass(frozen=True)
 class Opened:
-    """Seconds until a page could be read and until all was drawn, and the seconds that its thread took of the processor for both."""
+    """Seconds until a page is readable and until all is drawn.
+
+    With the processor seconds of its thread for both.
+    """
 
     ready: float
     drawn: float
@@ -48,7 +51,7 @@ class Opened:
 
 
 def many(sample: Analysis, count: int) -> Analysis:
-    """The sample again and again until there are `count` rebalances."""
+    """Repeat the sample until there are `count` rebalances."""
     rebalances = list(sample.rebalances)
     rounds = -(-count // len(rebalances))
     made = Analysis(log_files=sample.log_files, unknown=sample.unknown)
@@ -65,7 +68,7 @@ def many(sample: Analysis, count: int) -> Analysis:
 
 
 def changed(number: int) -> Callable[[Any], Any]:
-    """What makes the same row another one: later, in another group, with other ids."""
+    """Changes that make a row distinct: later, in another group, with other ids."""
     salt = str(number)
 
     def text(value: str) -> str:
@@ -93,7 +96,7 @@ def uuid_of(text: str) -> str:
 
 
 def pages(counts: list[int], folder: Path) -> Iterator[tuple[int, Path, float]]:
-    """For each number of rebalances its page and the seconds that it took to write."""
+    """For each number of rebalances its page and the seconds to write it."""
     sample = analyze([str(SAMPLES / "kafka")], AnalyzeOptions())
     for count in counts:
         analysis = many(sample, count)
@@ -119,7 +122,7 @@ def opened(browser: Any, path: Path) -> Opened:
 
 
 def main() -> None:
-    """Make the pages, open them, say what they cost."""
+    """Make the pages, open them, print the costs."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("--counts", type=int, nargs="+", default=[100, 1000, 50_000])
     options.add_argument("--keep", help="write the pages to this folder and keep them")

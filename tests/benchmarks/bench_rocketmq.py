@@ -37,7 +37,7 @@ class Day:
     topics: int
     queues: int
     live: list[str] = field(default_factory=list)
-    held: dict[str, list[range]] = field(default_factory=dict)  # of each topic the same block, as AVG gives it
+    held: dict[str, list[range]] = field(default_factory=dict)  # topic -> the same block of queues, as AVG assigns it
     files: dict[str, IO[str]] = field(default_factory=dict)
     lines: int = 0
 
@@ -91,7 +91,7 @@ class Day:
         self.rebalance(at + 0.1)
 
     def rebalance(self, at: float) -> None:
-        """Everybody is notified; those whose block moved say so of each topic."""
+        """Notify all clients; those with a changed block log it for each topic."""
         size, larger = divmod(self.queues, len(self.live))
         for index, who in enumerate(self.live):
             told = f"receive broker's notification[10.0.0.1:10911], the consumer group: {GROUP} changed, rebalance immediately"
@@ -134,9 +134,9 @@ class Day:
 
 
 def write_day(folder: Path, clients: int, topics: int, queues: int, changes: int, commit_seconds: float) -> int:
-    """The files of a day; gives how many lines they have."""
+    """Write the files of a day; return the number of lines."""
     day = Day(folder, topics, queues)
-    draw = random.Random(clients)  # noqa: S311 - no secret
+    draw = random.Random(clients)  # noqa: S311 - not a secret
     names = [f"10.1.{number // 250}.{number % 250}@{number}#{number * 7919}" for number in range(clients)]
     draw.shuffle(names)
     moments = [(number * 3600.0 / clients, "start", who) for number, who in enumerate(names)]
@@ -159,7 +159,7 @@ def _every(seconds: float) -> Iterable[float]:
 
 
 def measure(clients: int, options: argparse.Namespace) -> None:
-    """One line of figures."""
+    """One line of results."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         written = write_day(folder, clients, options.topics, options.queues, options.changes, options.commit_seconds)

@@ -22,7 +22,7 @@ PROBE_MINUTES = 10
 
 
 def run(minutes: int, folder: Path) -> tuple[int, float, float]:
-    """Bytes written, peak megabytes and wall seconds of a simulation that lasts so long."""
+    """Bytes written, peak megabytes and wall seconds of a simulation of this length."""
     command = [str(Path(sys.executable).with_name("groupscope")), *SCENARIO, "--duration", f"{minutes}m", "--out", str(folder / "made")]
     begin = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
@@ -36,7 +36,7 @@ def run(minutes: int, folder: Path) -> tuple[int, float, float]:
 
 
 def main() -> None:
-    """Simulate as long as it takes, one size after the other."""
+    """Simulate until each size is reached, one after the other."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("megabytes", nargs="*", type=int, default=[10, 100, 1_000])
     options.add_argument("--folder", help="where to write (default: the system's temporary folder)")
