@@ -1,4 +1,7 @@
-"""A real S3-compatible server, S3Proxy, with its files in a folder; its jars come from Maven Central."""
+"""A real S3-compatible server, S3Proxy, with its files in a folder.
+
+Its jars come from Maven Central.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import pytest
 from tests.servers import free_port, serving
 
 S3PROXY, HADOOP_AWS = "org.gaul:s3proxy:3.1.0", "org.apache.hadoop:hadoop-aws:3.5.0"
-# What Spark itself lacks for s3a: beside hadoop-aws, the SDK in one jar. All else is in Spark.
+# Spark lacks these for s3a: hadoop-aws, and the SDK in one jar.
 SDK = "hadoop-aws,bundle,analyticsaccelerator-s3,wildfly-openssl"
 IDENTITY, SECRET = "local", "local-secret"
 WAIT_SECONDS = 60.0
@@ -23,7 +26,10 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0
 
 
 def jars_of(artifact: str, folder: Path, only: str = "") -> list[Path]:
-    """An artifact with what it needs, by Maven, which keeps what it has fetched; skips the test where it can't."""
+    """An artifact with its dependencies, fetched and cached by Maven.
+
+    Skips the test if Maven fails.
+    """
     if shutil.which("mvn") is None:
         pytest.skip("no Maven")
     folder.mkdir(parents=True, exist_ok=True)
@@ -37,7 +43,7 @@ def jars_of(artifact: str, folder: Path, only: str = "") -> list[Path]:
 
 @contextlib.contextmanager
 def object_store(folder: Path) -> Iterator[str]:
-    """Start the server; its endpoint."""
+    """Start the server; yield its endpoint."""
     jars = jars_of(S3PROXY, folder / "s3proxy")
     port = free_port()
     data = folder / "data"
@@ -50,7 +56,7 @@ def object_store(folder: Path) -> Iterator[str]:
         "jclouds.provider": "filesystem",  # nio2 lists folders without a size, which delta-rs does not read
         "jclouds.filesystem.basedir": str(data),
     }
-    logging = folder / "logback.xml"  # without it each request is told in a hundred lines
+    logging = folder / "logback.xml"  # without it each request is logged in a hundred lines
     logging.write_text('<configuration><root level="ERROR"/></configuration>', encoding="utf-8")
     told = folder / "s3proxy.properties"
     told.write_text("".join(f"{name}={value}\n" for name, value in lines.items()), encoding="utf-8")
@@ -61,7 +67,7 @@ def object_store(folder: Path) -> Iterator[str]:
 
 
 def hadoop_settings(endpoint: str) -> Mapping[str, str]:
-    """What a session is told of the server."""
+    """Settings of a session for the server."""
     return {
         "spark.hadoop.fs.s3a.endpoint": endpoint,
         "spark.hadoop.fs.s3a.access.key": IDENTITY,

@@ -1,6 +1,7 @@
-"""A standalone Spark cluster of pyspark's own jars, one master and two workers, and the job on it as the manual says.
+"""A standalone Spark cluster from pyspark's own jars: one master, two workers.
 
-Nobody on it has a checkout: driver and executors take the wheel's packages from the archived environment.
+The job runs on it as in the manual. No node has a checkout: driver and executors use the wheel's packages from the
+archived environment.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tests.servers import end
 SPARK = Path(pyspark.__file__).parent
 WAIT_SECONDS = 180.0
 EXECUTOR, READER = "org.apache.spark.executor.CoarseGrainedExecutorBackend", "pyspark.daemon"
-# Five JVMs on few processors: a quick start is all.
+# Five JVMs share few processors, so only a quick start matters.
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _OURS = ("PYTHONPATH", "VIRTUAL_ENV", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 PYTHON = "./environment/bin/python"
@@ -37,14 +38,14 @@ PYTHON = "./environment/bin/python"
 
 @dataclass(slots=True)
 class Cluster:
-    """Where the master is, and the processes of the cluster."""
+    """Address of the master, and the processes of the cluster."""
 
     master: str
     folder: Path
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def reading(self) -> list[int]:
-        """Executors that have begun to run Python."""
+        """Executors that have started to run Python."""
         parents, commands = _processes()
         workers = {process.pid for process in self.processes}
         executors = {pid for pid, parent in parents.items() if parent in workers and EXECUTOR in commands[pid]}
@@ -63,7 +64,7 @@ def _processes() -> tuple[dict[int, int], dict[int, str]]:
 
 @contextlib.contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    """Start a cluster, and end it whatever happens."""
+    """Start a cluster, and stop it in any case."""
     folder.mkdir(parents=True, exist_ok=True)
     made = Cluster("", folder)
     try:
@@ -84,7 +85,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
 
 
 def _start(made: Cluster, name: str, main: str, *arguments: str) -> Path:
-    """Start a daemon with nothing of ours in its environment, in a folder of its own; its log."""
+    """Start a daemon with a clean environment in a folder; return its log."""
     log = made.folder / f"{name}.log"
     place = made.folder / name
     place.mkdir()
@@ -100,7 +101,7 @@ def _environment() -> dict[str, str]:
 
 
 def _said(log: Path, pattern: str) -> str:
-    """Wait until a daemon says something; the first group of it, or all."""
+    """Wait for a message of a daemon; return its first group, or all."""
     until = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < until:
         found = re.search(pattern, log.read_text(encoding="utf-8", errors="replace"))
@@ -111,9 +112,10 @@ def _said(log: Path, pattern: str) -> str:
 
 
 def pack_environment(folder: Path) -> Path:
-    """An archived environment with the wheel installed, as `venv-pack` makes one.
+    """An archived environment with the wheel installed, as made by `venv-pack`.
 
-    Its other packages are those of this interpreter, named by path: packing a gigabyte of them would prove nothing more.
+    Its other packages are those of this interpreter, referenced by path, because packing a gigabyte of them would prove
+    nothing more.
     """
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
@@ -124,7 +126,7 @@ def pack_environment(folder: Path) -> Path:
     libraries = made / "lib" / version / "site-packages"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(libraries)  # noqa: S202 - built a moment ago
-    # The path files of that folder are not followed, so an editable install of ours is not seen.
+    # Path files in that folder are not followed, so an editable install is invisible.
     (libraries / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     packed = folder / "environment.tar.gz"
     with tarfile.open(packed, "w:gz", compresslevel=1) as archive:
@@ -133,7 +135,7 @@ def pack_environment(folder: Path) -> Path:
 
 
 def submit(made: Cluster, environment: Path, place: Path, *options: str) -> subprocess.Popen[str]:
-    """spark-submit of the job from `place`, as the manual says."""
+    """Submit the job with spark-submit from `place`, as in the manual."""
     shutil.copy(ROOT / "docs" / "examples" / "job.py", place)
     with tarfile.open(environment) as archive:
         archive.extractall(place / "environment", filter="fully_trusted")  # noqa: S202 - packed a moment ago
@@ -160,7 +162,7 @@ def submit(made: Cluster, environment: Path, place: Path, *options: str) -> subp
 
 
 def kill_executor(made: Cluster, process: subprocess.Popen[str]) -> int:
-    """Kill an executor of a job under way once it runs our code; its number."""
+    """Kill an executor of a running job after it started; return its id."""
     while process.poll() is None:
         for executor in made.reading():
             os.kill(executor, signal.SIGKILL)

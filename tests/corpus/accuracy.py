@@ -52,7 +52,7 @@ Summary = Mapping[str, Any]
 
 
 def score(folder: Path, scorer: Path, files: str) -> Summary:
-    """The scorer's summary of one folder, with the details of what was wrong."""
+    """The scorer's summary of one folder, with details of errors."""
     analyze = [str(Path(sys.executable).with_name("groupscope")), "analyze", "{logs}", "--log-tz", "{tz}"]
     analyze += ["--log-tz", "clients/*={client_tz}", "--json"]
     protocol = ["--protocol", "classic"] if files in CLASSIC_ONLY else []
@@ -62,13 +62,16 @@ def score(folder: Path, scorer: Path, files: str) -> Summary:
 
 
 def confusions(details: Iterable[str]) -> Counter[tuple[str, str]]:
-    """How often a true cause was taken for another."""
+    """Number of confusions of each pair of causes."""
     found = (_CONFUSED.search(line) for line in details)
     return Counter((match["truth"], match["said"]) for match in found if match)
 
 
 def page(summaries: Mapping[str, Mapping[str, Summary]], simulated: Mapping[str, Score] | None = None) -> str:
-    """The page, from summaries by witnesses and folder, and from scores of simulated scenarios by version."""
+    """The page, from summaries by witnesses and folder.
+
+    And from scores of simulated scenarios by version.
+    """
     sections = [line for files, by_folder in summaries.items() for line in _section(files, by_folder)]
     return "\n".join([*_head(), *sections, *(_simulated(simulated) if simulated else ())]) + "\n"
 
@@ -105,7 +108,7 @@ SIMULATED = {
 
 
 def _simulated(scores: Mapping[str, Score]) -> Iterator[str]:
-    """What came back of random scenarios, by version."""
+    """Scores of random scenarios, by version."""
     yield ""
     yield "## Simulated scenarios"
     yield ""

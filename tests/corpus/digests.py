@@ -27,7 +27,10 @@ Digests = dict[str, dict[str, str]]
 
 
 def scenarios(corpora: Path, only: Sequence[str] = ()) -> list[str]:
-    """Folders that hold folders of logs, labelled or not (twins and what brokers wrote before the first scenario are not)."""
+    """Folders that contain folders of logs, labelled or not.
+
+    Twins and what brokers wrote before the first scenario are unlabelled.
+    """
     folders = {found.parent for pattern in LOG_FOLDERS for found in corpora.rglob(pattern) if found.is_dir()}
     # RocketMQ has a `broker-*` for each process below `logs`, and one of the corpora is named `clients`.
     names = sorted(folder.relative_to(corpora).as_posix() for folder in folders - {corpora} if folder.name != "logs")
@@ -35,17 +38,20 @@ def scenarios(corpora: Path, only: Sequence[str] = ()) -> list[str]:
 
 
 def digests_of(corpora: Path, scenario: str) -> dict[str, str]:
-    """Count and digest of one scenario's rows, by table that has any. Files are named from the scenario's folder."""
+    """Count and digest of one scenario's rows, by non-empty table.
+
+    Paths of files are relative to the scenario's folder.
+    """
     folder = corpora / scenario
     with contextlib.chdir(folder):
         rows = of_analysis(["."], AnalyzeOptions(ReadOptions(log_tz=_zones(folder))), events=False)
-    # The truth and what else lies beside the folders of logs is refused, and may change.
+    # The truth and other files beside the folders of logs are refused, and may change.
     rows["log_files"] = [row for row in rows["log_files"] if row["path"].count("/") > 1]
     return {table: f"{len(each)} {digest(each)}" for table, each in sorted(rows.items()) if each}
 
 
 def _zones(folder: Path) -> list[tuple[str | None, str]]:
-    """Zones by the truth beside the logs; a folder without one is read as UTC."""
+    """Zones according to the truth beside the logs, UTC without one."""
     with contextlib.suppress(FileNotFoundError):
         truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
         zone = truth.get("log_timezone") or truth.get("default_client_timezone") or "UTC"
@@ -54,7 +60,7 @@ def _zones(folder: Path) -> list[tuple[str | None, str]]:
 
 
 def differences(before: Digests, now: Digests) -> Iterator[str]:
-    """Scenarios and tables whose rows are not those of before."""
+    """Scenarios and tables with changed rows."""
     for name in sorted(before.keys() | now.keys()):
         if name not in now:
             yield f"{name}: is not among the corpora any more"
@@ -68,13 +74,13 @@ def differences(before: Digests, now: Digests) -> Iterator[str]:
 
 
 def stored() -> Digests:
-    """The digests that are written down."""
+    """The stored digests."""
     found: Digests = json.loads(STORED.read_text(encoding="utf-8"))
     return found
 
 
 def store(digests: Digests) -> None:
-    """Write digests, a scenario a line."""
+    """Write digests, one scenario per line."""
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(digests[name])}" for name in sorted(digests))
     STORED.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
@@ -90,7 +96,7 @@ def main() -> int:
         print(f"skipped: the labelled corpora are not beside this checkout (../{SHARED.name}/{CORPORA.name})")
         return 0
     names = scenarios(CORPORA, asked.only)
-    # Spawned, since Arrow's threads don't survive a fork.
+    # Spawned, because Arrow's threads do not survive a fork.
     with multiprocessing.get_context("spawn").Pool(asked.jobs) as pool:
         now = dict(zip(names, pool.map(partial(digests_of, CORPORA), names, chunksize=1), strict=True))
     known = stored() if STORED.exists() else {}

@@ -28,7 +28,7 @@ from pipelines.schema.tables import CONTRACT, TABLES, json_ready
 
 Truth = dict[str, Any]
 SURE = 0.9
-"""Nothing may be invented with more confidence than this."""
+"""Maximum confidence of an invented verdict."""
 
 
 def load_scorer(path: Path) -> ModuleType:
@@ -42,7 +42,10 @@ def load_scorer(path: Path) -> ModuleType:
 
 
 def scenarios(corpus: Path, only: Sequence[str] = ()) -> list[Path]:
-    """Folders of scenarios, by name; `only` those whose path holds one of these parts."""
+    """Folders of scenarios, by name.
+
+    `only` selects paths that contain one of these parts.
+    """
     return sorted(path.parent for path in corpus.rglob("truth.json") if not only or any(part in str(path) for part in only))
 
 
@@ -56,20 +59,20 @@ def _folder(client: Truth) -> str:
 
 
 def without_rows(truth: Truth, missing: str) -> Truth:
-    """The truth but for changes that only the missing file tells."""
+    """The truth without changes that only the missing file shows."""
     silent = {client["proc"] for client in truth["clients"] if _folder(client) == missing}
     return {**truth, "rebalances": [row for row in truth["rebalances"] if row["proc"] not in silent]}
 
 
 def answer(logs: Path, zone: str) -> dict[str, Any]:
-    """What `analyze --json` says of a folder."""
+    """Output of `analyze --json` for a folder."""
     found = analyze([str(logs)], AnalyzeOptions(read=ReadOptions(log_tz=[(None, zone)])))
     return {key: [json_ready(TABLES[table], row) for row in getattr(found, key)] for key, table in CONTRACT.items()}
 
 
 @contextmanager
 def without(logs: Path, client: str | None) -> Iterator[Path]:
-    """The logs but for one client's folder."""
+    """The logs without one client's folder."""
     if client is None:
         yield logs
         return
@@ -80,7 +83,10 @@ def without(logs: Path, client: str | None) -> Iterator[Path]:
 
 
 def judged(scorer: ModuleType, scenario: Path, missing: str | None) -> Any:
-    """The scorer's tally of one scenario, without one client's log if `missing` names one."""
+    """The scorer's tally of one scenario.
+
+    Without one client's log if `missing` names one.
+    """
     truth = json.loads((scenario / "truth.json").read_text())
     zone = truth.get("log_timezone") or truth.get("default_client_timezone") or "UTC"
     with without(scenario / "logs", missing) as logs:
@@ -96,7 +102,7 @@ def judged(scorer: ModuleType, scenario: Path, missing: str | None) -> Any:
 
 
 def surely_invented(scorer: ModuleType, truth: Truth, said: dict[str, Any], tally: Any, where: str) -> int:
-    """How many of the windows that are no part of the truth were told with more confidence than `SURE`."""
+    """Number of false windows with a confidence above `SURE`."""
     sure = {**said, "ownership": [row for row in said["ownership"] if (1.0 if row.get("confidence") is None else row["confidence"]) > SURE]}
     only = scorer.Tally()
     scorer.score_ownership(truth, sure, only, where)
@@ -105,7 +111,7 @@ def surely_invented(scorer: ModuleType, truth: Truth, said: dict[str, Any], tall
 
 
 def runs(found: list[Path], missing: str | None) -> Iterator[tuple[Path, str | None]]:
-    """Which scenario to score without whose log."""
+    """Scenarios to score, each with the client to leave out."""
     draw = random.Random(missing) if missing is not None and missing != "each" else None  # noqa: S311 - a draw, no secret
     for scenario in found:
         clients = clients_of(json.loads((scenario / "truth.json").read_text()))
@@ -116,7 +122,7 @@ def runs(found: list[Path], missing: str | None) -> Iterator[tuple[Path, str | N
 
 
 def score(corpus: Path, scorer_path: Path, missing: str | None = None, only: Sequence[str] = ()) -> tuple[dict[str, Any], list[str]]:
-    """The scorer's summary, and what was wrong line by line."""
+    """The scorer's summary, and each error on a line."""
     scorer = load_scorer(scorer_path)
     total = scorer.Tally()
     for scenario, client in runs(scenarios(corpus, only), missing):
@@ -144,7 +150,7 @@ FIGURES = {
 
 
 def page(summaries: dict[str, dict[str, dict[str, Any]]]) -> str:
-    """The page, from summaries by what was missing and version."""
+    """The page, from summaries by missing file and version."""
     lines = [
         "# Accuracy: RocketMQ",
         "",

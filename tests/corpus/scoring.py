@@ -17,12 +17,12 @@ from tests.conftest import SHARED
 
 Files = Literal["all", "server"]
 
-# Key of the score -> the least that is good enough.
+# Key of the score -> minimum.
 AT_LEAST: dict[Files, dict[str, float]] = {
     "all": {"recall": 0.99, "precision": 0.98, "cause_accuracy": 0.95, "offender_exact": 0.93},
     "server": {"recall": 0.99, "precision": 0.98, "cause_in_alternatives": 0.97},
 }
-# Key of the score -> the most that is good enough, in milliseconds.
+# Key of the score -> maximum, in milliseconds.
 AT_MOST: dict[Files, dict[str, float]] = {
     "all": {"start_error_ms_median": 20, "start_error_ms_p95": 300, "end_error_ms_median": 60},
     "server": {},
@@ -32,7 +32,7 @@ ROWS_TO_JUDGE_A_CAUSE = 5
 
 
 def score(folders: Sequence[Path], files: Files, jobs: int = 2) -> dict[str, Any]:
-    """The summary of ../shared/tools/score.py over all scenarios below `folders`, classic groups only."""
+    """Summary of the scorer over all scenarios below `folders`, classic groups only."""
     groupscope = Path(sys.executable).with_name("groupscope")
     analyze = [str(groupscope), "analyze", "{logs}", "--log-tz", "{tz}", "--log-tz", "clients/*={client_tz}", "--json"]
     options = ["--protocol", "classic", "--files", files, "--jobs", str(jobs), "--json", "--details"]
@@ -43,7 +43,7 @@ def score(folders: Sequence[Path], files: Files, jobs: int = 2) -> dict[str, Any
 
 
 def shortfalls(summary: dict[str, Any], files: Files) -> list[str]:
-    """What is not good enough, one line each."""
+    """Missed limits, one line each."""
     short = [f"{summary['failed']} scenarios gave no usable output"] if summary["failed"] else []
     short += [f"{key} {summary[key]} < {limit}" for key, limit in AT_LEAST[files].items() if (summary[key] or 0.0) < limit]
     short += [f"{key} {summary[key]} > {limit}" for key, limit in AT_MOST[files].items() if summary[key] is None or summary[key] > limit]
@@ -51,14 +51,17 @@ def shortfalls(summary: dict[str, Any], files: Files) -> list[str]:
 
 
 def weak_causes(by_cause: dict[str, dict[str, int]]) -> list[str]:
-    """Causes with enough rows to judge that are too often mistaken; truth of an unknown cause is not scored."""
+    """Causes with enough rows that are too often mistaken.
+
+    Truth of an unknown cause is not scored.
+    """
     judged = {cause: (n.get("right", 0), n["truth"]) for cause, n in by_cause.items() if n["truth"] >= ROWS_TO_JUDGE_A_CAUSE}
     judged.pop("unknown", None)
     return [f"cause {cause}: {right} of {truth} right" for cause, (right, truth) in judged.items() if right < WITHIN_A_CAUSE * truth]
 
 
 def main(folders: Sequence[Path]) -> int:
-    """Score whole corpora, print the figures and say what is short."""
+    """Score whole corpora, print the results and missed limits."""
     short = []
     kinds: tuple[Files, ...] = ("all", "server")
     for files in kinds:

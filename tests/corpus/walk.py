@@ -14,7 +14,7 @@ from pipelines.analysis.in_process import AnalyzeOptions, analyze
 
 
 def walk(corpora: Path) -> int:
-    """Analyse every scenario below a folder; how many there were."""
+    """Analyse every scenario below a folder; return their number."""
     labels = sorted(corpora.rglob("truth.json"))
     for label in labels:
         truth = json.loads(label.read_bytes())

@@ -29,7 +29,7 @@ Case = tuple[str, list[str]]
 
 
 def main() -> int:
-    """Run what was asked for and say how many cases differ."""
+    """Run the requested cases; return the number of differences."""
     asked = _arguments()
     failed = done = 0
     began = time.monotonic()

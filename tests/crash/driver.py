@@ -1,4 +1,4 @@
-"""One run of the job below a folder, in a process of its own: what `tests.crash` kills."""
+"""One run of the job in a process, for `tests.crash` to kill."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SPARK = {
 }
 
 STATES = SnapshotRules(events=1, events_per_row=0.0, lags_seconds=(2.0, 10.0))
-"""States are stored of the little that a sample has."""
+"""Checkpoints are stored even for the few events of a sample."""
 
 
 def main() -> int:
-    """Run, and end as the command does."""
+    """Run the job, and exit like the command."""
     try:
         return Site(Path.cwd()).run(spark=SPARK, snapshots=STATES).exit_code
     except JobError as error:

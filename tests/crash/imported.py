@@ -1,4 +1,4 @@
-"""What a run imports, so that processes which are forked from the one that imports this have it already."""
+"""Modules used by a run, imported before processes are forked from this one."""
 
 import atexit
 import os
@@ -15,4 +15,4 @@ from pipelines.quality.gate import prepare
 
 catalogue()
 prepare()
-atexit.register(os._exit, 0)  # nothing is left to be done, and some of these libraries would wait for threads
+atexit.register(os._exit, 0)  # nothing is left to do, and some libraries would wait for threads

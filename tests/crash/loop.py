@@ -1,7 +1,7 @@
-"""Runs that are killed, and the run after each: the tables must be as if nothing had happened.
+"""Killed runs, each followed by another: the tables must show no trace.
 
-Processes are real, and so is the kill: SIGKILL of the driver at a named point of the run (`pipelines.crash_points`) or at some
-time. What the killed run read is a log that ends within a line; then the log is whole.
+Processes are real, and so is the kill: SIGKILL of the driver at a named point of the run (`pipelines.crash_points`) or
+at a random time. The killed run reads a log that ends within a line; then the log is completed.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from tests.crash.started import Starter
 from tests.pipelines.site import Site
 
 SAMPLE = ROOT / "data_samples" / "kafka" / "2.8.2" / "coordinator-failover"
-"""It has rows for most tables, outages among them."""
+"""A sample with rows for most tables, including outages."""
 LOG = Path("broker-1") / "server.log"
 BUSY = 6
-# What gates were asked about, and where states of groups were taken, depends on when runs were.
+# Subjects of gates and times of checkpoints depend on when runs took place.
 OF_RUNS = ("quality_results", "group_snapshots", "cluster_snapshots")
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A warehouse made of a log that was cut at some place, and what it must become with the whole log."""
+    """A warehouse of a truncated log, and its expected final tables."""
 
     cut: Site
     whole: Site
@@ -45,25 +45,25 @@ class Stage:
         (cut.logs / LOG).write_bytes(text[: random.Random(seed).randrange(len(text) // 4, len(text) - 200)])  # noqa: S311
         for site in (cut, whole):
             code, said = start(site, {}).ended()
-            if code not in (GOOD, SOME_REJECTED):  # the line at which the log is cut is a rejected one
+            if code not in (GOOD, SOME_REJECTED):  # the truncated last line is rejected
                 raise SystemExit(f"the run that is to be compared with failed with {code}: {said[-4000:]}")
         return cls(cut, whole, start)
 
     def begin(self, place: Path) -> Site:
-        """A warehouse of the cut log, with the whole log beside it."""
+        """A warehouse of the truncated log, with the whole log beside it."""
         site = Site(place)
         shutil.copytree(self.cut.place, place)
         shutil.copy(self.whole.logs / LOG, site.logs / LOG)
         return site
 
     def differences(self, site: Site) -> list[str]:
-        """Tables whose rows are not those of the run that nothing happened to."""
+        """Tables with rows that differ from those of an undisturbed run."""
         found, wanted = site.content(), self.whole.content()
         return [name for name in wanted if name not in OF_RUNS and found[name] != wanted[name]]
 
 
 def points(stage: Stage, place: Path) -> list[str]:
-    """The named points that a run comes to, in order."""
+    """The named points reached by a run, in order."""
     site = stage.begin(place)
     trace = place / "trace"
     code, said = stage.start(site, {TRACE: str(trace)}).ended()
@@ -73,7 +73,7 @@ def points(stage: Stage, place: Path) -> list[str]:
 
 
 def killed_at(stage: Stage, place: Path, point: str) -> list[str]:
-    """Kill a run at a point and run again; say what is wrong afterwards."""
+    """Kill a run at a point and run again; return the differences."""
     site = stage.begin(place)
     code, said = stage.start(site, {CRASH_AT: point}).ended()
     wrong = [] if code == -signal.SIGKILL else [f"the run was not killed: {code} {said[-500:]}"]
@@ -81,7 +81,7 @@ def killed_at(stage: Stage, place: Path, point: str) -> list[str]:
 
 
 def killed_after(stage: Stage, place: Path, seconds: float) -> list[str]:
-    """Kill a run after some time, if it lives so long."""
+    """Kill a run after some time if it is still alive."""
     site = stage.begin(place)
     run = stage.start(site, {})
     if not run.wait(seconds):
@@ -96,7 +96,10 @@ def _again(stage: Stage, site: Site) -> list[str]:
 
 
 def two_at_once(stage: Stage, place: Path, pause: float) -> list[str]:
-    """Start two runs, one a little later: one or both succeed, who gives way says so, and the tables are as of one."""
+    """Start two runs, one slightly later.
+
+    One or both must succeed, a refused one must say so, and the tables must be those of one run.
+    """
     site = stage.begin(place)
     both = [stage.start(site, {})]
     time.sleep(pause)
@@ -110,7 +113,7 @@ def two_at_once(stage: Stage, place: Path, pause: float) -> list[str]:
 
 
 def in_place(folder: Path) -> Iterator[Path]:
-    """Places for one site after another, each removed before the next is made."""
+    """Folders for one site after another, each removed before the next is made."""
     number = 0
     while True:
         place = folder / f"site-{number}"

@@ -1,7 +1,7 @@
-"""Ways to start a run that tests kill: with a JVM of its own, or as a client of one server of Spark Connect.
+"""Ways to start a run for killing: own JVM, or Spark Connect client.
 
-Both are processes of their own, and killed by SIGKILL. A client dies alone: what the server is doing for it at that moment goes
-on, which is nastier than a JVM that dies too. And a client starts at once, where a JVM takes as long as the run itself.
+Both are separate processes, killed by SIGKILL. A killed client leaves the server's work running, which is harder than a
+JVM that dies too. And a client starts at once, whereas a JVM takes as long as the run itself.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ SAID = "said.txt"
 
 
 class Run(Protocol):
-    """A run under way."""
+    """A run in progress."""
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it has ended, or so long; whether it has."""
+        """Wait until it ends or for a time; return True if it has ended."""
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
 
     def ended(self) -> tuple[int, str]:
-        """Wait until it has ended: its exit code, negative where a signal ended it, and what it said of errors."""
+        """Wait until it ends; return exit code and errors.
+
+        The exit code is negative after a signal.
+        """
 
 
 class Starter(Protocol):
-    """Begins a run in a process of its own."""
+    """Starts a run in a process of its own."""
 
     def __call__(self, site: Site, environment: Mapping[str, str]) -> Run: ...
 
@@ -68,7 +71,7 @@ class _Alone:
 
 
 def alone(site: Site, environment: Mapping[str, str]) -> Run:
-    """A run with an interpreter and a JVM of its own."""
+    """A run with its own interpreter and JVM."""
     return _Alone(site, environment)
 
 
@@ -90,7 +93,7 @@ class _Client:
 
 @contextlib.contextmanager
 def clients(folder: Path) -> Iterator[Starter]:
-    """Runs that are forked from a process that has imported everything, and work through one server."""
+    """Runs forked from a process with all imports, using one server."""
     from tests.pipelines.remote import connect_server
 
     place = folder / "server"
@@ -98,7 +101,7 @@ def clients(folder: Path) -> Iterator[Starter]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.crash.imported"])
     with connect_server(place, _SERVER) as address:
-        os.environ["SPARK_REMOTE"] = address  # read by those that are forked, and by what they import
+        os.environ["SPARK_REMOTE"] = address  # read by forked processes, and by their imports
 
         def start(site: Site, environment: Mapping[str, str]) -> Run:
             said = site.place / f"{os.urandom(4).hex()}-{SAID}"
@@ -113,19 +116,19 @@ def clients(folder: Path) -> Iterator[Starter]:
             del os.environ["SPARK_REMOTE"]
 
 
-# Sessions of clients that were killed end by themselves, and take their state with them.
+# Sessions of killed clients expire, and discard their state.
 _SERVER = {
     "spark.driver.memory": "2g",
     "spark.connect.session.manager.defaultSessionTimeout": "3m",
     "spark.connect.execute.manager.detachedTimeout": "1m",
-    "spark.network.timeout": "1h",  # a machine may be paused for longer than executors may be silent by default
+    "spark.network.timeout": "1h",  # a machine may be suspended for longer than the default timeout of executors
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",  # it lives long enough to be optimised
-    "spark.databricks.delta.delta.log.cacheSize": "64",  # each case has tables of its own, and Delta holds on to 10,000 for an hour
+    "spark.databricks.delta.delta.log.cacheSize": "64",  # each case has its own tables, and Delta caches 10,000 for an hour
 }
 
 
 def _work(place: str, said: str, environment: Mapping[str, str]) -> None:
-    """One run, in the process that was forked for it."""
+    """One run, in the process forked for it."""
     with Path(said).open("ab") as told:
         os.dup2(told.fileno(), 1)
         os.dup2(told.fileno(), 2)

@@ -30,7 +30,7 @@ SHOWN = 400
 
 
 def main() -> int:
-    """Run what was asked for, and say what was found."""
+    """Run the requested tests, and print the faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=(*lines.MUTATIONS, "events"))
     parser.add_argument("--count", type=int, default=0)

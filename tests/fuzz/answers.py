@@ -1,4 +1,4 @@
-"""Changed logs through the whole in-process run: parsers, models, rows as Arrow and JSON, and the page."""
+"""Mutated logs in the whole in-process run: parsers, models, rows, page."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.fuzz.mutations import Seed
 LINES_OF_A_FILE = 150
 FILES_OF_A_CLUSTER = 5
 ONE_IN = 12
-"""Of so many lines one is changed, so that groups still rebalance."""
+"""One line of this many is mutated, so that groups still rebalance."""
 SECONDS_MAX = 60.0
-"""A few hundred lines take less than a second; what takes a minute has no bound."""
+"""A few hundred lines take less than a second; a minute means no bound."""
 
 _ATTRIBUTES = {
     "group_transitions": "timeline",
@@ -37,7 +37,7 @@ TABLES = [name for name in dict.fromkeys((*HISTORY_TABLES, *OUTAGE_TABLES, *ROCK
 
 
 def analysed(folder: Path) -> Analysis:
-    """The analysis, with all that is made of it written out once."""
+    """The analysis, with all of its outputs written once."""
     analysis = analyze([str(folder)])
     for table in TABLES:
         rows = list(getattr(analysis, _ATTRIBUTES.get(table, table)))
@@ -49,7 +49,10 @@ def analysed(folder: Path) -> Analysis:
 
 
 def check(seeds: Sequence[Seed], mutate: Mutate, dice: random.Random, tally: Tally) -> None:
-    """Change lines of some files of one scenario, and analyse them; what raises, or takes too long, is kept with its files."""
+    """Mutate lines in some files of one scenario, and analyse them.
+
+    Inputs that raise or take too long are kept.
+    """
     first = dice.choice(seeds)
     scenario = Path(first.source.name).parent.parent
     near = [seed for seed in seeds if Path(seed.source.name).parent.parent == scenario]

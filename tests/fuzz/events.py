@@ -1,4 +1,4 @@
-"""Sequences of events that no coordinator, controller or client could write, into the models."""
+"""Impossible sequences of events for the models."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ values: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from([_ROUTE % 4, _ROUTE % 4_000_000, _ROUTE % 10**20, "null", _QUEUES % 0, _QUEUES % ("9" * 5_000)]),
     st.just("subVersion=" + "9" * 40),
 )
-"""What JSON of fields can hold, within the bounds of the parsers' types."""
+"""Possible JSON values of fields, within the bounds of the parsers' types."""
 
 _COLUMNS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(("node", "member_id", "client_id", "instance_id", "topic"), st.none() | names),
@@ -58,7 +58,7 @@ _STEPS = st.sampled_from([0, 1, 1_000, 3_000_000, 60_000_000, 10**12, 10**16])
 
 @st.composite
 def sequences(draw: st.DrawFn, kind: str) -> list[Event]:
-    """Events of one kind of model in the order of their times, of which some are far apart."""
+    """Events for one kind of model in order of time, some far apart."""
     at, made = draw(st.sampled_from([-(10**15), 0, 1_700_000_000_000_000])), []
     told = draw(st.lists(st.tuples(st.sampled_from(KINDS[kind]), _STEPS, st.booleans()), min_size=1, max_size=14))
     for number, (name, step, timed) in enumerate(told):
@@ -73,7 +73,7 @@ def sequences(draw: st.DrawFn, kind: str) -> list[Event]:
 
 
 def replayed(kind: str, version: str, events: Sequence[Event]) -> None:
-    """Replay events, and write all rows as Arrow, whose bounds are those of the tables."""
+    """Replay events, and convert all rows to Arrow, with the tables' bounds."""
     started = Event("KafkaVersion", 0, -(10**17), Place("0.log", 0, 0), EVENTS["KafkaVersion"].witness, fields={"version": version})
     facts = learn([started, *(event for event in events if event.name in CLUSTER_EVENTS)])
     if kind == "group":
@@ -97,7 +97,7 @@ TABLES = _tables()
 
 
 def feed(count: int, seed: int, tally: Tally) -> None:
-    """Replay `count` sequences, shared out to the kinds of models and the versions."""
+    """Replay `count` sequences, distributed among kinds of models and versions."""
     cases = [(kind, version) for kind in KINDS for version in (VERSIONS if kind != "rocketmq" else VERSIONS[-1:])]
     for kind, version in cases:
         _feed_one(kind, version, -(-count // len(cases)), seed, tally)

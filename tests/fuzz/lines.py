@@ -1,4 +1,4 @@
-"""Changed lines through the parsers, and what comes of them through the models to the answer."""
+"""Mutated lines through parsers and models to the answer."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ MUTATIONS: dict[str, Mutate] = {"lines": mutated, "numbers": lambda line, _, dic
 
 @dataclass(slots=True)
 class Tally:
-    """What became of lines, and the faults that were found: each with the shortest input that shows it."""
+    """Results of lines, and faults, each with the shortest input that shows it."""
 
     lines: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     faults: dict[str, bytes] = field(default_factory=dict)
 
     def note(self, problem: BaseException, data: bytes) -> None:
-        """Keep an exception, by where it was raised."""
+        """Record an exception, by where it was raised."""
         frame = traceback.extract_tb(problem.__traceback__)[-1]
         self.fault(f"{type(problem).__name__} at {Path(frame.filename).name}:{frame.lineno} {frame.name}: {str(problem)[:100]}", data)
 
     def fault(self, name: str, data: bytes) -> None:
-        """Keep what is wrong."""
+        """Record a fault."""
         self.counts["faults"] += 1
         if name not in self.faults or len(data) < len(self.faults[name]):
             self.faults[name] = data
 
 
 def batches(seeds: Sequence[Seed], count: int, mutate: Mutate, dice: random.Random) -> Iterator[tuple[Seed, list[bytes]]]:
-    """`count` changed lines in batches of one file each."""
+    """`count` mutated lines in batches of one file each."""
     while count > 0:
         seed = dice.choice(seeds)
         at_once = min(count, LINES_AT_ONCE)
@@ -52,7 +52,7 @@ def batches(seeds: Sequence[Seed], count: int, mutate: Mutate, dice: random.Rand
 
 
 def parsed(seed: Seed, data: bytes) -> ParsedChunk:
-    """The lines as a file like that of the seed."""
+    """The lines as a file like the original one."""
     context = ChunkContext("fuzz.log", "fuzz", seed.source.format, Clock("UTC"), final=True, fold_runs=True)
     chunk = parse_chunk(data, context, catalogue())
     for batch in (chunk.events, chunk.unknown, chunk.rejected):
@@ -61,7 +61,7 @@ def parsed(seed: Seed, data: bytes) -> ParsedChunk:
 
 
 def check(seed: Seed, lines: Sequence[bytes], tally: Tally) -> None:
-    """Parse lines; an exception is hunted down to the line that raises it."""
+    """Parse lines; reduce an exception to the line that raises it."""
     data = b"\n".join(lines) + b"\n"
     try:
         chunk = parsed(seed, data)

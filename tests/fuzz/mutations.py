@@ -1,4 +1,4 @@
-"""Lines of real logs, and what is done to them."""
+"""Lines of real logs and their mutations."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ NUMBERS: tuple[bytes, ...] = (
     b"1.", b".5", b"0x1F", b"1_000", b"NaN", b"Infinity", b"-Infinity", b"null", b"true", b'"7"', b"[]", b"{}", "٣".encode(), "²".encode(),
     "７".encode(), b"\xff", b"9" * 400, b"9" * 5_000,
 )  # fmt: skip
-"""What numbers of a log may become: limits of types, numbers beyond them, and what a pattern may take for one."""
+"""Replacements of numbers: limits of types, larger ones, and lookalikes."""
 
 PIECES: tuple[bytes, ...] = (
     b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\r", b"\t", b"  ", b"[", b"]", b"(", b")", b"{", b"}", b"'", b'"', b"\\", b", ", b"=", b": ",
     b" -> ", b"null", b"None", b"Some(", b"Optional[", b"\\u0000", b"\\ud800", "é".encode(), "\u2028".encode(), "😀".encode(), b"%RETRY%",
     b"[" * 200, b"{" * 2_000, b"a" * 3_000, b"(reason: ", b") (kafka.coordinator.group.GroupCoordinator)", b"\x1b[31m", b"; ", b"-", b",",
 )  # fmt: skip
-"""What is put between the characters of a line."""
+"""Insertions between characters of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Seed:
 
 
 def seeds(folders: Iterable[Path], dice: random.Random, lines_max: int = LINES_OF_A_FILE) -> list[Seed]:
-    """All logs below some folders, with lines of all of their parts."""
+    """All logs below some folders, with lines from all of their parts."""
     found = find_files([str(folder) for folder in folders], ReadOptions())
     made = []
     for source in found.files:
@@ -63,7 +63,7 @@ def _lines(source: SourceFile) -> Iterator[bytes]:
 
 
 def mutated(line: bytes, others: Sequence[bytes], dice: random.Random) -> bytes:
-    """The line with some of its bytes changed, lost, doubled or put elsewhere."""
+    """Change, remove, repeat or move some bytes of a line."""
     for _ in range(dice.choice((1, 1, 2, 4))):
         at, to = sorted((dice.randrange(len(line) + 1), dice.randrange(len(line) + 1)))
         match dice.randrange(8):
@@ -88,7 +88,7 @@ def mutated(line: bytes, others: Sequence[bytes], dice: random.Random) -> bytes:
 
 
 def renumbered(line: bytes, dice: random.Random) -> bytes:
-    """The line with one or two of its numbers replaced. Most often not its time, of which little would be left to read."""
+    """Replace one or two numbers of a line, mostly not those of its time."""
     places = list(_DIGITS.finditer(line))
     if dice.random() < 0.9:
         places = [found for found in places if found.start() > 26] or places
