@@ -33,7 +33,7 @@ from tests.pipelines.site import Site
 NAMES = ("1.1.1/poll-timeout", "4.1.1/slow-member", "2.8.2/rolling-restart", "2.8.2/coordinator-failover")
 SAMPLES = [ROOT / "data_samples" / "kafka" / name for name in NAMES]
 SMALL_BLOCK_BYTES = 4096
-"""In place of 8 MiB, so that samples have many."""
+"""Block size in place of 8 MiB, so that samples have many blocks."""
 
 BATCHES_MAX, PARTITIONS_MAX, PART_BLOCKS_MAX = 4, 7, 8
 COMPARED = [name for name, table in TABLES.items() if table.layer == "gold" and name not in OF_RUNS] + ["events"]
@@ -41,7 +41,10 @@ COMPARED = [name for name, table in TABLES.items() if table.layer == "gold" and 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What was drawn. `until` holds the length of each file at each batch; 0: it is not there yet."""
+    """The parameters of a case.
+
+    `until` holds the length of each file at each batch, 0 if it does not exist yet.
+    """
 
     sample: Path
     until: list[dict[str, int]]
@@ -49,7 +52,7 @@ class Case:
     by_spark: bool
     part_blocks: int
     lag: float | None = None
-    """Seconds; None for what is usual, which is more than the samples last."""
+    """Seconds; None for the default, which exceeds the length of the samples."""
 
     @classmethod
     def draw(cls, seed: int) -> Case:
@@ -82,7 +85,10 @@ class Case:
 
 @contextmanager
 def reading(*, by_spark: bool, part_blocks: int) -> Iterator[int]:
-    """Read in small blocks, and in parts of so many; or by Spark's workers, which know nothing of that. The size of blocks."""
+    """Set small blocks and parts, or leave reading to Spark's workers.
+
+    Spark's workers do not know these settings. Returns the block size.
+    """
     with ExitStack() as changed:
         if by_spark:
             changed.enter_context(mock.patch("pipelines.jobs.ingest.ingest.FEW_BYTES", 0))
@@ -96,13 +102,16 @@ def reading(*, by_spark: bool, part_blocks: int) -> Iterator[int]:
 
 
 def rows(site: Site) -> dict[str, list[str]]:
-    """What is compared."""
+    """The rows to compare."""
     found = site.content()
     return {name: found[name] for name in COMPARED}
 
 
 def ran(case: Case, place: Path, resumed: Counter[str]) -> dict[str, list[str]]:
-    """The rows after the last batch. `resumed` counts what went on from states."""
+    """Rows after the last batch.
+
+    `resumed` counts groups resumed from checkpoints.
+    """
     site = Site(place)
     with reading(by_spark=case.by_spark, part_blocks=case.part_blocks) as block_bytes:
         for lengths in case.until:
@@ -110,7 +119,7 @@ def ran(case: Case, place: Path, resumed: Counter[str]) -> dict[str, list[str]]:
                 if length:
                     (site.logs / name).parent.mkdir(parents=True, exist_ok=True)
                     (site.logs / name).write_bytes((case.sample / name).read_bytes()[:length])
-            with suppress(NothingReadable):  # all there is may be the beginning of a compressed file
+            with suppress(NothingReadable):  # the first part of a compressed file may be the only input
                 done = site.run(block_bytes=block_bytes, snapshots=case.rules)
                 resumed.update({name: count for name, count in done.counts.items() if name.endswith("_resumed")})
                 if done.exit_code not in (GOOD, SOME_REJECTED):
@@ -119,7 +128,7 @@ def ran(case: Case, place: Path, resumed: Counter[str]) -> dict[str, list[str]]:
 
 
 def main() -> int:
-    """Run the cases and say how many differ."""
+    """Run the cases; return the number of differences."""
     from pipelines.spark.session import get_session
     from tests.pipelines.conftest import SETTINGS
 

@@ -35,13 +35,16 @@ from tests.conformance import name_of, open_recording
 
 EQUAL_MIN = 0.99
 HOST = "/127.0.0.1"
-"""Recordings name none."""
+"""Recordings name no node."""
 LEVELS = frozenset({"INFO", "WARN", "ERROR"})
 
 
 @dataclass(slots=True)
 class Line:
-    """A line with what the recording knows of its groups: state and generation then, or as the step ends that it is the last line of."""
+    """A line with the recorded facts about its groups.
+
+    State and generation at the line, or at the end of the step if it is the step's last line.
+    """
 
     event: Event
     states: dict[str, tuple[str, int | None]]
@@ -51,7 +54,10 @@ class Line:
 
 @dataclass(slots=True)
 class Score:
-    """Counts by what is compared: `right`, `wrong`, and of what is called certain `sure` and `surely wrong`."""
+    """Counts by compared value.
+
+    `right` and `wrong`, and among values called certain `sure` and `surely wrong`.
+    """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     traces: int = 0
@@ -74,7 +80,7 @@ class Score:
 
 
 def lines_of(trace: Json) -> Iterator[Line]:
-    """The lines that a trace's coordinator writes, worded and read back."""
+    """Lines of a trace's coordinator, worded and parsed again."""
     replay = Replay(trace)
     policy = policy_for(version_of(trace) or "")
     wording = Wording(policy)
@@ -128,7 +134,7 @@ def _written(wording: Wording, policy: Any, deed: Deed, number: int) -> Event | 
     level, _, message = head.partition(" ")
     match = catalogue().match(logger.rstrip(")"), level, message)
     if not isinstance(match, Match) or not match.event:
-        return None  # an id or a group without a name: such a line is not recognised
+        return None  # a line about an id or group without a name is not recognised
     at_us = told.at_ms * US_PER_MS
     place = Place("server.log", number, number)
     return Event(match.event, at_us, at_us, place, Witness.COORDINATOR, match.message_id, text, **match.columns, fields=match.fields)
@@ -168,7 +174,7 @@ def _same(tracker: Tracker, view: View, line: Line, group: str, score: Score, wh
 
 
 def _compare_all(view: View, state: Json, score: Score, where: str) -> None:
-    """Members, leader and who is awaited, as far as claimed."""
+    """Members, leader and awaited members, as far as claimed."""
     members = {member["member"]: member for member in state["members"]}
     score.add("member_count", len(members), view.member_count.value, view.member_count.certainty, where)
     if view.leader.value is not None or view.leader.certainty == CERTAIN:
@@ -189,7 +195,7 @@ def _compare_all(view: View, state: Json, score: Score, where: str) -> None:
 
 
 def follow_file(path: Path, every: int = 1, only: str | None = None) -> Score:
-    """Follow each `every`-th trace of a recording."""
+    """Follow every `every`-th trace of a recording."""
     score = Score()
     with open_recording(path) as lines:
         for number, text in enumerate(lines):
@@ -204,7 +210,7 @@ def follow_file(path: Path, every: int = 1, only: str | None = None) -> Score:
 
 
 def report(name: str, score: Score) -> str:
-    """One line for a file, and one for each thing compared."""
+    """One line for a file, and one for each compared value."""
     per_line = score.seconds / score.lines * 1e6 if score.lines else 0.0
     said = [
         f"{name}: {score.equal} of {score.traces} traces equal in state and generation; {score.lines} lines, "
@@ -237,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def is_good(score: Score) -> bool:
-    """Whether enough is equal and nothing that is called certain is wrong."""
+    """Return True if enough is equal, and no certain claim is wrong."""
     for what in ("state", "generation"):
         right, wrong = score.counts[what, "right"], score.counts[what, "wrong"]
         if right + wrong == 0 or right / (right + wrong) < EQUAL_MIN:

@@ -18,7 +18,7 @@ from typing import Any
 from pipelines.schema.tables import CONTRACT, TABLES, json_ready
 from tests.conftest import SHARED
 
-# Key of the JSON of `analyze` -> its table; inputs are told in an object of their own.
+# Key of the JSON of `analyze` -> table; inputs have an object of their own.
 COMPARED = {**CONTRACT, "inputs": "log_files"}
 SHOWN = 8
 SOME_REJECTED = 4
@@ -28,7 +28,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 
 def analyzed(logs: Path, settings: Path) -> Rows:
-    """Rows by table, as one process without a JVM finds them."""
+    """Rows by table from one process without a JVM."""
     done = groupscope("analyze", logs, "--settings", settings, "--json")
     found = json.loads(done.stdout)
     found["inputs"] = found["inputs"]["log_files"]
@@ -69,7 +69,7 @@ def by_delta_rs(warehouse: Path) -> Rows:
 
 
 def by_spark(warehouse: Path) -> Rows:
-    """Rows by table, as Spark reads them."""
+    """Rows by table, read by Spark."""
     from pipelines.spark.session import get_session
 
     reader = get_session().read.format("delta")
@@ -85,7 +85,7 @@ def ready(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def differences(expected: Rows, actual: Rows) -> Iterator[str]:
-    """Rows that only one side has, and columns in which rows of one key differ: some of each table."""
+    """Some rows of each table on one side only, and some differing columns."""
     for table in COMPARED.values():
         ours, theirs = by_key(table, expected[table]), by_key(table, actual[table])
         found = [f"only first: {key}" for key in ours.keys() - theirs.keys()]
@@ -98,7 +98,10 @@ def differences(expected: Rows, actual: Rows) -> Iterator[str]:
 
 
 def by_key(table: str, rows: list[dict[str, Any]], names: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-    """Rows by what tells them apart, the table's key unless `names` are given; the same key twice counts on."""
+    """Rows by key, or by the columns `names`.
+
+    Repeated keys get a number.
+    """
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
         key = json.dumps([row[name] for name in names or TABLES[table].key], ensure_ascii=False)
@@ -109,13 +112,19 @@ def by_key(table: str, rows: list[dict[str, Any]], names: Sequence[str] = ()) ->
 
 
 def differing(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
-    """Columns with unlike values, with both of them; the run that wrote a row is no part of it."""
+    """Columns with different values, with both.
+
+    The run that wrote a row is ignored.
+    """
     columns = (ours.keys() | theirs.keys()) - {"run_id"}
     return [f"{name} {ours.get(name)!r} against {theirs.get(name)!r}" for name in sorted(columns) if ours.get(name) != theirs.get(name)]
 
 
 def gather(folders: Sequence[Path], target: Path) -> Path:
-    """Copy the logs of each labelled scenario to a folder of its own; return settings that make each a cluster."""
+    """Copy the logs of each labelled scenario to a folder of its own.
+
+    Returns settings that make each a cluster.
+    """
     clusters, zones = [], []
     for truth in sorted(path for folder in folders for path in folder.rglob("truth.json")):
         name = "-".join(truth.parent.parts[-2:])
@@ -130,7 +139,7 @@ def gather(folders: Sequence[Path], target: Path) -> Path:
 
 
 def main(folders: Sequence[Path]) -> int:
-    """Compare all paths over whole corpora and say where they differ."""
+    """Compare all paths over whole corpora and print the differences."""
     with tempfile.TemporaryDirectory() as place:
         target = Path(place)
         settings = gather(folders, target)

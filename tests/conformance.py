@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, cast
 from tests.adapters import Adapter, Difference, adapters
 
 BATCH_LINES = 8
-"""Neighbouring lines are alike in cost, so processes take turns in small batches."""
+"""Neighbouring lines cost about the same, so processes take turns in small batches."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 SHOWN_CHARACTERS = 2_000
@@ -30,7 +30,10 @@ SHOWN_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A line that the model does not reproduce. `failure` is the traceback where the model raised."""
+    """A line that the model does not reproduce.
+
+    `failure` is the traceback if the model raised.
+    """
 
     line_number: int
     trace_id: str
@@ -40,28 +43,31 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Result:
-    """How many lines of a file were read and how many of them were equal."""
+    """Number of lines read from a file, and of equal ones."""
 
     lines: int = 0
     equal: int = 0
     mismatches: list[Mismatch] = field(default_factory=list)
 
     def add(self, other: Result) -> None:
-        """Take in what another process found."""
+        """Add the counts of another process."""
         self.lines += other.lines
         self.equal += other.equal
         self.mismatches = sorted([*self.mismatches, *other.mismatches], key=lambda mismatch: mismatch.line_number)
 
 
 def open_recording(path: Path) -> BinaryIO:
-    """Open a recording for reading, whether it is compressed or not."""
+    """Open a recording for reading, compressed or not."""
     with path.open("rb") as head:
         packed = head.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     return cast("BinaryIO", gzip.open(path)) if packed else path.open("rb")
 
 
 def own_lines(path: Path, worker: int, workers: int, every: int) -> Iterator[tuple[int, bytes]]:
-    """The lines, numbered from 1, that are `worker`'s: each `every`-th one, dealt out in batches."""
+    """Lines of `worker`, numbered from 1.
+
+    Every `every`-th line is dealt out in batches.
+    """
     with open_recording(path) as lines:
         taken = -1
         for number, line in enumerate(lines, 1):
@@ -73,7 +79,7 @@ def own_lines(path: Path, worker: int, workers: int, every: int) -> Iterator[tup
 
 
 def check_line(number: int, text: bytes, known: Sequence[Adapter]) -> Mismatch | None:
-    """Check one line; an exception of a model is a mismatch like any other."""
+    """Check one line; an exception of a model counts as a mismatch."""
     trace_id = ""
     try:
         line: dict[str, Any] = json.loads(text)
@@ -88,7 +94,7 @@ def check_line(number: int, text: bytes, known: Sequence[Adapter]) -> Mismatch |
 
 
 def check_part(path: Path, worker: int, workers: int, every: int) -> Result:
-    """Check the lines that are one worker's."""
+    """Check the lines of one worker."""
     known = adapters()
     result = Result()
     for number, text in own_lines(path, worker, workers, every):
@@ -102,7 +108,7 @@ def check_part(path: Path, worker: int, workers: int, every: int) -> Result:
 
 
 def check_file(path: Path, jobs: int = 1, every: int = 1) -> Result:
-    """Check each `every`-th line of a recording in `jobs` processes."""
+    """Check every `every`-th line of a recording in `jobs` processes."""
     if jobs == 1:
         return check_part(path, 0, 1, every)
     total = Result()
@@ -113,12 +119,12 @@ def check_file(path: Path, jobs: int = 1, every: int = 1) -> Result:
 
 
 def name_of(path: Path) -> str:
-    """The recording's name: the file's, without what it is packed in."""
+    """The recording's name: that of the file, without its compression."""
     return path.name.removesuffix(".gz").removesuffix(".jsonl")
 
 
 def describe(mismatch: Mismatch) -> Iterator[str]:
-    """Say where a line first differs, for a reader."""
+    """Describe the first difference of a line."""
     yield f"  line {mismatch.line_number} {mismatch.trace_id}"
     if mismatch.failure:
         yield from (f"    {line}" for line in mismatch.failure.rstrip().splitlines())

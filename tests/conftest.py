@@ -1,4 +1,4 @@
-"""What tests of several parts share: where samples and corpora are, and how the command is run."""
+"""Shared fixtures: samples, corpora, and the command."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# pyspark ends a process whose main module has no file, since it takes it for a run of its doctests; xdist's workers have none.
+# pyspark exits a process with a main module without a file, mistaking it for its doctests; xdist's workers have no
+# file.
 if not hasattr(sys.modules["__main__"], "__file__"):
     sys.modules["__main__"].__file__ = pytest.__file__
 
-# The same examples each time, so that what passed once passes on any machine; HYPOTHESIS_PROFILE=default draws new ones.
+# The same examples each time, so that results do not depend on the machine; HYPOTHESIS_PROFILE=default draws new ones.
 settings.register_profile("steady", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
@@ -41,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that take longest come first, so that tests side by side end together."""
+    """Run the slowest files first, so that parallel tests end together."""
     items.sort(key=lambda item: next((at for at, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
 
 
@@ -56,19 +57,22 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def samples() -> Path:
-    """The sample logs that belong to the repository."""
+    """The sample logs in the repository."""
     return ROOT / "data_samples"
 
 
 @pytest.fixture(scope="session")
 def sample_options(samples: Path) -> list[str]:
-    """Which cluster and zone each sample has, as options of the command line."""
+    """Cluster and time zone of each sample, as command line options."""
     return ["--settings", str(samples / "settings.toml")]
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of labelled corpora and recordings that stands beside the checkout; tests that need it skip without it."""
+    """The folder with labelled corpora and recordings beside the checkout.
+
+    Tests that need it are skipped without it.
+    """
     if not SHARED.is_dir():
         pytest.skip("the labelled corpora are not beside this checkout (../shared)")
     return SHARED
@@ -85,7 +89,7 @@ def kafka_corpus(shared: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def groupscope() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs the command in a process of its own, as a user does."""
+    """Run the command in a process of its own."""
 
     def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
         command = [str(Path(sys.executable).with_name("groupscope")), *map(str, arguments)]
@@ -98,7 +102,7 @@ def groupscope() -> Callable[..., subprocess.CompletedProcess[str]]:
 def analysis_of_samples(
     groupscope: Callable[..., subprocess.CompletedProcess[str]], samples: Path, sample_options: list[str]
 ) -> dict[str, Any]:
-    """`analyze --json` on all samples, run once."""
+    """`analyze --json` of all samples, run once."""
     done = groupscope("analyze", samples, *sample_options, "--json")
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)

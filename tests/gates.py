@@ -1,6 +1,7 @@
-"""Rules of the gold gate, held to rows without Spark: order of times, steps of groups, lists of words, ranges and keys.
+"""Rules of the gold gate, checked on rows without Spark.
 
-Those that need other tables, or words that only Spark's SQL has, are left to `tests/pipelines/quality/test_gate.py`.
+They concern order of times, steps of groups, lists of words, ranges and keys. Rules about other tables or in Spark's
+own SQL are left to `tests/pipelines/quality/test_gate.py`.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import CONTRACT, TABLES, Table
 
 WITHOUT_ROWS = frozenset({"unknown", "rejected"})
-"""Of these an analysis holds what files hold, and nothing that models say."""
+"""Tables with contents of files in an analysis, and none from models."""
 
 ONLY_SPARK = ("aggregate(",)
 
 
 def broken(analysis: Analysis) -> list[str]:
-    """Which rules the rows of an analysis break, each with one of the rows."""
+    """Rules violated by the rows of an analysis, each with one of the rows."""
     with duckdb.connect() as connection:
         connection.execute("CREATE MACRO size(listed) AS len(listed)")
         return [
@@ -45,7 +46,10 @@ def _broken(connection: duckdb.DuckDBPyConnection, table: Table, rows: list[Any]
 
 
 def condition_of(check: Check) -> str | None:
-    """What a row meets that breaks the rule, in DuckDB's SQL; None for rules that are not held here."""
+    """Condition of rows that violate the rule, in DuckDB's SQL.
+
+    None for rules that are not checked here.
+    """
     column, given = f'"{check.column}"', check.arguments
     if check.holds is not None:
         if any(word in check.holds for word in ONLY_SPARK):

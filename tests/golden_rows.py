@@ -1,4 +1,4 @@
-"""Rows of all tables in a form that only changes when what they say does, and where two sets of them differ."""
+"""Rows of all tables in a stable form, and differences between sets of them."""
 
 from __future__ import annotations
 
@@ -19,22 +19,31 @@ from tests.conftest import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "rows"
 OF_THIS_VERSION = frozenset({"run_id", "options_id", "catalogue_version", "model_version"})
-"""Columns that tell of the run or of the code itself."""
+"""Columns about the run or the code itself."""
 STATES = frozenset({"state_snapshots", "group_snapshots", "cluster_snapshots"})
-"""What later runs go on from: made of fingerprints, and held by the tests that resume."""
+"""Tables of states for later runs.
+
+They contain fingerprints, and are covered by the tests of resuming.
+"""
 ONLY_THE_JOB = frozenset({"learned_facts", "quality_results", "unknown_in_files"})
-"""Tables that `analyze` has no rows for."""
+"""Tables without rows in `analyze`."""
 KEPT = tuple(sorted(set(VERSIONED) - STATES))
 OF_EVENTS = ("file", "message")
-"""What events are summed by."""
+"""Columns by which events are counted."""
 DIGEST_BYTES = 6
 DIGITS = 12
-"""Of a number with a fraction so many count: the last ones differ between mathematical libraries."""
+"""Number of digits compared of a fraction.
+
+The last digits differ between mathematical libraries.
+"""
 SHOWN_LENGTH = 300
 
 
 def of_analysis(paths: Sequence[str], options: AnalyzeOptions, *, events: bool = True) -> Rows:
-    """Rows of all tables that one process can fill; without `events` of one pass over the files less."""
+    """Rows of all tables that one process can fill.
+
+    Without `events` one pass over the files less.
+    """
     found = analyze(paths, options)
     rows: dict[str, list[Any]] = {table: list(getattr(found, key)) for key, table in CONTRACT.items()}
     rows["log_files"] = found.log_files
@@ -47,7 +56,7 @@ def of_analysis(paths: Sequence[str], options: AnalyzeOptions, *, events: bool =
 
 
 def of_warehouse(warehouse: Path) -> Rows:
-    """Rows of all tables that a run published."""
+    """Rows of all tables published by a run."""
     from deltalake import DeltaTable
 
     versions = published(warehouse)
@@ -56,7 +65,7 @@ def of_warehouse(warehouse: Path) -> Rows:
 
 
 def _events(paths: Sequence[str], options: AnalyzeOptions, found: Analysis) -> list[dict[str, Any]]:
-    """Events as the job stores them, with the clusters that their files belong to."""
+    """Events as stored by the job, with the clusters of their files."""
     read = replace(options.read, fold_runs=True)
     cluster_of = {row["path"]: row["cluster"] for row in found.log_files}
     batches = (chunk.events for source in find_files(paths, read).files for chunk in read_file(source, read))
@@ -64,7 +73,7 @@ def _events(paths: Sequence[str], options: AnalyzeOptions, found: Analysis) -> l
 
 
 def steady(table: str, rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """Rows without what changes from run to run, in the order of their keys; events by file and message."""
+    """Rows without columns that change per run, by key; events by file and message."""
     ready = [{name: _rounded(value) for name, value in json_ready(table, row).items() if name not in OF_THIS_VERSION} for row in rows]
     ready.sort(key=lambda row: (_line([row[name] for name in TABLES[table].key]), _line(row)))
     return _summed(ready) if table == "events" else ready
@@ -81,7 +90,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _summed(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How many events of a message each file holds, and a digest of all."""
+    """Number of events of each message and file, with a digest."""
     kinds: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for event in events:
         kinds[event["file"], event["message"]].append(event)
@@ -91,7 +100,7 @@ def _summed(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def digest(rows: list[dict[str, Any]]) -> str:
-    """A digest of rows, whatever their order."""
+    """A digest of rows, independent of their order."""
     return blake2b("\n".join(sorted(map(_line, rows))).encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
@@ -107,13 +116,16 @@ def written(table: str) -> list[dict[str, Any]]:
 
 
 def write(table: str, rows: list[dict[str, Any]]) -> None:
-    """Write the golden rows of a table, one a line."""
+    """Write the golden rows of a table, one per line."""
     GOLDEN.mkdir(parents=True, exist_ok=True)
     (GOLDEN / f"{table}.jsonl").write_text("".join(f"{_line(row)}\n" for row in rows), encoding="utf-8")
 
 
 def differences(table: str, golden: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterator[str]:
-    """Rows that only one side has, and values that differ: table, key, column, both values."""
+    """Rows on one side only, and differing values.
+
+    As table, key, column, and both values.
+    """
     names = OF_EVENTS if table == "events" else ()
     ours, theirs = by_key(table, golden, names), by_key(table, found, names)
     for key in sorted(ours.keys() | theirs.keys()):
@@ -126,7 +138,7 @@ def differences(table: str, golden: list[dict[str, Any]], found: list[dict[str, 
 
 
 def _unlike(place: str, golden: Any, found: Any) -> Iterator[str]:
-    """Where two values differ, by the innermost column or element."""
+    """Location of a difference, by the innermost column or element."""
     if isinstance(golden, dict) and isinstance(found, dict) and golden.keys() == found.keys():
         for name in golden:
             yield from _unlike(f"{place}.{name}".lstrip("."), golden[name], found[name])

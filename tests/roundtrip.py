@@ -31,21 +31,24 @@ from pipelines.simulate.run import simulate
 
 VERSIONS = ("1.1.1", "2.2.2", "2.3.1", "2.8.2", "3.3.1", "3.9.1", "4.1.1")
 SCORE_NAMES = {"member_leave_graceful": "member_leave"}
-"""Causes that truth and contract name otherwise."""
+"""Causes with different names in truth and contract."""
 LISTED_MIN = 0.05
-"""A cause is among the alternatives from this probability on."""
+"""Minimum probability of an alternative that counts."""
 SURE = 0.9
 CLASSIC_FAULTS = sorted(set(FAULTS) - {"migrate"})
 FAULTS_OF = {"both": sorted(FAULTS)}
-"""Faults by protocol; the others' are those of the classic one."""
+"""Faults by protocol; the default is those of the classic one."""
 PROTOCOLS = ("classic", "cooperative", "consumer", "both")
 TELLS_REASONS = (2, 1)
 NEEDS_BROKERS = {"coordinator_crash", "coordinator_failover"}
 
 
 def random_scenario(seed: int, static: bool, protocol: str = "classic") -> Scenario:
-    """A scenario of some minutes, with one to four faults that may overlap; `both`: members may change from one protocol to the other."""
-    dice = random.Random(seed)  # noqa: S311 - scenarios have to be repeatable
+    """Make a scenario of some minutes with one to four faults that may overlap.
+
+    `both`: members may change from one protocol to the other.
+    """
+    dice = random.Random(seed)  # noqa: S311 - scenarios must be repeatable
     faults = []
     for _ in range(dice.randint(1, 4)):
         faults.append(
@@ -84,7 +87,10 @@ def random_scenario(seed: int, static: bool, protocol: str = "classic") -> Scena
 
 @dataclass(slots=True)
 class Score:
-    """What came back. `causes` counts right, listed, all; `confidence` pairs how sure with whether right."""
+    """Results of the comparison.
+
+    `causes` counts right, listed, all; `confidence` pairs a confidence with whether it was right.
+    """
 
     scenarios: int = 0
     steps_equal: int = 0
@@ -94,7 +100,7 @@ class Score:
     misses: list[str] = field(default_factory=list)
 
     def add(self, other: Score) -> None:
-        """Take in what another process found."""
+        """Add the results of another process."""
         self.scenarios += other.scenarios
         self.steps_equal += other.steps_equal
         self.found.update(other.found)
@@ -104,17 +110,17 @@ class Score:
         self.misses.extend(other.misses)
 
     def gap(self, which: str) -> float:
-        """By how much stated confidence and accuracy differ."""
+        """Mean difference between stated confidence and accuracy."""
         pairs = self.confidence.get(which, [])
         return abs(sum(sure - right for sure, right in pairs)) / len(pairs) if pairs else 0.0
 
     def overconfident(self, which: str) -> int:
-        """How many wrong causes were told as good as certain."""
+        """Number of wrong causes stated as nearly certain."""
         return sum(sure > SURE and not right for sure, right in self.confidence.get(which, []))
 
 
 def check(version: str, seed: int, protocol: str = "classic") -> Score:
-    """Simulate one scenario, analyse what was written, and compare."""
+    """Simulate one scenario, analyse its files, and compare."""
     scenario = random_scenario(seed, policy_for(version).knows_static_members, protocol)
     score = Score(scenarios=1)
     with tempfile.TemporaryDirectory() as folder:
@@ -140,19 +146,25 @@ def check(version: str, seed: int, protocol: str = "classic") -> Score:
 
 
 def unseen_times(truth: dict[str, Any], version: str) -> set[tuple[str, int]]:
-    """When an assignment could not be written by a version that tells no reasons: no line shows which way the group went on."""
+    """Time of a failed store of an assignment without a logged reason.
+
+    No line shows how the group continued.
+    """
     if parse_version(version) >= TELLS_REASONS:
         return set()
     return {(row["group"], row["start_ms"]) for row in truth["rebalances"] if row["trigger"] == "assignment_store_failed"}
 
 
 def steps_of_truth(truth: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """The steps that lines show: not those to Dead."""
+    """Steps visible in lines: all but those to Dead."""
     return [(step["group"], step["ms"], step["from"], step["to"]) for step in truth["state_timeline"] if step["to"] != "Dead"]
 
 
 def shown_steps(truth: dict[str, Any], version: str) -> list[tuple[Any, ...]]:
-    """The same as lines show them: that an assignment has come is told, not that it is written; that it can't be, is by newer versions."""
+    """Steps as lines show them.
+
+    The arrival of an assignment is logged, its store is not; only newer versions log a failed store.
+    """
     tells = parse_version(version) >= TELLS_REASONS
     assigned = {(row["group"], row["assigned_ms"]) for row in truth["rebalances"] if row.get("assigned_ms")}
     failed = {(row["group"], row["start_ms"]) for row in truth["rebalances"] if tells and row["trigger"] == "assignment_store_failed"}
@@ -173,13 +185,19 @@ def shown_steps(truth: dict[str, Any], version: str) -> list[tuple[Any, ...]]:
 
 
 def steps_of(analysis: Analysis) -> list[tuple[Any, ...]]:
-    """The steps that the replay tells of; that a new coordinator finds a group as it was before is none of the group's own."""
+    """Steps in the replay's rows.
+
+    A new coordinator that finds a group unchanged is not a step of the group.
+    """
     rows = [row for row in analysis.timeline if row.to_state != "Dead" and row.trigger != "GroupLoaded" and is_legal(row)]
     return [(row.group, (row.changed_at or 0) // 1000, row.from_state, row.to_state) for row in rows]
 
 
 def epochs_of_truth(truth: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Rebalances by what they begin from and lead to; of consumer groups these are the epochs, whose states are told by no line."""
+    """Rebalances by their start and result.
+
+    For consumer groups these are epochs, because no line shows their states.
+    """
     return [(row["group"], row["start_ms"], row["generation_before"], row["generation_after"]) for row in _in_order(truth["rebalances"])]
 
 
@@ -188,13 +206,13 @@ def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def epochs_of(analysis: Analysis) -> list[tuple[Any, ...]]:
-    """The same of what the analysis tells."""
+    """Rebalances in the analysis by their start and result."""
     rows = sorted(analysis.rebalances, key=lambda row: (row.started_at or 0, row.generation_before or 0))
     return [(row.group, (row.started_at or 0) // 1000, row.generation_before, row.generation_after) for row in rows]
 
 
 def is_legal(row: GroupTransition) -> bool:
-    """Whether a coordinator takes this step, at a time that is known."""
+    """Return True if a coordinator takes this step, at a known time."""
     return row.changed_at is not None and row.from_state is not None and State(row.from_state) in VALID_PREVIOUS[State(row.to_state)]
 
 

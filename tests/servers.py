@@ -1,4 +1,4 @@
-"""Real servers that tests start as processes of their own."""
+"""Real servers, started by tests as separate processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """Return a free port of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
 
@@ -20,7 +20,10 @@ def free_port() -> int:
 def serving(
     command: Sequence[str], port: int, log: Path, *, wait_seconds: float, environment: Mapping[str, str] | None = None
 ) -> Iterator[None]:
-    """A server that listens on `port`, in the folder of its log; RuntimeError with the log's end where it does not start."""
+    """Start a server and wait until it listens on `port`.
+
+    Its log is in `folder`. Raises RuntimeError with the end of the log if it does not start.
+    """
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=log.parent, env=environment, stdout=out, stderr=subprocess.STDOUT)
     try:
@@ -40,7 +43,7 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path, seconds: float
 
 
 def end(processes: Iterable[subprocess.Popen[bytes]], patience_seconds: float = 20) -> None:
-    """Ask processes to stop, and stop those that don't."""
+    """Terminate processes, and kill those that do not end."""
     asked = list(processes)
     for process in asked:
         process.terminate()

@@ -1,4 +1,4 @@
-"""Folders that cost minutes to fill: one of the processes that test side by side does, and all read them."""
+"""Folders that take minutes to fill, filled once and shared by parallel tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import pytest
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], None]) -> Path:
-    """The folder of this name, filled by whoever comes first while the others wait. One whose filling failed is filled anew."""
+    """Return the folder of this name, filled by the first process.
+
+    Others wait. A folder is filled again after a failure.
+    """
     base = factory.getbasetemp()
     beside = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     place, done = beside / f"once-{name}", beside / f"once-{name}.done"

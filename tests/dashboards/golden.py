@@ -1,4 +1,7 @@
-"""Texts that must come out as they are written down. `--rewrite` writes down what comes out; read the difference then."""
+"""Texts compared with stored ones.
+
+`--rewrite` stores the current output; review the difference then.
+"""
 
 from __future__ import annotations
 

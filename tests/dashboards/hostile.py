@@ -1,4 +1,4 @@
-"""Text that tries to be more than text, as it may stand in any id or line of a log."""
+"""Hostile text for any id or line of a log."""
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -75,7 +75,7 @@ PAYLOADS = [
     "groß ✓ 数据 🦊 e\u0301",
     "a b (c) [d] \"e\" 'f' / g @ h",
 ]
-"""Printable text: a page must show exactly this."""
+"""Printable text, which a page must show unchanged."""
 
 CONTROL = [
     "\x1b[31mred\x1b[0m",
@@ -93,4 +93,4 @@ CONTROL = [
     "tags \U000e0041\U000e0042",
     "private \ue000 use",
 ]
-"""Text with characters that must not reach a terminal or a page as they are."""
+"""Text with characters that must not reach a terminal or page unescaped."""

@@ -1,4 +1,7 @@
-"""An analysis made by hand: a small story, or as many rebalances as asked for, with any text in every field."""
+"""A hand-made analysis: a small story, or any number of rebalances.
+
+Every field may contain any text.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def at(seconds: float) -> int:
 
 @dataclass
 class Made:
-    """What an analysis looks like: attributes are the keys of the JSON contract."""
+    """An analysis with the keys of the JSON contract as attributes."""
 
     inputs: dict[str, Any] = field(default_factory=dict)
     rebalances: list[Rebalance] = field(default_factory=list)
@@ -66,7 +69,7 @@ def line(number: int, text: str, *, file: str = "broker-2/server.log", inferred:
 
 
 def rebalance(group: str, generation: int, start: float, **columns: Any) -> Rebalance:
-    """A rebalance of three seconds in which one member's session had expired, changed by `columns`."""
+    """A rebalance of three seconds after an expired session, changed by `columns`."""
     values: dict[str, Any] = {
         "cluster": "default",
         "system": "kafka",
@@ -121,7 +124,7 @@ def rebalance(group: str, generation: int, start: float, **columns: Any) -> Reba
 
 
 def hash_of(text: str) -> int:
-    """A number for an id that is the same in every process."""
+    """A number for an id, the same in every process."""
     return int.from_bytes(text.encode("utf-8", "surrogatepass"), "big") % 0xFFFFFFFF
 
 
@@ -136,7 +139,7 @@ def transitions(group: str, *steps: tuple[float, str]) -> list[GroupTransition]:
 
 
 def member(of: Rebalance, name: str, role: str, delay: float | None = None, *, first: bool = False) -> RebalanceMember:
-    """A member's part in a rebalance, in which it stays unless it set it off."""
+    """A member's role in a rebalance; it stays unless it is the trigger."""
     key, after = f"{of.rebalance_id}{name}", None if role == "trigger" else f"{name}-5f0c1a"
     return RebalanceMember(
         of.cluster, of.system, key, of.rebalance_id, of.group, f"{name}-5f0c1a", name, None, None, role, first, delay, None, after
@@ -203,7 +206,10 @@ ROUND = ((0.0, "PreparingRebalance"), (38.0, "CompletingRebalance"), (38.5, "Sta
 
 
 def small_story() -> Made:
-    """Two groups: one flaps for ten minutes, one was scaled out; beside it an outage, a move, a doubt and a bad line."""
+    """Two groups: one flaps for ten minutes, one was scaled out.
+
+    There are also an outage, a move, a doubt and a rejected line.
+    """
     flapping = [_flap(number) for number in range(6)]
     started = rebalance(
         "billing",
@@ -394,7 +400,7 @@ def _flap(number: int) -> Rebalance:
 
 
 def many(count: int, groups: int = 40) -> Made:
-    """`count` rebalances over `groups` groups, one every two seconds."""
+    """`count` rebalances in `groups` groups, one every two seconds."""
     causes = ["session_timeout", "poll_timeout", "member_join", "member_leave", "metadata_change", "new_group"]
     rows = [
         rebalance(
@@ -447,7 +453,10 @@ def condition(kind: str, *members: str, group: str = "CG_notify", end: float | N
 
 
 def queue_story() -> Made:
-    """Two RocketMQ clients with one id: each takes queues that the other holds, and leaves queues alone that it has not."""
+    """Two RocketMQ clients with the same id.
+
+    Each takes queues owned by the other, and leaves other queues without an owner.
+    """
     first = rebalance(
         "CG_notify",
         0,

@@ -1,4 +1,4 @@
-"""Real records, written anew in each of the ways that people's logs are written."""
+"""Real records, rewritten in each form that logs have in practice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _HEADER = re.compile(r"\[(\S+ \S+),(\d{3})\] (\w+) (.*) \(([\w.$]+)\)")
 
 @dataclass(frozen=True)
 class Record:
-    """A log record without its form. `more` are the lines of a stack trace."""
+    """A log record without its form.
+
+    `more` are the lines of a stack trace.
+    """
 
     at: datetime
     level: str
@@ -31,7 +34,10 @@ class Record:
 
     @property
     def words(self) -> dict[str, Any]:
-        """What patterns of layouts are filled with. `east` is the same instant in a zone two hours ahead."""
+        """Values for patterns of layouts.
+
+        `east` is the same time in a zone two hours ahead.
+        """
         east = self.at + timedelta(hours=2)
         return {
             "day": f"{self.at:%Y-%m-%d}",
@@ -52,7 +58,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Document:
-    """A file: its bytes, and where each record begins as (line, byte offset)."""
+    """A file: its bytes, and the starts of records as (line, byte offset)."""
 
     data: bytes
     places: list[tuple[int, int]]
@@ -75,20 +81,23 @@ def read_records(text: str) -> list[Record]:
 
 
 def sample_records() -> list[Record]:
-    """What brokers and clients wrote while groups rebalanced, with stack traces, in the order of time: a few records of each message."""
+    """Lines of brokers and clients during rebalances, in order of time.
+
+    A few records of each message, with stack traces.
+    """
     chosen: list[Record] = []
     for name in ("coordinator-failover/broker-1/server.log", "rolling-restart/broker-1/server.log", "rolling-restart/clients/main.log"):
         seen: Counter[str] = Counter()
         for record in read_records((SAMPLES / name).read_text()):
             seen[kind := re.sub(r"\S*\d\S*|=\S+", "", record.message)[:60]] += 1
-            # A message of one word is known by the full name of its logger, which some layouts shorten.
+            # A message of one word is recognised by the full name of its logger, which some layouts shorten.
             if seen[kind] <= 2 and " " in record.message and len(record.message) < 600 and len(record.more) < 15:
                 chosen.append(record)
     return sorted(dict.fromkeys(chosen), key=lambda record: record.at)
 
 
 def document(pieces: Sequence[bytes], before: bytes = b"") -> Document:
-    """A file of records that are whole lines each."""
+    """A file of records with complete lines."""
     places, line, offset = [], 1 + before.count(b"\n"), len(before)
     for piece in pieces:
         places.append((line, offset))
@@ -98,7 +107,7 @@ def document(pieces: Sequence[bytes], before: bytes = b"") -> Document:
 
 
 def layout(pattern: str) -> Render:
-    """Records by a pattern, stack traces after it."""
+    """Records in a pattern, followed by their stack traces."""
 
     def render(records: Sequence[Record]) -> Document:
         return document(["".join(f"{line}\n" for line in (pattern.format(**each.words), *each.more)).encode() for each in records])
@@ -117,7 +126,10 @@ def whole(record: Record) -> str:
 
 
 def each_line(envelope: str | Callable[[str, Record], str]) -> Render:
-    """Kafka's own layout with an envelope around every line: a pattern of `line`, `number` and times, or a function."""
+    """Kafka's own layout with an envelope around every line.
+
+    The envelope is a pattern with `line`, `number` and times, or a function.
+    """
 
     def wrapped(line: str, record: Record, number: int) -> str:
         if callable(envelope):
@@ -152,7 +164,7 @@ def encoded(encoding: str, newline: str = "\n", bom: bytes = b"") -> Render:
 
 
 def json_lines(shape: Callable[[Record], dict[str, Any]]) -> Render:
-    """One JSON document a record."""
+    """One JSON document per record."""
 
     def render(records: Sequence[Record]) -> Document:
         return document([json.dumps(shape(each), ensure_ascii=False).encode() + b"\n" for each in records])
@@ -161,7 +173,10 @@ def json_lines(shape: Callable[[Record], dict[str, Any]]) -> Render:
 
 
 def csv_rows(header: str, shape: Callable[[Record], Sequence[Any]], delimiter: str = ",") -> Render:
-    """A table with a record in each row; stack traces stay in their field, over several lines of the file."""
+    """A table with one record per row.
+
+    Stack traces stay in their field, over several lines of the file.
+    """
 
     def render(records: Sequence[Record]) -> Document:
         pieces = []

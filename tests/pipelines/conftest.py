@@ -1,4 +1,4 @@
-"""One Spark session for all tests of the pipelines, and warehouses in temporary folders."""
+"""One Spark session for all tests of pipelines, and temporary warehouses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
-    "spark.databricks.delta.delta.log.cacheSize": "64",  # each test has tables of its own, and Delta holds on to 10,000 for an hour
+    "spark.databricks.delta.delta.log.cacheSize": "64",  # each test has its own tables, and Delta caches 10,000 for an hour
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -35,7 +35,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pipelines.warehouse.warehouse import Warehouse
 
     session = get_session(SETTINGS)
-    # Codecs unpack their native libraries at first use, and never try again: it must not happen while a test keeps files small.
+    # Codecs unpack their native libraries at first use and never retry, so this must not happen while a test limits
+    # file sizes.
     session.range(2).repartition(2).write.parquet(str(tmp_path_factory.mktemp("codecs") / "rows"))
     Site.empty = made_once(tmp_path_factory, "empty", lambda place: Warehouse(session, str(place / "warehouse")).open()) / "warehouse"
     yield session
@@ -45,7 +46,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> Callable[..., Warehouse]:
-    """Opens a warehouse of its own with the tables that a test names (all, if it names none)."""
+    """Open a new warehouse with the tables named by a test (all by default)."""
     from pipelines.warehouse.warehouse import Warehouse
 
     def open_warehouse(*names: str) -> Warehouse:
@@ -61,13 +62,16 @@ def warehouse(spark: SparkSession, tmp_path: Path) -> Callable[..., Warehouse]:
 
 @pytest.fixture(scope="session")
 def poll_timeout(samples: Path) -> Path:
-    """The smallest of the samples: one broker, its clients, one group with a story."""
+    """The smallest sample: one broker, its clients, one group with a story."""
     return samples / "kafka" / "1.1.1" / "poll-timeout"
 
 
 @pytest.fixture(scope="session")
 def published(spark: SparkSession, poll_timeout: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """Logs and the warehouse that one run made of them. Tests that change either take a copy."""
+    """Logs and the warehouse made from them by one run.
+
+    Tests that change either use a copy.
+    """
 
     def run(place: Path) -> None:
         shutil.copytree(poll_timeout, Site(place).logs)
@@ -78,7 +82,7 @@ def published(spark: SparkSession, poll_timeout: Path, tmp_path_factory: pytest.
 
 @pytest.fixture(scope="session")
 def halfway(spark: SparkSession, poll_timeout: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """As `published`, when the broker's log had been written by half and ended within a line."""
+    """Like `published`, with a broker's log truncated within a line."""
 
     def run(place: Path) -> None:
         site = Site(place)

@@ -1,4 +1,4 @@
-"""Logs of a cluster that loses one broker after the other, for as many hours as one likes: those of its ZooKeeper controller."""
+"""Logs of a ZooKeeper controller that loses one broker after the other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def replicas_of(partition: int) -> list[str]:
 
 
 def losses(hours: int) -> Iterator[tuple[datetime, str]]:
-    """Each two hours another broker goes."""
+    """Every two hours another broker is lost."""
     for number, hour in enumerate(range(1, hours, 2)):
         yield START + timedelta(hours=hour), BROKERS[number % 3]
 
@@ -71,12 +71,15 @@ def state_changes(hours: int, partitions: int) -> Iterator[str]:
 
 
 def state(leader: str, epoch: int, isr: list[str]) -> str:
-    """How a controller prints a partition's state."""
+    """A partition's state as printed by a controller."""
     return f"LeaderAndIsr(leader={leader}, leaderEpoch={epoch}, isr=List({', '.join(isr)}), zkVersion={epoch})"
 
 
 def controller(hours: int) -> Iterator[str]:
-    """controller.log beside it. A file is known by its first 4 KiB once it has these."""
+    """controller.log beside it.
+
+    It has at least the 4 KiB that identify a file.
+    """
     for minute in range(60):
         at = START + timedelta(minutes=minute)
         yield told(
@@ -100,7 +103,7 @@ def subscribed(at: datetime, group: str, topic: str) -> str:
 
 
 def write(folder: Path, hours: int, partitions: int = 20) -> None:
-    """Write what the controller has logged after so many hours."""
+    """Write the controller's logs of this many hours."""
     node = folder / f"broker-{CONTROLLER}"
     node.mkdir(parents=True, exist_ok=True)
     (node / "state-change.log").write_text("".join(state_changes(hours, partitions)), encoding="utf-8")

@@ -1,4 +1,7 @@
-"""A server of Spark Connect in a process of its own, which knows Delta, and Delta alone: no plug-in of Spark Connect."""
+"""A server of Spark Connect in a process of its own.
+
+It has Delta, but no plug-in of Delta for Spark Connect.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ WAIT_SECONDS = 180.0
 
 @contextlib.contextmanager
 def connect_server(folder: Path, more: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Start a server; its address."""
+    """Start a server; yield its address."""
     port = free_port()
     conf = {
         **SETTINGS,

@@ -1,4 +1,4 @@
-"""Logs in a folder, a warehouse beside them, and the job that is run there."""
+"""Logs in a folder, a warehouse beside them, and runs of the job there."""
 
 from __future__ import annotations
 
@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Paths in tables are relative to `place`, so the same logs in two places give the same rows."""
+    """A folder with logs and a warehouse.
+
+    Paths in tables are relative to `place`, so equal logs in two places give equal rows.
+    """
 
     place: Path
     empty: ClassVar[Path | None] = None
-    """A warehouse whose tables hold no rows, from which each new one is copied: to make thirty tables takes Spark seconds."""
+    """An empty warehouse, copied for each new one.
+
+    Spark needs seconds to create thirty tables.
+    """
 
     @property
     def logs(self) -> Path:
@@ -35,7 +41,7 @@ class Site:
         return self.place / "warehouse"
 
     def run(self, *inputs: str, **options: Any) -> RunOutcome:
-        """Run the job in this process, in the session that is there."""
+        """Run the job in this process, in the existing session."""
         from pipelines.jobs.run import RunOptions, run
 
         if Site.empty is not None and not self.warehouse.exists():
@@ -44,7 +50,10 @@ class Site:
             return run(RunOptions(list(inputs) or ["logs"], "warehouse", **options))
 
     def table(self, name: str, version: int | None = None) -> list[dict[str, Any]]:
-        """Rows of a table, as delta-rs reads it; None is the latest version."""
+        """Rows of a table, read by delta-rs.
+
+        `version` None is the latest one.
+        """
         rows: list[dict[str, Any]] = DeltaTable(str(self.warehouse / TABLES[name].path), version=version).to_pyarrow_table().to_pylist()
         return rows
 
@@ -53,7 +62,7 @@ class Site:
         return {name: DeltaTable(str(self.warehouse / table.path)).version() for name, table in TABLES.items()}
 
     def content(self) -> dict[str, list[str]]:
-        """What readers see: the rows of every published table, without the runs that wrote them."""
+        """Rows of every published table, without the runs that wrote them."""
         return {name: self._lines(name, version) for name, version in published(self.warehouse).items() if name != "quality_results"}
 
     def _lines(self, name: str, version: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Log lines of RocketMQ's clients and brokers, said as events in the order in which things happen."""
+"""Lines of RocketMQ's clients and brokers as events, in order of time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def route(**reads: int) -> str:
 
 @dataclass
 class Logs:
-    """Log lines of one cluster, said in the order in which things happen. Times are seconds."""
+    """Lines of one cluster, added in order of time.
+
+    Times are in seconds.
+    """
 
     events: list[Event] = field(default_factory=list)
 
@@ -74,7 +77,7 @@ class Logs:
         )  # fmt: skip
 
     def without(self, file: str) -> Logs:
-        """The same lines but for one file's."""
+        """The script without the lines of one file."""
         return Logs([each for each in self.events if each.place.file != file])
 
     def history(self, until: float = 0) -> RocketHistory:
@@ -92,7 +95,7 @@ def joined(parts: Iterable[RocketHistory]) -> RocketHistory:
 
 
 def two_clients() -> Logs:
-    """c1 alone, then c2 joins after ten seconds."""
+    """c1 alone; after ten seconds c2 joins."""
     logs = Logs()
     logs.start("c1", 0)
     logs.share("c1", 0.3, add=[0, 1, 2, 3], has=[0, 1, 2, 3], of=1)
@@ -101,7 +104,7 @@ def two_clients() -> Logs:
 
 
 def second_starts(logs: Logs, at: float) -> None:
-    """The first gives two of its queues to the second."""
+    """The first client gives two of its queues to the second."""
     logs.start("c2", at)
     logs.notify("c1", at + 0.15)
     logs.share("c1", at + 0.2, drop=[2, 3], has=[0, 1], of=2)
@@ -109,7 +112,10 @@ def second_starts(logs: Logs, at: float) -> None:
 
 
 def crash_and_return(logs: Logs, at: float, *, noticed: float, back: float) -> None:
-    """Of `two_clients`, the second crashes: the first takes its queues and gives them back. Seconds, the last two after the crash."""
+    """`two_clients` with a crash of the second.
+
+    The first takes its queues and gives them back. Times are in seconds, the last two after the crash.
+    """
     logs.crash("c2", at)
     logs.share("c1", at + noticed, add=[2, 3], has=[0, 1, 2, 3], of=1)
     second_starts(logs, at + back)

@@ -1,4 +1,4 @@
-"""Reading a file as a user's run does, for tests: rows as dictionaries, and what was learned of the file."""
+"""Read a file like a run, for tests: rows as dictionaries, and the report."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from parsers.sources.discovery import Discovery
 
 Row = dict[str, Any]
 MEANING = ("message", "event", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition", "node", "fields")
-"""Columns that say what a record means, wherever and however it was written."""
+"""Columns with the meaning of a record, independent of its form."""
 
 
 @dataclass(slots=True)
 class Reading:
-    """All that one file gave."""
+    """All results from one file."""
 
     events: pa.Table
     unknown: pa.Table

@@ -24,7 +24,7 @@ POLL_TIMEOUT = "data_samples/kafka/1.1.1/poll-timeout"
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind."""
+    """Results of a command."""
 
     code: int
     out: str
@@ -33,7 +33,10 @@ class Done:
 
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs a command as the console script does, in the checkout and with `columns` of room."""
+    """Run a command like the console script, in the checkout.
+
+    `columns` is the width of the terminal.
+    """
     monkeypatch.chdir(ROOT)
     for name in [name for name in os.environ if name.startswith("GROUPSCOPE_")] + ["NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"]:
         monkeypatch.delenv(name, raising=False)
@@ -59,7 +62,7 @@ def _written(stream: io.TextIOWrapper) -> str:
 
 @pytest.fixture(scope="session")
 def story_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small story as tables: what is shown of it depends on nothing but the screens."""
+    """The small story as tables, so that screens depend on nothing else."""
     return warehouses.store(made.small_story(), tmp_path_factory.mktemp("story") / "warehouse")
 
 
@@ -79,5 +82,5 @@ def sample_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hostile_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every payload in every field that logs fill, one group for each."""
+    """Every payload in every field filled from logs, one group each."""
     return warehouses.store(warehouses.hostile_story(), tmp_path_factory.mktemp("hostile") / "warehouse")

@@ -1,4 +1,4 @@
-"""Tables of a warehouse, written with delta-rs, as a published run leaves them."""
+"""Tables of a warehouse as left by a published run, written with delta-rs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUN = "0001"
 
 
 def store(analysis: Any, folder: Path) -> Path:
-    """Write what an analysis holds to `folder`, and a run that published it."""
+    """Write the rows of an analysis to `folder`, and a run that published them."""
     tables = {table: list(getattr(analysis, key)) for key, table in CONTRACT.items()}
     tables["log_files"] = analysis.inputs["log_files"]
     tables["rebalance_members"] = list(getattr(analysis, "rebalance_members", ()))
@@ -53,7 +53,7 @@ def store(analysis: Any, folder: Path) -> Path:
 
 
 def change(folder: Path, table: str, updates: dict[str, str], run: str = "0002") -> None:
-    """Change all rows of a table, each column to an SQL value, as another run that publishes would."""
+    """Set columns of all rows to SQL values, like a later published run."""
     DeltaTable(str(folder / TABLES[table].path)).update(updates={**updates, "run_id": f"'{run}'"})
     register = DeltaTable(str(folder / TABLES["runs"].path))
     [last] = sorted(register.to_pyarrow_table().to_pylist(), key=lambda row: -row["run_number"])[:1]
@@ -76,13 +76,16 @@ def _write(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
 
 
 def hostile_story() -> Made:
-    """All payloads, one group each. Tables hold UTF-8, so halves of surrogate pairs can't stand in them."""
+    """All payloads, one group each.
+
+    Tables hold UTF-8, so lone surrogates are excluded.
+    """
     story = Made(inputs={"log_files": [], "totals": {}})
     texts = [text for text in (*PAYLOADS, *CONTROL) if text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)]
     for number, text in enumerate(texts):
         part = everywhere(text)
         part.rebalances[0].rebalance_id = f"id{number:04}"
-        part.client_states[0].state = "STABLE"  # which no log fills
+        part.client_states[0].state = "STABLE"  # no log fills this column
         part.incidents[0].rebalance_ids = [f"id{number:04}"]
         story.inputs["log_files"] += part.inputs["log_files"]
         for key in CONTRACT:

@@ -1,4 +1,4 @@
-"""One broker with one group, driven request by request: what it writes, in the words of a version."""
+"""One broker with one group, driven by requests, and its log lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ SESSION_MS, REBALANCE_MS = 10_000, 60_000
 
 @dataclass(slots=True)
 class Broker:
-    """Drives a coordinator. Clients are known by their client ids, instances by names that end in `!`."""
+    """Drives a coordinator.
+
+    Clients are named by their client ids, instances by names ending in `!`.
+    """
 
     version: str
     out: Path
@@ -56,7 +59,7 @@ class Broker:
     # -- requests ------------------------------------------------------------------------------------------------
 
     def join(self, client: str, *, instance: str | None = None, anew: bool = False, topics: str = "t", assignors: str = "range") -> None:
-        """JoinGroup, and once more with the member id that is handed out."""
+        """JoinGroup, repeated with the member id that is assigned."""
         for _ in range(2):
             member = "" if anew else self.ids.get(client, "")
             protocols = tuple(Protocol(name, subscription(topics.split("+"))) for name in assignors.split("+"))
@@ -73,7 +76,7 @@ class Broker:
                 return
 
     def ask_for_id(self, client: str) -> None:
-        """The first half of a join: a member id is handed out, and the client is never heard of again."""
+        """The first half of a join: a member id is assigned and never used."""
         self._send(
             client,
             Join(
@@ -83,7 +86,7 @@ class Broker:
         )  # fmt: skip
 
     def sync(self, *clients: str) -> None:
-        """SyncGroup of these clients; the leader brings the assignment."""
+        """SyncGroup of these clients; the leader sends the assignment."""
         for client in clients:
             made = {member: assignment([("t", 0)]) for member in self.ids.values()} if self.ids[client] == self.leader else {}
             self._send(client, Sync(self._number(), GROUP, self.ids[client], self.generation, made))
@@ -93,15 +96,18 @@ class Broker:
             self._send(client, Heartbeat(self._number(), GROUP, self.ids[client], self.generation))
 
     def leave(self, client: str) -> None:
-        """LeaveGroup without a reason, as libraries other than Java's send it; the client forgets its member id."""
+        """LeaveGroup without a reason, as sent by libraries other than Java's.
+
+        The client forgets its member id.
+        """
         self._send(client, Leave(self._number(), GROUP, (Leaver(self.ids.pop(client)),)))
 
     def remove(self, instance: str, reason: str | None) -> None:
-        """What Admin.removeMembersFromConsumerGroup sends."""
+        """The request of Admin.removeMembersFromConsumerGroup."""
         self._send("admin", Leave(self._number(), GROUP, (Leaver("", instance, reason),)))
 
     def settle(self, *clients: str) -> None:
-        """All join, and take their assignments."""
+        """All clients join and sync."""
         for client in clients:
             self.join(client)
             self.wait(20)
@@ -109,7 +115,7 @@ class Broker:
         self.sync(*clients)
 
     def keep_alive(self, seconds: int, *clients: str) -> None:
-        """Time passes, and these clients send heartbeats."""
+        """Advance the time while these clients send heartbeats."""
         for _ in range(seconds // 3):
             self.wait(3_000)
             self.beat(*clients)
@@ -117,7 +123,7 @@ class Broker:
     def wait(self, by_ms: int) -> None:
         self._settle(self.coordinator.advance(by_ms))
 
-    # -- what comes of it ----------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------
 
     def _number(self) -> int:
         self._numbers += 1
@@ -146,7 +152,7 @@ class Broker:
                 self.leader = cast("str", response.leader)
 
     def told(self, *, requests: bool = True) -> Analysis:
-        """The analysis of what was written, with the request log or without it."""
+        """The analysis of the written log, with or without the request log."""
         wording, asked = Wording(self.policy), RequestLines(self.policy)
         server, log = [], []
         for each in self.written:

@@ -59,7 +59,7 @@ class Step:
     source: str
 
     def is_for(self, version: str) -> bool:
-        """Whether the line counts for a version."""
+        """Return True if the line applies to a version."""
         found = re.findall(r"(<=|>=|<|>|=)(\S+)", self.condition or ">=0")
         assert len(found) == len((self.condition or ">=0").split()), self.condition
         bounds = [(COMPARE[how], parse_version(bound)) for how, bound in found]
@@ -68,7 +68,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Script:
-    """A whole file."""
+    """A whole script."""
 
     versions: list[str]
     settings: dict[str, str]
@@ -76,7 +76,7 @@ class Script:
 
 
 def read(path: Path) -> Script:
-    """Read a script; a line that isn't understood is an error."""
+    """Parse a script; an invalid line is an error."""
     versions: list[str] = []
     settings: dict[str, str] = {}
     steps: list[Step] = []
@@ -99,7 +99,7 @@ def read(path: Path) -> Script:
 
 @dataclass
 class Client:
-    """What a client knows of itself."""
+    """What a client knows about itself."""
 
     name: str
     member: str = ""
@@ -107,11 +107,11 @@ class Client:
     instance: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
     owned: Partitions = frozenset()
-    """What it has, where it speaks the consumer protocol."""
+    """Its partitions in the consumer protocol."""
 
 
 class Stage:
-    """A coordinator, its clients, and a coordinator that takes over where a script says so."""
+    """A coordinator, its clients, and a successor if a script asks for one."""
 
     def __init__(self, version: str, settings: dict[str, str]) -> None:
         policy = policy_for(version)
@@ -125,7 +125,7 @@ class Stage:
         self.requests: dict[int, tuple[Client, str]] = {}
 
     def act(self, words: list[str]) -> list[str]:
-        """Do what a line says; all answers that follow."""
+        """Execute a line; return all answers."""
         name, *rest = words
         options = dict(word.split("=", 1) for word in rest if "=" in word)
         plain = [word for word in rest if "=" not in word]
@@ -138,7 +138,7 @@ class Stage:
         return BothCoordinator(self.policy, self.settings, self.modern, log=log, now_ms=now_ms, loaded=loaded)
 
     def state(self) -> str:
-        """The group as a line shows it."""
+        """The group in the notation of scripts."""
         group = self.coordinator.groups.get(GROUP)
         if group is None:
             return "Absent"
@@ -166,25 +166,25 @@ class Stage:
         return REQUESTS[api](self, client, number, options)
 
     def take_over(self) -> Outcome:
-        """Another broker begins to read what this one has written."""
+        """Let another broker load what this one has written."""
         before = self.coordinator
         self.coordinator = self._begin(before.log, before.now_ms, loaded=False)
         return Outcome()
 
     def resize(self, size: str) -> Outcome:
-        """Another broker with another group.max.size takes over."""
+        """Let another broker with another group.max.size take over."""
         self.settings = replace(self.settings, max_size=int(size))
         self.coordinator.unload()
         self.take_over()
         return Outcome() if size == "1" else self.coordinator.load()
 
     def keep_id(self, name: str) -> Outcome:
-        """Let a client remember its present id beside the next one."""
+        """Keep a copy of a client's current id."""
         self.clients[name].settings["old_id"] = self.clients[name].member
         return Outcome()
 
     def old_id(self, name: str) -> Outcome:
-        """Let a client go back to the id that it has kept."""
+        """Restore the kept id of a client."""
         self.clients[name].member = self.clients[name].settings["old_id"]
         return Outcome()
 
@@ -224,12 +224,12 @@ class Stage:
 
 
 def listed(partitions: Iterable[tuple[str, int]]) -> str:
-    """Partitions as a line shows them: t-0+t-1."""
+    """Partitions in the notation of scripts: t-0+t-1."""
     return "+".join(f"{topic}-{number}" for topic, number in sorted(partitions)) or "nothing"
 
 
 def shown(offset: int | Error | None) -> str:
-    """An offset of OffsetFetch's answer."""
+    """An offset in the answer of OffsetFetch."""
     if isinstance(offset, Error):
         return offset.value
     return "none" if offset is None else str(offset)
@@ -276,7 +276,10 @@ def _sync(stage: Stage, client: Client, number: int, options: dict[str, str]) ->
 
 
 def _beat(stage: Stage, client: Client, number: int, options: dict[str, str]) -> ConsumerHeartbeat:
-    """A heartbeat of the consumer protocol: the first one tells all, others what the client has; `leaves` and `rests` end it."""
+    """A heartbeat of the consumer protocol.
+
+    The first one has all fields, later ones the owned partitions; `leaves` and `rests` end the membership.
+    """
     client.instance = options.get("instance", client.instance)
     joins = not client.member
     client.member = client.member or options.get("id", f"m-{client.name}")
@@ -344,7 +347,7 @@ OPERATIONS: dict[str, Callable[..., Outcome]] = {
 
 
 def check(path: Path, version: str) -> None:
-    """Run a script by the policy of a version; the first step that comes out otherwise fails."""
+    """Run a script with the policy of a version; the first different step fails."""
     script = read(path)
     stage = Stage(version, script.settings)
     for step in script.steps:

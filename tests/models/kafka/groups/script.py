@@ -23,13 +23,13 @@ NUMBERS |= {"response_generation", "max_poll_interval_ms", "offsets_retention_mi
 
 
 def member(name: str) -> str:
-    """`a#1` is the first member id of client a: the client id and a UUID, as the coordinator makes it."""
+    """`a#1` is the first member id of client a: client id and UUID."""
     client, _, number = name.partition("#")
     return f"{client}-{UUID.format(int(number))}" if number else name
 
 
 def parse(line: str, number: int) -> Event:
-    """One event of a script."""
+    """Parse one event of a script."""
     words = shlex.split(line)
     at = round(float(words[0]) * 1_000_000)
     node = words[1].lstrip("@") if words[1].startswith("@") else "1"
@@ -70,7 +70,7 @@ def _seconds(value: float | None) -> str:
 
 
 def show(history: GroupHistory) -> Iterator[str]:
-    """What came out, a line each."""
+    """The results, one line each."""
     for change in history.group_transitions:
         how = "inferred" if change.inferred else "seen"
         yield f"transition {change.from_state or '?'} -> {change.to_state} {how}"
@@ -93,7 +93,7 @@ def show(history: GroupHistory) -> Iterator[str]:
 
 
 def check(path: Path, *, rewrite: bool) -> None:
-    """Run a script and compare what comes out with what it says."""
+    """Run a script and compare the results with those in it."""
     given, _, expected = path.read_text(encoding="utf-8").partition("----\n")
     found = "".join(f"{line}\n" for line in show(replay(events_of(given.splitlines()))))
     if rewrite:
