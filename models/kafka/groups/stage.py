@@ -203,6 +203,7 @@ class GroupStage:
     def _take(self, event: Event) -> None:
         self._pass(event.order_us)
         self._now = max(self._now, event.order_us)
+        event = self.clients.named(event, self.roster)
         self.event_count += 1
         if event.name == "GroupDied" or self.windows.begins_anew(event):
             self._end_of_life()

@@ -85,6 +85,8 @@ def kind_of_leave(case: Case, actor: str | None, act: Act | None) -> Judgement:
         return _shared_out(priors.STATIC_LEFT)
     if any(why != "not provided" for why in whys):
         return _shared_out(priors.OWN_LEAVE_REASON)
+    if actor in case.known.silent:
+        return _shared_out(priors.LOG_OF_SILENT_LIBRARY)
     if case.has_client_log(actor):
         if _rejoins_unasked(case, actor, act):
             return _shared_out(priors.REJOINED_UNASKED)

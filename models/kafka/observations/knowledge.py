@@ -12,6 +12,12 @@ from models.kafka.observations.roster import Member, Roster
 LAGS_HELD = 32
 """Number of remembered durations between an assignment and the next rebalance."""
 
+SILENT_LIBRARIES = frozenset({"kafka.franz_go", "kafka.kafka_go", "kafka.sarama", "kafka.kafkajs", "kafka.aiokafka"})
+"""Libraries whose logs show neither late polls nor starts, by message id.
+
+No message of theirs in the catalogue emits ClientPollTimedOut.
+"""
+
 _MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]
 
 
@@ -22,6 +28,7 @@ class GroupKnowledge:
     generations: _MEMBERSHIP_BY_GENERATION = field(default_factory=dict)  # generation -> actor -> member id
     first_generation: dict[str, int] = field(default_factory=dict)  # member id -> first generation that it joined
     clients: set[str] = field(default_factory=set)  # actors with a log of their own among the files
+    silent: set[str] = field(default_factory=set)  # actors among them whose library logs neither late polls nor starts
     requests: bool = False  # True if a request log is among the files
     leaves_logged: bool = False  # True if clients' logs show leaves: since 2.1, or at DEBUG
     assignors: dict[int, str] = field(default_factory=dict)
@@ -44,6 +51,7 @@ class GroupKnowledge:
             self.first_generation.pop(member.member_id, None)
         for client in clients.difference(*self.generations.values()):
             self.clients.discard(client)
+            self.silent.discard(client)
             self.topics.pop(client, None)
             self.patterns.discard(client)
             self.settings.pop(client, None)
@@ -81,6 +89,8 @@ def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
         roster.see(reason_member, at, instance_id=text_field(event, "reason_instance_id"))
     if event.witness is Witness.CLIENT and event.client_id:
         knowledge.clients.add(event.client_id)
+        if event.message.rpartition(".")[0] in SILENT_LIBRARIES:
+            knowledge.silent.add(event.client_id)
     if event.witness is Witness.REQUEST:
         knowledge.requests = True
 
