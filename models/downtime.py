@@ -10,10 +10,16 @@ from models.rows import Rebalance
 
 PROTOCOLS_WITHOUT_STOP = frozenset({"consumer", "share", "streams"})
 
+COOPERATIVE_PROTOCOLS = frozenset({"compatible", "sessioned", "stream"})
+"""Cooperative protocols whose names don't say so.
+
+Connect's since 2.3 (KIP-415, KIP-507), Kafka Streams' since 2.4 (KIP-429).
+"""
+
 
 def is_cooperative(assignor: str | None) -> bool:
     """Whether an assignor lets members keep their partitions during a rebalance."""
-    return "cooperative" in (assignor or "")
+    return assignor in COOPERATIVE_PROTOCOLS or "cooperative" in (assignor or "")
 
 
 def goes_on(row: Rebalance) -> bool:

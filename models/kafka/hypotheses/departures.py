@@ -6,6 +6,7 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Judgement, Opinion
+from models.kafka.hypotheses.joins import restarts
 from models.kafka.hypotheses.timeouts import is_echo, poll_rhythm
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
@@ -23,7 +24,7 @@ def left(case: Case, act: Act | None) -> list[Opinion]:
         returned = None  # another member with the same client id
     if returned is not None and case.draft.outcome != "empty" and why.best.cause is not Cause.ADMIN_REMOVAL and act is not None:
         sure = priors.LEFT_AND_SEEN_BACK.value
-        return [Opinion(Cause.MEMBER_RESTART, sure, [act, returned]), Opinion(why.best.cause, 1 - sure, [act])]
+        return [Opinion(Cause.MEMBER_RESTART, sure, [act, returned, *restarts(case, actor)]), Opinion(why.best.cause, 1 - sure, [act])]
     opinions = why.opinions
     for opinion in opinions:
         opinion.acts = _leavers_alike(case, opinion.cause, act, leaves)
@@ -176,7 +177,8 @@ def expired(case: Case, act: Act | None) -> list[Opinion]:
     first = sorted(expiries.values(), key=lambda a: (case.actor(a) != actor, a.at)) or ([act] if act else [])
     if returned is not None and act is not None and case.draft.outcome != "empty":
         sure = priors.EXPIRED_AND_SEEN_BACK.value
-        return [Opinion(Cause.MEMBER_RESTART, sure, [act, returned]), Opinion(Cause.SESSION_TIMEOUT, 1 - sure, first)]
+        again = [act, returned, *restarts(case, actor)]
+        return [Opinion(Cause.MEMBER_RESTART, sure, again), Opinion(Cause.SESSION_TIMEOUT, 1 - sure, first)]
     if act is not None and is_echo(case, act):
         return [Opinion(cause, share, first) for cause, share in priors.ECHO_OF_EVICTION.of.items()]
     return _unless_it_returned(case, act, [Opinion(Cause.SESSION_TIMEOUT, priors.EXPIRED.value, first)], priors.EXPIRED_AND_RETURNED.value)

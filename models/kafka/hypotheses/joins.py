@@ -8,6 +8,7 @@ from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Opinion, Settles, with_first
+from models.kafka.hypotheses.timeouts import follows_load
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
@@ -28,9 +29,12 @@ def joined(case: Case, act: Act | None) -> list[Opinion]:
         return [Opinion(Cause.NEW_GROUP, priors.FIRST_MEMBER.value, acts)]
     actor = case.actor(act) if act else None
     went = case.gone.get(actor) if act and actor and not case.is_ambiguous(actor) else None
-    if act is not None and went is not None and not _went_as_it_came(case, act, went):
+    if act is not None and went is not None and not went_as_it_came(case, act, went):
         restarted, joins = (priors.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
-        return [Opinion(Cause.MEMBER_RESTART, restarted, [*acts[:1], went]), Opinion(Cause.MEMBER_JOIN, joins, acts)]
+        return [
+            Opinion(Cause.MEMBER_RESTART, restarted, [*acts[:1], went, *restarts(case, actor)]),
+            Opinion(Cause.MEMBER_JOIN, joins, acts),
+        ]
     if case.draft.witness is Witness.CLIENT and act is not None and actor in case.members_before and not case.is_ambiguous(actor):
         return [Opinion(cause, share, acts) for cause, share in priors.RETURNED_UNSEEN.of.items()]
     if case.draft.state_before is None and not case.members_before:
@@ -41,10 +45,20 @@ def joined(case: Case, act: Act | None) -> list[Opinion]:
     return [Opinion(Cause.MEMBER_JOIN, basis, acts), Opinion(Cause.MEMBER_RESTART, (1 - basis) / 2, acts)]
 
 
-def _went_as_it_came(case: Case, came: Act, went: Act) -> bool:
+def went_as_it_came(case: Case, came: Act, went: Act) -> bool:
     """Who went is the very member that had come, and not its former self: it was stopped before it got an assignment."""
     are_named = bool(came.member_id and went.member_id)
     return came.member_id == went.member_id if are_named else came.at < went.at and case.actor(came) not in case.members_before
+
+
+def restarts(case: Case, but: str | None) -> list[Act]:
+    """Acts of all members but one that left and came back meanwhile."""
+    acts: list[Act] = []
+    for actor, came in case.joiners.items():
+        went = case.gone.get(actor)
+        if went is not None and actor != but and not case.is_ambiguous(actor) and not went_as_it_came(case, came, went):
+            acts += [came, went]
+    return acts
 
 
 def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:
@@ -68,6 +82,7 @@ def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:
 _REJOIN_WHY: tuple[tuple[str, Cause], ...] = (
     # ConsumerCoordinator.rejoinNeededOrPending and onJoinComplete; wording since 2.7, sent to the broker since 3.2.
     ("need to revoke partitions", Cause.COOPERATIVE_FOLLOWUP),
+    ("triggered followup rebalance", Cause.COOPERATIVE_FOLLOWUP),  # StreamThread: tasks to hand over, or a probe of warm-up
     ("cached metadata has changed", Cause.METADATA_CHANGE),
     ("assignment metadata has changed", Cause.METADATA_CHANGE),
     ("subscription has changed", Cause.SUBSCRIPTION_CHANGE),
@@ -78,6 +93,7 @@ _REJOIN_AFTER_TROUBLE = (
     "encountered ",
     "group is already rebalancing",
     "need to re-join with the given member-id",
+    "rejoining after we previously errored",  # franz-go, consumer_group.go
 )
 
 
@@ -86,6 +102,9 @@ def rejoined(case: Case, act: Act | None) -> list[Opinion]:
     actor = case.actor(act) if act else None
     acts = [act] if act else []
     why = _why_rejoin(case, actor, act)
+    unexplained = why is None or why == "not provided" or why.startswith(_REJOIN_AFTER_TROUBLE)
+    if unexplained and follows_load(case) and not _subscribed(case, actor):
+        return _back_after_load(acts)
     cause = next((cause for fixed, cause in _REJOIN_WHY if why and fixed in why), None)
     if cause is Cause.COOPERATIVE_FOLLOWUP:
         return [Opinion(cause, priors.FOLLOWUP_TOLD.value, _rejoiners(case, acts))]
@@ -95,6 +114,12 @@ def rejoined(case: Case, act: Act | None) -> list[Opinion]:
     if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
         return [Opinion(Cause.UNKNOWN, priors.OWN_REASON.value, acts, Settles.APPLICATION)]
     return _topics_or_metadata(case, actor, acts, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
+
+
+def _back_after_load(acts: list[Act]) -> list[Opinion]:
+    """A live member rejoins at the new coordinator: nobody's offence."""
+    shares = priors.BACK_AFTER_LOAD.of
+    return [Opinion(cause, share, [] if cause is Cause.COORDINATOR_FAILOVER else acts) for cause, share in shares.items()]
 
 
 def _why_rejoin(case: Case, actor: str | None, act: Act | None) -> str | None:
@@ -117,11 +142,20 @@ def _rejoiners(case: Case, first: list[Act]) -> list[Act]:
     return first + more
 
 
+def _settled_at(case: Case) -> int:
+    return case.draft.previous_ended_at or case.phase_began
+
+
+def _subscribed(case: Case, actor: str | None) -> bool:
+    """Whether the member subscribed since the last rebalance."""
+    calls = case.deeds(Deed.SUBSCRIBE, start=_settled_at(case), end=case.start + CLOCK_TOLERANCE_US)
+    return any(case.actor(act) == actor for act in calls)
+
+
 def _topics_or_metadata(case: Case, actor: str | None, acts: list[Act], *, said_subscription: bool) -> list[Opinion]:
     """Without a telling reason: did the application subscribe, did a topic change, or is it a second phase?"""
-    since = case.draft.previous_ended_at or case.phase_began
-    subscribed = any(case.actor(a) == actor for a in case.deeds(Deed.SUBSCRIBE, start=since, end=case.start + CLOCK_TOLERANCE_US))
-    if subscribed:
+    since = _settled_at(case)
+    if _subscribed(case, actor):
         told = priors.SUBSCRIBED.value
         return [Opinion(Cause.SUBSCRIPTION_CHANGE, told, acts), Opinion(Cause.METADATA_CHANGE, 1 - told, acts)]
     changed = bool(case.facts.topic_changes_between(since, case.start))

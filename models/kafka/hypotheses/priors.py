@@ -154,6 +154,10 @@ JOIN_TOLD = Prior(0.98, "assumed")
 AS_FROM_EMPTY = Prior(0.9, "assumed: it lasted the initial delay, or all members are new")
 MID_LIFE = Prior(0.25, "assumed: the log begins mid-life")
 
+BACK_AFTER_LOAD = Shares(
+    {Cause.COORDINATOR_FAILOVER: 0.9, Cause.METADATA_CHANGE: 0.06, Cause.SUBSCRIPTION_CHANGE: 0.02},
+    "assumed: nobody else has a reason to rejoin within a session of the load",
+)
 FOLLOWUP_TOLD = Prior(0.98, "the client's own reason")
 METADATA_TOLD = Prior(0.97, "the client's own reason; a pattern can word it the other way")
 OWN_REASON = Prior(0.5, "an application's own reason tells that it asked, not why: unknown is never surer than even")

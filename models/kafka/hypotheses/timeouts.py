@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from models.events import when
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.priors import (
     DEFAULT_SESSION_TIMEOUTS_MS,
@@ -38,7 +39,19 @@ def rebalance_timeout_us(case: Case) -> int | None:
 def session_timeout_us(case: Case) -> int:
     """The longest session of the group's members that lines tell; without any, the default of its time."""
     told = [member.session_timeout_ms for member in case.roster.members.values() if member.session_timeout_ms]
+    told += [settings["session_timeout_ms"] for settings in case.known.settings.values() if "session_timeout_ms" in settings]
     return max(told, default=case.facts.session_timeout_ms or DEFAULT_SESSION_TIMEOUTS_MS[0]) * US_PER_MS
+
+
+def follows_load(case: Case) -> bool:
+    """Whether this is the first rebalance after a load, within a session.
+
+    Members that live are back by then.
+    """
+    loaded_at, before = when(case.draft.load_before), case.draft.previous_ended_at
+    if loaded_at is None or (before is not None and before > loaded_at):
+        return False
+    return 0 <= case.start - loaded_at <= session_timeout_us(case)
 
 
 def phase_deadline_us(case: Case) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from models.causes import Cause, RootCause
 from models.events import when
-from models.kafka.hypotheses.timeouts import is_echo
+from models.kafka.hypotheses.timeouts import follows_load, is_echo
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
 from models.kafka.verdicts.blockers import EVICTED, EXPIRED_MEANWHILE, GHOST, NEVER_SYNCED, REJOINED_LAST
@@ -73,6 +73,8 @@ def _coordinator_moved(case: Case, cause: Cause, acts: list[Act]) -> bool:
     previous = case.previous
     if previous is not None and previous.outcome == "coordinator_lost" and previous.generation_before == case.draft.generation_before:
         return True  # restarted where it was interrupted
+    if cause in {Cause.MEMBER_RESTART, Cause.METADATA_CHANGE} and follows_load(case):
+        return True
     if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
         return False
     expiries = [act for act in acts if act.deed is Deed.EXPIRE]
@@ -81,7 +83,8 @@ def _coordinator_moved(case: Case, cause: Cause, acts: list[Act]) -> bool:
 
 def _session_timeout_us(case: Case, act: Act) -> int | None:
     member = case.roster.members.get(act.member_id or "")
-    known = (member.session_timeout_ms if member else None) or case.facts.session_timeout_ms
+    own = case.known.settings.get(case.actor(act) or "", {}).get("session_timeout_ms")
+    known = (member.session_timeout_ms if member else None) or own or case.facts.session_timeout_ms
     return known * US_PER_MS if known else None
 
 

@@ -56,6 +56,16 @@ def test_the_difference_is_found_within_a_few_milliseconds(ahead: float, leader:
     assert bool(list(skews.proven())) == (abs(ahead) > 0.06)
 
 
+@pytest.mark.parametrize(("ahead", "proven"), [(0.0, False), (-30.0, True)])
+def test_stamps_of_whole_seconds_are_no_clock_that_is_behind(ahead: float, proven: bool) -> None:
+    skews = Skews()
+    for number in (1, 2, 3):
+        for each in generation(number, 100.0 * number + 0.95, ahead, leader=False):
+            whole = each.time_us // SECOND * SECOND if each.witness is Witness.CLIENT else each.time_us
+            skews.feed(replace(each, at_us=whole))
+    assert bool(list(skews.proven())) == proven
+
+
 def test_a_small_difference_is_not_proven_without_the_leaders_log() -> None:
     skews = Skews()
     for each in generation(1, 100, 0.5, leader=False):
