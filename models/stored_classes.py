@@ -12,6 +12,7 @@ from importlib import import_module
 STORED: Mapping[str, str] = {
     "Absence": "models.kafka.partitions.brokers:Absence",
     "Act": "models.kafka.observations.actions:Act",
+    "Author": "models.kafka.observations.log_authors:Author",
     "Bounds": "models.kafka.observations.client_clocks:Bounds",
     "BrokerClocks": "models.kafka.partitions.broker_clocks:BrokerClocks",
     "BrokerOutage": "models.rows:BrokerOutage",
@@ -46,6 +47,7 @@ STORED: Mapping[str, str] = {
     "Impact": "models.kafka.verdicts.impact:Impact",
     "Incident": "models.rows:Incident",
     "IsrChange": "models.kafka.partitions.history:IsrChange",
+    "LogAuthors": "models.kafka.observations.log_authors:LogAuthors",
     "_Lane": "models.kafka.observations.client_states:_Lane",
     "Layout": "models.kafka.outages.broker_loss:Layout",
     "LeaderMove": "models.rows:LeaderMove",

@@ -33,6 +33,7 @@ from models.kafka.observations.client_clocks import Skews
 from models.kafka.observations.client_ids import Clients, log_of
 from models.kafka.observations.client_states import ClientStates
 from models.kafka.observations.knowledge import GroupKnowledge, learn
+from models.kafka.observations.log_authors import LogAuthors
 from models.kafka.observations.roster import Roster
 from models.kafka.observations.unattributed import told_apart
 from models.kafka.outages.incidents import CLOCKS_US, goings_of, point_to_outages
@@ -99,6 +100,7 @@ _HELD = (
     "chronicle",
     "open",
     "acts",
+    "authors",
     "clients",
     "skews",
     "impact",
@@ -134,6 +136,7 @@ class GroupStage:
     final: GroupHistory = field(default_factory=GroupHistory)
     """Rows that nothing later changes."""
     acts: list[Act] = field(default_factory=list)
+    authors: LogAuthors = field(default_factory=LogAuthors)
     clients: Clients = field(default_factory=Clients)
     skews: Skews = field(default_factory=Skews)
     impact: Impact = field(default_factory=Impact)
@@ -203,7 +206,7 @@ class GroupStage:
     def _take(self, event: Event) -> None:
         self._pass(event.order_us)
         self._now = max(self._now, event.order_us)
-        event = self.clients.named(event, self.roster)
+        event = self.authors.name(event, self.roster)
         self.event_count += 1
         if event.name == "GroupDied" or self.windows.begins_anew(event):
             self._end_of_life()
@@ -489,6 +492,7 @@ class GroupStage:
         logs = self.client_states.forget(clients)
         self.open.divergences.extend(self.chronicle.clocks(self.skews, logs))
         self.skews.forget_logs(logs)
+        self.authors.forget(logs)
         self.clients.forget(clients)
         self._set_clocks()
         for log in logs:

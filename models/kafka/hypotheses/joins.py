@@ -85,6 +85,7 @@ _REJOIN_WHY: tuple[tuple[str, Cause], ...] = (
     ("triggered followup rebalance", Cause.COOPERATIVE_FOLLOWUP),  # StreamThread: tasks to hand over, or a probe of warm-up
     ("cached metadata has changed", Cause.METADATA_CHANGE),
     ("assignment metadata has changed", Cause.METADATA_CHANGE),
+    ("partitions changed", Cause.METADATA_CHANGE),  # as the catalogue words it for Sarama, kafkajs and kafka-go
     ("subscription has changed", Cause.SUBSCRIPTION_CHANGE),
 )
 

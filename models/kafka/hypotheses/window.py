@@ -219,7 +219,7 @@ class Case:
         after = self.members_after
         if event is None or not (after or self.draft.outcome == "empty"):
             return []
-        logged = (actor for actor in self.members_before if actor in self.known.clients)
+        logged = (actor for actor in self.members_before if actor in self.known.tell_joins)
         return [
             Act(Deed.LEAVE, self.start, self.members_before[actor], actor, None, None, None, event)
             for actor in logged

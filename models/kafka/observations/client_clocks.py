@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.kafka.observations.client_ids import log_of
-from models.units import US_PER_SECOND
+from models.kafka.observations.tolerances import stamp_width_us
 
 TOLERANCE_US = 60_000
 """Smaller differences come from concurrent threads, not from clocks."""
@@ -132,16 +132,8 @@ def _bound(bounds: Bounds, client: Event, coordinator: Event) -> None:
     if abs(ahead) > FAR_US:
         return
     bounds.pairs += 1
-    latest = ahead + _stamp_width(client.time_us)
+    latest = ahead + stamp_width_us(client.time_us)
     if client.name in _AFTER and (bounds.upper is None or latest < bounds.upper):
         bounds.upper, bounds.upper_lines = latest, (client, coordinator)
     if client.name in _BEFORE and (bounds.lower is None or ahead > bounds.lower):
         bounds.lower, bounds.lower_lines = ahead, (client, coordinator)
-
-
-def _stamp_width(at: int) -> int:
-    """How much later than its stamp a line may have been written.
-
-    Go's log package leaves out the parts of a second.
-    """
-    return 0 if at % US_PER_SECOND else US_PER_SECOND - 1

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
-from models.events import Event, Witness
+from models.events import Event
 from models.kafka.observations.actions import Act, Deed, names_field, text_field
-from models.kafka.observations.roster import Roster
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
@@ -46,25 +45,6 @@ class Clients:
     A running client knows its coordinator, and revokes first.
     """
 
-    _owners: dict[str, str | None] = field(default_factory=dict)
-    """Client whose log it is, by log; None for a log of several."""
-
-    def named(self, event: Event, roster: Roster) -> Event:
-        """The event with its client id, also where only its log tells it.
-
-        Libraries such as franz-go print the member id at most.
-        """
-        if event.witness is not Witness.CLIENT:
-            return event
-        log = log_of(event.place.file)
-        client = event.client_id or roster.client_of(event.member_id, event.instance_id)
-        if client is None:
-            owner = self._owners.get(log)
-            return replace(event, client_id=owner) if owner is not None and event.instance_id is None else event
-        if self._owners.setdefault(log, client) != client:
-            self._owners[log] = None
-        return event if event.client_id else replace(event, client_id=client)
-
     def feed(self, event: Event, shared: set[str]) -> list[Act]:
         """Process one event; return a "(Re-)joining group" as its action.
 
@@ -96,8 +76,6 @@ class Clients:
         for key in clients:
             self._ids.pop(key, None)
             self._starting.pop(key, None)
-            if self._owners.get(key[0]) == key[1]:
-                del self._owners[key[0]]
 
 
 def _forgets_id(event: Event) -> bool:

@@ -28,6 +28,7 @@ class GroupKnowledge:
     generations: _MEMBERSHIP_BY_GENERATION = field(default_factory=dict)  # generation -> actor -> member id
     first_generation: dict[str, int] = field(default_factory=dict)  # member id -> first generation that it joined
     clients: set[str] = field(default_factory=set)  # actors with a log of their own among the files
+    tell_joins: set[str] = field(default_factory=set)  # actors among them whose log names the generations that they join
     silent: set[str] = field(default_factory=set)  # actors among them whose library logs neither late polls nor starts
     requests: bool = False  # True if a request log is among the files
     leaves_logged: bool = False  # True if clients' logs show leaves: since 2.1, or at DEBUG
@@ -52,6 +53,7 @@ class GroupKnowledge:
         for client in clients.difference(*self.generations.values()):
             self.clients.discard(client)
             self.silent.discard(client)
+            self.tell_joins.discard(client)
             self.topics.pop(client, None)
             self.patterns.discard(client)
             self.settings.pop(client, None)
@@ -97,6 +99,8 @@ def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
 
 def _client_joined(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
     _joined_with(knowledge, roster, event, event.generation)
+    if event.client_id and event.generation is not None:
+        knowledge.tell_joins.add(event.client_id)
 
 
 def _join_answered(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from models.units import US_PER_SECOND
+
 CLOCK_TOLERANCE_US = 60_000
 """Delay of a client's line after the coordinator's line about the same request.
 
@@ -19,3 +21,11 @@ It starts one at once, or belongs to a running one.
 
 AFTERTHOUGHT_US = 250_000
 """Delay of "has left" after its effect, in the Scala coordinator since 3.0."""
+
+
+def stamp_width_us(at: int) -> int:
+    """How much later than its stamp a line may have been written.
+
+    Go's log package leaves out the parts of a second.
+    """
+    return 0 if at % US_PER_SECOND else US_PER_SECOND - 1

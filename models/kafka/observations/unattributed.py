@@ -26,7 +26,10 @@ STRAY_EVENTS = frozenset(
         "ClientHeartbeatFailed",
         "ClientJoined",
         "ClientJoinFailed",
+        "ClientLeaveSent",
+        "ClientLost",
         "ClientPollTimedOut",
+        "ClientRevoked",
     }
 )
 """Client events needed by a group's history, even without a group in their lines."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from models.events import Witness
+from models.kafka.hypotheses.hypothesis import PROMPT_US
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed, text_field
+from models.kafka.observations.tolerances import stamp_width_us
 from models.rows import Person
 
 SLOW_REJOIN_US = 1_500_000
@@ -29,6 +31,7 @@ If more members may be the missing one, none is.
 GHOST = "was given a member id and never used it"
 EXPIRED_MEANWHILE = "expired while the others waited"
 REJOINED_LAST = "rejoined last"
+AWAITED_LAST = "was awaited when all others had rejoined"
 EVICTED = "evicted"
 NOT_BACK = "did not rejoin before the others went on"
 NOT_REJOINED = "had not rejoined when the logs end"
@@ -182,16 +185,47 @@ def _ghosts(case: Case, end: int) -> list[Person]:
 
 def _slow_rejoiner(case: Case, end: int) -> list[Person]:
     """The old member that rejoined last, much later than the others."""
-    start = case.start
-    arrivals: dict[str, Act] = {}
-    for act in case.deeds(Deed.REJOIN, Deed.JOIN, start=start, end=end):
-        actor = case.actor(act)
-        if actor is not None and not case.is_new(act) and actor not in arrivals:
-            arrivals[actor] = act
+    arrivals = _arrivals(case, end)
     ordered = sorted(arrivals.values(), key=lambda act: act.at)
-    if not ordered or end - ordered[-1].at > LAST_MOMENT_US * 4:
-        return []
-    before = ordered[-2].at if len(ordered) > 1 else start
-    if ordered[-1].at - max(before, start) < SLOW_REJOIN_US:
+    if not ordered or end - ordered[-1].at - stamp_width_us(ordered[-1].at) > LAST_MOMENT_US * 4:
+        return _last_by_elimination(case, end, arrivals)
+    before = ordered[-2].at if len(ordered) > 1 else case.start
+    if ordered[-1].at - max(before, case.start) < SLOW_REJOIN_US:
         return []
     return [_person(case, ordered[-1], REJOINED_LAST, first=True)]
+
+
+def _arrivals(case: Case, end: int) -> dict[str, Act]:
+    """When each old member rejoined, by actor; Sarama and kafka-go only log that they give up what they have to do so."""
+    found: dict[str, Act] = {}
+    for kinds in ((Deed.REJOIN, Deed.JOIN), (Deed.REVOKE,)):
+        seen = frozenset(found)
+        for act in case.deeds(*kinds, start=case.start, end=end):
+            actor = case.actor(act)
+            if actor is not None and not case.is_new(act) and actor not in seen and actor not in case.gone:
+                found.setdefault(actor, act)
+    return found
+
+
+def _asked_first(case: Case) -> set[str | None]:
+    """Whose JoinGroup may have started the rebalance, and so came before all others."""
+    named = case.reason_act(case.draft.started) if case.draft.started is not None else None
+    asked = case.deeds(Deed.REJOIN, Deed.JOIN, start=case.start - PROMPT_US, end=case.start)
+    return {case.actor(act) for act in (*asked, *([named] if named is not None else []))}
+
+
+def _last_by_elimination(case: Case, end: int, arrivals: Mapping[str, Act]) -> list[Person]:
+    """The one old member that no line shows to rejoin, if all others are known and came long before the end."""
+    if end - case.start < SLOW_REJOIN_US or any(end - act.at < SLOW_REJOIN_US for act in arrivals.values()):
+        return []
+    old = dict(case.members_before)
+    settled_at = case.draft.previous_ended_at or case.start
+    for member in case.roster.members.values():
+        was_there = member.first_seen_at is not None and member.first_seen_at <= settled_at
+        if was_there and (member.ended_how == "open" or (member.last_seen_at or 0) >= case.start):
+            old.setdefault(case.roster.actor(member.member_id) or member.member_id, member.member_id)
+    if len(old) != case.draft.members_before or any(case.is_ambiguous(actor) for actor in old):
+        return []
+    there = {*arrivals, *case.gone, *_asked_first(case)}
+    missing = {actor: member_id for actor, member_id in old.items() if actor not in there}
+    return _people(case, missing, AWAITED_LAST) if len(missing) == 1 else []

@@ -89,6 +89,8 @@ class Impact:
     _owner: dict[str, str] = field(default_factory=dict)
     _committed: dict[str, int] = field(default_factory=dict)  # actor -> time of its last accepted commit
     _dropped_until: int | None = None
+    _tell_partitions: set[str] = field(default_factory=set)
+    """Actors whose log says which partitions they get: some libraries write that they got some."""
 
     def feed(self, event: Event, actor: str | None, skew: int) -> None:
         """Process the next event of the group.
@@ -101,6 +103,8 @@ class Impact:
         if event.name in {"ClientRevoked", "ClientLost"}:
             self._give(names_field(event, "partitions"), actor, at - skew)
         elif event.name == "ClientAssigned":
+            if "partitions" in event.fields:
+                self._tell_partitions.add(actor)
             self._take(names_field(event, "partitions"), actor, at - skew)
         elif event.name == "OffsetCommitCompleted":
             self._commit(event, actor, at)
@@ -146,7 +150,7 @@ class Impact:
         if draft.started_at is None:
             return Stopped(by_all, None, None)
         complete = draft.members_after is None or case.knows_all_after
-        witnessed = draft.outcome == "stable" and bool(after) and complete and case.known.clients.issuperset(after)
+        witnessed = draft.outcome == "stable" and bool(after) and complete and self._tell_partitions.issuperset(after)
         until = case.following.started_at if case.following else None
         found = self.of_epoch(draft.started_at, until, witnessed=witnessed)
         cooperative = is_cooperative(case.known.assignors.get(draft.generation_after or -1))

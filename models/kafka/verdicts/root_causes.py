@@ -9,7 +9,7 @@ from models.events import when
 from models.kafka.hypotheses.timeouts import follows_load, is_echo
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
-from models.kafka.verdicts.blockers import EVICTED, EXPIRED_MEANWHILE, GHOST, NEVER_SYNCED, REJOINED_LAST
+from models.kafka.verdicts.blockers import AWAITED_LAST, EVICTED, EXPIRED_MEANWHILE, GHOST, NEVER_SYNCED, REJOINED_LAST
 from models.rows import Person
 from models.units import US_PER_MS, US_PER_SECOND
 
@@ -57,6 +57,7 @@ _WAITS: Mapping[str, str] = {
     GHOST: RootCause.GHOST_MEMBER.value,
     EXPIRED_MEANWHILE: Cause.SESSION_TIMEOUT.value,
     EVICTED: RootCause.SLOW_PROCESSING.value,
+    AWAITED_LAST: RootCause.SLOW_PROCESSING.value,
     REJOINED_LAST: RootCause.SLOW_PROCESSING.value,
     NEVER_SYNCED: Cause.SYNC_TIMEOUT.value,
 }
