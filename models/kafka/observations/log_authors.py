@@ -51,6 +51,6 @@ class LogAuthors:
         return replace(event, client_id=client) if client is not None else event
 
     def forget(self, logs: set[str]) -> None:
-        """Drop logs of which nothing was heard for long."""
+        """Drop logs that fell silent."""
         for log in logs:
             self._authors.pop(log, None)

@@ -196,7 +196,10 @@ def _slow_rejoiner(case: Case, end: int) -> list[Person]:
 
 
 def _arrivals(case: Case, end: int) -> dict[str, Act]:
-    """When each old member rejoined, by actor; Sarama and kafka-go only log that they give up what they have to do so."""
+    """When each old member rejoined, by actor.
+
+    Sarama and kafka-go only log that they give up what they have.
+    """
     found: dict[str, Act] = {}
     for kinds in ((Deed.REJOIN, Deed.JOIN), (Deed.REVOKE,)):
         seen = frozenset(found)
@@ -215,7 +218,10 @@ def _asked_first(case: Case) -> set[str | None]:
 
 
 def _last_by_elimination(case: Case, end: int, arrivals: Mapping[str, Act]) -> list[Person]:
-    """The one old member that no line shows to rejoin, if all others are known and came long before the end."""
+    """The one old member that no line shows to rejoin.
+
+    Told if all others are known and came long before the end.
+    """
     if end - case.start < SLOW_REJOIN_US or any(end - act.at < SLOW_REJOIN_US for act in arrivals.values()):
         return []
     old = dict(case.members_before)

@@ -90,7 +90,10 @@ class Impact:
     _committed: dict[str, int] = field(default_factory=dict)  # actor -> time of its last accepted commit
     _dropped_until: int | None = None
     _tell_partitions: set[str] = field(default_factory=set)
-    """Actors whose log says which partitions they get: some libraries write that they got some."""
+    """Actors whose log says which partitions they get.
+
+    Some libraries only write that they got some.
+    """
 
     def feed(self, event: Event, actor: str | None, skew: int) -> None:
         """Process the next event of the group.
