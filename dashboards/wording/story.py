@@ -60,6 +60,8 @@ def nothing_found(answer: Answer) -> str:
     if kinds & {"controller", "state_change"}:
         return f"No outage is in these logs. Controllers do not log rebalances: {_NOT_KNOWN}"
     witnesses = " and ".join(name for kind, name in (("client", "consumers"), ("request", "a request log")) if kind in kinds)
+    if witnesses == "a request log":
+        return f"No rebalance is in these requests. They are of the groups whose coordinator wrote them; of others {_NOT_KNOWN}"
     if witnesses:
         return f"Only lines of {witnesses} were recognised, and none of them shows a rebalance: {_NOT_KNOWN}"
     return (

@@ -25,14 +25,24 @@ from models.incidents.incidents import (
     over,
 )
 from models.kafka.cluster.facts import ClusterFacts, Going
+from models.kafka.groups.bounds import (
+    ACTS_HELD_MAX,
+    ACTS_MAX,
+    EPISODE_MAX,
+    EPISODE_MEMBERS_MAX,
+    LEAVING_ROWS,
+    SETTLE_DRAFTS,
+    SETTLE_US,
+    STRETCHES_MAX,
+)
 from models.kafka.groups.offset_expiry import empty_at_the_end
 from models.kafka.groups.state_rows import Chronicle
 from models.kafka.hypotheses.window import Case
-from models.kafka.observations.actions import Act, Deed, acts_of, text_field
+from models.kafka.observations.actions import Act, acts_of, text_field
 from models.kafka.observations.client_clocks import Skews
 from models.kafka.observations.client_ids import Clients, log_of
 from models.kafka.observations.client_states import ClientStates
-from models.kafka.observations.knowledge import GroupKnowledge, learn
+from models.kafka.observations.knowledge import GroupKnowledge, end_session, learn
 from models.kafka.observations.log_authors import LogAuthors
 from models.kafka.observations.roster import Roster
 from models.kafka.observations.unattributed import told_apart
@@ -41,35 +51,12 @@ from models.kafka.reconstruction.classic_log import ClassicReplay, Draft
 from models.kafka.reconstruction.client_windows import ClientWindows
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.inferred_drafts import adopt
+from models.kafka.reconstruction.request_windows import RequestWindows
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
 from models.kafka.verdicts.rebalance_rows import HistoryWriter
 from models.rows import KAFKA, RebalanceMember
 from models.units import FOREVER, US_PER_SECOND
-
-SETTLE_US = 600_000_000
-"""A rebalance is judged once the group's history reaches this far beyond it: a member that polled too late is back by then."""
-
-SETTLE_DRAFTS = 64
-"""... or once so many later rebalances have begun. Bounds what a group holds in memory."""
-
-EPISODE_MAX = 2_000
-"""Rebalances of one episode. A group that never comes to rest goes on with another one; bounds what it holds in memory, too."""
-
-EPISODE_MEMBERS_MAX = 100_000
-"""... or so many rows of their members (a kilobyte each): a group of thousands has as many in each rebalance."""
-
-LEAVING_ROWS = 1_000
-"""Rebalances and states of clients that are final and wait in a stage to be let out; or EPISODE_MEMBERS_MAX rows of members."""
-
-ACTS_HELD_MAX = 20_000
-"""Deeds of one group held at once; beyond it the oldest drafts are judged with what is known."""
-
-ACTS_MAX = 100_000
-"""... and beyond this the oldest deeds are dropped: those of a group of which no rebalance is known, or of one that never ends."""
-
-STRETCHES_MAX = 2_000
-"""States of clients that a group holds of which no rebalance is known."""
 
 
 def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts) -> GroupHistory:
@@ -84,10 +71,6 @@ def replay_group(cluster: str, group: str, events: Iterable[Event], facts: Clust
     return stage.finish()
 
 
-_ENDINGS = {Deed.LEAVE: "left", Deed.EXPIRE: "expired", Deed.EVICT: "evicted", Deed.SYNC_MISSED: "removed", Deed.ID_EXPIRED: "expired"}
-"""How a deed ends a member's session, where the coordinator or a request log tells it."""
-
-
 _FACTS = "facts"
 
 _HELD = (
@@ -96,6 +79,7 @@ _HELD = (
     "classic",
     "modern",
     "windows",
+    "requests",
     "writer",
     "chronicle",
     "open",
@@ -141,6 +125,7 @@ class GroupStage:
     skews: Skews = field(default_factory=Skews)
     impact: Impact = field(default_factory=Impact)
     client_states: ClientStates = field(default_factory=ClientStates)
+    requests: RequestWindows = field(default_factory=RequestWindows)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
     _behind: dict[str, int] = field(default_factory=dict)
     """Logs that proved another difference than the one by which their lines in `acts` are put right, which is told here."""
@@ -221,12 +206,24 @@ class GroupStage:
             self._skew_of_log[log] = self.skews.bounds[log, node].skew
         self.client_states.feed(event)
         self.impact.feed(event, self.roster.actor(event.member_id, event.client_id, event.instance_id), self._skew_of(event))
+        self.requests.feed(event)
         acts = [self._on_coordinators_clock(act) for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared))]
-        for act in acts:
-            insort(self.acts, act, key=lambda a: a.at)
-            self._end_session(act)
+        self._act(acts)
         self.windows.feed(event, acts, self.roster)
         self._relieve()
+
+    def _infer(self, steps: Iterable[Event]) -> None:
+        """Take the coordinator's steps that requests show."""
+        for step in steps:
+            learn(self.knowledge, self.roster, step)
+            self.classic.feed(step)
+            self._act(acts_of(step))
+            self.windows.feed(step, (), self.roster)
+
+    def _act(self, acts: Iterable[Act]) -> None:
+        for act in acts:
+            insort(self.acts, act, key=lambda a: a.at)
+            end_session(self.roster, act)
 
     def _on_coordinators_clock(self, act: Act) -> Act:
         if act.event.witness is not Witness.CLIENT:
@@ -255,15 +252,6 @@ class GroupStage:
         members = self.knowledge.generations.get(self.classic.group.generation or 0, {})
         return {member_id: self.roster.client_of(member_id) for member_id in members.values() if member_id}
 
-    def _end_session(self, act: Act) -> None:
-        member = self.roster.members.get(act.member_id or "")
-        ending = _ENDINGS.get(act.deed)
-        if member is not None and ending is not None and member.ended_how == "open":
-            member.ended_how = ending
-        old = text_field(act.event, "old_member_id") if act.deed is Deed.REPLACE else None
-        if old and old in self.roster.members:
-            self.roster.members[old].ended_how = "replaced"
-
     def let_out(self) -> Iterator[GroupHistory]:
         """Rows that are final, where there are many: whoever takes them holds no group whole."""
         final = self.final
@@ -279,10 +267,11 @@ class GroupStage:
         """
         for event in self._told_apart:
             self._take(event)
+        self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
+        self._infer(self.requests.finish(self.writer.logs_end))
         self._pass(FOREVER)
         for window in self.windows.still_open():
             adopt(self.classic, window, self._settled)
-        self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
         while self._waiting is not None:
             self._judge_next()
         self.writer.still_open(self.open.rebalances)
@@ -337,8 +326,8 @@ class GroupStage:
     @property
     def _waiting_since(self) -> int | None:
         """When the first rebalance began that is not judged yet."""
-        began = [self._waiting.began] if self._waiting else []
-        return min([*began, *([self.modern.waiting.began] if self.modern.waiting else [])], default=None)
+        began = [waiting.began for waiting in (self._waiting, self.modern.waiting) if waiting]
+        return min([*began, *filter(None, [self.requests.waiting_since])], default=None)
 
     def _next_judged(self) -> tuple[int, Callable[[], None]] | None:
         """When the next rebalance can be judged that waits for its surroundings, and what judges it; None where it is still open."""
@@ -350,6 +339,7 @@ class GroupStage:
 
     def _pass(self, until: int) -> None:
         """Let time pass: judge what was over for long enough by then, and let go of what is final."""
+        self._infer(self.requests.until(until))
         while (due := self._next_judged()) is not None and due[0] <= until:
             at, judge = due
             if self._take_windows(at):

@@ -15,7 +15,7 @@ from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.offset_expiry import expiration
 from models.kafka.observations.client_clocks import Skews
-from models.kafka.reconstruction.classic_log import Finding, Move, StateChange
+from models.kafka.reconstruction.classic_log import INFERRING, Finding, Move, StateChange
 from models.rows import KAFKA, CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
 from models.times import in_order, seconds
 from models.units import US_PER_SECOND
@@ -39,6 +39,7 @@ class Chronicle:
     def transitions(self, changes: Iterable[StateChange]) -> Iterator[GroupTransition]:
         """Steps of the group's state."""
         for change in changes:
+            inferred = change.inferred or change.event.witness in INFERRING
             yield GroupTransition(
                 self.cluster,
                 KAFKA,
@@ -51,8 +52,8 @@ class Chronicle:
                 change.generation,
                 change.member_count,
                 change.leader,
-                change.inferred,
-                evidence([change.event], inferred=change.inferred),
+                inferred,
+                evidence([change.event], inferred=inferred),
             )
 
     def moves(self, moves: Iterable[Move]) -> Iterator[CoordinatorMove]:

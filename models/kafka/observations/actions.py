@@ -120,9 +120,22 @@ def arrived_at(event: Event) -> int:
 
     The time of its answer minus the total time (RequestChannel.scala).
     """
-    total = event.fields.get("total_ms")
-    spent = int(total * US_PER_MS) if isinstance(total, (int, float)) else 0
-    return event.time_us - spent
+    return event.time_us - _spent(event, "total_ms")
+
+
+def handled_at(event: Event) -> int:
+    """Time at which the broker took a request from its queue."""
+    return min(arrived_at(event) + _spent(event, "request_queue_ms"), event.time_us)
+
+
+def answered_at(event: Event) -> int:
+    """Time at which the answer was ready; it is logged once sent."""
+    return max(event.time_us - _spent(event, "response_queue_ms") - _spent(event, "send_ms"), arrived_at(event))
+
+
+def _spent(event: Event, name: str) -> int:
+    spent = event.fields.get(name)
+    return int(spent * US_PER_MS) if isinstance(spent, (int, float)) else 0
 
 
 def _act(event: Event, deed: Deed, *, at: int | None = None, member_id: str | None = None, why: str | None = None) -> Act:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness
-from models.kafka.observations.actions import assigned_members, int_field, names_field, text_field
+from models.kafka.observations.actions import Act, Deed, assigned_members, int_field, names_field, text_field
 from models.kafka.observations.roster import Member, Roster
 
 LAGS_HELD = 32
@@ -97,6 +97,21 @@ def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
         knowledge.requests = True
 
 
+def end_session(roster: Roster, act: Act) -> None:
+    """Note how a member's session ended, if this deed ends it."""
+    member = roster.members.get(act.member_id or "")
+    ending = _ENDINGS.get(act.deed)
+    if member is not None and ending is not None and member.ended_how == "open":
+        member.ended_how = ending
+    old = text_field(act.event, "old_member_id") if act.deed is Deed.REPLACE else None
+    if old and old in roster.members:
+        roster.members[old].ended_how = "replaced"
+
+
+_ENDINGS = {Deed.LEAVE: "left", Deed.EXPIRE: "expired", Deed.EVICT: "evicted", Deed.SYNC_MISSED: "removed", Deed.ID_EXPIRED: "expired"}
+"""How a deed ends a member's session, from coordinator or request logs."""
+
+
 def _client_joined(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
     _joined_with(knowledge, roster, event, event.generation)
     if event.client_id and event.generation is not None:
@@ -169,7 +184,14 @@ def _assignment_received(knowledge: GroupKnowledge, _roster: Roster, event: Even
         knowledge.assigned_at = event.time_us
 
 
-def _rebalance_started(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+def _generation_shown(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    """A generation that requests or clients show, with its members."""
+    for member_id in names_field(event, "roster"):
+        _joined(knowledge, roster, event.generation, member_id, None, None)
+
+
+def _rebalance_started(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    _generation_shown(knowledge, roster, event)
     if knowledge.assigned_at is not None:
         knowledge.lags.append(event.time_us - knowledge.assigned_at)
         del knowledge.lags[:-LAGS_HELD]
@@ -179,6 +201,7 @@ def _rebalance_started(knowledge: GroupKnowledge, _roster: Roster, event: Event)
 _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
     "AssignmentReceived": _assignment_received,
     "RebalanceStarted": _rebalance_started,
+    "GenerationStarted": _generation_shown,
     "ClientJoined": _client_joined,
     "JoinGroupCompleted": _join_answered,
     "ClientAssignmentMade": _assigned,

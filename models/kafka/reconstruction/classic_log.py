@@ -47,6 +47,11 @@ class Draft:
     """Whose lines show it. What others than the coordinator show is inferred."""
 
     @property
+    def is_inferred(self) -> bool:
+        """No line of the coordinator tells of it."""
+        return self.witness is not Witness.COORDINATOR
+
+    @property
     def started_at(self) -> int | None:
         """When the join phase began, if a line tells."""
         return when(self.started)
@@ -88,6 +93,9 @@ class StateChange:
 
 
 COORDINATOR_LOST = "CoordinatorLost"
+
+INFERRING = frozenset({Witness.REQUEST, Witness.CLIENT})
+"""Witnesses that show what a coordinator did without being told so by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +171,7 @@ class ClassicReplay:
     # -- steps ---------------------------------------------------------------------------------------------
 
     def _move(self, after: State, event: Event, generation: int | None, member_count: int | None = None) -> int:
-        """Set the state, write the steps down and return how many of them had to be inferred."""
+        """Set the state, write the steps down and return how many of them are inferred."""
         steps = move(self.group, after)
         if generation is not None:
             self.group.generation = generation
@@ -171,7 +179,7 @@ class ClassicReplay:
         for step in steps:
             leader = None if step.inferred else self.group.leader
             self.changes.append(StateChange(step.before, step.after, step.inferred, event, generation, member_count, leader))
-        return sum(step.inferred for step in steps)
+        return len(steps) if event.witness in INFERRING else sum(step.inferred for step in steps)
 
     def _close(self, draft: Draft, outcome: str, event: Event) -> None:
         draft.outcome = outcome
@@ -193,6 +201,7 @@ class ClassicReplay:
         draft.previous_joined_at = self._last_joined_at
         draft.previous_ended_at = self._last_ended_at
         draft.load_before = self._loaded
+        draft.witness = event.witness if event.witness in INFERRING else Witness.COORDINATOR
         self.drafts.append(draft)
         return draft
 

@@ -153,7 +153,7 @@ class HistoryWriter:
             conformance=Conformance(draft.inferred_steps, draft.unexplained_lines),
             coordinator=draft.node,
             trigger_text=trigger_text(case, judgement),
-            evidence=evidence(evidence_events(case, acts)),
+            evidence=evidence(evidence_events(case, acts), inferred=draft.is_inferred),
             advice_id=(root if root == RootCause.SLOW_PROCESSING else behind_the_wait(case, waited_for)) or best.cause.value,
             numbers=self._numbers(case, best.cause, best.acts or acts),
         )

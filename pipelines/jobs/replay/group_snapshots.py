@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from models.kafka.cluster.fact_fingerprints import KnownFacts, known_facts
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups.stage import SETTLE_US
+from models.kafka.groups.bounds import SETTLE_US
 from pipelines.jobs.ingest.ingest import Touched
 from pipelines.transforms.snapshots import SNAPSHOTS, Boundary, SnapshotRules
 from pipelines.versions import catalogue_version, model_version

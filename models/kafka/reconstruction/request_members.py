@@ -1,0 +1,136 @@
+"""Members of a classic group as its requests show them: who is in the generation, who went and who fell silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.evidence import line_of
+from models.kafka.observations.actions import int_field
+from models.units import US_PER_MS, US_PER_SECOND
+
+ASSUMED_SESSION_US = 45 * US_PER_SECOND
+"""session.timeout.ms since 3.0 (ConsumerConfig, KIP-735), the longest default; of members whose JoinGroup no line shows."""
+
+HANDED_OUT_MAX = 1_000
+"""Member ids that were handed out and not used yet; beyond it the oldest are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """Something that starts a rebalance or shows that one has begun. Microseconds."""
+
+    at: int
+    event: Event
+
+
+@dataclass(slots=True)
+class Peer:
+    """A member: when the coordinator last heard of it and how long it may be silent. Microseconds."""
+
+    heard: Event
+    heard_at: int
+    session_us: int | None = None
+    instance_id: str | None = None
+
+
+@dataclass(slots=True)
+class Membership:
+    """The members of one generation and what became of them."""
+
+    peers: dict[str, Peer] = field(default_factory=dict)
+    is_complete: bool = False
+    """No member is missing."""
+    gone: dict[str, Sign] = field(default_factory=dict)
+    """Who left, by member id."""
+    handed_out: dict[str, Peer] = field(default_factory=dict)
+    """Member ids that were given out and not used yet (KIP-394)."""
+    session_us: int | None = None
+    """The longest session timeout that a request named."""
+
+    def start(self, members: Iterable[str], answers: Iterable[Event], at: int, *, is_complete: bool) -> None:
+        """Begin a new generation. `answers` are those to its JoinGroups; all sessions begin anew at its start."""
+        own = {event.member_id: event for event in answers if event.member_id}
+        before, fallback = self.peers, next(iter(own.values()), None)
+        self.peers = {}
+        self.gone = {}
+        self.is_complete = is_complete
+        for member in members:
+            event = own.get(member)
+            if event is not None:
+                self.admit(member, event, at)
+            elif member in before:
+                self.peers[member] = Peer(before[member].heard, at, before[member].session_us, before[member].instance_id)
+            elif fallback is not None:
+                self.peers[member] = Peer(line_of(fallback), at)
+
+    def admit(self, member_id: str, event: Event, at: int) -> None:
+        """Add a member by the answer to its JoinGroup, in place of the former self of a static one."""
+        session = int_field(event, "session_timeout_ms")
+        session_us = session * US_PER_MS if session is not None else None
+        self.session_us = max(filter(None, (self.session_us, session_us)), default=None)
+        if event.instance_id is not None:
+            former = [old for old, peer in self.peers.items() if peer.instance_id == event.instance_id and old != member_id]
+            for old in former:
+                del self.peers[old]
+        self.peers[member_id] = Peer(line_of(event), at, session_us, event.instance_id)
+        self.handed_out.pop(member_id, None)
+
+    def empty(self) -> None:
+        """Nobody is in the group."""
+        self.peers, self.gone, self.is_complete = {}, {}, True
+
+    def hear(self, event: Event, at: int) -> None:
+        """Note that a member is alive; one that no line has shown before is added."""
+        member = event.member_id
+        if not member:
+            return
+        peer = self.peers.get(member)
+        if peer is None:
+            self.peers[member] = Peer(line_of(event), at, None, event.instance_id)
+        elif at >= peer.heard_at:
+            peer.heard, peer.heard_at = line_of(event), at
+
+    def hand_out(self, event: Event, at: int) -> None:
+        """Note a member id that was given out with the request to come back."""
+        if event.member_id:
+            session = int_field(event, "session_timeout_ms")
+            self.handed_out[event.member_id] = Peer(line_of(event), at, session * US_PER_MS if session is not None else None)
+            while len(self.handed_out) > HANDED_OUT_MAX:
+                del self.handed_out[next(iter(self.handed_out))]
+
+    def leave(self, who: str, sign: Sign) -> str | None:
+        """Note that a member left, named by member id or instance id. Returns its member id, None if it was no member."""
+        self.handed_out.pop(who, None)
+        member = who if who in self.peers else next((each for each, peer in self.peers.items() if peer.instance_id == who and who), None)
+        if member is None or member in self.gone:
+            return None
+        self.gone[member] = sign
+        return member
+
+    def deadline(self, peer: Peer) -> int:
+        """When a session runs out if nothing more is heard."""
+        return peer.heard_at + (peer.session_us or self.session_us or ASSUMED_SESSION_US)
+
+    def silent(self, by: int) -> Iterator[tuple[str, Sign]]:
+        """Members that did not leave and whose session had run out by a time."""
+        for member, peer in self.peers.items():
+            if member not in self.gone and self.deadline(peer) <= by:
+                yield member, Sign(self.deadline(peer), peer.heard)
+
+    def unused(self, by: int) -> Iterator[tuple[str, Sign]]:
+        """Member ids that were given out and expired by a time without being used."""
+        for member, peer in self.handed_out.items():
+            if self.deadline(peer) <= by:
+                yield member, Sign(self.deadline(peer), peer.heard)
+
+    def has_ended(self, by: int) -> bool:
+        """Whether every member had left or expired by a time, and nobody was about to join."""
+        silent = dict(self.silent(by))
+        return (
+            self.is_complete
+            and bool(self.peers)
+            and all(member in self.gone or member in silent for member in self.peers)
+            and all(self.deadline(peer) <= by for peer in self.handed_out.values())
+        )

@@ -1,0 +1,399 @@
+"""Rebalances of a classic group, read off its requests where the coordinator's own log is missing.
+
+Every request stands in kafka-request.log once it is answered, so that the coordinator's steps follow: the join phase ended when
+its JoinGroups were answered, it began with the first request or expiry that the coordinator answers with one, and the assignment
+was there when the leader's SyncGroup came. Each step is worded as the coordinator's line of it, with the request that shows it
+as its place, and `Witness.REQUEST`. Where the coordinator's own lines tell of a step, nothing is worded.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from models.events import Event, Witness
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.observations.actions import SYNC_ERRORS, answered_at, handled_at, int_field, names_field, text_field
+from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, Sign
+from models.units import FOREVER, US_PER_MS, US_PER_SECOND
+
+HOLD_US = US_PER_SECOND
+"""How long a request waits until it is read: by then the other answers of its generation stand in the log, and the coordinator's line."""
+
+HELD_MAX = 10_000
+"""Requests that wait at once; of a group that sends more in a second the oldest are read sooner."""
+
+PARKED_US = 100 * US_PER_MS
+"""A JoinGroup that waited so long was parked in a join phase, and not refused at once: assumed."""
+
+REBALANCE_IN_PROGRESS, NOT_COORDINATOR, MEMBER_ID_REQUIRED = 27, 16, 79
+"""Error codes (protocol/Errors.java)."""
+
+FINE = (0, None)
+
+_READ = frozenset(
+    {
+        "JoinGroupCompleted",
+        "SyncGroupCompleted",
+        "HeartbeatCompleted",
+        "LeaveGroupCompleted",
+        "OffsetCommitCompleted",
+        "ConsumerGroupHeartbeatCompleted",
+        "RequestReceived",
+    }
+)
+
+
+@dataclass(slots=True)
+class RequestWindows:
+    """Follows the requests of one group. Times are microseconds on the broker's clock."""
+
+    generation: int | None = None
+    members: Membership = field(default_factory=Membership)
+    leader: str | None = None
+    joined_at: int | None = None
+    """When the generation began; when its first request came, where the log begins later."""
+    begins_midway: bool = True
+    """No line shows how the generation began."""
+    is_synced: bool = False
+    calm_at: int | None = None
+    """The last heartbeat that was answered without a rebalance."""
+    noticed: Sign | None = None
+    """The first answer that told a member of a rebalance."""
+    unanswered: dict[str, Sign] = field(default_factory=dict)
+    """JoinGroups that came (TRACE) and are not answered yet, by client."""
+    covered_at: int | None = None
+    """The coordinator's own last line of the group."""
+    is_modern: bool = False
+    """The group is one of the consumer protocol (KIP-848)."""
+    held: deque[Event] = field(default_factory=deque)
+
+    def feed(self, event: Event) -> None:
+        """Take the next event of the group."""
+        if event.witness is Witness.COORDINATOR:
+            self._cover(event)
+        elif event.witness is Witness.REQUEST and event.name in _READ:
+            self.held.append(event)
+
+    def until(self, at: int) -> Iterator[Event]:
+        """The coordinator's steps that are known by a time, in order."""
+        while self.held and (self.held[0].order_us + HOLD_US < at or len(self.held) > HELD_MAX):
+            yield from self._read(self.held.popleft())
+
+    def finish(self, logs_end: int) -> Iterator[Event]:
+        """The steps that the end of the logs shows: sessions that ran out, and a rebalance that is still open."""
+        yield from self.until(FOREVER)
+        if self.covered_at is not None or self.is_modern or self.generation is None:
+            return
+        if self.members.has_ended(logs_end):
+            yield from self._emptied(logs_end)
+        elif self.waiting_since is not None:
+            yield from self._started(self._first([*self.members.gone.values(), *self.unanswered.values()]))
+
+    @property
+    def waiting_since(self) -> int | None:
+        """When a rebalance began that no step was worded of yet."""
+        if self.covered_at is not None:
+            return None
+        signs = [*self.members.gone.values(), *self.unanswered.values(), *([self.noticed] if self.noticed else [])]
+        return min((sign.at for sign in signs), default=None)
+
+    # -- the coordinator's own lines -------------------------------------------------------------------------
+
+    def _cover(self, event: Event) -> None:
+        """The coordinator tells itself where the group is."""
+        self.covered_at = max(self.covered_at or 0, event.time_us)
+        self.noticed = None
+        self.members.gone = {}
+        if event.generation is not None and event.generation != self.generation and event.name in _AT_GENERATION:
+            self._stand_at(event.generation, event.time_us)
+
+    def _is_covered(self, at: int) -> bool:
+        return self.covered_at is not None and at <= self.covered_at + HOLD_US
+
+    def _stand_at(self, generation: int, at: int) -> None:
+        """Go on from a generation whose beginning no request shows."""
+        self.generation, self.joined_at, self.calm_at = generation, at, None
+        self.begins_midway, self.is_synced, self.noticed, self.leader = True, True, None, None
+        self.members.peers, self.members.gone, self.members.is_complete = {}, {}, False
+
+    # -- requests --------------------------------------------------------------------------------------------
+
+    def _read(self, event: Event) -> Iterator[Event]:
+        if event.name == "ConsumerGroupHeartbeatCompleted":
+            self.is_modern = self.is_modern or int_field(event, "error_code") in FINE
+        elif event.name == "JoinGroupCompleted":
+            yield from self._joined(event)
+        elif self.is_modern:
+            return
+        elif event.name == "SyncGroupCompleted":
+            yield from self._synced(event)
+        elif event.name == "LeaveGroupCompleted":
+            yield from self._left(event)
+        elif event.name == "HeartbeatCompleted":
+            self._heartbeat(event)
+        elif event.name == "OffsetCommitCompleted":
+            self._committed(event)
+        else:
+            self._received(event)
+
+    def _received(self, event: Event) -> None:
+        """TRACE: a JoinGroup came, and may never be answered."""
+        if text_field(event, "api") == "JOIN_GROUP" and event.client_id and not self._is_covered(event.time_us):
+            self.unanswered[event.client_id] = Sign(event.time_us, event)
+
+    def _joined(self, event: Event) -> Iterator[Event]:
+        code, generation = int_field(event, "error_code"), int_field(event, "response_generation")
+        self.unanswered.pop(event.client_id or "", None)
+        if code == MEMBER_ID_REQUIRED:
+            self.members.hand_out(event, answered_at(event))
+        elif code == NOT_COORDINATOR and answered_at(event) - handled_at(event) >= PARKED_US:
+            yield from self._lost(event)
+        if code not in FINE or generation is None or not event.member_id:
+            return
+        self.is_modern = text_field(event, "leader_id") is None  # a consumer group has none, nor have its classic members
+        if self.is_modern:
+            return
+        if generation == self.generation:
+            self._readmitted(event)
+        else:
+            yield from self._phase_over(event, generation)
+
+    def _readmitted(self, event: Event) -> None:
+        """A member, or a static one that came back, was given the generation in force."""
+        at = answered_at(event)
+        self.members.admit(event.member_id or "", event, at)
+        listed = names_field(event, "members")
+        if listed and self.begins_midway:
+            self.members.start(listed, [event], at, is_complete=True)
+            self.leader, self.begins_midway = text_field(event, "leader_id"), False
+
+    def _phase_over(self, event: Event, generation: int) -> Iterator[Event]:
+        """The first answer of a new generation: the join phase is over, and all who are in it have joined."""
+        answers = [event, *(each for each in self.held if _gives(each, generation))]
+        joined_at = min(map(answered_at, answers))
+        listed = next((names for each in answers if (names := names_field(each, "members"))), None)
+        roster = listed or [each.member_id for each in answers if each.member_id]
+        if not self._is_covered(joined_at):
+            arrivals = [Sign(handled_at(each), each) for each in answers]
+            if self.generation is not None and generation != self.generation + 1:
+                yield from self._emptied_unseen(min(sign.at for sign in arrivals))
+            yield from self._phase_steps(arrivals, roster, generation, joined_at)
+            by = next((each for each in answers if names_field(each, "members")), event)
+            fields = {"roster": list(roster), **({"member_count": len(roster)} if listed else {})}
+            yield _step("GenerationStarted", by, joined_at, generation=generation, fields=fields)
+        self.generation, self.joined_at, self.leader = generation, joined_at, text_field(event, "leader_id")
+        self.begins_midway = self.is_synced = False
+        self.calm_at = self.noticed = None
+        self.members.start(roster, answers, joined_at, is_complete=listed is not None)
+
+    def _phase_steps(self, arrivals: list[Sign], roster: list[str], generation: int, joined_at: int) -> Iterator[Event]:
+        """What led to a generation: who expired, how the rebalance began, who was removed as its join phase ended."""
+        follows = generation - 1 == self.generation
+        if not follows:
+            self.members.empty()
+            self.joined_at = self.calm_at = self.noticed = None
+        stayed = set(roster)
+        silent = [(member, sign) for member, sign in self._expired(joined_at) if member not in stayed]
+        yield from (_step("MemberFailed", sign.event, sign.at, member_id=member) for member, sign in silent)
+        unused = [(member, sign) for member, sign in self.members.unused(joined_at) if member not in stayed]
+        for member, sign in unused:
+            del self.members.handed_out[member]
+            yield _step("PendingMemberExpired", sign.event, sign.at, member_id=member)
+        went = {*self.members.gone, *(member for member, _ in silent)}
+        first = self._first([*arrivals, *self.members.gone.values(), *(sign for _, sign in silent)])
+        yield from self._started(first, generation - 1)
+        removed = [member for member in self.members.peers if member not in stayed and member not in went]
+        if removed and follows:
+            event = self.members.peers[removed[0]].heard
+            yield _step("MembersNotRejoined", event, joined_at, fields={"members": removed})
+
+    def _expired(self, by: int) -> Iterator[tuple[str, Sign]]:
+        """Sessions that ran out by a time. While heartbeats are answered without a rebalance, none has."""
+        since = self._since
+        for member, sign in self.members.silent(by):
+            yield member, Sign(min(max(sign.at, since), by), sign.event)
+
+    @property
+    def _since(self) -> int:
+        """Nothing began before this time."""
+        return max((at for at in (self.joined_at, self.calm_at) if at is not None), default=-FOREVER)
+
+    def _first(self, signs: list[Sign]) -> Sign:
+        """What began the rebalance: the first that the coordinator answers with one, or what first shows that it did."""
+        signs = [*signs, *([self.noticed] if self.noticed is not None else [])]
+        first = min(signs, key=lambda sign: sign.at)
+        return Sign(max(first.at, self._since), first.event)
+
+    def _started(self, first: Sign, generation: int | None = None) -> Iterator[Event]:
+        fields: dict[str, object] = {}
+        if self.members.peers:
+            state = State.STABLE if self.is_synced else State.COMPLETING_REBALANCE
+            fields = {"roster": list(self.members.peers), "reason_state": state.value}
+        before = self.generation if generation is None else generation
+        yield _step("RebalanceStarted", first.event, first.at, generation=before, fields=fields)
+
+    def _synced(self, event: Event) -> Iterator[Event]:
+        code, at = int_field(event, "error_code"), answered_at(event)
+        if not self._is_current(event):
+            return
+        if code not in FINE:
+            if code in SYNC_ERRORS and code != NOT_COORDINATOR:
+                self._notice(Sign(at, event))
+            return
+        self.members.hear(event, at)
+        if self.is_synced and not self.begins_midway:
+            return
+        was_synced, self.is_synced = self.is_synced, True
+        if was_synced or self._is_covered(at):
+            return
+        leads = (each for each in (event, *self.held) if _assigns(each, self.generation))
+        by = next(leads, None)
+        at = max(handled_at(by) if by is not None else at, self.joined_at or 0)
+        leader = by.member_id if by is not None else self.leader
+        count = {"member_count": len(self.members.peers)} if self.members.is_complete else {}
+        yield _step("AssignmentReceived", by or event, at, generation=self.generation, member_id=leader, fields=count)
+
+    def _heartbeat(self, event: Event) -> None:
+        code = int_field(event, "error_code")
+        if code not in (*FINE, REBALANCE_IN_PROGRESS) or not self._is_current(event):
+            return
+        last = int_field(event, "last_at_us")
+        at = last if last is not None else handled_at(event)
+        self.members.hear(event, at)
+        if code in FINE:
+            self.calm_at = max(self.calm_at or 0, at)
+        elif self.is_synced:  # brokers before 2.2 also answer so while the assignment is awaited
+            self._notice(Sign(handled_at(event), event))
+
+    def _committed(self, event: Event) -> None:
+        last = int_field(event, "last_at_us")
+        if int_field(event, "error_code") in FINE and event.generation is not None and event.generation == self.generation:
+            self.members.hear(event, last if last is not None else handled_at(event))
+
+    def _notice(self, sign: Sign) -> None:
+        if self.noticed is None and not self._is_covered(sign.at):
+            self.noticed = sign
+
+    def _is_current(self, event: Event) -> bool:
+        """Whether a request is of the generation in force; one of a later generation shows that this began unseen."""
+        generation = event.generation
+        if generation is None or not event.member_id:
+            return False
+        if self.generation is None or generation > self.generation:
+            if int_field(event, "error_code") not in (*FINE, REBALANCE_IN_PROGRESS):
+                return False
+            self._stand_at(generation, handled_at(event))
+        return generation == self.generation
+
+    def _left(self, event: Event) -> Iterator[Event]:
+        if int_field(event, "error_code") not in FINE:
+            return
+        sign = Sign(handled_at(event), event)
+        leavers = names_field(event, "members") or [event.member_id or ""]
+        named = [(who, self.members.leave(who, sign)) for who in leavers if who]
+        left = [(who, member) for who, member in named if member is not None]
+        if self._is_covered(sign.at):
+            for _, member in left:
+                self.members.gone.pop(member, None)
+            return
+        for who, member in left:
+            if who != member:  # an administrator names static members by their instance (KIP-345)
+                yield _step("MemberLeft", event, sign.at, member_id=member, instance_id=who)
+        if left and self._knows_all(sign.at) and self.members.has_ended(sign.at) and not self._goes_on():
+            yield from self._emptied(sign.at)
+
+    def _knows_all(self, at: int) -> bool:
+        """Whether all members are known; those of a log that begins midway are once each must have been heard."""
+        if self.begins_midway and self.joined_at is not None and at - self.joined_at >= (self.members.session_us or ASSUMED_SESSION_US):
+            self.members.is_complete = True
+        return self.members.is_complete
+
+    def _goes_on(self) -> bool:
+        """Whether somebody joined meanwhile and is in the next generation."""
+        following = (self.generation or 0) + 1
+        return any(_gives(each, following) for each in self.held)
+
+    def _emptied_unseen(self, by: int) -> Iterator[Event]:
+        """A generation was passed over, or the group begins anew: everybody had gone by then."""
+        if self._knows_all(by) and self.members.has_ended(by):
+            yield from self._emptied(by)
+
+    def _emptied(self, by: int) -> Iterator[Event]:
+        """The last member went."""
+        silent = list(self._expired(by))
+        yield from (_step("MemberFailed", sign.event, sign.at, member_id=member) for member, sign in silent)
+        signs = [*self.members.gone.values(), *(sign for _, sign in silent)]
+        last = max(signs, key=lambda sign: sign.at)
+        yield from self._started(self._first(signs))
+        generation = (self.generation or 0) + 1
+        yield _step("GroupEmptied", last.event, max(last.at, self._since), generation=generation)
+        self.generation, self.joined_at, self.leader = generation, last.at, None
+        self.calm_at = self.noticed = None
+        self.is_synced = self.begins_midway = False
+        self.members.empty()
+
+    def _lost(self, event: Event) -> Iterator[Event]:
+        """The coordinator gave the group up in the middle of a join phase; the next one finds it as it was before."""
+        at = answered_at(event)
+        if self._is_covered(at) or self.generation is None:
+            return
+        parked = [
+            each for each in (event, *self.held) if each.name == "JoinGroupCompleted" and int_field(each, "error_code") == NOT_COORDINATOR
+        ]
+        arrivals = [Sign(handled_at(each), each) for each in parked if answered_at(each) - handled_at(each) >= PARKED_US]
+        if max(sign.at for sign in arrivals) < self._since:
+            return  # told once for all of them
+        yield from self._started(self._first([*arrivals, *self.members.gone.values()]))
+        yield _step("GroupUnloaded", event, at)
+        self.joined_at, self.calm_at, self.noticed, self.members.gone = at, None, None, {}
+        for peer in self.members.peers.values():
+            peer.heard_at = max(peer.heard_at, at)
+
+
+_AT_GENERATION = frozenset({"RebalanceStarted", "GenerationStarted", "AssignmentReceived", "GroupEmptied", "GroupLoaded"})
+"""Lines of the coordinator that tell where a group is."""
+
+
+def _gives(event: Event, generation: int) -> bool:
+    """Whether a JoinGroup was answered with this generation."""
+    return (
+        event.name == "JoinGroupCompleted"
+        and int_field(event, "error_code") in FINE
+        and int_field(event, "response_generation") == generation
+    )
+
+
+def _assigns(event: Event, generation: int | None) -> bool:
+    """Whether this is the leader's SyncGroup of this generation, accepted."""
+    return (
+        event.name == "SyncGroupCompleted"
+        and event.fields.get("by_leader") is True
+        and event.generation == generation
+        and int_field(event, "error_code") in FINE
+    )
+
+
+def _step(
+    name: str,
+    by: Event,
+    at: int,
+    *,
+    generation: int | None = None,
+    member_id: str | None = None,
+    instance_id: str | None = None,
+    fields: Mapping[str, object] | None = None,
+) -> Event:
+    """A coordinator's step as its line would tell it, at the place of the request that shows it."""
+    return replace(
+        by,
+        name=name,
+        at_us=at,
+        message="",
+        generation=generation,
+        member_id=member_id,
+        client_id=None,
+        instance_id=instance_id,
+        fields=fields or {},
+    )
