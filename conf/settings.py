@@ -19,6 +19,8 @@ from typing import Any, get_type_hints
 
 PREFIX = "GROUPSCOPE_"
 FILE_VARIABLE = "GROUPSCOPE_SETTINGS"
+OWN_FILE = Path("groupscope") / "settings.toml"
+"""Place below XDG_CONFIG_HOME, which is ~/.config by default."""
 
 
 class SettingsError(Exception):
@@ -80,6 +82,8 @@ class Incidents:
     critical_stopped_seconds: float
     critical_share_of_hour: float
     critical_ownership_seconds: float
+    handover_seconds: float
+    routine_share_min: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +104,13 @@ _KEYS: dict[str, dict[str, Any]] = {name: get_type_hints(section) for name, sect
 def load_settings(path: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
     """Load the defaults, then the file, then the environment.
 
-    The file is `path`, or the one named by the environment.
+    The file is `path`, the one named by the environment, or the user's own.
     """
     variables = os.environ if environment is None else environment
     values: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
     default_text = resources.files("conf").joinpath("default.toml").read_text(encoding="utf-8")
     _merge(values, tomllib.loads(default_text), "conf/default.toml")
-    chosen = path or variables.get(FILE_VARIABLE)
+    chosen = path or variables.get(FILE_VARIABLE) or _own_file(variables)
     if chosen:
         _merge(values, _read(Path(chosen)), str(chosen))
     _merge_environment(values, variables)
@@ -118,6 +122,14 @@ def load_settings(path: Path | str | None = None, environment: Mapping[str, str]
 def default_settings() -> Settings:
     """The default settings."""
     return load_settings(environment={})
+
+
+def _own_file(variables: Mapping[str, str]) -> Path | None:
+    """The user's own settings file, if there is one."""
+    home = variables.get("HOME")
+    folder = variables.get("XDG_CONFIG_HOME") or (str(Path(home) / ".config") if home else "")
+    found = Path(folder) / OWN_FILE if folder else None
+    return found if found is not None and found.is_file() else None
 
 
 def _read(path: Path) -> dict[str, Any]:

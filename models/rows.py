@@ -194,6 +194,7 @@ class Incident:
     outage_ids: list[str]
     instances: list[str] = field(default_factory=list)
     numbers: dict[str, float] = field(default_factory=dict)
+    evidence: list[Evidence] = field(default_factory=list)
     final_at: int | None = None
 
 

@@ -73,6 +73,8 @@ STORED: Mapping[str, str] = {
     "Rebalance": "models.rows:Rebalance",
     "RebalanceMember": "models.rows:RebalanceMember",
     "Reconciliations": "models.kafka.observations.reconciliation:Reconciliations",
+    "RefusalSpell": "models.incidents.refusals:Spell",
+    "Refusals": "models.incidents.refusals:Refusals",
     "Refused": "models.kafka.verdicts.impact:Refused",
     "Reign": "models.kafka.partitions.controllers:Reign",
     "RequestWindows": "models.kafka.reconstruction.request_windows:RequestWindows",

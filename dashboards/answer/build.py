@@ -273,6 +273,7 @@ def _incident(
             )
             if text
         ),
+        evidence=evidence(row) if column(row, "evidence", None) else (),
     )
 
 

@@ -165,6 +165,8 @@ class Incident:
     outage_ids: tuple[str, ...]
     measured: tuple[str, ...] = ()
     """Measurements that support the advice, as sentences."""
+    evidence: tuple[Line, ...] = ()
+    """Lines of an incident that has neither rebalances nor outages."""
 
     @property
     def kind_title(self) -> str:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from conf.causes import cause as cause_entry
-from dashboards.view.answer import NEWER_PROTOCOLS, Answer, AtRisk, Incident, Rebalance, Who
-from dashboards.wording.units import MICROSECONDS, Clock, counted, duration, listed, share
+from dashboards.view.answer import NEWER_PROTOCOLS, Answer, Incident, Rebalance, Who
+from dashboards.wording.units import Clock, counted, duration, listed, share
 
 CONTESTED_SECONDS = 60.0
 """Minimum time without exactly one owner for a queue to be a headline.
@@ -80,25 +80,6 @@ def faults(answer: Answer) -> list[str]:
             longest = "when the logs end" if item.ended_at is None else f"for up to {duration(item.seconds)}"
             found.append(f"{item.group}: {counted(len(item.queues), 'queue')} of {item.topic} had {item.title} {longest}.")
     return list(dict.fromkeys(found))
-
-
-def lost_offsets(answer: Answer) -> list[str]:
-    """Groups whose offsets expired because they had no members for too long.
-
-    Groups deleted before that are not included.
-    """
-    ends = ((item.group, duration(item.retention_seconds)) for item in outlived(answer))
-    return [f"{group}: its committed offsets are lost, after {kept} without members." for group, kept in ends]
-
-
-def outlived(answer: Answer) -> list[AtRisk]:
-    """Groups whose offsets expired at the end of their retention."""
-    lost = (item for item in answer.at_risk if item.lost and item.empty_since is not None)
-    return [item for item in lost if _lasted(item) >= (item.retention_seconds or 0.0)]
-
-
-def _lasted(item: AtRisk) -> float:
-    return ((item.expires_at or 0) - (item.empty_since or 0)) / MICROSECONDS
 
 
 def offender_names(people: tuple[Who, ...], limit: int = 3) -> str:

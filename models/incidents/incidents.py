@@ -35,12 +35,17 @@ class Limits:
     critical_stopped_seconds: float = 300.0
     critical_share_of_hour: float = 0.10
     critical_ownership_seconds: float = 60.0  # RocketMQ: a queue with two owners or none
+    handover_seconds: float = 25.0  # RocketMQ: clients look at their shares every 20 s, and then take or lock queues
+    routine_share_min: float = 0.8
 
 
 EXPECTED_CAUSES = frozenset(
     {"new_group", "member_join", "member_leave", "member_restart", "cooperative_followup", "admin_removal", "group_deleted"}
 )
 """Causes of routine operation: deployment, scaling, shutdown."""
+
+LIKELY = 0.6
+"""Minimum confidence of a cause that is named without reserve."""
 
 FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})
 
@@ -304,8 +309,19 @@ def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limi
     per_hour = stopped / max(span, 3600.0)
     if stopped >= limits.critical_stopped_seconds or per_hour > limits.critical_share_of_hour or kind in {"stuck", "never_settles"}:
         return "critical"
-    planned = stopped < limits.stuck_seconds and all(row.cause in EXPECTED_CAUSES and not row.blockers for row in rows)
+    harmless = stopped < limits.stuck_seconds and not any(row.blockers for row in rows)
+    planned = harmless and is_routine(rows, EXPECTED_CAUSES, limits)
     return "info" if planned and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
+
+
+def is_routine(rows: Iterable[Rebalance], routine: frozenset[str], limits: Limits) -> bool:
+    """Whether each rebalance is routine, and surely enough."""
+    return all(row.cause in routine and _share(row, routine) >= limits.routine_share_min for row in rows)
+
+
+def _share(row: Rebalance, causes: frozenset[str]) -> float:
+    """Probability that one of `causes` is the cause."""
+    return row.confidence + sum(share for cause, share in row.alternatives.items() if cause in causes and cause != row.cause)
 
 
 _DEED_TOLD = {
@@ -345,7 +361,7 @@ def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
         restarted = {_actor(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders}
         return f"{len(restarted)} members were restarted in turn" if len(restarted) > 1 else "its members were restarted in turn"
     if worst is None:
-        return (_most_common([row.cause for row in rows]) or "unknown").replace("_", " ")
+        return _nameless(rows)
     name = _actor(worst)
     who = name + (f" on {worst.host.lstrip('/')}" if worst.host else "")
     causes = [row.cause for row in rows if any(_actor(person) == name for person in row.offenders)]
@@ -360,6 +376,14 @@ def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
         return f"{who} " + " and ".join(_times(cause, times) for cause, times in went.most_common(2))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
     return f"{who} {_times(cause, causes.count(cause))}"
+
+
+def _nameless(rows: Sequence[Rebalance]) -> str:
+    """The most frequent cause, with its mean confidence if that is low."""
+    cause = _most_common([row.cause for row in rows]) or "unknown"
+    sure = [row.confidence for row in rows if row.cause == cause]
+    mean = sum(sure) / len(sure) if sure else 0.0
+    return cause.replace("_", " ") if mean >= LIKELY or cause == "unknown" else f"perhaps {cause.replace('_', ' ')} ({mean:.0%})"
 
 
 def _stuck_told(row: Rebalance) -> str:

@@ -96,6 +96,13 @@ INCIDENT_KINDS = (
     "assignment_store",
     "protocol_migration",
     "queue_ownership",
+    "group_full",
+    "inconsistent_protocol",
+    "not_authorized",
+    "session_timeout_refused",
+    "static_member_fenced",
+    "offsets_lost",
+    "group_deleted",
     "single",
 )
 OWNERSHIP_KINDS = ("owned", "no_owner", "two_owners")

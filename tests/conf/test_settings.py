@@ -77,3 +77,16 @@ def test_an_error_of_the_file_names_the_file_and_the_key(tmp_path: Path, text: s
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="can't read the settings file"):
         load_settings(tmp_path / "absent.toml", environment={})
+
+
+def test_the_users_own_file_counts_least(tmp_path: Path) -> None:
+    own = tmp_path / "groupscope" / "settings.toml"
+    own.parent.mkdir()
+    own.write_text('[display]\ntime_zone = "Asia/Tokyo"\n', encoding="utf-8")
+    named = tmp_path / "named.toml"
+    named.write_text('[display]\ntime_zone = "Europe/Berlin"\n', encoding="utf-8")
+    here = {"XDG_CONFIG_HOME": str(tmp_path)}
+    assert load_settings(environment=here).display.time_zone == "Asia/Tokyo"
+    assert load_settings(environment=here | {"GROUPSCOPE_SETTINGS": str(named)}).display.time_zone == "Europe/Berlin"
+    assert load_settings(named, here).display.time_zone == "Europe/Berlin"
+    assert load_settings(environment={"HOME": str(tmp_path)}).display.time_zone == "UTC"

@@ -33,7 +33,7 @@ def _timed(facts: ClusterFacts) -> Iterator[Told]:
     """All facts with a time, each with its time and kind."""
     for name in _TIMED:
         yield from ((each.at, name, each) for each in getattr(facts, name))
-    for name in ("leaders_replaced", "kept"):
+    for name in ("leaders_replaced", "kept", "expiries"):
         yield from ((event.time_us, name, event) for event in getattr(facts, name))
     yield from ((each[0], "deletions", each) for each in facts.deletions)
     for group, events in sorted(facts.strays.items()):

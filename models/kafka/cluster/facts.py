@@ -48,6 +48,7 @@ CLUSTER_EVENTS = frozenset(
         "TopicDeleted",
         "PartitionCreated",
         "GroupsDeleted",
+        "OffsetsExpired",
         "StaticMemberKept",
         "LeaderReplaced",
         "BrokersChanged",
@@ -121,6 +122,8 @@ class ClusterFacts:
     node_changes: list[NodeChange] = field(default_factory=list)
     goings: list[Going] = field(default_factory=list)
     deletions: list[tuple[int, str, Event]] = field(default_factory=list)
+    expiries: list[Event] = field(default_factory=list)
+    """Lines of brokers that removed expired offsets."""
     leaders_replaced: list[Event] = field(default_factory=list)
     kept: list[Event] = field(default_factory=list)
     broker_settings: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -155,6 +158,12 @@ class ClusterFacts:
         low = bisect_left(self.takeovers, start, key=lambda load: load.at)
         high = bisect_right(self.takeovers, end, key=lambda load: load.at)
         return self.takeovers[low:high]
+
+    def expiry_near(self, at: int, reach_us: int) -> Event | None:
+        """Line about expired offsets within `reach_us` of a time."""
+        index = bisect_left(self.expiries, at - reach_us, key=lambda event: event.time_us)
+        found = self.expiries[index] if index < len(self.expiries) else None
+        return found if found is not None and found.time_us <= at + reach_us else None
 
     def partition_of(self, group: str) -> int | None:
         """The offsets partition of a group, None while the partition count is unknown."""
@@ -226,6 +235,7 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.goings.sort(key=lambda going: (going.at, _order(going.event.place)))
     facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
+    facts.expiries.sort(key=lambda event: (event.time_us, _order(event.place)))
     facts.leaders_replaced.sort(key=lambda event: (event.time_us, _order(event.place)))
     if not facts.retention_told and _is_old(facts):
         facts.offsets_retention_seconds = OLD_OFFSETS_RETENTION_MINUTES * 60.0
@@ -301,6 +311,11 @@ def _learn_deletions(facts: ClusterFacts, event: Event) -> None:
     facts.deletions.extend((event.time_us, str(name), event) for name in names if name)
 
 
+def _learn_expiry(facts: ClusterFacts, event: Event) -> None:
+    if _int(event.fields.get("offsets_count")):
+        facts.expiries.append(event)
+
+
 def _learn_version(facts: ClusterFacts, event: Event) -> None:
     version = event.fields.get("version")
     if isinstance(version, str):
@@ -339,6 +354,7 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     **dict.fromkeys(_GOINGS, _learn_goings),
     "BrokerConfigured": _learn_settings,
     "GroupsDeleted": _learn_deletions,
+    "OffsetsExpired": _learn_expiry,
     "KafkaVersion": _learn_version,
     "LeaderReplaced": _learn_leader,
     "StaticMemberKept": _learn_kept,

@@ -6,14 +6,18 @@ so that the time told here is the latest that they can last.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from models.events import Event, when
 from models.evidence import evidence
+from models.ids import make_id
+from models.incidents.incidents import spell
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.reconstruction.classic_log import ClassicReplay
 from models.kafka.reconstruction.epoch_log import ModernReplay
-from models.rows import OffsetExpiration
-from models.times import in_order
+from models.rows import KAFKA, Incident, OffsetExpiration
+from models.times import in_order, seconds
 from models.units import US_PER_SECOND
 
 
@@ -36,3 +40,54 @@ def empty_at_the_end(classic: ClassicReplay, modern: ModernReplay) -> Event | No
     if modern.drafts and modern.drafts[-1].outcome == "empty" and classic.group.state in {None, State.EMPTY}:
         return modern.drafts[-1].events[-1]
     return None
+
+
+End = tuple[Event | None, Event | None]
+"""The lines by which a group went empty, and by which it was removed."""
+
+DELETED = "kafka.group.deleted"
+"""Message of a deletion on request."""
+
+CLEANUP_SECONDS = 600.0
+"""Longest life of an empty group that never committed.
+
+It goes with the next cleanup (offsets.retention.check.interval.ms, 10 min by default).
+"""
+
+CLEANUP_US = 2 * US_PER_SECOND
+"""Maximum distance between the lines of one cleanup."""
+
+
+def removal_incidents(ends: Sequence[End], rows: Sequence[OffsetExpiration], facts: ClusterFacts) -> Iterator[Incident]:
+    """Removals of a group as incidents, because its offsets went too."""
+    for (_, lost_by), row in zip(ends, rows, strict=True):
+        if lost_by is not None:
+            yield _removal(row, lost_by, facts)
+
+
+def _removal(row: OffsetExpiration, lost_by: Event, facts: ClusterFacts) -> Incident:
+    lasted = seconds(row.empty_since, row.expires_at)
+    expiry = facts.expiry_near(lost_by.time_us, CLEANUP_US)
+    deleted = lost_by.message == DELETED
+    had_offsets = expiry is not None or (lasted is not None and lasted > min(CLEANUP_SECONDS, row.retention_seconds or CLEANUP_SECONDS))
+    after = f", {spell(lasted)} after its last member went" if lasted is not None else ""
+    how = f"was deleted on request{after}" if deleted else f"was removed{after}"
+    what = "its committed offsets are lost" if had_offsets or deleted else "its committed offsets are lost, if it had any"
+    return Incident(
+        cluster=row.cluster,
+        system=KAFKA,
+        incident_id=make_id("incident", row.offset_expiration_id),
+        kind="group_deleted" if deleted else "offsets_lost",
+        severity="warning" if had_offsets and not deleted else "info",
+        groups=[row.group],
+        started_at=row.empty_since if row.empty_since is not None else row.expires_at,
+        ended_at=row.expires_at,
+        rebalance_count=0,
+        stopped_seconds=0.0,
+        root_cause=None,
+        worst_offender=None,
+        headline=f"{row.group} {how}; {what}",
+        rebalance_ids=[],
+        outage_ids=[],
+        evidence=[*row.evidence, *(evidence([expiry]) if expiry is not None and not deleted else [])],
+    )

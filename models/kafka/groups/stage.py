@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
@@ -24,6 +24,7 @@ from models.incidents.incidents import (
     mark_rolling_restarts,
     over,
 )
+from models.incidents.refusals import Refusals, refusal_incident
 from models.kafka.cluster.facts import ClusterFacts, Going
 from models.kafka.groups.bounds import (
     ACTS_HELD_MAX,
@@ -35,7 +36,7 @@ from models.kafka.groups.bounds import (
     SETTLE_US,
     STRETCHES_MAX,
 )
-from models.kafka.groups.offset_expiry import empty_at_the_end
+from models.kafka.groups.offset_expiry import End, empty_at_the_end, removal_incidents
 from models.kafka.groups.state_rows import Chronicle
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, acts_of, text_field
@@ -74,29 +75,9 @@ def replay_group(cluster: str, group: str, events: Iterable[Event], facts: Clust
 _FACTS = "facts"
 
 _HELD = (
-    "roster",
-    "knowledge",
-    "classic",
-    "modern",
-    "windows",
-    "requests",
-    "writer",
-    "chronicle",
-    "open",
-    "acts",
-    "authors",
-    "clients",
-    "skews",
-    "impact",
-    "client_states",
-    "event_count",
-    "_skew_of_log",
-    "_behind",
-    "_settled",
-    "_over",
-    "_judged_at",
-    "_now",
-)
+    "roster", "knowledge", "classic", "modern", "windows", "requests", "writer", "chronicle", "open", "acts", "authors", "clients", "skews",
+    "impact", "client_states", "refusals", "event_count", "_skew_of_log", "_behind", "_settled", "_over", "_judged_at", "_now",
+)  # fmt: skip
 """What a state holds of a stage: all but the names, the facts and the limits, which it is given, and rows that are final."""
 
 
@@ -126,6 +107,7 @@ class GroupStage:
     impact: Impact = field(default_factory=Impact)
     client_states: ClientStates = field(default_factory=ClientStates)
     requests: RequestWindows = field(default_factory=RequestWindows)
+    refusals: Refusals = field(default_factory=Refusals)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
     _behind: dict[str, int] = field(default_factory=dict)
     """Logs that proved another difference than the one by which their lines in `acts` are put right, which is told here."""
@@ -205,7 +187,9 @@ class GroupStage:
             self._behind.setdefault(log, self._skew_of_log.get(log, 0))
             self._skew_of_log[log] = self.skews.bounds[log, node].skew
         self.client_states.feed(event)
-        self.impact.feed(event, self.roster.actor(event.member_id, event.client_id, event.instance_id), self._skew_of(event))
+        actor, skew = self.roster.actor(event.member_id, event.client_id, event.instance_id), self._skew_of(event)
+        self.impact.feed(event, actor, skew)
+        self.refusals.feed(event, event.time_us - skew, actor)
         self.requests.feed(event)
         acts = [self._on_coordinators_clock(act) for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared))]
         self._act(acts)
@@ -282,7 +266,7 @@ class GroupStage:
         rows.group_transitions.extend(self.chronicle.transitions(self.classic.changes))
         rows.member_sessions.extend(self.writer.sessions(self.roster.members.values()))
         rows.coordinator_moves.extend(self.chronicle.moves(self.classic.moves))
-        rows.offset_expirations.extend(self.chronicle.expirations([*self.classic.deaths, *([(last, None)] if last else [])]))
+        self._expire(rows, [*self.classic.deaths, *([(last, None)] if last else [])])
         rows.divergences.extend(self.chronicle.findings(self.classic.findings))
         rows.divergences.extend(self.chronicle.clocks(self.skews))
         rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log))
@@ -292,6 +276,12 @@ class GroupStage:
         self.final.client_states.sort(key=lambda row: (row.client_id, row.started_at or 0))
         self.final.incidents.sort(key=badness)
         return self.final
+
+    def _expire(self, rows: GroupHistory, ends: Sequence[End]) -> None:
+        """Add the ends of the group and the incidents they are."""
+        expired = list(self.chronicle.expirations(ends))
+        rows.offset_expirations.extend(expired)
+        rows.incidents.extend(removal_incidents(ends, expired, self.facts))
 
     def _conclude(self, rows: GroupHistory) -> None:
         """Put rebalances in order, and say what stands behind them and which belong together."""
@@ -340,6 +330,8 @@ class GroupStage:
     def _pass(self, until: int) -> None:
         """Let time pass: judge what was over for long enough by then, and let go of what is final."""
         self._infer(self.requests.until(until))
+        for over_at, refused in self.refusals.over_by(until, self._gap) if self.refusals.spells else ():
+            self.final.take(GroupHistory(incidents=[refusal_incident(self.cluster, self.group, refused)]), final_at=over_at)
         while (due := self._next_judged()) is not None and due[0] <= until:
             at, judge = due
             if self._take_windows(at):
@@ -444,7 +436,7 @@ class GroupStage:
         moved = list(takewhile(lambda move: move.arrived.time_us <= self._over + CLOCKS_US, classic.moves))  # others may concern what comes
         rows.coordinator_moves.extend(self.chronicle.moves(moved))
         classic.moves = classic.moves[len(moved) :]
-        rows.offset_expirations.extend(self.chronicle.expirations(classic.deaths))
+        self._expire(rows, classic.deaths)
         found = list(takewhile(lambda finding: finding.event.time_us <= self._over, classic.findings))
         rows.divergences.extend(self.chronicle.findings(found))
         classic.findings = classic.findings[len(found) :]

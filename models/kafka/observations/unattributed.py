@@ -30,6 +30,7 @@ STRAY_EVENTS = frozenset(
         "ClientLost",
         "ClientPollTimedOut",
         "ClientRevoked",
+        "StaticMemberFenced",
     }
 )
 """Client events needed by a group's history, even without a group in their lines."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from models.clear_names import clear
 from models.ids import make_id
-from models.incidents.incidents import Limits, spell
+from models.incidents.incidents import Limits, is_routine, spell
 from models.rocketmq.diagnosis.ownership import Window
 from models.rocketmq.diagnosis.standing_faults import Fault
 from models.rocketmq.object_text import RETRY, named
@@ -137,7 +137,7 @@ def _severity(rows: Sequence[Rebalance], kind: str, longest: float, stopped: flo
     long_stopped = stopped >= limits.critical_stopped_seconds or stopped / max(span, 3600.0) > limits.critical_share_of_hour
     if long_stopped or longest > limits.critical_ownership_seconds:
         return "critical"
-    planned = all(row.cause in PLANNED for row in rows)
+    planned = longest <= limits.handover_seconds and is_routine(rows, PLANNED, limits)
     return "info" if planned and not quarrel and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
 
 

@@ -37,6 +37,17 @@ def find_rebalance(rows: Any, name: str, clock: Clock) -> Any:
     raise UsageError(_unknown_name(rebalances, name))
 
 
+def rebalances_of_group(rows: Any, name: str) -> list[Any]:
+    """Rebalances of a group by time.
+
+    Empty if `name` is the beginning of an id, or no group.
+    """
+    if len(name) >= ID_PREFIX_MIN and any(True for _ in _with_id(rows.rebalances, name)):
+        return []
+    found = those(rows.rebalances, f'"group" = {text(name)}', lambda row: column(row, "group") == name)
+    return sorted(found, key=lambda row: (column(row, "started_at") or column(row, "ended_at") or 0, column(row, "rebalance_id")))
+
+
 def _with_id(rebalances: Iterable[Any], beginning: str) -> Iterable[Any]:
     return those(rebalances, f"starts_with(rebalance_id, {text(beginning)})", lambda row: column(row, "rebalance_id").startswith(beginning))
 
@@ -90,10 +101,7 @@ def _line(row: Any, clock: Clock) -> str:
 
 def _unknown_name(rebalances: Iterable[Any], name: str) -> str:
     groups = sorted(groups_of(rebalances))
-    if name in groups:
-        return f"{name!r} is a group; name one of its rebalances: {name}/GENERATION or {name}@TIME"
     near = difflib.get_close_matches(name, groups, n=1, cutoff=0.5)
     hint = f"; the nearest group is {near[0]!r}" if near else ""
-    return (
-        f"{name!r} names no rebalance{hint}; give an id (or its first {ID_PREFIX_MIN} characters or more), GROUP/GENERATION or GROUP@TIME"
-    )
+    ways = f"an id (or its first {ID_PREFIX_MIN} characters or more), GROUP, GROUP/GENERATION or GROUP@TIME"
+    return f"{name!r} names no rebalance{hint}; give {ways}"

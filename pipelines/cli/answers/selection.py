@@ -6,6 +6,7 @@ Rows are filtered without copies; rows of tables are not even created.
 from __future__ import annotations
 
 import difflib
+import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -117,9 +118,7 @@ def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, un
     """
     if not groups and since is None and until is None:
         return analysis
-    names = list(groups or ())
-    if names:
-        _check_groups(analysis, names)
+    names = _matching_groups(analysis, list(groups)) if groups else []
     last_at = last_record_at(analysis)
     start = since.micros(last_at) if since else None
     end = until.micros(last_at) if until else None
@@ -177,11 +176,16 @@ def nearest_of(name: str, known: Iterable[str], nothing: str = "none") -> str:
     return f"there {'are' if len(names) > 1 else 'is'} {some or nothing}"
 
 
-def _check_groups(analysis: Any, wanted: Iterable[str]) -> None:
+def _matching_groups(analysis: Any, wanted: Iterable[str]) -> list[str]:
+    """Groups of these names, which may be globs."""
     known = known_groups(analysis)
+    found: set[str] = set()
     for name in wanted:
-        if name not in known:
+        matching = {name} & known or set(fnmatch.filter(known, name))
+        if not matching:
             raise no_such_group(name, known)
+        found |= matching
+    return sorted(found)
 
 
 def _test(key: str, groups: frozenset[str], since: int | None, until: int | None) -> Callable[[Any], bool]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import glob
 import os
+import stat
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from conf.settings import Settings, load_settings
 from dashboards.wording.units import Clock
 from pipelines.cli import exit_codes as codes
+from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import Asked
 from pipelines.errors import NothingReadable, UsageError
 from pipelines.storage.uris import is_uri, nothing_at
@@ -38,8 +41,9 @@ class Source:
         return getattr(self.whole, "layouts", ())
 
 
-def open_source(asked: Asked) -> Source:
+def open_source(asked: Asked, filters: Filters | None = None) -> Source:
     """Read the requested input and select the requested rows."""
+    from pipelines.cli.answers.narrowed_rows import Narrowed
     from pipelines.cli.answers.selection import select
     from pipelines.cli.arguments.rules import shown_as
     from pipelines.cli.arguments.times import moment, window
@@ -52,6 +56,8 @@ def open_source(asked: Asked) -> Source:
         if since or until:
             raise UsageError("--around says from when and until when: give it without --since and --until")
         since, until = window(asked.around, clock.zone_name)
+    if not (asked.paths or asked.warehouse or settings.warehouse.uri) and _is_piped():
+        asked.paths = ["-"]
     warehouse = asked.warehouse or (settings.warehouse.uri if not asked.paths else "")
     if asked.redact and not asked.paths:
         raise UsageError("--redact is for logs that are read: the tables of a warehouse hold names as groupscope run has put them there")
@@ -67,7 +73,18 @@ def open_source(asked: Asked) -> Source:
         raise UsageError("nothing to read: give log files or folders, or --warehouse with the tables of groupscope run")
     redaction = getattr(analysis, "redaction", None)
     rows = select(analysis, shown_as(asked.groups or (), redaction), since, until)
+    if filters:
+        rows = Narrowed(rows, filters)
     return Source(rows, clock, settings, found, getattr(analysis, "skipped", []), analysis, redaction)
+
+
+def _is_piped() -> bool:
+    """Whether standard input is a pipe or a file."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 def clock_of(zone: str | None, settings: Settings) -> Clock:

@@ -34,7 +34,7 @@ MaybePaths = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="PATH",
-        help="Log files, folders, bundles (tar, zip) or quoted globs; without any, the tables of --warehouse.",
+        help="Log files, folders, bundles (tar, zip) or quoted globs; without any, the tables of --warehouse, or what is piped in.",
         show_default=False,
     ),
 ]
@@ -91,14 +91,20 @@ RedactKey = Annotated[
 ]
 Groups = Annotated[
     list[str] | None,
-    typer.Option("--group", metavar="NAME", help="Only this group. Repeatable.", rich_help_panel=SHOW, autocompletion=completion.groups),
+    typer.Option(
+        "--group",
+        metavar="NAME",
+        help="Only this group, or those that a quoted glob matches. Repeatable.",
+        rich_help_panel=SHOW,
+        autocompletion=completion.groups,
+    ),
 ]
 Since = Annotated[
     str | None,
     typer.Option(
         "--since",
         metavar="TIME",
-        help="From this time on: ISO 8601, HH:MM, or 2h counted back from the last record.",
+        help="From this time on: ISO 8601, HH:MM, 2h counted back from the last record, 'yesterday 14:03', now-1h, or s or ms since 1970.",
         rich_help_panel=SHOW,
     ),
 ]

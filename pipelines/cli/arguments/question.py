@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.filters import filters_of
 from pipelines.cli.output.console import Talk
 
 
@@ -68,7 +69,7 @@ def _asked(
     )  # fmt: skip
 
 
-_SHARED: dict[str, Callable[..., Any]] = {"asked": _asked, "form": o.form}
+_SHARED: dict[str, Callable[..., Any]] = {"asked": _asked, "form": o.form, "filters": filters_of}
 """Builders of shared parameters from the options that replace them."""
 
 

@@ -1,4 +1,4 @@
-"""Times as typed: ISO 8601, time of day, or duration back."""
+"""Times as typed: ISO 8601, time of day, words, epoch, or duration."""
 
 from __future__ import annotations
 
@@ -59,20 +59,59 @@ class Moment:
         return _micros(found if found <= local + JUST_BEHIND else found - timedelta(days=1))
 
 
-def moment(text: str, zone: str, option: str) -> Moment:
-    """Parse a time; without its own zone it is in `zone`."""
+_EXAMPLES = "2026-03-01T10:00, '2026-03-01 10:00:05.123+01:00', 10:00, 'yesterday 14:03', now-1h, 1772359200 and 2h"
+_EPOCH_TIME = re.compile(r"(?P<seconds>\d{10})(?P<fraction>\.\d{1,6})?|(?P<millis>\d{13})|(?P<micros>\d{16})")
+_OF_NOW = re.compile(r"now(?:\s*-\s*(?P<back>\S+))?", re.IGNORECASE)
+_OF_A_DAY = re.compile(r"(?P<day>today|yesterday)(?:[ T](?P<time>\S+))?", re.IGNORECASE)
+_DAYS_BACK = {"today": 0, "yesterday": 1}
+
+
+def moment(text: str, zone: str, option: str, now: datetime | None = None) -> Moment:
+    """Parse a time; without its own zone it is in `zone`.
+
+    `now` stands for the clock of this machine.
+    """
     back = stretch(text)
     if back is not None:
         return Moment(text, zone, back=back)
+    spoken = _epoch_time(text.strip())
+    if spoken is None:
+        spoken = _by_the_clock(text.strip(), zone, now or datetime.now(UTC))
+    if spoken is not None:
+        return Moment(text, zone, absolute=spoken)
     try:
         if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?", text.strip()):
             return Moment(text, zone, of_day=time.fromisoformat(text.strip().rjust(5, "0").replace(",", ".")))
         found = datetime.fromisoformat(text.strip().replace(",", "."))
         return Moment(text, zone, absolute=_micros(found if found.tzinfo else found.replace(tzinfo=ZoneInfo(zone))))
     except (ValueError, OverflowError) as error:
-        raise UsageError(
-            f"{option} {text!r} is no time; examples are 2026-03-01T10:00, '2026-03-01 10:00:05.123+01:00', 10:00 and 2h"
-        ) from error
+        raise UsageError(f"{option} {text!r} is no time; examples are {_EXAMPLES}") from error
+
+
+def _epoch_time(text: str) -> int | None:
+    """Parse seconds, milliseconds or microseconds since 1970."""
+    found = _EPOCH_TIME.fullmatch(text)
+    if found is None:
+        return None
+    if found["seconds"]:
+        return int(found["seconds"]) * 1_000_000 + int((found["fraction"] or ".0")[1:].ljust(6, "0"))
+    return int(found["millis"]) * 1000 if found["millis"] else int(found["micros"])
+
+
+def _by_the_clock(text: str, zone: str, now: datetime) -> int | None:
+    """Parse `now`, `now-1h`, `today` or `yesterday 14:03`."""
+    if found := _OF_NOW.fullmatch(text):
+        back = stretch(found["back"]) if found["back"] else timedelta(0)
+        return None if back is None else _micros(now - back)
+    found = _OF_A_DAY.fullmatch(text)
+    if found is None:
+        return None
+    try:
+        of_day = time.fromisoformat((found["time"] or "00:00").rjust(5, "0").replace(",", "."))
+    except ValueError:
+        return None
+    day = now.astimezone(ZoneInfo(zone)).date() - timedelta(days=_DAYS_BACK[found["day"].lower()])
+    return _micros(datetime.combine(day, of_day, of_day.tzinfo or ZoneInfo(zone)))
 
 
 def stretch(text: str) -> timedelta | None:

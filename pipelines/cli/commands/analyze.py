@@ -10,6 +10,7 @@ import typer
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import open_source
 from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import Asked, question
 from pipelines.cli.commands.report import title_of, write_report
 from pipelines.cli.output.console import screen
@@ -24,6 +25,7 @@ Severity = Literal["warning", "critical"]
 def analyze(
     asked: Asked,
     form: o.Form,
+    filters: Filters,
     limit: o.Limit = 30,
     report: Annotated[
         Path | None,
@@ -35,7 +37,7 @@ def analyze(
     ] = None,
 ) -> int:
     """Say which groups rebalanced, when, for how long, why, and through whom; worst first."""
-    source = open_source(asked)
+    source = open_source(asked, filters)
     if report is not None:
         write_report(source, report, title=title_of(asked, source), talk=asked.talk)
     if form == "people":

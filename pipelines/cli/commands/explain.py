@@ -23,7 +23,7 @@ def explain(
         str,
         typer.Argument(
             metavar="REBALANCE",
-            help="First characters of its id, GROUP/GENERATION, GROUP@TIME, or any FILE:LINE.",
+            help="First characters of its id, GROUP/GENERATION, GROUP@TIME, any FILE:LINE, or a GROUP, whose rebalances are listed.",
             show_default=False,
             autocompletion=completion.rebalances,
         ),
@@ -36,10 +36,13 @@ def explain(
     Of a line, FILE:LINE, it is told which rebalance it belongs to, and whether it is a cause of it or an effect.
     """
     from pipelines.cli.answers.log_lines import find_line, line_named
-    from pipelines.cli.answers.rebalance_lookup import find_rebalance
+    from pipelines.cli.answers.rebalance_lookup import find_rebalance, rebalances_of_group
 
     source = open_source(asked)
     place = line_named(name, source)
+    if place is None and (rows := rebalances_of_group(source.rows, name)):
+        _list(rows, source, as_json=as_json)
+        return codes.decisive(source.codes)
     found = find_line(*place, source, asked) if place is not None else None
     row = found.placed.row if found is not None else find_rebalance(source.rows, name, source.clock)
     if as_json:
@@ -47,6 +50,21 @@ def explain(
     else:
         _tell(row, found, source, verbose=asked.verbose)
     return codes.decisive(source.codes)
+
+
+def _list(rows: list[Any], source: Source, *, as_json: bool) -> None:
+    """Write the rebalances of a group."""
+    if as_json:
+        from pipelines.cli.output.json_csv import ready, write_list
+
+        write_list("rebalances", ready("rebalances", rows))
+        return
+    from dashboards.answer.build import rebalance
+    from pipelines.cli.output import screens
+
+    items = [rebalance(row) for row in rows]
+    screens.rebalances(screen(), items, source.clock)
+    screens.say(screen(), f"groupscope explain {items[-1].id[:10]} tells the last one", style="dim")
 
 
 def _write(row: Any, found: Found | None, source: Source) -> None:

@@ -11,6 +11,7 @@ import typer
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import Asked, question
 from pipelines.cli.output.console import screen
 
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
 def rebalances(
     asked: Asked,
     form: o.Form,
+    filters: Filters,
     limit: o.Limit = 50,
 ) -> int:
     """List rebalances: when, why, through whom, for how long."""
-    source = open_source(asked)
+    source = open_source(asked, filters)
     return _answer(source, "rebalances", _rows("rebalances"), _rebalances, limit=limit, form=form)
 
 
@@ -41,11 +43,12 @@ RankedBy = Annotated[
 def offenders(
     asked: Asked,
     form: o.Form,
+    filters: Filters,
     by: RankedBy = "client",
     limit: o.Limit = 50,
 ) -> int:
     """Rank the members that set rebalances off or made others wait, by the time that groups stood still."""
-    source = open_source(asked)
+    source = open_source(asked, filters)
     return _answer(source, "offenders", partial(offender_rows, ranked_by=by), partial(_offenders, ranked_by=by), limit=limit, form=form)
 
 
@@ -192,9 +195,7 @@ def _outages(console: Console, source: Source, limit: int) -> None:
 
     found = outages(source.rows.outages)
     if not found:
-        screens.say(
-            console, "No partition without leader found. It takes controller.log, or the server.log of KRaft controllers, to see one."
-        )
+        screens.say(console, _no_outage(source))
         return
     shown = found[: limit or None]
     screens.outages(console, shown, source.clock)
@@ -203,6 +204,22 @@ def _outages(console: Console, source: Source, limit: int) -> None:
     outage_lanes(console, shown, source.clock)
     for file in sorted({settled for row in source.rows.outages if (settled := column(row, "settled_by"))}):
         screens.say(console, f"Some of this is inferred; {file} would settle it.", style="dim")
+
+
+def _no_outage(source: Source) -> str:
+    """Sentence for no outage: only controllers' logs show their absence."""
+    from dashboards.view.row_access import column
+    from dashboards.wording.units import counted
+
+    files = [row for row in source.rows.inputs["log_files"] if column(row, "recognised")]
+    seen = sum(column(row, "kind") in CONTROLLERS for row in files)
+    if seen:
+        return f"No partition was without leader, as far as the logs of controllers and state changes show ({counted(seen, 'file')})."
+    return "No partition without leader found. It takes controller.log, or the server.log of KRaft controllers, to see one."
+
+
+CONTROLLERS = ("controller", "state_change")
+"""Kinds of files that show each change of leaders."""
 
 
 def _rest(console: Console, count: int, shown: int, what: str, which: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from conf.causes import Advice, incident_kinds
+from conf.causes import Advice
 from dashboards.view.answer import Answer, Incident, Offender, Outage, Rebalance, Unsure, Who
 from dashboards.view.evidence import Line
 from dashboards.wording import story
@@ -67,11 +67,6 @@ def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verb
         _certainty(console, answer, verbose=verbose)
     if answer.conditions or answer.contested:
         queues(console, answer, clock, verbose=verbose)
-    if story.outlived(answer):
-        heading(console, "Offsets lost")
-        for text in story.lost_offsets(answer):
-            say(console, text, indent=1, hang=2)
-        advise(console, incident_kinds()["offsets_lost"].advice, indent=3)
     if answer.outages:
         heading(console, f"Partitions without leader ({clock.zone_name})")
         outages_in_short(console, answer.outages, clock, limit=limit, verbose=verbose)
@@ -95,7 +90,7 @@ def _opening(console: Console, answer: Answer, clock: Clock) -> None:
         return
     if answer.outages:
         say(console, _leaderless(answer.outages), style="bold")
-    faults = [*story.faults(answer), *story.lost_offsets(answer)]
+    faults = story.faults(answer)
     for text in faults:
         say(console, text, style="bold")
     if totals.attention:
@@ -154,6 +149,8 @@ def _incidents(console: Console, items: Sequence[Incident], answer: Answer, cloc
         when = clock.span(item.started_at, item.ended_at) + ("" if item.ended_at is not None else ", still open")
         cluster = f", cluster {item.cluster}" if many else ""
         say(console, f"{when}, {item.kind_title}{cluster}", indent=len(label), style="dim")
+        if item.evidence:
+            say(console, f"stands on {item.evidence[-1].place}", indent=len(label), style="dim")
         if item.severity == "info":  # whose advice isn't shown
             for text in item.measured[-1:]:
                 say(console, text, indent=len(label), style="dim")

@@ -151,3 +151,19 @@ def test_the_headline_names_the_wait_that_did_the_harm(story: str, words: str) -
 def test_a_stop_of_minutes_is_never_expected(seconds: float, severity: str) -> None:
     story = f"{START}\n{STABLE}\n{turn(500, 1, 'new_member', 'b#1', seconds)}"
     assert max(incidents_of(story), key=lambda each: each.stopped_seconds).severity == severity
+
+
+@pytest.mark.parametrize(
+    ("confidence", "alternatives", "told"),
+    [
+        (0.98, {"poll_timeout": 0.02}, ("info", "member join")),
+        (0.44, {"member_leave": 0.46, "poll_timeout": 0.1}, ("info", "perhaps member join (44%)")),
+        (0.44, {"member_leave": 0.3, "poll_timeout": 0.26}, ("warning", "perhaps member join (44%)")),
+        (0.7, {"session_timeout": 0.3}, ("warning", "member join")),
+    ],
+)
+def test_what_may_well_be_a_failure_is_not_expected(confidence: float, alternatives: dict[str, float], told: tuple[str, str]) -> None:
+    (row, *_) = replay(events_of(f"{START}\n{STABLE}".splitlines())).rebalances
+    row.cause, row.confidence, row.alternatives, row.offenders = "member_join", confidence, alternatives, []
+    (incident,) = find_incidents([row])
+    assert (incident.severity, incident.headline.rpartition("; ")[2]) == told

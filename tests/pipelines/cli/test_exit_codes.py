@@ -41,7 +41,7 @@ USAGE = {
     "empty rule": (["analyze", SERVER_LOG, "--cluster", "*="], "expected VALUE or GLOB=VALUE"),
     "assumption": (["analyze", SERVER_LOG, "--assume", "session_timeout=5"], "did you mean session_timeout_ms?"),
     "assumed text": (["analyze", SERVER_LOG, "--assume", "session_timeout_ms=ten"], "whole number"),
-    "no time": (["analyze", SERVER_LOG, "--since", "yesterday"], "is no time; examples are"),
+    "no time": (["analyze", SERVER_LOG, "--since", "yesterday noon"], "is no time; examples are"),
     "time order": (["analyze", SERVER_LOG, "--since", "1m", "--until", "2m"], "--since lies behind --until"),
     "no such group": (["analyze", SERVER_LOG, "--group", "shiping-e"], "did you mean 'shipping-e'?"),
     "no such rebalance": (["explain", "shipping-e/99", SERVER_LOG], "the logs have generations 1 to"),

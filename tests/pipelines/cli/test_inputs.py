@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,51 @@ def test_around_reaches_ten_minutes_by_default() -> None:
 def test_a_time_without_logs_that_have_one() -> None:
     with pytest.raises(UsageError, match="counted from the last record"):
         window("2h", "UTC")[0].micros(None)
+
+
+NOW = datetime(2026, 3, 29, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "expected"),
+    [
+        ("1772359200", "UTC", "2026-03-01T10:00:00+00:00"),
+        ("1772359200.5", "Europe/Berlin", "2026-03-01T10:00:00.500000+00:00"),
+        ("1772359200123", "UTC", "2026-03-01T10:00:00.123000+00:00"),
+        ("now", "UTC", "2026-03-29T12:00:00+00:00"),
+        ("now-90m", "Europe/Berlin", "2026-03-29T10:30:00+00:00"),
+        ("today", "UTC", "2026-03-29T00:00:00+00:00"),
+        ("yesterday 14:03", "UTC", "2026-03-28T14:03:00+00:00"),
+        ("yesterday 14:03:07", "Europe/Berlin", "2026-03-28T13:03:07+00:00"),
+        ("Today 14:03", "Europe/Berlin", "2026-03-29T12:03:00+00:00"),
+        ("yesterday 9:30", "America/New_York", "2026-03-28T13:30:00+00:00"),
+    ],
+)
+def test_times_as_people_and_machines_write_them(text: str, zone: str, expected: str) -> None:
+    assert moment(text, zone, "--since", NOW).micros(None) == datetime.fromisoformat(expected).timestamp() * 1_000_000
+
+
+@pytest.mark.parametrize("text", ["yesterday noon", "now-", "now-soon", "tomorrow", "177235920", "today 25:00"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no time"):
+        moment(text, "UTC", "--since", NOW)
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [(("ord*",), {"orders"}), (("orders", "bil*"), {"orders", "billing"}), (("[ob]*",), {"orders", "billing"})],
+)
+def test_a_group_may_be_a_glob(cli: Cli, story_warehouse: Path, names: tuple[str, ...], found: set[str]) -> None:
+    options = [word for name in names for word in ("--group", name)]
+    done = cli("rebalances", "--warehouse", story_warehouse, *options, "--json")
+    assert {row["group"] for row in json.loads(done.out)["rebalances"]} == found
+    assert cli("rebalances", "--warehouse", story_warehouse, "--group", "x*").code == 2
+
+
+@pytest.mark.parametrize("paths", [(), ("-",)], ids=["no path", "a dash"])
+def test_what_is_piped_in_needs_no_dash(paths: tuple[str, ...]) -> None:
+    log = (ROOT / POLL_TIMEOUT / "broker-1" / "server.log").read_bytes()
+    start = [sys.executable, "-c", "from pipelines.cli.main import run; run()", "rebalances", *paths, "--json"]
+    done = subprocess.run(start, cwd=ROOT, input=log, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["rebalances"]) == 4

@@ -60,11 +60,10 @@ def test_by_time(explained: Any, name: str, options: tuple[str, ...], generation
     [
         ("ordres/41", "did you mean 'orders'?"),
         ("billing/7", "no rebalance of 'billing' made generation 7; the logs have generations 1 to 1"),
-        ("orders", "'orders' is a group; name one of its rebalances: orders/GENERATION or orders@TIME"),
         ("ordrs", "the nearest group is 'orders'"),
         ("orders@2026-03-02T10:00", "the nearest is 23 h"),
         ("orders@noon", "is no time; examples are"),
-        ("zzz", "give an id (or its first 4 characters or more), GROUP/GENERATION or GROUP@TIME"),
+        ("zzz", "give an id (or its first 4 characters or more), GROUP, GROUP/GENERATION or GROUP@TIME"),
     ],
 )
 def test_a_name_that_fits_none_says_what_there_is(cli: Cli, story_warehouse: Path, name: str, told: str) -> None:
@@ -79,3 +78,13 @@ def test_a_name_that_fits_several_lists_them(cli: Cli, story_warehouse: Path, ex
     assert done.code == 2
     assert done.err.startswith(f"error: '{prefix}' may mean 6 rebalances; name one by its id:\n")
     assert done.err.count("\n") == 7
+
+
+def test_a_group_lists_its_rebalances(cli: Cli, story_warehouse: Path) -> None:
+    told = cli("explain", "orders", "--warehouse", story_warehouse, "--json")
+    rows = json.loads(told.out)["rebalances"]
+    assert told.code == 0
+    assert {row["group"] for row in rows} == {"orders"}
+    assert [row["started_at"] for row in rows] == sorted(row["started_at"] for row in rows)
+    shown = cli("explain", "orders", "--warehouse", story_warehouse).out
+    assert all(row["rebalance_id"][:10] in shown for row in rows)

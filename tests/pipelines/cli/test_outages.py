@@ -154,3 +154,14 @@ def test_the_first_screen_counts_failovers_and_lists_what_lasted() -> None:
     assert "2 more partitions got another in-sync replica as leader within 132 ms; -v shows them" in text
     assert first_screen(quick[:1]).strip() == "1 partition got another in-sync replica as leader within 99 ms; -v shows them"
     assert "orders-3" in first_screen([lasting, *quick], verbose=True)
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("data_samples/kafka/1.1.1/poll-timeout", "as far as the logs of controllers and state changes show"),
+        ("data_samples/kafka/4.1.1/slow-member", "It takes controller.log"),
+    ],
+)
+def test_no_outage_is_told_by_what_was_read(cli: Cli, place: str, told: str) -> None:
+    assert told in " ".join(cli("outages", place).out.split())

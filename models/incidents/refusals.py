@@ -1,0 +1,187 @@
+"""Consumers that the coordinator refuses for good.
+
+They read nothing until somebody acts, and no rebalance shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from models.events import Event, Witness
+from models.evidence import evidence, line_of
+from models.ids import make_id
+from models.rows import KAFKA, Incident, Person
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalKind:
+    """A reason to refuse a consumer.
+
+    `words` stand in errors of clients, `codes` are those of `Errors.java`, `told` is a clause for people.
+    """
+
+    kind: str
+    told: str
+    words: tuple[str, ...]
+    codes: frozenset[int]
+
+
+KINDS = (
+    RefusalKind(
+        "group_full",
+        "the group has as many members as group.max.size allows",
+        ("max size", "maximum size", "maximum number of members", "groupmaxsizereached", "group_max_size_reached"),
+        frozenset({81}),
+    ),
+    RefusalKind(
+        "inconsistent_protocol",
+        "it offers no assignor or protocol type that the other members offer",
+        (
+            "incompatible with those of existing members",
+            "inconsistentgroupprotocol",
+            "inconsistent_group_protocol",
+            "inconsistent group protocol",
+        ),
+        frozenset({23}),
+    ),
+    RefusalKind(
+        "not_authorized",
+        "it may not read as this group",
+        ("not authorized", "authorization failed", "authorizationfailed", "authorization_failed"),
+        frozenset({29, 30, 31}),
+    ),
+    RefusalKind(
+        "session_timeout_refused",
+        "its session timeout is outside of the broker's bounds",
+        ("session timeout is not within", "invalidsessiontimeout", "invalid_session_timeout", "invalid session timeout"),
+        frozenset({26}),
+    ),
+    RefusalKind(
+        "static_member_fenced",
+        "another consumer has its group.instance.id",
+        ("fenced by", "fenced instance", "fencedinstance", "fenced_instance", "been fenced"),
+        frozenset({82, 111}),
+    ),
+)
+"""The first one whose words or code match counts."""
+
+FENCED = KINDS[-1]
+
+_FENCING = frozenset({"ClientFenced", "StaticMemberFenced", "ModernMemberRefused"})
+"""Events that tell of nothing else."""
+
+_TOLD_IN = {"ClientJoinFailed": "error", "ClientSyncFailed": "error", "ClientHeartbeatFailed": "error", "ClientRejoinRequested": "why"}
+"""Field of an event that has a client's error."""
+
+_ANSWERS = frozenset({"FindCoordinatorCompleted", "JoinGroupCompleted", "SyncGroupCompleted", "HeartbeatCompleted"})
+
+LINES_MAX = 4
+"""Lines kept of a spell: its first ones tell enough."""
+
+
+def refusal_of(event: Event) -> RefusalKind | None:
+    """Reason for which an event refuses a consumer, None otherwise."""
+    if event.name in _FENCING:
+        return FENCED
+    if event.name in _TOLD_IN:
+        error = str(event.fields.get(_TOLD_IN[event.name]) or "").lower()
+        return next((kind for kind in KINDS if any(words in error for words in kind.words)), None)
+    code = event.fields.get("error_code") if event.name in _ANSWERS else None
+    return next((kind for kind in KINDS if code in kind.codes), None)
+
+
+@dataclass(slots=True)
+class Spell:
+    """Refusals of one consumer for one reason, close to each other.
+
+    Times are microseconds.
+    """
+
+    kind: str
+    ordinal: int
+    person: Person
+    first_at: int
+    last_at: int
+    counts: dict[str, int] = field(default_factory=dict)
+    lines: list[Event] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Number of refusals; each kind of line shows the same ones."""
+        return max(self.counts.values(), default=0)
+
+    def add(self, event: Event, at: int) -> None:
+        """Take one more refusal."""
+        self.first_at, self.last_at = min(self.first_at, at), max(self.last_at, at)
+        self.counts[event.name] = self.counts.get(event.name, 0) + 1
+        if len(self.lines) < LINES_MAX:
+            self.lines.append(line_of(event))
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Spells of one group that may go on, by reason and consumer."""
+
+    spells: dict[tuple[str, str], Spell] = field(default_factory=dict)
+    ordinals: dict[str, int] = field(default_factory=dict)
+    """Number of spells so far, by reason."""
+
+    def feed(self, event: Event, at: int, actor: str | None) -> None:
+        """Take an event.
+
+        `at` is its time on the coordinator's clock, `actor` the name of the client.
+        """
+        kind = refusal_of(event)
+        if kind is None:
+            return
+        name = event.instance_id or actor or event.client_id or event.member_id or ""
+        spell = self.spells.get((kind.kind, name))
+        if spell is None:
+            person = Person(event.member_id or None, event.client_id, event.instance_id, _host(event), kind.kind, first=True)
+            self.ordinals[kind.kind] = ordinal = self.ordinals.get(kind.kind, 0) + 1
+            spell = self.spells[kind.kind, name] = Spell(kind.kind, ordinal, person, at, at)
+        elif event.witness is Witness.CLIENT and spell.person.client_id is None:
+            spell.person = replace(spell.person, client_id=event.client_id)
+        spell.add(event, at)
+
+    def over_by(self, until: int, gap_us: int) -> Iterator[tuple[int, Spell]]:
+        """Remove and yield the spells that no later refusal can join.
+
+        Each comes with the time at which it was final.
+        """
+        for key, spell in sorted(self.spells.items(), key=lambda item: (item[1].last_at, item[0])):
+            over_at = spell.last_at + gap_us + 1
+            if over_at <= until:
+                del self.spells[key]
+                yield over_at, spell
+
+
+def _host(event: Event) -> str | None:
+    host = event.fields.get("client_host")
+    return host if isinstance(host, str) and host else None
+
+
+def refusal_incident(cluster: str, group: str, spell: Spell) -> Incident:
+    """A spell of refusals as an incident."""
+    told = next(kind.told for kind in KINDS if kind.kind == spell.kind)
+    name = spell.person.client_id or spell.person.instance_id or spell.person.member_id or "a consumer that no line names"
+    times = f" {spell.count} times" if spell.count > 1 else ""
+    return Incident(
+        cluster=cluster,
+        system=KAFKA,
+        incident_id=make_id("incident", make_id("refusal", cluster, group, spell.kind, spell.ordinal)),
+        kind=spell.kind,
+        severity="warning",
+        groups=[group],
+        started_at=spell.first_at,
+        ended_at=spell.last_at,
+        rebalance_count=0,
+        stopped_seconds=0.0,
+        root_cause=None,
+        worst_offender=spell.person,
+        headline=f"{group}: {name} was refused{times}; {told}",
+        rebalance_ids=[],
+        outage_ids=[],
+        evidence=evidence(spell.lines),
+    )

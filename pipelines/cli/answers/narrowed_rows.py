@@ -1,0 +1,86 @@
+"""Selection of rebalances by who, why and how bad.
+
+What belongs to no rebalance, such as outages and files, is not filtered.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from conf.causes import causes
+from dashboards.view.row_access import column
+from pipelines.cli.answers.selection import nearest_of, those
+from pipelines.cli.arguments.filters import Filters
+from pipelines.errors import UsageError
+from pipelines.schema.allowed_values import INCIDENT_KINDS, SEVERITIES
+from pipelines.schema.tables import CONTRACT
+from pipelines.warehouse.reader import any_of
+
+
+class Narrowed:
+    """Rows of an analysis with only the rebalances that filters let through.
+
+    Incidents stay if one of their rebalances does, or their own offender matches.
+    """
+
+    def __init__(self, rows: Any, filters: Filters) -> None:
+        _check("--cause", filters.causes, {cause for _, cause in causes()} | set(INCIDENT_KINDS))
+        _check("--severity", filters.severities, set(SEVERITIES))
+        self._rows = rows
+        incidents = [row for row in rows.incidents if not filters.severities or column(row, "severity") in filters.severities]
+        within = {each for row in incidents for each in column(row, "rebalance_ids") or ()} if filters.severities else None
+        ids = {
+            column(row, "rebalance_id")
+            for row in rows.rebalances
+            if (within is None or column(row, "rebalance_id") in within) and _passes(row, filters)
+        }
+        kept = {column(row, "incident_id") for row in incidents if not ids.isdisjoint(column(row, "rebalance_ids") or ())}
+        kept |= {column(row, "incident_id") for row in incidents if not column(row, "rebalance_ids") and _of_itself(row, filters)}
+        self.rebalances = _with_ids(rows.rebalances, "rebalance_id", ids)
+        self.rebalance_members = _with_ids(getattr(rows, "rebalance_members", ()), "rebalance_id", ids)
+        self.incidents = _with_ids(rows.incidents, "incident_id", kept)
+
+    def __getattr__(self, key: str) -> Any:
+        """The rows that filters say nothing about."""
+        if key in CONTRACT or key == "inputs":
+            return getattr(self._rows, key)
+        raise AttributeError(key)
+
+
+def _check(option: str, wanted: Iterable[str], known: set[str]) -> None:
+    """Raise UsageError for a word that no row can have."""
+    for name in wanted:
+        if not fnmatch.filter(known, name.replace(" ", "_")):
+            raise UsageError(f"{option} {name!r} is unknown; {nearest_of(name, known)}")
+
+
+def _with_ids(rows: Iterable[Any], name: str, ids: set[str]) -> Iterable[Any]:
+    return those(rows, any_of(name, sorted(ids)) if ids else "false", lambda row: column(row, name) in ids)
+
+
+def _passes(row: Any, filters: Filters) -> bool:
+    people = [*(column(row, "offenders") or ()), *(column(row, "blockers") or ())]
+    return (
+        _any_of(filters.causes, (column(row, "cause"), column(row, "root_cause")), spaces="_")
+        and _any_of(filters.topics, (column(row, "topic"),))
+        and _is_named(people, filters)
+    )
+
+
+def _of_itself(row: Any, filters: Filters) -> bool:
+    """Whether an incident without rebalances passes by its kind and offender."""
+    worst = column(row, "worst_offender")
+    causes_met = _any_of(filters.causes, (column(row, "kind"), column(row, "root_cause")), spaces="_")
+    return causes_met and not filters.topics and _is_named([worst] if worst is not None else [], filters)
+
+
+def _is_named(people: Sequence[Any], filters: Filters) -> bool:
+    ids = [column(person, name) for person in people for name in ("member_id", "instance_id", "client_id")]
+    return _any_of(filters.members, ids) and _any_of(filters.clients, [column(person, "client_id") for person in people])
+
+
+def _any_of(globs: Sequence[str], values: Iterable[str | None], spaces: str = " ") -> bool:
+    """Whether no value is asked for, or one of the values matches."""
+    return not globs or any(fnmatch.fnmatchcase(value, glob.replace(" ", spaces)) for value in values if value for glob in globs)

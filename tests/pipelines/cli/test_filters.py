@@ -1,0 +1,49 @@
+"""Rebalances by who, why and how bad: the same from logs and from a warehouse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.cli.conftest import POLL_TIMEOUT, Cli
+
+FILTERS = [
+    (("--cause", "poll timeout"), ["poll_timeout"]),
+    (("--cause", "poll_timeout", "--cause", "member_join"), ["poll_timeout", "member_join"]),
+    (("--cause", "member*"), ["member_join", "member_leave"]),
+    (("--client", "shipping-worker-3", "--cause", "poll*"), ["poll_timeout"]),
+    (("--client", "shipping-worker-2", "--cause", "poll*"), []),
+    (("--member", "shipping-worker-3-*", "--cause", "poll*"), ["poll_timeout"]),
+    (("--topic", "orders"), []),
+    (("--severity", "warning"), ["new_group", "poll_timeout", "member_join", "member_leave"]),
+    (("--severity", "critical"), []),
+]
+
+
+@pytest.mark.parametrize(("options", "causes"), FILTERS, ids=[" ".join(options) for options, _ in FILTERS])
+def test_rebalances_that_pass(cli: Cli, sample_warehouse: Path, options: tuple[str, ...], causes: list[str]) -> None:
+    for source in ((POLL_TIMEOUT,), ("--warehouse", sample_warehouse)):
+        done = cli("rebalances", *source, *options, "--json")
+        assert done.code == 0, done.err
+        assert [row["cause"] for row in json.loads(done.out)["rebalances"]] == causes
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "incidents"),
+    [((), 1, 1), (("--cause", "poll*"), 1, 1), (("--severity", "info"), 0, 0), (("--client", "nobody"), 0, 0)],
+    ids=str,
+)
+def test_incidents_follow_their_rebalances(cli: Cli, options: tuple[str, ...], code: int, incidents: int) -> None:
+    done = cli("analyze", POLL_TIMEOUT, *options, "--json", "--fail-on", "warning")
+    assert (done.code, len(json.loads(done.out)["incidents"])) == (code, incidents)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"), [("--cause", "pol_timeout", "did you mean 'poll_timeout'"), ("--severity", "bad", "there are")]
+)
+def test_a_word_that_nothing_can_have_is_refused(cli: Cli, option: str, value: str, told: str) -> None:
+    done = cli("rebalances", POLL_TIMEOUT, option, value)
+    assert done.code == 2
+    assert told in done.err
