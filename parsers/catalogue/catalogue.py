@@ -18,6 +18,7 @@ from typing import Any
 
 from parsers.catalogue.ambiguity import ambiguous, choose
 from parsers.catalogue.entries import Bucket, Match, Message, Opening, Pattern, Prefix, Reading, marked_prefix
+from parsers.catalogue.group_loggers import GroupLoggers
 from parsers.catalogue.key_value_blocks import HEADED, SETTING, Block
 from parsers.catalogue.loading import load
 from parsers.catalogue.partition_slots import slot_types
@@ -64,7 +65,7 @@ class Catalogue:
         self._marked = tuple(prefix for prefix in self.prefixes.values() if prefix.mark)
         self.messages: dict[str, Message] = {}
         self.patterns: list[Pattern] = []
-        self._coordinator_loggers: set[str] = set()
+        self._group_loggers = GroupLoggers(source)
         self._logger_names: set[str] = set()
         for area in source["areas"]:
             self._add_area(area)
@@ -79,7 +80,7 @@ class Catalogue:
         searched = area.get("searched", False)  # few of its loggers' lines are of use: only those with a literal are read
         self._logger_names |= loggers if not searched else frozenset()
         if area.get("coordinator"):
-            self._coordinator_loggers |= loggers
+            self._group_loggers.add(loggers)
         for entry in area["messages"]:
             own = frozenset(map(last_segment, entry["loggers"])) if "loggers" in entry else loggers
             self._logger_names |= own if not searched else frozenset()
@@ -327,9 +328,13 @@ class Catalogue:
         """Whether some entry of the catalogue is printed by this logger."""
         return self.segment(logger) in self._logger_names
 
-    def is_coordinator_logger(self, logger: str | None) -> bool:
-        """Whether lines of this logger that nothing matches must be shown as unknown."""
-        return bool(logger) and self.segment(logger or "") in self._coordinator_loggers
+    def concerns_groups(self, logger: str | None) -> bool:
+        """Whether lines of this logger concern groups."""
+        return bool(logger) and self._group_loggers.concerns(logger or "", self.segment(logger or ""))
+
+    def shows_unknown(self, logger: str | None, level: str | None, message: str) -> bool:
+        """Whether a line that nothing matches must be shown as unknown."""
+        return bool(logger) and self._group_loggers.shows(logger or "", self.segment(logger or ""), level, message)
 
     @staticmethod
     def mask(message: str) -> str:

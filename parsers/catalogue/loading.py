@@ -18,7 +18,8 @@ import orjson
 COMPILED = "compiled.json"
 _FOLDER = resources.files("parsers.catalogue") / "messages"
 _FOR_PEOPLE = frozenset({"samples", "summary", "source"})
-_PARTS = frozenset({"prefixes", "reasons", "bodies", "literals", "messages"})
+_LISTS = ("prefixes", "reasons", "bodies", "literals", "group_loggers", "ignored")
+_PARTS = frozenset({*_LISTS, "messages"})
 
 
 def yaml_files() -> Iterator[Traversable]:
@@ -39,10 +40,10 @@ def read_yaml() -> dict[str, Any]:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    merged: dict[str, Any] = {"version": fingerprint(), "prefixes": [], "reasons": [], "bodies": [], "literals": [], "areas": []}
+    merged: dict[str, Any] = {"version": fingerprint(), "areas": [], **{name: [] for name in _LISTS}}
     for path in yaml_files():
         document = yaml.load(path.read_bytes(), Loader=loader)  # noqa: S506  (a safe loader, written in C where there is one)
-        for name in ("prefixes", "reasons", "bodies", "literals"):
+        for name in _LISTS:
             merged[name].extend(document.get(name, ()))
         if "messages" in document:
             merged["areas"].append(document)

@@ -237,7 +237,7 @@ def _named(catalogue: Catalogue) -> tuple[Flags, Flags]:
     """Flags of known loggers: named by the catalogue, and counted if unknown."""
     loggers = [each.logger for each in tails().known]
     named = np.array([catalogue.names_logger(each) for each in loggers], dtype=bool)
-    return named, np.array([catalogue.is_coordinator_logger(each) for each in loggers], dtype=bool)
+    return named, np.array([catalogue.concerns_groups(each) for each in loggers], dtype=bool)
 
 
 def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:

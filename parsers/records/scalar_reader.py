@@ -246,7 +246,7 @@ class RecordReader:
     def _unmatched(self, place: Place, header: Header, text: str, at: int | None) -> None:
         if place.cut:
             self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
-        elif header.logger is not None and self.catalogue.is_coordinator_logger(header.logger):
+        elif self.catalogue.shows_unknown(header.logger, header.level, header.message):
             self.note_unknown(place, header.level, header.logger, header.message, text, at)
         elif not header.whole and "\n" not in text:
             self.reject(place, CUT, text)

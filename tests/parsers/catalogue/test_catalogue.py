@@ -158,14 +158,35 @@ def test_a_text_that_says_little_needs_its_logger() -> None:
         ("kafka.coordinator.group.GroupMetadata$", True),
         ("o.a.k.c.c.internals.ConsumerCoordinator", True),
         ("org.apache.kafka.clients.consumer.internals.AbstractCoordinator$HeartbeatThread", True),
+        ("org.apache.kafka.coordinator.group.streams.topics.InternalTopicManager", True),
+        ("o.a.k.c.g.GroupConfig", True),
+        ("TopicRegexResolver", True),
+        ("org.apache.kafka.connect.runtime.distributed.DistributedHerder$RebalanceListener", True),
+        ("o.a.k.s.processor.internals.StreamThread", True),
+        ("org.apache.flink.runtime.taskexecutor.TaskManager", False),
         ("kafka.coordinator.transaction.TransactionCoordinator", False),
         ("kafka.log.LogManager", False),
         (None, False),
         ("", False),
     ],
 )
-def test_lines_of_coordinators_must_not_be_missed(logger: str | None, known: bool) -> None:
-    assert CATALOGUE.is_coordinator_logger(logger) is known
+def test_lines_about_groups_must_not_be_missed(logger: str | None, known: bool) -> None:
+    assert CATALOGUE.concerns_groups(logger) is known
+
+
+@pytest.mark.parametrize(
+    ("logger", "level", "shown"),
+    [
+        ("org.apache.kafka.coordinator.group.GroupConfig", "WARN", True),
+        ("org.apache.kafka.coordinator.group.GroupConfig", None, True),
+        ("org.apache.kafka.coordinator.group.GroupConfig", "DEBUG", False),
+        ("org.apache.kafka.coordinator.group.GroupMetadataManager", "DEBUG", True),
+        ("org.apache.kafka.clients.consumer.internals.SubscriptionState", "INFO", False),
+        ("kafka.log.LogManager", "ERROR", False),
+    ],
+)
+def test_what_nobody_knows_of_groups_is_shown_unless_it_is_too_detailed_or_passed_over(logger: str, level: str | None, shown: bool) -> None:
+    assert CATALOGUE.shows_unknown(logger, level, "what no version says") is shown
 
 
 def test_last_segment_of_a_logger() -> None:

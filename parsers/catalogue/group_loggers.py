@@ -1,0 +1,55 @@
+"""Loggers whose lines concern groups.
+
+What they say and no entry knows is shown as unknown. An area of the catalogue may say so of its own loggers, at any level.
+Of the packages listed as `group_loggers`, lines from INFO on count. What is listed as `ignored` is passed over, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+DETAILED = frozenset({"DEBUG", "TRACE"})
+MAX_ALIGNED = 2
+"""So many packages may be missing before a class in a shortened logger: `group.GroupConfig`, or the class alone."""
+
+
+class _Package(NamedTuple):
+    parts: tuple[str, ...]
+    classes: frozenset[str]
+
+    def holds(self, parts: Sequence[str], segment: str) -> bool:
+        """Whether a logger is of this package; parts may be shortened."""
+        if len(parts) < MAX_ALIGNED and segment in self.classes:
+            return True
+        return len(parts) >= len(self.parts) and all(whole.startswith(part or "?") for part, whole in zip(parts, self.parts, strict=False))
+
+
+class GroupLoggers:
+    """Which loggers concern groups, and what of theirs is passed over."""
+
+    def __init__(self, source: Mapping[str, Any]) -> None:
+        self._packages = [
+            _Package(tuple(each["package"].split(".")), frozenset(each.get("classes", ()))) for each in source["group_loggers"]
+        ]
+        self._whole: set[str] = set()
+        self._ignored_loggers = frozenset(logger for each in source["ignored"] for logger in each.get("loggers", ()))
+        self._ignored_texts = tuple(text for each in source["ignored"] for text in each.get("texts", ()))
+
+    def add(self, segments: frozenset[str]) -> None:
+        """Take the loggers of an area, by what shortened names keep of them."""
+        self._whole |= segments
+
+    def concerns(self, logger: str, segment: str) -> bool:
+        """Whether lines of this logger concern groups."""
+        return segment in self._whole or self._in_package(logger, segment)
+
+    def shows(self, logger: str, segment: str, level: str | None, message: str) -> bool:
+        """Whether a line of this logger that no entry knows is shown as unknown."""
+        if segment not in self._whole and (level in DETAILED or not self._in_package(logger, segment)):
+            return False
+        return segment not in self._ignored_loggers and not any(text in message for text in self._ignored_texts)
+
+    def _in_package(self, logger: str, segment: str) -> bool:
+        parts = logger.split(".")[:-1]
+        return any(package.holds(parts, segment) for package in self._packages)
