@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 DETAILED = frozenset({"DEBUG", "TRACE"})
-MAX_ALIGNED = 2
-"""So many packages may be missing before a class in a shortened logger: `group.GroupConfig`, or the class alone."""
+PARTS_MIN = 2
+"""Parts of a logger below which its class alone decides."""
 
 
 class _Package(NamedTuple):
@@ -20,13 +20,13 @@ class _Package(NamedTuple):
 
     def holds(self, parts: Sequence[str], segment: str) -> bool:
         """Whether a logger is of this package; parts may be shortened."""
-        if len(parts) < MAX_ALIGNED and segment in self.classes:
+        if len(parts) < PARTS_MIN and segment in self.classes:
             return True
         return len(parts) >= len(self.parts) and all(whole.startswith(part or "?") for part, whole in zip(parts, self.parts, strict=False))
 
 
 class GroupLoggers:
-    """Which loggers concern groups, and what of theirs is passed over."""
+    """Loggers that concern groups, and what of theirs is passed over."""
 
     def __init__(self, source: Mapping[str, Any]) -> None:
         self._packages = [
@@ -37,7 +37,7 @@ class GroupLoggers:
         self._ignored_texts = tuple(text for each in source["ignored"] for text in each.get("texts", ()))
 
     def add(self, segments: frozenset[str]) -> None:
-        """Take the loggers of an area, by what shortened names keep of them."""
+        """Take the loggers of an area, by their last segments."""
         self._whole |= segments
 
     def concerns(self, logger: str, segment: str) -> bool:
@@ -45,7 +45,7 @@ class GroupLoggers:
         return segment in self._whole or self._in_package(logger, segment)
 
     def shows(self, logger: str, segment: str, level: str | None, message: str) -> bool:
-        """Whether a line of this logger that no entry knows is shown as unknown."""
+        """Whether a line that no entry knows is shown as unknown."""
         if segment not in self._whole and (level in DETAILED or not self._in_package(logger, segment)):
             return False
         return segment not in self._ignored_loggers and not any(text in message for text in self._ignored_texts)
