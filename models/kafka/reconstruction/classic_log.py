@@ -171,7 +171,7 @@ class ClassicReplay:
     # -- steps ---------------------------------------------------------------------------------------------
 
     def _move(self, after: State, event: Event, generation: int | None, member_count: int | None = None) -> int:
-        """Set the state, write the steps down and return how many of them are inferred."""
+        """Set the state, note the steps, and count the inferred ones."""
         steps = move(self.group, after)
         if generation is not None:
             self.group.generation = generation

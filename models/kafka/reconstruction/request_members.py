@@ -1,4 +1,4 @@
-"""Members of a classic group as its requests show them: who is in the generation, who went and who fell silent."""
+"""Members of a classic group, as its requests show them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from models.kafka.observations.actions import int_field
 from models.units import US_PER_MS, US_PER_SECOND
 
 ASSUMED_SESSION_US = 45 * US_PER_SECOND
-"""session.timeout.ms since 3.0 (ConsumerConfig, KIP-735), the longest default; of members whose JoinGroup no line shows."""
+"""Session timeout of members whose JoinGroup no line shows.
+
+The longest default: session.timeout.ms since 3.0 (ConsumerConfig, KIP-735).
+"""
 
 HANDED_OUT_MAX = 1_000
-"""Member ids that were handed out and not used yet; beyond it the oldest are dropped."""
+"""Member ids handed out and unused; beyond it the oldest go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Sign:
 
 @dataclass(slots=True)
 class Peer:
-    """A member: when the coordinator last heard of it and how long it may be silent. Microseconds."""
+    """When the coordinator last heard a member, and its allowed silence (microseconds)."""
 
     heard: Event
     heard_at: int
@@ -50,7 +53,10 @@ class Membership:
     """The longest session timeout that a request named."""
 
     def start(self, members: Iterable[str], answers: Iterable[Event], at: int, *, is_complete: bool) -> None:
-        """Begin a new generation. `answers` are those to its JoinGroups; all sessions begin anew at its start."""
+        """Begin a new generation, in which all sessions begin anew.
+
+        `answers` are those to its JoinGroups.
+        """
         own = {event.member_id: event for event in answers if event.member_id}
         before, fallback = self.peers, next(iter(own.values()), None)
         self.peers = {}
@@ -66,7 +72,10 @@ class Membership:
                 self.peers[member] = Peer(line_of(fallback), at)
 
     def admit(self, member_id: str, event: Event, at: int) -> None:
-        """Add a member by the answer to its JoinGroup, in place of the former self of a static one."""
+        """Add a member by the answer to its JoinGroup.
+
+        A static one takes the place of its former self.
+        """
         session = int_field(event, "session_timeout_ms")
         session_us = session * US_PER_MS if session is not None else None
         self.session_us = max(filter(None, (self.session_us, session_us)), default=None)
@@ -82,7 +91,7 @@ class Membership:
         self.peers, self.gone, self.is_complete = {}, {}, True
 
     def hear(self, event: Event, at: int) -> None:
-        """Note that a member is alive; one that no line has shown before is added."""
+        """Note that a member is alive; an unknown one is added."""
         member = event.member_id
         if not member:
             return
@@ -101,7 +110,10 @@ class Membership:
                 del self.handed_out[next(iter(self.handed_out))]
 
     def leave(self, who: str, sign: Sign) -> str | None:
-        """Note that a member left, named by member id or instance id. Returns its member id, None if it was no member."""
+        """Note that a member left, named by member id or instance id.
+
+        Returns its member id, None if it was no member.
+        """
         self.handed_out.pop(who, None)
         member = who if who in self.peers else next((each for each, peer in self.peers.items() if peer.instance_id == who and who), None)
         if member is None or member in self.gone:
@@ -126,7 +138,7 @@ class Membership:
                 yield member, Sign(self.deadline(peer), peer.heard)
 
     def has_ended(self, by: int) -> bool:
-        """Whether every member had left or expired by a time, and nobody was about to join."""
+        """Whether by a time all had gone and nobody was joining."""
         silent = dict(self.silent(by))
         return (
             self.is_complete

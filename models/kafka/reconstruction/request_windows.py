@@ -1,4 +1,4 @@
-"""Rebalances of a classic group, read off its requests where the coordinator's own log is missing.
+"""Rebalances of a classic group, by its requests alone.
 
 Every request stands in kafka-request.log once it is answered, so that the coordinator's steps follow: the join phase ended when
 its JoinGroups were answered, it began with the first request or expiry that the coordinator answers with one, and the assignment
@@ -19,13 +19,16 @@ from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Memb
 from models.units import FOREVER, US_PER_MS, US_PER_SECOND
 
 HOLD_US = US_PER_SECOND
-"""How long a request waits until it is read: by then the other answers of its generation stand in the log, and the coordinator's line."""
+"""How long a request waits before it is read.
+
+By then the other answers of its generation are logged, and the coordinator's line.
+"""
 
 HELD_MAX = 10_000
-"""Requests that wait at once; of a group that sends more in a second the oldest are read sooner."""
+"""Requests that wait at once; beyond it the oldest are read."""
 
 PARKED_US = 100 * US_PER_MS
-"""A JoinGroup that waited so long was parked in a join phase, and not refused at once: assumed."""
+"""Waiting time of a JoinGroup that a join phase parked: assumed."""
 
 REBALANCE_IN_PROGRESS, NOT_COORDINATOR, MEMBER_ID_REQUIRED = 27, 16, 79
 """Error codes (protocol/Errors.java)."""
@@ -82,7 +85,7 @@ class RequestWindows:
             yield from self._read(self.held.popleft())
 
     def finish(self, logs_end: int) -> Iterator[Event]:
-        """The steps that the end of the logs shows: sessions that ran out, and a rebalance that is still open."""
+        """Steps at the end of the logs: expired sessions, an open rebalance."""
         yield from self.until(FOREVER)
         if self.covered_at is not None or self.is_modern or self.generation is None:
             return
@@ -161,7 +164,7 @@ class RequestWindows:
             yield from self._phase_over(event, generation)
 
     def _readmitted(self, event: Event) -> None:
-        """A member, or a static one that came back, was given the generation in force."""
+        """Add a member that was given the generation in force."""
         at = answered_at(event)
         self.members.admit(event.member_id or "", event, at)
         listed = names_field(event, "members")
@@ -170,7 +173,7 @@ class RequestWindows:
             self.leader, self.begins_midway = text_field(event, "leader_id"), False
 
     def _phase_over(self, event: Event, generation: int) -> Iterator[Event]:
-        """The first answer of a new generation: the join phase is over, and all who are in it have joined."""
+        """End the join phase at the first answer of a new generation."""
         answers = [event, *(each for each in self.held if _gives(each, generation))]
         joined_at = min(map(answered_at, answers))
         listed = next((names for each in answers if (names := names_field(each, "members"))), None)
@@ -189,7 +192,7 @@ class RequestWindows:
         self.members.start(roster, answers, joined_at, is_complete=listed is not None)
 
     def _phase_steps(self, arrivals: list[Sign], roster: list[str], generation: int, joined_at: int) -> Iterator[Event]:
-        """What led to a generation: who expired, how the rebalance began, who was removed as its join phase ended."""
+        """Steps before a generation: expiries, the start, removals."""
         follows = generation - 1 == self.generation
         if not follows:
             self.members.empty()
@@ -210,7 +213,10 @@ class RequestWindows:
             yield _step("MembersNotRejoined", event, joined_at, fields={"members": removed})
 
     def _expired(self, by: int) -> Iterator[tuple[str, Sign]]:
-        """Sessions that ran out by a time. While heartbeats are answered without a rebalance, none has."""
+        """Sessions that ran out by a time.
+
+        While heartbeats are answered without a rebalance, none has.
+        """
         since = self._since
         for member, sign in self.members.silent(by):
             yield member, Sign(min(max(sign.at, since), by), sign.event)
@@ -221,7 +227,7 @@ class RequestWindows:
         return max((at for at in (self.joined_at, self.calm_at) if at is not None), default=-FOREVER)
 
     def _first(self, signs: list[Sign]) -> Sign:
-        """What began the rebalance: the first that the coordinator answers with one, or what first shows that it did."""
+        """The request that began the rebalance, or first shows it."""
         signs = [*signs, *([self.noticed] if self.noticed is not None else [])]
         first = min(signs, key=lambda sign: sign.at)
         return Sign(max(first.at, self._since), first.event)
@@ -277,7 +283,10 @@ class RequestWindows:
             self.noticed = sign
 
     def _is_current(self, event: Event) -> bool:
-        """Whether a request is of the generation in force; one of a later generation shows that this began unseen."""
+        """Whether a request is of the generation in force.
+
+        One of a later generation shows that this one began unseen.
+        """
         generation = event.generation
         if generation is None or not event.member_id:
             return False
@@ -305,7 +314,10 @@ class RequestWindows:
             yield from self._emptied(sign.at)
 
     def _knows_all(self, at: int) -> bool:
-        """Whether all members are known; those of a log that begins midway are once each must have been heard."""
+        """Whether all members are known.
+
+        Of a log that begins midway they are once each must have been heard.
+        """
         if self.begins_midway and self.joined_at is not None and at - self.joined_at >= (self.members.session_us or ASSUMED_SESSION_US):
             self.members.is_complete = True
         return self.members.is_complete
@@ -316,7 +328,7 @@ class RequestWindows:
         return any(_gives(each, following) for each in self.held)
 
     def _emptied_unseen(self, by: int) -> Iterator[Event]:
-        """A generation was passed over, or the group begins anew: everybody had gone by then."""
+        """Empty the group before a generation that skips one, or begins anew."""
         if self._knows_all(by) and self.members.has_ended(by):
             yield from self._emptied(by)
 
@@ -335,7 +347,7 @@ class RequestWindows:
         self.members.empty()
 
     def _lost(self, event: Event) -> Iterator[Event]:
-        """The coordinator gave the group up in the middle of a join phase; the next one finds it as it was before."""
+        """End a join phase whose coordinator gave the group up."""
         at = answered_at(event)
         if self._is_covered(at) or self.generation is None:
             return
@@ -385,7 +397,7 @@ def _step(
     instance_id: str | None = None,
     fields: Mapping[str, object] | None = None,
 ) -> Event:
-    """A coordinator's step as its line would tell it, at the place of the request that shows it."""
+    """A coordinator's step, at the place of the request that shows it."""
     return replace(
         by,
         name=name,
