@@ -34,7 +34,7 @@ def expiration(
 
 
 def empty_at_the_end(classic: ClassicReplay, modern: ModernReplay) -> Event | None:
-    """The line by which a group went empty that is empty when its logs end."""
+    """Line that emptied a group which is empty when its logs end."""
     if classic.group.state is State.EMPTY and classic.empty_since is not None:
         return classic.empty_since
     if modern.drafts and modern.drafts[-1].outcome == "empty" and classic.group.state in {None, State.EMPTY}:

@@ -165,7 +165,7 @@ class GroupStage:
         self._take(event)
 
     def catch_up(self, until: int) -> None:
-        """Take what the facts tell of the group until a time (microseconds); its next event is later."""
+        """Take cluster facts about the group up to a time (microseconds)."""
         while self._told_apart and self._told_apart[0].order_us <= until:
             self._take(self._told_apart.popleft())
         self._pass(until)
@@ -220,7 +220,7 @@ class GroupStage:
         return self._skew_of_log.get(log_of(event.place.file), 0) if event.witness is Witness.CLIENT else 0
 
     def _set_clocks(self) -> None:
-        """Put deeds onto the coordinator's clock as far as it is known now: all at once, as each log may prove another difference."""
+        """Correct deeds by each log's known clock difference."""
         if not self._behind:
             return
         shifts = {log: self._skew_of_log[log] - skew for log, skew in self._behind.items()}
@@ -232,12 +232,12 @@ class GroupStage:
         self.acts.sort(key=lambda act: act.at)
 
     def _members_now(self) -> dict[str, str | None]:
-        """Members of the classic generation that is in force, as far as anything named them."""
+        """Known members of the current classic generation."""
         members = self.knowledge.generations.get(self.classic.group.generation or 0, {})
         return {member_id: self.roster.client_of(member_id) for member_id in members.values() if member_id}
 
     def let_out(self) -> Iterator[GroupHistory]:
-        """Rows that are final, where there are many: whoever takes them holds no group whole."""
+        """Yield final rows once many have gathered."""
         final = self.final
         if len(final.rebalances) + len(final.client_states) >= LEAVING_ROWS or len(final.rebalance_members) >= EPISODE_MEMBERS_MAX:
             rows, self.final = self.final, GroupHistory()
@@ -320,7 +320,7 @@ class GroupStage:
         return min([*began, *filter(None, [self.requests.waiting_since])], default=None)
 
     def _next_judged(self) -> tuple[int, Callable[[], None]] | None:
-        """When the next rebalance can be judged that waits for its surroundings, and what judges it; None where it is still open."""
+        """Time and judge of the next rebalance that can be judged."""
         draft, epoch_over = self._waiting, self.modern.over_at()
         judged_at = (draft.ended_at or 0) + SETTLE_US + 1 if draft is not None and draft.outcome != "open" else None
         if epoch_over is not None and (judged_at is None or epoch_over + SETTLE_US < judged_at):
@@ -328,7 +328,7 @@ class GroupStage:
         return None if judged_at is None else (judged_at, self._judge_next)
 
     def _pass(self, until: int) -> None:
-        """Let time pass: judge what was over for long enough by then, and let go of what is final."""
+        """Judge rebalances that ended long enough ago, and release final rows."""
         self._infer(self.requests.until(until))
         for over_at, refused in self.refusals.over_by(until, self._gap) if self.refusals.spells else ():
             self.final.take(GroupHistory(incidents=[refusal_incident(self.cluster, self.group, refused)]), final_at=over_at)
@@ -416,11 +416,11 @@ class GroupStage:
 
     @property
     def _gap(self) -> int:
-        """Rebalances further apart than this (microseconds) are of two episodes, whatever the limits of incidents are."""
+        """Gap between two episodes (microseconds)."""
         return int(max(self.limits.episode_gap_seconds, EPISODE_GAP_SECONDS) * US_PER_SECOND)
 
     def _let_go(self, at: int) -> None:
-        """If an episode of rebalances is over at a time, or as long as one may be, its rows and what came before it are final."""
+        """Release the rows of an episode that is over or too long."""
         if not self.open.rebalances:
             return
         waiting = self._waiting_since
