@@ -212,6 +212,12 @@ def clients_in(redaction: Pseudonyms, text: str, own: Own) -> frozenset[str]:
 
 
 def _topics(found: _Found, text: str) -> None:
+    _topics_after_keys(found, text)
+    _topics_in_lists(found, text)
+    _partitions(found, text)
+
+
+def _topics_after_keys(found: _Found, text: str) -> None:
     redaction = found.redaction
     if "requestApiKey" in text or "partitions" in text or "TopicMetadata" in text:
         for match in _QUOTED.finditer(text):
@@ -223,11 +229,18 @@ def _topics(found: _Found, text: str) -> None:
     for match in _KEY.finditer(text):
         found.add(redaction.topic, match)
         found.add(redaction.group, match, 2)
+
+
+def _topics_in_lists(found: _Found, text: str) -> None:
     spans = [listed.span(1) for listed in _TOPICS.finditer(text)]
     spans += [listed.span(group) for listed in _CHANGED.finditer(text) for group in (1, 2) if listed[group] is not None]
     for span in spans:
         for match in _LISTED.finditer(text, *span):
-            found.add(redaction.topic, match)
+            found.add(found.redaction.topic, match)
+
+
+def _partitions(found: _Found, text: str) -> None:
+    redaction = found.redaction
     for pattern, told in ((_PARTITIONS, False), (_TOLD_PARTITIONS, True)):
         for listed in pattern.finditer(text):
             for part in _BETWEEN.split(listed[1]):
@@ -257,11 +270,16 @@ def _users(found: _Found, text: str) -> None:
 
 
 def _addresses(found: _Found, text: str) -> None:
-    redaction = found.redaction
     for pattern in (IPV4, IPV6, _IP_HOST):
         for match in pattern.finditer(text):
             if match[0] != "::":
-                found.names[match[0]] = redaction.address(match[0])
+                found.names[match[0]] = found.redaction.address(match[0])
+    _hosts(found, text)
+    _hosts_in_lists(found, text)
+
+
+def _hosts(found: _Found, text: str) -> None:
+    bare = found.redaction.words.bare
     for match in _HOST.finditer(text):
         found.add(found.host, match)
     for match in _AT_END_POINT.finditer(text):
@@ -270,10 +288,14 @@ def _addresses(found: _Found, text: str) -> None:
         for match in pattern.finditer(text):
             # A single word before a port may be anything (`line:12`), unless a scheme or an address is next to it.
             told = pattern is _WITH_ADDRESS or text.endswith("//", 0, match.start())
-            if match[1] != _LOCAL and not _SOURCE.fullmatch(match[1]) and (told or not redaction.words.bare(match[1])):
+            if match[1] != _LOCAL and not _SOURCE.fullmatch(match[1]) and (told or not bare(match[1])):
                 found.add(found.host, match)
+
+
+def _hosts_in_lists(found: _Found, text: str) -> None:
+    bare = found.redaction.words.bare
     for listed in _HOSTS.finditer(text):
         for match in _IN_A_LIST.finditer(text, *listed.span(1)):
             port = text.startswith(":", match.end()) and text[match.end() + 1 : match.end() + 2].isdigit()
-            if match[1] != _LOCAL and (port or not redaction.words.bare(match[1])):
+            if match[1] != _LOCAL and (port or not bare(match[1])):
                 found.add(found.host, match)

@@ -97,16 +97,21 @@ def _candidates(argument: str, *, rotated: bool) -> Iterator[_Candidate]:
         return
     if os.path.lexists(argument):
         yield _Candidate(argument, printable(argument), printable(os.path.basename(argument)), named=True)
-        if rotated:
-            for path in _siblings(argument):
-                yield _Candidate(path, printable(path), printable(os.path.basename(path)), named=False)
+        for path in _siblings(argument) if rotated else ():
+            yield _Candidate(path, printable(path), printable(os.path.basename(path)), named=False)
         return
-    if _GLOB_CHARACTERS.search(argument):
-        base = os.path.dirname(argument[: _GLOB_CHARACTERS.search(argument).start()])  # type: ignore[union-attr]
-        for match in sorted(glob.glob(argument, recursive=True)):
-            if os.path.isdir(match):
-                continue
-            yield _Candidate(match, printable(match), printable(os.path.relpath(match, base or ".")), named=True)
+    yield from _matches(argument)
+
+
+def _matches(pattern: str) -> Iterator[_Candidate]:
+    """Files that match a glob, named from the first folder without a wildcard on."""
+    wildcard = _GLOB_CHARACTERS.search(pattern)
+    if wildcard is None:
+        return
+    base = os.path.dirname(pattern[: wildcard.start()]) or "."
+    for path in sorted(glob.glob(pattern, recursive=True)):
+        if not os.path.isdir(path):
+            yield _Candidate(path, printable(path), printable(os.path.relpath(path, base)), named=True)
 
 
 def _remote(argument: str) -> Iterator[_Candidate]:

@@ -40,33 +40,36 @@ def _command(arguments: Sequence[str]) -> int:
     except UsageError as error:
         say(f"error: {error}")  # `_say` would import packages that may be the intruder's
         return codes.USAGE
-    from pipelines.cli.registry import Broken, app
+    from pipelines.cli.registry import app
 
     Talk.verbose, LogEvents.redaction = False, None
     try:
         result = app(args=arguments, prog_name="groupscope", standalone_mode=False)
         Output().flush()
-    except ReaderGone:
-        return codes.GOOD
-    except KeyboardInterrupt:
-        return _say("interrupted", codes.INTERRUPTED)
-    except typer.Abort:
-        return _say("interrupted", codes.INTERRUPTED)
+    except (KeyboardInterrupt, typer.Abort):
+        result = codes.INTERRUPTED
+    except (ReaderGone, SystemExit):
+        # Typer exits if the reader of its help closes the pipe.
+        result = codes.GOOD
     except typer.TyperException as error:
         return _say(_told(error), error.exit_code or codes.USAGE)
-    except Broken as broken:
-        return _failed(broken.error)
-    except SystemExit:
-        # Typer ends this way if the reader of its help closes the pipe.
-        return codes.GOOD
-    except OSError as error:
-        # Help is written without `Output`.
-        return _failed(output_error(error) if error.filename is None and error.errno in _OF_OUTPUT else error)
     except Exception as error:
-        return _failed(error)
+        return _failed(_cause_of(error))
     if result == codes.INTERRUPTED:
         return _say("interrupted", codes.INTERRUPTED)
     return result if isinstance(result, int) else codes.GOOD
+
+
+def _cause_of(error: Exception) -> BaseException:
+    """Unwrap an error, or name the output that it concerns."""
+    from pipelines.cli.registry import Broken
+
+    if isinstance(error, Broken):
+        return error.error
+    # Help is written without `Output`.
+    if isinstance(error, OSError) and error.filename is None and error.errno in _OF_OUTPUT:
+        return output_error(error)
+    return error
 
 
 def _told(error: Any) -> str:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from models.clear_names import clear
 from models.rocketmq.object_text import RETRY, queue_name
 from models.rocketmq.observations.allocation_runs import TopicLines, queue_of
-from models.rocketmq.observations.client_lists import How
+from models.rocketmq.observations.client_lists import How, Step
 from models.rocketmq.observations.client_processes import Life
 from models.rocketmq.observations.subscription_versions import Moves
 from models.rocketmq.observations.subscriptions import Topics
@@ -113,33 +113,52 @@ def presence(group: Group) -> list[Change]:
     """
     by_list = enumerate(group.lists.values())
     steps = sorted(((step.at, number, step) for number, told in by_list for step in told.steps), key=lambda each: each[:2])
-    on: dict[str, Counter[int]] = {}
+    connections = _Connections()
     last: dict[str, int] = {}
-    forgot: dict[int, int] = {}
-    found: list[Change] = []
+    changes: list[Change] = []
     for at, number, step in steps:
-        touched = [step.who]
+        for client in connections.apply(number, step):
+            times = connections.most(client)
+            if times != last.get(client, 0):
+                last[client] = times
+                changes.append(Change(at, client, times, step.how))
+    return changes
+
+
+class _Connections:
+    """Connections of each client to each broker, by the brokers' lists."""
+
+    def __init__(self) -> None:
+        self._by_client: dict[str, Counter[int]] = {}
+        self._restarted_at: dict[int, int] = {}
+
+    def most(self, client: str) -> int:
+        """Return the greatest number at one broker; a listed client has at least one."""
+        lists = self._by_client.get(client)
+        return max(1, *lists.values()) if lists else 0
+
+    def apply(self, number: int, step: Step) -> list[str]:
+        """Apply a change of list `number`; return the clients that it concerns."""
         if step.how is How.RESTARTED:
-            forgot[number] = at
-            touched = [who for who, lists in on.items() if lists[number] > 1]
-            for who in touched:
-                on[who][number] = 1
-            for lists in on.values():
-                if number in lists:
-                    lists[number] = 0
-        elif step.how is How.CONNECTED:
-            on.setdefault(step.who, Counter())[number] += 1
-        elif at - forgot.get(number, -FORGOTTEN_US) >= FORGOTTEN_US:
-            lists = on.get(step.who, Counter())
+            return self._restart(number, step.at)
+        if step.how is How.CONNECTED:
+            self._by_client.setdefault(step.who, Counter())[number] += 1
+        elif step.at - self._restarted_at.get(number, -FORGOTTEN_US) >= FORGOTTEN_US:
+            lists = self._by_client.get(step.who, Counter())
             lists[number] -= 1
             if lists[number] <= 0:
                 del lists[number]
-        for who in touched:
-            times = max(1, *on[who].values()) if on.get(who) else 0
-            if times != last.get(who, 0):
-                last[who] = times
-                found.append(Change(at, who, times, step.how))
-    return found
+        return [step.who]
+
+    def _restart(self, number: int, at: int) -> list[str]:
+        self._restarted_at[number] = at
+        repeated = [client for client, lists in self._by_client.items() if lists[number] > 1]
+        for client in repeated:
+            self._by_client[client][number] = 1
+        for lists in self._by_client.values():
+            if number in lists:
+                lists[number] = 0
+        return repeated
 
 
 def versions_of(changes: Iterable[Change]) -> tuple[list[int], list[tuple[str, ...]]]:
@@ -212,13 +231,10 @@ class Unseen:
             at = change.at
             known = sum(each.begun_at - START_US <= at + REACTION_US <= (each.ended_at or FOREVER) for each in files)
             if change.times > known and (known or life is not None or not files):
-                if life is not None and life.lost_at is not None and at - life.lost_at > RECONNECT_US:
-                    life = None
-                if life is None:
+                if life is None or (life.lost_at is not None and at - life.lost_at > RECONNECT_US):
                     life = Life(self.group.name, "", at, client_id=who, started_at=at)
                     yield life
-                if frozen is not None:
-                    self._frozen.setdefault(id(life), []).append((frozen, at))
+                self._note_frozen(life, frozen, at)
                 frozen = life.lost_at = None
             elif life is not None and change.how is How.EXPIRED:
                 frozen = max(at - FROZEN_US, life.begun_at)
@@ -227,8 +243,11 @@ class Unseen:
             elif life is not None:
                 life.unregistered_at = at
                 life = None
-        if frozen is not None and life is not None:
-            self._frozen.setdefault(id(life), []).append((frozen, FOREVER))
+        self._note_frozen(life, frozen, FOREVER)
+
+    def _note_frozen(self, life: Life | None, since: int | None, until: int) -> None:
+        if life is not None and since is not None:
+            self._frozen.setdefault(id(life), []).append((since, until))
 
     # -- assignments ------------------------------------------------------------------------------------------------
 

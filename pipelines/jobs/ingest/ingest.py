@@ -308,20 +308,31 @@ class _Places:
         self.starts: dict[str, tuple[str, Start]] = {}
         """Path of a file with a start -> its former path and the start."""
         self.other_clusters: set[str] = set()
-        former = {new: old for old, new in todo.renamed.items()}
         self._files = {source.name for source, start in todo.read if start is None}
         self._files |= todo.gone | todo.renamed.keys() | set(todo.renamed.values())
-        for source, start in todo.read:
-            if start is not None:
-                old = former.get(source.name, source.name)
-                self.starts[source.name] = (old, start)
-                if old == source.name and stored[old]["cluster"] == files[old]["cluster"]:
-                    self.tails[old] = start.offset
-                else:
-                    self._keep(stored, old, source.name, start.offset)
+        self._place_tails(todo, stored, files)
         for old, new in todo.renamed.items():
             if new not in self.starts:
                 self._keep(stored, old, new)
+        self._place_changed(todo, stored, files)
+        self.paths = self._files | self.tails.keys()
+        self.clusters = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in self.paths}
+
+    def _place_tails(self, todo: Plan, stored: Mapping[str, FileRow], files: Mapping[str, FileRow]) -> None:
+        """Files that are read from a position on."""
+        former = {new: old for old, new in todo.renamed.items()}
+        for source, start in todo.read:
+            if start is None:
+                continue
+            old = former.get(source.name, source.name)
+            self.starts[source.name] = (old, start)
+            if old == source.name and stored[old]["cluster"] == files[old]["cluster"]:
+                self.tails[old] = start.offset
+            else:
+                self._keep(stored, old, source.name, start.offset)
+
+    def _place_changed(self, todo: Plan, stored: Mapping[str, FileRow], files: Mapping[str, FileRow]) -> None:
+        """Files that belong to another cluster or node than before."""
         read = {source.name for source, _ in todo.read}
         for path, row in stored.items():
             new = todo.renamed.get(path, path)
@@ -334,8 +345,6 @@ class _Places:
                     self._keep(stored, path, path)
             elif row["node"] != files[new]["node"]:
                 self.other_clusters.add(row["cluster"])
-        self.paths = self._files | self.tails.keys()
-        self.clusters = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in self.paths}
 
     def _keep(self, stored: Mapping[str, FileRow], old: str, new: str, upto: int | None = None) -> None:
         content = stored[old]["file_id"]
