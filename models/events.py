@@ -112,6 +112,8 @@ _CLIENT_HEAD = "group client_id instance_id member_id client_number"
 _REGISTRATION = "leader leader_epoch isr replicas partition_epoch adding removing elr version"
 
 EVENTS: dict[str, EventKind] = {
+    # Written by the reader itself at the end of a file.
+    "LogDamaged": _kind(_BROKER, "A checksum shows that bytes of the file were changed.", "begins_at_byte since_us"),
     # Classic groups, logged by their coordinator (GroupCoordinator.scala; GroupMetadataManager.java since 3.7).
     "RebalanceStarted": _kind(
         _COORDINATOR,
@@ -408,4 +410,4 @@ EVENTS: dict[str, EventKind] = {
     "RocketBrokerLost": _kind(_BROKER, "A broker's connection to a name server is gone, or its last address.", "address broker"),
     "RocketTopicRouted": _kind(_BROKER, "A topic's queues on a broker are others than before.", "topic broker reads reads_before"),
 }
-"""All events that a catalogue entry may emit."""
+"""All events that a catalogue entry, or the reader itself, may emit."""

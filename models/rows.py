@@ -356,7 +356,7 @@ class Divergence:
 class LearnedFact:
     """A fact learned from the files.
 
-    Kinds: zone, skew, version, node, timeout, load, outage.
+    Kinds: zone, skew, version, node, timeout, load, outage, gap.
     """
 
     cluster: str

@@ -6,6 +6,9 @@ from itertools import accumulate
 
 from models.units import US_PER_SECOND
 
+WITNESSES_US = 60_000
+"""How much the times of two witnesses of one moment may differ."""
+
 
 def seconds(start: int | None, end: int | None) -> float | None:
     """Seconds between two times in microseconds, None if one is unknown.
@@ -31,3 +34,11 @@ def in_order(*times: int | None) -> list[int | None]:
     """
     latest = accumulate((at for at in times if at is not None), max)
     return [at if at is None else next(latest) for at in times]
+
+
+def begin_of(start: int | None, end: int | None) -> int | None:
+    """The start of an interval, None if its length is unknown.
+
+    It is if a clock was set back meanwhile. Witnesses may differ by a few ms.
+    """
+    return None if start is not None and end is not None and end < start - WITNESSES_US else start

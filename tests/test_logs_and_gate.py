@@ -123,6 +123,10 @@ def test_a_clock_may_be_set_back_within_a_rebalance(tmp_path: Path, case: str, z
     assert [clock(at, zone) for at in (row.started_at, row.joined_at, row.ended_at)] == times
     [told] = [row.observed for row in found.divergences if row.expected == "a clock that never goes back"]
     assert told.startswith(f"it went back by {back_ms / 1000:.3f} s ")
+    assert row.duration_seconds is None
+    assert row.protocol != "classic" or row.member_seconds_stopped is None
+    assert None in (row.join_seconds, row.sync_seconds)
+    assert 0.0 not in (row.join_seconds, row.sync_seconds)
 
 
 def clock(at: int | None, zone: str) -> str | None:
@@ -144,6 +148,8 @@ def test_a_clock_may_be_set_back_while_a_group_is_empty(tmp_path: Path) -> None:
     [gone] = found.offsets_at_risk
     assert gone.lost
     assert gone.empty_since == gone.expires_at
+    [removed_group] = [row for row in found.incidents if row.kind == "offsets_lost"]
+    assert removed_group.headline.startswith("g was removed; ")
 
 
 STAMP = re.compile(r"^(?:\{\"log\":\")?\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\]")

@@ -119,7 +119,7 @@ class Template:
         """Return True if only a number out of range prevents a match."""
         head, tail = self.literals[0], self.literals[-1]
         begin, end = start + len(head), len(text) - len(tail)
-        if not text.startswith(head, start) or not text.endswith(tail) or begin > end:
+        if not self.slots or not text.startswith(head, start) or not text.endswith(tail) or begin > end:
             return False
         middles = self.literals[1:-1]
         first = self._leftmost(text, middles, begin, end)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parsers.records.context import Counts
+from parsers.sources.compression import is_damage
 from parsers.sources.files import Skipped
 
 Row = dict[str, Any]
@@ -79,7 +80,7 @@ def _kind(witnesses: Mapping[str, int]) -> str:
 
 def skipped_report(skip: Skipped) -> FileReport:
     """The report on a file that is not read."""
-    status = "empty" if skip.reason == "empty" else "rejected" if skip.named else "skipped"
+    status = "empty" if skip.reason == "empty" else "rejected" if skip.named or is_damage(skip.reason) else "skipped"
     return FileReport(skip.name, None, skip.size_bytes, kind="not_a_log", time_zone=None, status=status, reason=skip.reason)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from parsers.arrow_arrays import integers_of, known_of, numbers
 from parsers.formats.time_zones import Clock, Rules, check_zones
+from parsers.reading.damage import Damage, damage_chunk, since, some_of
 from parsers.reading.file_reports import FileReport
 from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import MAX_RECORD_BYTES, ChunkContext, OpenRecord, raised
@@ -167,6 +168,7 @@ class FileReader:
         if not start:
             self.report.counts.bytes_ignored += told.bom_bytes
         self._newest: int | None = None
+        self._reached: list[tuple[int, int]] = []  # places of some events, and the newest time by then
         self._versions: dict[str, None] = {}
         self._cluster_ids: dict[str, None] = {}
 
@@ -182,6 +184,7 @@ class FileReader:
                 self._stopped("truncated", CHANGED)
                 return
             yield from self._chunks(stream)
+            yield from self._damaged(stream)
             start, stop = self._range
             report.bytes_read = (stream.position if stop is None else min(stop, stream.position)) - (start or 0)
             report.checkpoints = passing.checkpoints() if passing is not None else {}
@@ -198,6 +201,21 @@ class FileReader:
         finally:
             stream.close()
             self._conclude()
+
+    def _damaged(self, stream: Stream) -> Iterator[ParsedChunk]:
+        """Report changed content by an event.
+
+        No verdict relies on each of its lines then.
+        """
+        begin, first_at = stream.damaged_from, self.report.first_at
+        if begin is None or first_at is None or self._newest is None:
+            return
+        until = max(self._newest, self.report.ended_at or self._newest)
+        damage = Damage(begin, stream.position, since(begin, self._reached, first_at), until, str(stream.problem))
+        system = max(sorted(self.report.systems), key=self.report.systems.__getitem__)
+        chunk = damage_chunk(damage, replace(self._context, line=self.report.counts.lines + 1), system)
+        self.report.counts.add(chunk.counts)
+        yield chunk
 
     def _open(self) -> tuple[Stream, MarkedStream | None]:
         """The content, and what is known of it as it passes where it can only be read forward."""
@@ -247,6 +265,8 @@ class FileReader:
         if not events.num_rows:
             return
         parsed.events = self._ordered(events)
+        if self._newest is not None:
+            self._reached += some_of(parsed.events)
         report = self.report
         for name, counter in (("node", report.nodes), ("witness", report.witnesses), ("system", report.systems), ("event", Counter[str]())):
             for pair in events.column(name).value_counts().to_pylist():

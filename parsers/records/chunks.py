@@ -263,8 +263,28 @@ class _Chunk:
         if count:
             after = np.append(first[1:], len(lines))[:count]
             self.counts.records += count - sum(1 for line in orphans if line < after[-1])
-            read_units(Units(lines, first[:count], after, orphans), self.records, self._prefilter)
+            units = self._without_zeros(Units(lines, first[:count], after, orphans))
+            if len(units):
+                read_units(units, self.records, self._prefilter)
             self._note_end(lines, first[:count], after)
+
+    def _without_zeros(self, units: Units) -> Units:
+        """Reject records with zero bytes in their first line.
+
+        Nobody knows what stood there.
+        """
+        values = np.frombuffer(units.lines.data, dtype=np.uint8)
+        begin, end = int(units.starts[0]), int(units.ends[-1])
+        if begin >= end or values[begin:end].min():
+            return units
+        zeros = np.flatnonzero(values[begin:end] == 0) + begin
+        lines, first = units.lines, units.first
+        holed = np.searchsorted(zeros, lines.end[first]) > np.searchsorted(zeros, lines.start[first])
+        holed &= ~np.isin(first, list(units.orphans))
+        for unit in np.flatnonzero(holed).tolist():
+            line = int(first[unit])
+            self.records.reject(units.place(unit, self.context.max_record_bytes), ZEROS, self.records.decode(lines.text(line)))
+        return Units(lines, first[~holed], units.after[~holed], units.orphans)
 
     def _note_end(self, lines: Lines, first: Ints, after: Ints) -> None:
         """Keep the time of the last record that has one.

@@ -43,7 +43,7 @@ class MarkedStream:
         self._head, self._tail = b"", b""
         self._found: dict[int, str] = {}
         self.position = stream.position
-        self.problem = stream.problem
+        self.problem, self.damaged_from = stream.problem, stream.damaged_from
 
     @property
     def tells(self) -> bool:
@@ -66,7 +66,7 @@ class MarkedStream:
         """Read as `Stream` does."""
         begin = self.position
         got = self._stream.readinto(target)
-        self.position, self.problem = self._stream.position, self._stream.problem
+        self.position, self.problem, self.damaged_from = self._stream.position, self._stream.problem, self._stream.damaged_from
         data = target[:got]
         if len(self._head) < IDENTITY_BYTES:
             self._head += bytes(data[max(0, self._zeros - begin) :][: IDENTITY_BYTES - len(self._head)])

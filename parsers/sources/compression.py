@@ -1,7 +1,8 @@
 """Decompressed bytes of a file, read forward in blocks of bounded size.
 
 The first bytes show the kind of compression. A compressed file that ends early or is damaged returns all readable
-bytes; then `problem` describes the damage, at `position`.
+bytes; then `problem` describes the damage, at `position`. Where a checksum or the decoder found that bytes changed,
+`damaged_from` is the position from which none is certain: the start of the member, because it has one checksum.
 """
 
 from __future__ import annotations
@@ -29,10 +30,22 @@ READ_ERROR = "read error"
 
 The same file may be readable later.
 """
+DAMAGED = "damaged "
+"""Prefix of a `problem` of changed bytes: `damaged gzip data: …`."""
 _READ = 1 << 16
 # A few bytes of zstd can expand to 128 KiB, so the input is small.
 _READ_ZSTD = 1 << 12
 _GIVE = 1 << 20
+# What a decoder gives at once is lost if it finds damage meanwhile, so it gives little.
+_DECODE = 1 << 16
+# Members up to this size are decoded again up to their damage, in small steps.
+_KEPT = 1 << 18
+_STEP = 1 << 8
+
+
+def is_damage(reason: str) -> bool:
+    """True if a file cannot be read because its compressed bytes were changed."""
+    return reason.startswith(tuple(f"{DAMAGED}{kind} data" for kind in _DECODERS))
 
 
 def compression_of(head: bytes) -> str | None:
@@ -53,6 +66,7 @@ class Stream(Protocol):
 
     position: int
     problem: str | None
+    damaged_from: int | None
 
     def readinto(self, target: memoryview) -> int:
         """Fill `target` as far as possible; return the count, 0 at the end."""
@@ -69,7 +83,7 @@ class _Decoder(Protocol):
     def eof(self) -> bool: ...
     @property
     def unused_data(self) -> bytes: ...
-    def give(self, data: bytes) -> bytes: ...
+    def give(self, data: bytes, most: int = _DECODE) -> bytes: ...
     def wants_input(self) -> bool: ...
 
 
@@ -83,6 +97,7 @@ class PlainStream:
         self._end = end
         self.position = 0
         self.problem: str | None = None
+        self.damaged_from: int | None = None
 
     def readinto(self, target: memoryview) -> int:
         if self._end is not None:
@@ -130,8 +145,8 @@ class _Gzip:
     def unused_data(self) -> bytes:
         return self._object.unused_data
 
-    def give(self, data: bytes) -> bytes:
-        return self._object.decompress(self._object.unconsumed_tail + data, _GIVE)
+    def give(self, data: bytes, most: int = _DECODE) -> bytes:
+        return self._object.decompress(self._object.unconsumed_tail + data, most)
 
     def wants_input(self) -> bool:
         return not self._object.unconsumed_tail
@@ -151,8 +166,8 @@ class _Blockwise:
     def unused_data(self) -> bytes:
         return self._object.unused_data
 
-    def give(self, data: bytes) -> bytes:
-        return self._object.decompress(data, _GIVE)
+    def give(self, data: bytes, most: int = _DECODE) -> bytes:
+        return self._object.decompress(data, most)
 
     def wants_input(self) -> bool:
         return self._object.needs_input
@@ -166,7 +181,7 @@ class _Zstd:
         self.eof = False
         self.unused_data = b""
 
-    def give(self, data: bytes) -> bytes:
+    def give(self, data: bytes, most: int = _DECODE) -> bytes:  # noqa: ARG002 - its library has no limit, but its input is small
         given = self._object.decompress(data)
         self.eof, self.unused_data = self._object.eof, self._object.unused_data
         return given
@@ -197,8 +212,11 @@ class CompressedStream:
         self._started = False
         self._ahead = b""
         self._given = memoryview(b"")
+        # The member: its start in the content, the bytes decoded of it, and its input while that is small.
+        self._begin, self._decoded, self._fed = 0, 0, bytearray()
         self.position = 0
         self.problem: str | None = None
+        self.damaged_from: int | None = None
 
     def readinto(self, target: memoryview) -> int:
         total = 0
@@ -230,15 +248,35 @@ class CompressedStream:
                     self._end_of_input()
                     return False
                 self._started = True
+                if len(self._fed) <= _KEPT:
+                    self._fed += data
             try:
                 given = self._decoder.give(data)
             except Exception as problem:  # each library raises its own exceptions for damaged data
-                self._stop(f"damaged {self._compression} data: {problem}")
-                return False
+                given = self._before_damage()
+                self.damaged_from = self._begin
+                self._stop(f"{DAMAGED}{self._compression} data: {problem}")
             if given:
+                self._decoded += len(given)
                 self._given = memoryview(given)
                 return True
         return False
+
+    def _before_damage(self) -> bytes:
+        """What a small member holds before its damage and was not given yet."""
+        if len(self._fed) > _KEPT:
+            return b""
+        decoder, found, left = self._make(), bytearray(), bytes(self._fed)
+        try:
+            while not decoder.eof:
+                data, left = (left[:_STEP], left[_STEP:]) if decoder.wants_input() else (b"", left)
+                given = decoder.give(data, _STEP)
+                if not (given or data or left):
+                    break
+                found += given
+        except Exception:  # noqa: S110 - the damage that the first pass met
+            pass
+        return bytes(found[self._decoded :])
 
     def _read(self) -> bytes:
         try:
@@ -268,6 +306,7 @@ class CompressedStream:
             self._stop(f"other data after the {self._compression} stream")
             return
         self._ahead = stripped
+        self._begin, self._decoded, self._fed = self._begin + self._decoded, 0, bytearray()
         self._started = False
         self._decoder = self._make()
 
@@ -296,6 +335,7 @@ class BegunStream:
         self._counted = counted
         self.position = 0
         self.problem = None if head else stream.problem
+        self.damaged_from = stream.damaged_from
 
     def readinto(self, target: memoryview) -> int:
         """Read as `Stream` does."""
@@ -306,7 +346,7 @@ class BegunStream:
         else:
             got = self._stream.readinto(target)
             self._counted(got)
-            self.problem = self._stream.problem
+            self.problem, self.damaged_from = self._stream.problem, self._stream.damaged_from
         self.position += got
         return got
 

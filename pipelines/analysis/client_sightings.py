@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 
 from models.events import Witness
 from models.kafka.observations.unattributed import STRAY_EVENTS, Sighting
-from parsers.arrow_arrays import alike, integers_of, numbers, strings
+from parsers.arrow_arrays import alike, flags, integers_of, numbers, strings
 from parsers.schema import TIME
 from pipelines.schema.row_conversion import micros
 
@@ -29,6 +30,40 @@ alone, so their number grows with clients and not with time.
 """
 
 _STRAY_NAMES = strings(sorted(STRAY_EVENTS))
+
+STRAYS_OF_A_FILE_MAX = 50_000
+"""Clients' lines without a group that are used of one file, the first ones.
+
+They are held in memory until all groups' clients are known.
+"""
+
+
+class StrayRoom:
+    """Counts the lines without a group of each file.
+
+    Those beyond the limit are left out.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = STRAYS_OF_A_FILE_MAX if most is None else most
+        self._taken: Counter[str] = Counter()
+
+    def fitting(self, strays: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
+        """Those that fit; lines of one file must come in order."""
+        if not strays.num_rows:
+            return strays
+        kept = []
+        for file in strays["file"].to_pylist():
+            self._taken[file] += 1
+            kept.append(self._taken[file] <= self._most)
+        return strays if all(kept) else strays.filter(flags(kept))
+
+    def warnings(self) -> list[str]:
+        """One line for each file with more lines than fit."""
+        over = sorted((file, count - self._most) for file, count in self._taken.items() if count > self._most)
+        return [
+            f"{file}: {count} lines of clients that name no group are not used; only the first {self._most} are" for file, count in over
+        ]
 
 
 def strays_in(batch: pa.RecordBatch) -> pa.RecordBatch:

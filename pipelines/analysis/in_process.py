@@ -27,7 +27,7 @@ from parsers.reading.file_reports import merge_reports, report_row
 from parsers.reading.reader import ReadOptions, find_files, read_file, unmatched_globs
 from parsers.redaction.pseudonyms import Redaction
 from parsers.sources.files import SourceFile
-from pipelines.analysis.client_sightings import sightings_in, strays_in
+from pipelines.analysis.client_sightings import StrayRoom, sightings_in, strays_in
 from pipelines.analysis.cluster_naming import ClusterNames
 from pipelines.analysis.log_files import log_file_row, refused_row
 from pipelines.analysis.replay_failures import told
@@ -162,6 +162,7 @@ class _Reading:
     names: ClusterNames = field(default_factory=ClusterNames)
     cluster_events: list[Event] = field(default_factory=list)
     strays: list[Event] = field(default_factory=list)
+    stray_room: StrayRoom = field(default_factory=StrayRoom)
     sightings: list[Sighting] = field(default_factory=list)
     unknown: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     unknown_files: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
@@ -201,7 +202,7 @@ class _Reading:
         wanted = pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES)
         self.cluster_events.extend(events_of(batch.filter(wanted)))
         self.partitions.add(batch.filter(pc.is_in(batch["event"], value_set=_PARTITION_EVENT_NAMES)))
-        self.strays.extend(events_of(strays_in(batch)))
+        self.strays.extend(events_of(self.stray_room.fitting(strays_in(batch))))
         grouped = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
         if self.options.groups:
             self.sightings.extend(sightings_in([batch]))  # including groups that were not requested
@@ -248,6 +249,7 @@ class _Reading:
             row["cluster"] = self.names.of(row["file"])
             row["rejected_record_id"] = make_id("rejected", row["cluster"], row["file"], row["byte_offset"])
         self.analysis.totals = totals_of(self.analysis.log_files)
+        self.analysis.warnings += self.stray_room.warnings()
         for kind, count in sorted(self.dropped.items()):
             if count:
                 self.analysis.warnings.append(f"{count} more {kind} records are counted and not listed one by one")

@@ -27,6 +27,8 @@ _EVENT_COLUMNS = (
 # Columns with few distinct values share one string object per value, because a stage may hold millions.
 _SHARED = frozenset({"event", "file", "witness", "message", "node", "group", "member_id", "client_id", "instance_id", "topic"})
 _TIMES = frozenset({"at", "order_at"})
+FEW_ROWS = 64
+"""Below this number, a dictionary costs more than it saves."""
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 
@@ -44,9 +46,9 @@ def micros(column: pa.ChunkedArray | pa.Array) -> list[int | None]:
 def _values(column: pa.ChunkedArray | pa.Array, name: str) -> list[Any]:
     if name in _TIMES:
         return micros(column)
-    if name not in _SHARED:
+    if name not in _SHARED or len(column) < FEW_ROWS:
         values: list[Any] = column.to_pylist()
-        return values
+        return values if name not in _SHARED else [None if value is None else sys.intern(value) for value in values]
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     encoded = whole.dictionary_encode()
     known = [sys.intern(value) for value in encoded.dictionary.to_pylist()]

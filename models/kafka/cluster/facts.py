@@ -7,7 +7,7 @@ stops of brokers, and timeouts in force. The facts are small and immutable for t
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from models.clear_names import clear
@@ -56,6 +56,7 @@ CLUSTER_EVENTS = frozenset(
         "BrokerFenced",
         "BrokerLeaving",
         "BrokerLeft",
+        "LogDamaged",
     }
 )
 """Events read by the cluster stage.
@@ -107,6 +108,19 @@ class Going:
     event: Event
 
 
+@dataclass(frozen=True, slots=True)
+class DamagedLog:
+    """A file with changed bytes somewhere between two times.
+
+    A line of it may be changed or missing.
+    """
+
+    at: int
+    until: int
+    file: str
+    event: Event
+
+
 @dataclass(slots=True)
 class ClusterFacts:
     """Facts of one cluster.
@@ -121,6 +135,7 @@ class ClusterFacts:
     topic_changes: list[TopicChange] = field(default_factory=list)
     node_changes: list[NodeChange] = field(default_factory=list)
     goings: list[Going] = field(default_factory=list)
+    damaged: list[DamagedLog] = field(default_factory=list)
     deletions: list[tuple[int, str, Event]] = field(default_factory=list)
     expiries: list[Event] = field(default_factory=list)
     """Lines of brokers that removed expired offsets."""
@@ -158,6 +173,11 @@ class ClusterFacts:
         low = bisect_left(self.takeovers, start, key=lambda load: load.at)
         high = bisect_right(self.takeovers, end, key=lambda load: load.at)
         return self.takeovers[low:high]
+
+    def damaged_between(self, files: Container[str], start: int, end: int) -> DamagedLog | None:
+        """The first of these files that is damaged within the closed interval."""
+        upto = bisect_right(self.damaged, end, key=lambda damage: damage.at)
+        return next((damage for damage in self.damaged[:upto] if damage.until >= start and damage.file in files), None)
 
     def expiry_near(self, at: int, reach_us: int) -> Event | None:
         """Line about expired offsets within `reach_us` of a time."""
@@ -234,6 +254,7 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.topic_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.goings.sort(key=lambda going: (going.at, _order(going.event.place)))
+    facts.damaged.sort(key=lambda damage: (damage.at, _order(damage.event.place)))
     facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
     facts.expiries.sort(key=lambda event: (event.time_us, _order(event.place)))
     facts.leaders_replaced.sort(key=lambda event: (event.time_us, _order(event.place)))
@@ -322,6 +343,11 @@ def _learn_version(facts: ClusterFacts, event: Event) -> None:
         facts.versions.setdefault(event.place.file, version)
 
 
+def _learn_damage(facts: ClusterFacts, event: Event) -> None:
+    since = _int(event.fields.get("since_us"))
+    facts.damaged.append(DamagedLog(event.time_us if since is None else since, event.time_us, event.place.file, event))
+
+
 def _learn_leader(facts: ClusterFacts, event: Event) -> None:
     facts.leaders_replaced.append(event)
 
@@ -358,6 +384,7 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     "KafkaVersion": _learn_version,
     "LeaderReplaced": _learn_leader,
     "StaticMemberKept": _learn_kept,
+    "LogDamaged": _learn_damage,
 }
 """Handlers by event name; other events teach nothing about the cluster."""
 
@@ -365,7 +392,7 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
 def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:
     """Rows of the learned facts, with their lines.
 
-    These are loads, timeouts in force, versions and outages of brokers.
+    These are loads, timeouts in force, versions, outages of brokers and damaged files.
     """
 
     def row(kind: str, subject: str, value: str, at: int | None, events: list[Event]) -> LearnedFact:
@@ -389,5 +416,6 @@ def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:
     ]
     rows += [row("version", file, version, None, []) for file, version in sorted(facts.versions.items())]
     rows += [row("outage", change.node or "?", change.kind, change.at, [change.event]) for change in facts.node_changes]
+    rows += [row("gap", damage.file, damage.event.text, damage.at, [damage.event]) for damage in facts.damaged]
     unique = {each.learned_fact_id: each for each in rows}
     return list(unique.values())

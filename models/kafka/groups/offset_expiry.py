@@ -17,7 +17,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.reconstruction.classic_log import ClassicReplay
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.rows import KAFKA, Incident, OffsetExpiration
-from models.times import in_order, seconds
+from models.times import begin_of, in_order, seconds
 from models.units import US_PER_SECOND
 
 
@@ -60,13 +60,13 @@ CLEANUP_US = 2 * US_PER_SECOND
 
 def removal_incidents(ends: Sequence[End], rows: Sequence[OffsetExpiration], facts: ClusterFacts) -> Iterator[Incident]:
     """Removals of a group as incidents, because its offsets went too."""
-    for (_, lost_by), row in zip(ends, rows, strict=True):
+    for (empty, lost_by), row in zip(ends, rows, strict=True):
         if lost_by is not None:
-            yield _removal(row, lost_by, facts)
+            yield _removal(row, empty, lost_by, facts)
 
 
-def _removal(row: OffsetExpiration, lost_by: Event, facts: ClusterFacts) -> Incident:
-    lasted = seconds(row.empty_since, row.expires_at)
+def _removal(row: OffsetExpiration, empty: Event | None, lost_by: Event, facts: ClusterFacts) -> Incident:
+    lasted = seconds(begin_of(when(empty), lost_by.time_us), lost_by.time_us)
     expiry = facts.expiry_near(lost_by.time_us, CLEANUP_US)
     deleted = lost_by.message == DELETED
     had_offsets = expiry is not None or (lasted is not None and lasted > min(CLEANUP_SECONDS, row.retention_seconds or CLEANUP_SECONDS))

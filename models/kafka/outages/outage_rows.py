@@ -15,7 +15,7 @@ from models.kafka.partitions.brokers import Absence, Brokers
 from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
 from models.kafka.partitions.stage import PartitionStage
 from models.rows import KAFKA, BrokerOutage, Divergence, Evidence, LeaderMove, PartitionOutage
-from models.times import in_order
+from models.times import begin_of, in_order
 
 TAKEN_OVER_US = 30_000_000
 """Maximum time from a departure to the leader change it causes."""
@@ -301,7 +301,7 @@ def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, eac
 def broker_outage(cluster: str, absence: Absence) -> BrokerOutage:
     """Row of a broker's outage."""
     key = ("down", absence.down_at) if absence.down_at is not None else ("up", absence.up_at)
-    down_at, up_at = in_order(absence.down_at, absence.up_at)
+    down_at, up_at = in_order(begin_of(absence.down_at, absence.up_at), absence.up_at)
     return BrokerOutage(
         cluster=cluster,
         system=KAFKA,

@@ -10,7 +10,7 @@ from models.kafka.partitions.brokers import Brokers
 from models.kafka.partitions.history import MOMENT_US, PartitionHistory
 from models.kafka.partitions.isr import CAUGHT_UP, UNKNOWN, Shortage
 from models.rows import KAFKA, UnderReplicatedSpan
-from models.times import in_order
+from models.times import begin_of, in_order
 
 LAG_US = 60_000_000
 """Maximum delay until a leader drops a follower of a stopped broker.
@@ -27,7 +27,7 @@ def under_replicated_spans(
         if not shortage.events or _never_was(shortage, history, brokers):
             continue
         lost = [node for node in shortage.missing if _was_lost(brokers, node, shortage)]
-        started_at, ended_at = in_order(shortage.started_at, shortage.ended_at)
+        started_at, ended_at = in_order(begin_of(shortage.started_at, shortage.ended_at), shortage.ended_at)
         first = shortage.started_at if shortage.started_at is not None else shortage.ended_at
         yield UnderReplicatedSpan(
             cluster=cluster,

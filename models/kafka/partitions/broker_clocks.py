@@ -19,7 +19,7 @@ from zlib import crc32
 from models import state_codec as state_text
 from models.events import Event
 from models.evidence import line_of
-from models.kafka.partitions.event_fields import number_field, word_field
+from models.kafka.partitions.event_fields import fetchers_field, number_field, word_field
 
 TOLERANCE_US = 1_000_000
 """Differences below this are ignored; they change no outage."""
@@ -181,8 +181,7 @@ class BrokerClocks:
         elif event.name in _TAKEN and epoch is not None:
             self._sample(self._epochs.learned, f"{event.topic}-{event.partition}:{epoch}", node, event)
         elif event.name == _FETCHES:
-            fetchers = event.fields.get("fetchers")
-            for name, _, epoch in fetchers if isinstance(fetchers, (list, tuple)) else ():
+            for name, _, epoch in fetchers_field(event):
                 if epoch is not None:
                     self._sample(self._epochs.learned, f"{name}:{epoch}", node, event)
         elif event.name in _LIVES:

@@ -20,6 +20,7 @@ from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Member, Roster
 from models.kafka.reconstruction.epoch_log import EpochDraft, ModernReplay
 from models.kafka.verdicts.blockers import blockers
+from models.kafka.verdicts.damaged_logs import weigh_damage
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
 from models.kafka.verdicts.measurements import numbers_of
@@ -72,6 +73,7 @@ class HistoryWriter:
         best = judgement.best
         offenders = self._offenders(case, judgement)
         row = self._row(case, judgement, offenders)
+        weigh_damage(row, self.facts, case.start)
         history.rebalances.append(row)
         history.rebalance_members.extend(self._members(case, row, best.acts))
         history.divergences.extend(self._set_back(row, case.draft.started, case.draft.joined, case.draft.ended))
@@ -105,8 +107,9 @@ class HistoryWriter:
     def _row(self, case: Case, judgement: Judgement, offenders: list[Person]) -> Rebalance:
         draft, best = case.draft, judgement.best
         started, joined, ended = in_order(draft.started_at, draft.joined_at, draft.ended_at)
-        join_seconds = seconds(started, joined)
-        duration = seconds(started, ended)
+        join_seconds = None if _goes_back(draft.started, draft.joined) else seconds(started, joined)
+        sync_seconds = None if _goes_back(draft.joined, draft.ended) else seconds(draft.joined_at, draft.ended_at)
+        duration = None if _goes_back(draft.started, draft.joined, draft.ended) else seconds(started, ended)
         delay = self._initial_delay(case, join_seconds)
         acts = [*best.acts, *best.told_by]
         if judgement.trigger is not None:
@@ -133,7 +136,7 @@ class HistoryWriter:
             ended_at=ended,
             initial_delay_seconds=delay,
             join_seconds=join_seconds,
-            sync_seconds=seconds(joined, ended) if draft.outcome == "stable" else None,
+            sync_seconds=sync_seconds if draft.outcome == "stable" else None,
             reconcile_seconds=None,
             duration_seconds=duration,
             at_least_seconds=seconds(started, max(self.logs_end, case.start)) if draft.outcome == "open" else None,
@@ -246,6 +249,7 @@ class HistoryWriter:
         modern.settle()
         draft = modern.drafts[modern.settled]
         row = self._epoch_row(modern, draft, known)
+        weigh_damage(row, self.facts, draft.began)
         history.rebalances.append(row)
         history.divergences.extend(self._set_back(row, draft.started, draft.targeted))
         modern.told()
@@ -253,11 +257,11 @@ class HistoryWriter:
     def _set_back(self, row: Rebalance, *steps: Event | None) -> Iterator[Divergence]:
         """Report steps of the coordinator's clock back within a rebalance.
 
-        The row's own times are put in order.
+        The row's own times are put in order, and the length of what they interrupt is unknown.
         """
         for before, after in pairwise(event for event in steps if event is not None):
             back = before.time_us - after.time_us
-            if back <= 0 or before.node != after.node:
+            if not _goes_back(before, after):
                 continue
             yield Divergence(
                 self.cluster,
@@ -298,6 +302,7 @@ class HistoryWriter:
     def _epoch_row(self, modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> Rebalance:
         verdict = judge_epoch(modern, draft, known, self.facts)
         started, targeted, reached = in_order(draft.began, when(draft.targeted), draft.reached_at)
+        set_back = _goes_back(draft.started, draft.targeted)
         until = modern.following.began if modern.following else None
         stopped = self.impact.of_epoch(draft.began, until, witnessed=modern.reconciliations.witnessed.issuperset(draft.members))
         return Rebalance(
@@ -315,10 +320,10 @@ class HistoryWriter:
             joined_at=targeted,
             ended_at=reached,
             initial_delay_seconds=0.0,
-            join_seconds=seconds(started, targeted),
+            join_seconds=None if set_back else seconds(started, targeted),
             sync_seconds=None,
             reconcile_seconds=seconds(targeted, reached),
-            duration_seconds=seconds(started, reached),
+            duration_seconds=None if set_back else seconds(started, reached),
             at_least_seconds=None,
             outcome=draft.outcome,
             cause=verdict.cause.value,
@@ -339,6 +344,12 @@ class HistoryWriter:
             evidence=evidence(draft.events),
             advice_id=verdict.cause.value,
         )
+
+
+def _goes_back(*steps: Event | None) -> bool:
+    """Return True if one clock is set back between two of these lines."""
+    told = pairwise(event for event in steps if event is not None)
+    return any(before.node == after.node and after.time_us < before.time_us for before, after in told)
 
 
 def _unique(case: Case, acts: Iterable[Act]) -> list[Act]:

@@ -58,7 +58,7 @@ class Run:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def queue_of(event: Event) -> str:

@@ -6,6 +6,7 @@ local disk.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 
 from models.events import Event, Witness
@@ -13,6 +14,7 @@ from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts
 from models.kafka.observations.unattributed import STRAY_EVENTS, Sighting
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS, PARTITION_EVENTS
+from pipelines.analysis.client_sightings import StrayRoom
 from pipelines.analysis.stages import cluster_facts, logs_end_of
 from pipelines.jobs.ingest.file_rows import FileRow
 from pipelines.schema.row_conversion import events_of
@@ -20,6 +22,8 @@ from pipelines.transforms.consumed_topics import EVENT_COLUMNS, READ_TOPICS
 from pipelines.transforms.sightings import sightings_of_all
 from pipelines.warehouse.predicates import Scope, among, equals, is_null
 from pipelines.warehouse.warehouse import Warehouse
+
+_log = logging.getLogger(__name__)
 
 _TIMES = ("order_at", "at")
 """Columns that `Event.order_us` is taken from."""
@@ -37,7 +41,10 @@ def facts_of(
     here = among("cluster", clusters)
     cluster_of = {row["path"]: row["cluster"] for row in files}
     concerning = _in_order(warehouse, here & among("event", CLUSTER_EVENTS))
-    strays = _in_order(warehouse, here & among("event", STRAY_EVENTS) & is_null("group"))
+    room = StrayRoom()
+    strays = _in_order(warehouse, here & among("event", STRAY_EVENTS) & is_null("group"), room)
+    for warning in room.warnings():
+        _log.warning(warning)
 
     def sightings() -> Iterator[Sighting]:
         return sightings_of_all(warehouse.frame("events", here))
@@ -45,8 +52,9 @@ def facts_of(
     return cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, strays, sightings, failures)
 
 
-def _in_order(warehouse: Warehouse, scope: Scope) -> list[Event]:
-    return list(events_of(warehouse.rows("events", scope).sort_by(_PLACE)))
+def _in_order(warehouse: Warehouse, scope: Scope, room: StrayRoom | None = None) -> list[Event]:
+    rows = warehouse.rows("events", scope).sort_by(_PLACE)
+    return list(events_of(rows if room is None else room.fitting(rows)))
 
 
 def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Readers]:

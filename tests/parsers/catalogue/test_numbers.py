@@ -135,3 +135,9 @@ def test_a_record_that_raises_is_rejected_and_the_others_are_read(layout: str, v
 def test_memory_that_is_short_is_no_fault_of_a_record() -> None:
     with pytest.raises(MemoryError):
         parsed(STABLE % 666, planted(MemoryError()))
+
+
+def test_a_wording_without_slots_that_is_there_twice_is_no_number() -> None:
+    line = f"{STAMP} INFO [Consumer clientId=c, groupId=g] (Re-)joining group x (Re-)joining group (org.apache.kafka.clients.consumer.X)\n"
+    assert not Catalogue(load(), TYPES).refuses_number(None, "(Re-)joining group x (Re-)joining group")
+    assert "could not be read" not in str(parsed(line, Catalogue(load(), TYPES)).rejected.to_pylist())

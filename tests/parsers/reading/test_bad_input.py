@@ -62,6 +62,9 @@ RECORDS: dict[str, tuple[bytes, str]] = {
     "no time in brackets": (NO_DATE, "bad timestamp"),
     "a line cut in the middle": (CUT, "cut line"),
     "NULs in place of text": (b"\x00" * (1 << 17), "zero bytes"),
+    "a NUL in place of a letter": (line(1).replace(b"empty", b"e\x00pty"), "zero bytes"),
+    "NULs within a name": (line(1).replace(b"g-1", b"g\x00\x00"), "zero bytes"),
+    "a hole in a line": (line(1).replace(b"empty", b"\x00" * (1 << 17)), "zero bytes"),
 }
 
 

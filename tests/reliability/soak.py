@@ -1,0 +1,112 @@
+"""`run --every` over a growing log: memory and delay over time."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from tests.conftest import ROOT
+from tests.reliability.growing_log import GrowingLog
+
+WATCH_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Soak:
+    """What was measured: memory by time, and what runs said."""
+
+    memory: list[tuple[float, float]] = field(default_factory=list)
+    """Seconds since the start, MiB of all processes."""
+    finished: list[tuple[float, float, int]] = field(default_factory=list)
+    """Seconds since the start, length of the run, exit code."""
+    written: int = 0
+    rotations: int = 0
+
+    def delays(self) -> list[float]:
+        """From a line written just after a run began to the end of the run that reads it."""
+        return [end - (before - length) for (before, length, _), (end, _, _) in zip(self.finished, self.finished[1:], strict=False)]
+
+    def told(self) -> str:
+        """One line with all figures."""
+        half = [each for each in self.memory if each[0] >= self.memory[-1][0] / 2] if self.memory else []
+        slope, error = trend(half)
+        delays = self.delays() or [math.nan]
+        failed = sum(code not in (0, 4) for _, _, code in self.finished)
+        return (
+            f"{self.written / 1e6:,.0f} MB in {self.memory[-1][0]:.0f} s, {self.rotations} rotations, {len(self.finished)} runs, "
+            f"{failed} failed; memory {half[0][1]:,.0f} to {half[-1][1]:,.0f} MiB in the second half, "
+            f"slope {slope * 3600:+,.0f} ± {2 * error * 3600:,.0f} MiB an hour; delay median {sorted(delays)[len(delays) // 2]:.0f} s, "
+            f"longest {max(delays):.0f} s"
+        )
+
+
+def trend(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Slope of a line through points, and its standard error."""
+    count = len(points)
+    if count < 3:
+        return math.nan, math.nan
+    mean_x, mean_y = sum(x for x, _ in points) / count, sum(y for _, y in points) / count
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
+    rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in points)
+    return slope, math.sqrt(rest / (count - 2) / spread)
+
+
+def memory_of(pid: int) -> float:
+    """MiB that a process and its descendants hold."""
+    children: dict[int, list[int]] = {}
+    sizes: dict[int, float] = {}
+    for place in Path("/proc").iterdir():
+        if not place.name.isdigit():
+            continue
+        try:
+            status = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines() if ":" in line)
+        except OSError:
+            continue
+        children.setdefault(int(status["PPid"]), []).append(int(place.name))
+        sizes[int(place.name)] = int(status.get("VmRSS", "0 kB").split()[0]) / 1024
+    left, total = [pid], 0.0
+    while left:
+        one = left.pop()
+        total += sizes.get(one, 0.0)
+        left += children.get(one, [])
+    return total
+
+
+def soak(place: Path, minutes: float, bytes_per_second: int, every: str) -> Soak:
+    """Run for some minutes and measure."""
+    found, began = Soak(), time.monotonic()
+    command = [sys.executable, "-m", "groupscope", "run", "--input", str(place / "logs"), "--warehouse", str(place / "warehouse")]
+    command += ["--every", every, "--log-json", "--conf", "spark.master=local[2]"]
+    with GrowingLog(place / "logs", bytes_per_second) as log:
+        process = subprocess.Popen(command, cwd=place, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        listener = threading.Thread(target=_listen, args=(process.stderr, found, began), daemon=True)
+        listener.start()
+        while time.monotonic() - began < minutes * 60 and process.poll() is None:
+            time.sleep(WATCH_SECONDS)
+            found.memory.append((time.monotonic() - began, memory_of(process.pid)))
+        process.terminate()
+        process.wait(300)
+        listener.join(10)
+        found.written, found.rotations = log.bytes, log.rotations
+    return found
+
+
+def _listen(said: IO[str], found: Soak, began: float) -> None:
+    for line in said:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if event.get("event") in ("run finished", "run failed"):
+            found.finished.append((time.monotonic() - began, sum((event.get("timings") or {}).values()), int(event.get("exit_code") or 0)))
