@@ -87,6 +87,11 @@ class Incidents:
 
 
 @dataclass(frozen=True, slots=True)
+class Replay:
+    group_states: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     input: Input
     privacy: Privacy
@@ -95,6 +100,7 @@ class Settings:
     report: Report
     warehouse: Warehouse
     incidents: Incidents
+    replay: Replay
 
 
 _SECTIONS: dict[str, Any] = get_type_hints(Settings)
@@ -174,6 +180,8 @@ def _from_text(kind: Any, text: str) -> object:
             return kind(text)
         except ValueError:
             return text
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.strip().lower(), text)
     if kind == tuple[str, ...]:
         return [part.strip() for part in text.split(",") if part.strip()]
     return text
@@ -185,6 +193,10 @@ def _checked(kind: Any, value: object, place: str) -> object:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
         raise SettingsError(f"{place}: expected a list of texts, found {value!r}")
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        raise SettingsError(f"{place}: expected true or false, found {value!r}")
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if number and value < 0:  # type: ignore[operator]
         raise SettingsError(f"{place}: must not be negative, found {value}")

@@ -67,6 +67,59 @@ class GroupTransition:
     final_at: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class GroupStateMember:
+    """A member in the coordinator's model; certainties are certain, inferred or unknown."""
+
+    member_id: str | None
+    instance_id: str | None
+    certainty: str
+    rejoined: bool | None
+    rejoined_certainty: str
+    synced: bool | None
+    synced_certainty: str
+    awaited: bool | None
+    awaited_certainty: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStateTimer:
+    """A timer in the coordinator's model."""
+
+    timer: str  # join, sync, pending_member, new_member_join
+    member_id: str | None
+    deadline_ms: int
+    """Since 1970."""
+    certainty: str
+
+
+@dataclass(slots=True)
+class GroupState:
+    """A group in its coordinator's model after a line."""
+
+    cluster: str
+    system: str
+    group_state_id: str
+    group: str
+    changed_at: int
+    final_at: int | None = field(default=None, kw_only=True)
+    state: str | None
+    state_certainty: str
+    generation: int | None
+    generation_certainty: str
+    leader: str | None
+    leader_certainty: str
+    member_count: int | None
+    member_count_certainty: str
+    members: list[GroupStateMember]
+    pending_members: list[str] | None
+    pending_certainty: str
+    timers: list[GroupStateTimer]
+    missing_lines: int
+    unexplained_lines: int
+    evidence: list[Evidence] = field(default_factory=list)
+
+
 @dataclass(slots=True)
 class Rebalance:
     cluster: str

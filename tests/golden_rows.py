@@ -51,7 +51,7 @@ def of_analysis(paths: Sequence[str], options: AnalyzeOptions, *, events: bool =
     rows["partition_placements"] = [row for layout in found.layouts for row in placement_rows(layout)]
     rows["brokers"] = [row for layout in found.layouts for row in broker_rows(layout)]
     if events:
-        rows["events"] = _events(paths, options, found)
+        rows["events"] = events_of(paths, options, found)
     return {table: steady(table, each) for table, each in rows.items()}
 
 
@@ -64,7 +64,7 @@ def of_warehouse(warehouse: Path) -> Rows:
     return {name: steady(name, table.to_pylist()) for name, table in tables.items()}
 
 
-def _events(paths: Sequence[str], options: AnalyzeOptions, found: Analysis) -> list[dict[str, Any]]:
+def events_of(paths: Sequence[str], options: AnalyzeOptions, found: Analysis) -> list[dict[str, Any]]:
     """Events as stored by the job, with the clusters of their files."""
     read = replace(options.read, fold_runs=True)
     cluster_of = {row["path"]: row["cluster"] for row in found.log_files}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from models.events import Event, Place, Witness
+from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups import stage as replay
 from models.kafka.groups.stage import GroupStage
@@ -40,6 +41,7 @@ TABLES = (
     "rebalances",
     "rebalance_members",
     "timeline",
+    "group_states",
     "members",
     "client_states",
     "coordinator_moves",
@@ -54,6 +56,7 @@ def everything(analysis: Analysis) -> dict[str, list[object]]:
 
 
 def assert_same_rows_when_interrupted(logs: Path, monkeypatch: pytest.MonkeyPatch, options: AnalyzeOptions | None = None) -> None:
+    options = options or AnalyzeOptions(limits=Limits(group_states=True))
     whole = everything(analyze([str(logs)], options))
     Interrupted.times = 0
     monkeypatch.setattr(stages, "GroupStage", Interrupted)
@@ -63,7 +66,8 @@ def assert_same_rows_when_interrupted(logs: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_rows_that_leave_while_a_group_is_replayed_are_those_of_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     simulate(read_scenario("busy_day", duration="2h"), "3.9.1", 3, tmp_path, request_log=True)
-    whole = everything(analyze([str(tmp_path)]))
+    options = AnalyzeOptions(limits=Limits(group_states=True))
+    whole = everything(analyze([str(tmp_path)], options))
     left: list[GroupHistory] = []
 
     class Leaving(GroupStage):
@@ -74,7 +78,7 @@ def test_rows_that_leave_while_a_group_is_replayed_are_those_of_its_end(tmp_path
 
     monkeypatch.setattr(replay, "LEAVING_ROWS", 1)
     monkeypatch.setattr(stages, "GroupStage", Leaving)
-    parts = everything(analyze([str(tmp_path)]))
+    parts = everything(analyze([str(tmp_path)], options))
     assert left
     assert {name: sorted(map(repr, rows)) for name, rows in parts.items()} == {
         name: sorted(map(repr, rows)) for name, rows in whole.items()

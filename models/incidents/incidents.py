@@ -25,7 +25,7 @@ EPISODE_GAP_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of incidents, in seconds."""
+    """Thresholds of incidents, in seconds, and what is kept of groups."""
 
     episode_gap_seconds: float = EPISODE_GAP_SECONDS
     storm_count: int = 6
@@ -37,6 +37,8 @@ class Limits:
     critical_ownership_seconds: float = 60.0  # RocketMQ: a queue with two owners or none
     handover_seconds: float = 25.0  # RocketMQ: clients look at their shares every 20 s, and then take or lock queues
     routine_share_min: float = 0.8
+    group_states: bool = False
+    """Whether each change of a group in its coordinator's model is kept."""
 
 
 EXPECTED_CAUSES = frozenset(

@@ -89,6 +89,7 @@ class Analysis:
     rebalances: RowStore = field(default_factory=lambda: RowStore("rebalances"))
     rebalance_members: RowStore = field(default_factory=lambda: RowStore("rebalance_members"))
     timeline: RowStore = field(default_factory=lambda: RowStore("group_transitions"))
+    group_states: RowStore = field(default_factory=lambda: RowStore("group_states"))
     members: RowStore = field(default_factory=lambda: RowStore("member_sessions"))
     client_states: RowStore = field(default_factory=lambda: RowStore("client_states"))
     incidents: list[Any] = field(default_factory=list)

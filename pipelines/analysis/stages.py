@@ -34,6 +34,7 @@ HISTORY_TABLES = (
     "rebalances",
     "rebalance_members",
     "group_transitions",
+    "group_states",
     "member_sessions",
     "client_states",
     "coordinator_moves",

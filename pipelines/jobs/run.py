@@ -243,12 +243,21 @@ def _register_anew(options: RunOptions) -> list[str]:
     return set_damaged_aside(options.warehouse, [RUNS]) if options.rebuild else []
 
 
+def _limits(limits: Limits) -> dict[str, float]:
+    """Limits by name, without switches that are off.
+
+    Thus tables of older versions need no rebuild.
+    """
+    told = dataclasses.asdict(limits)
+    return {name: value for name, value in told.items() if value is not False}
+
+
 def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> Run:
     redaction = read.redaction
     told = {
         "read": _told(read),
         "assume": dict(options.assume),
-        "limits": dataclasses.asdict(options.limits),
+        "limits": _limits(options.limits),
         "thresholds": dict(options.thresholds),
         "catalog": options.catalog,
     }

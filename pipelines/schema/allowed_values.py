@@ -106,6 +106,7 @@ INCIDENT_KINDS = (
     "single",
 )
 OWNERSHIP_KINDS = ("owned", "no_owner", "two_owners")
+CERTAINTIES = ("certain", "inferred", "unknown")
 CLIENT_STATES = ("UNJOINED", "REBALANCING", "STABLE")
 CONDITION_KINDS = (
     "strategy_mismatch",

@@ -26,6 +26,20 @@ PARTITION = pa.int32()
 
 EVIDENCE = pa.struct([("file", TEXT), ("line", COUNT), ("byte_offset", COUNT), ("text", TEXT), ("inferred", FLAG)])
 PERSON = pa.struct([("member_id", TEXT), ("client_id", TEXT), ("instance_id", TEXT), ("host", TEXT), ("reason", TEXT), ("first", FLAG)])
+STATE_MEMBER = pa.struct(
+    [
+        ("member_id", TEXT),
+        ("instance_id", TEXT),
+        ("certainty", TEXT),
+        ("rejoined", FLAG),
+        ("rejoined_certainty", TEXT),
+        ("synced", FLAG),
+        ("synced_certainty", TEXT),
+        ("awaited", FLAG),
+        ("awaited_certainty", TEXT),
+    ]
+)
+STATE_TIMER = pa.struct([("timer", TEXT), ("member_id", TEXT), ("deadline_ms", COUNT), ("certainty", TEXT)])
 CONFORMANCE = pa.struct([("inferred_steps", COUNT), ("unexplained_lines", COUNT)])
 
 

@@ -19,6 +19,8 @@ from pipelines.schema.columns import (
     RUN_ID,
     SECONDS,
     SHARE,
+    STATE_MEMBER,
+    STATE_TIMER,
     SYSTEM,
     TEXT,
     TEXTS,
@@ -50,6 +52,12 @@ _CONFIDENCE = required("confidence", SHARE, "How sure the cause is.", least=0, g
 _ALTERNATIVES = required("alternatives", pa.map_(TEXT, SHARE), "Other causes that the model accepts, with their confidence.")
 _OFFENDERS = required("offenders", pa.list_(PERSON), "Whose act the cause was; empty where no member acted.")
 
+
+def _certainty(name: str) -> Column:
+    """How sure another column is."""
+    return required(f"{name}_certainty", TEXT, f"How sure `{'pending_members' if name == 'pending' else name}` is.", words.CERTAINTIES)
+
+
 GOLD = [
     _gold(
         "group_transitions",
@@ -71,6 +79,35 @@ GOLD = [
         required("inferred", FLAG, "No line states the change; it follows from others."),
         EVIDENCE_LINES,
         _FINAL,
+    ),
+    _gold(
+        "group_states",
+        "group_state_id",
+        "States of classic groups in the model of their coordinator, by its lines alone: one row per change. Empty unless "
+        "`group_states` below `[replay]` in the settings is true.",
+        GROUP,
+        required("changed_at", INSTANT, "When, on the coordinator's clock."),
+        _FINAL,
+        Column("state", TEXT, "State; null where there is no group, or where it is not known.", values=words.STATES),
+        _certainty("state"),
+        Column("generation", COUNT, "Generation; null where it is not known."),
+        _certainty("generation"),
+        Column("leader", TEXT, "Member id of the leader; null where there is none, or where it is not known."),
+        _certainty("leader"),
+        Column("member_count", COUNT, "Members; null where it is not known.", least=0),
+        _certainty("member_count"),
+        required(
+            "members",
+            pa.list_(STATE_MEMBER),
+            "Members, without an id where no line has named them: whether each has rejoined in the join phase, has sent SyncGroup in the "
+            "generation, and is awaited.",
+        ),
+        Column("pending_members", TEXTS, "Ids that were handed out and not used yet; null where they are not known."),
+        _certainty("pending"),
+        required("timers", pa.list_(STATE_TIMER), "Timers that are armed, with their deadline in milliseconds since 1970."),
+        required("missing_lines", COUNT, "Lines that the model expected so far and that are not there.", least=0),
+        required("unexplained_lines", COUNT, "Lines so far that nothing explains.", least=0),
+        EVIDENCE_LINES,
     ),
     _gold(
         "rebalances",

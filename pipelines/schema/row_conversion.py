@@ -181,6 +181,8 @@ def _readers() -> dict[tuple[str, str], Any]:
 
     nested: dict[str, Any] = {
         "list[Evidence]": _structs(rows.Evidence),
+        "list[GroupStateMember]": _structs(rows.GroupStateMember),
+        "list[GroupStateTimer]": _structs(rows.GroupStateTimer),
         "list[Person]": _structs(rows.Person),
         "Person | None": _struct(rows.Person),
         "Conformance": _struct(rows.Conformance),

@@ -42,6 +42,7 @@ VERSIONED = tuple(name for name, table in TABLES.items() if table.layer != "ops"
 CONTRACT: dict[str, str] = {
     "rebalances": "rebalances",
     "timeline": "group_transitions",
+    "group_states": "group_states",
     "members": "member_sessions",
     "client_states": "client_states",
     "incidents": "incidents",
@@ -65,6 +66,7 @@ CONTRACT: dict[str, str] = {
 
 ROW_TABLES: dict[type, str] = {
     rows.GroupTransition: "group_transitions",
+    rows.GroupState: "group_states",
     rows.Rebalance: "rebalances",
     rows.RebalanceMember: "rebalance_members",
     rows.MemberSession: "member_sessions",

@@ -33,6 +33,11 @@ def test_a_list_in_the_environment_is_split_at_commas() -> None:
     assert settings.input.log_time_zones == ("UTC", "clients/*=Europe/Berlin")
 
 
+@pytest.mark.parametrize(("text", "expected"), [("true", True), ("False", False)])
+def test_a_switch_in_the_environment_is_a_word(text: str, expected: bool) -> None:
+    assert load_settings(environment={"GROUPSCOPE_REPLAY_GROUP_STATES": text}).replay.group_states is expected
+
+
 def test_variables_of_other_sections_are_left_alone() -> None:
     assert load_settings(environment={"GROUPSCOPE_OTHER_THING": "x", "PATH": "y"}) == load_settings(environment={})
 
@@ -43,6 +48,7 @@ def test_variables_of_other_sections_are_left_alone() -> None:
         ({"GROUPSCOPE_DISPLAY_TIMEZONE": "UTC"}, "display.timezone is not a setting; did you mean time_zone?"),
         ({"GROUPSCOPE_DISPLAY_TIME_ZONE": "Mars/Olympus"}, "display.time_zone: 'Mars/Olympus' is not a time zone"),
         ({"GROUPSCOPE_DISPLAY_TIME_ZONE": "../../etc/passwd"}, "is not a time zone"),
+        ({"GROUPSCOPE_REPLAY_GROUP_STATES": "perhaps"}, "replay.group_states: expected true or false, found 'perhaps'"),
         ({"GROUPSCOPE_INPUT_MAX_RECORD_BYTES": "many"}, "input.max_record_bytes: expected a whole number, found 'many'"),
         ({"GROUPSCOPE_INCIDENTS_CRITICAL_STOPPED_SECONDS": "-1"}, "incidents.critical_stopped_seconds: must not be negative"),
     ],

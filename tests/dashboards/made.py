@@ -16,6 +16,7 @@ from models.rows import (
     CoordinatorMove,
     Divergence,
     Evidence,
+    GroupState,
     GroupTransition,
     Incident,
     MemberSession,
@@ -43,6 +44,7 @@ class Made:
     rebalances: list[Rebalance] = field(default_factory=list)
     rebalance_members: list[RebalanceMember] = field(default_factory=list)
     timeline: list[GroupTransition] = field(default_factory=list)
+    group_states: list[GroupState] = field(default_factory=list)
     client_states: list[ClientState] = field(default_factory=list)
     members: list[MemberSession] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)

@@ -10,6 +10,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from models.events import COMMON_FIELDS, EVENTS, Event, Place
+from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.groups.stage import replay_group
 from models.kafka.outages.stage import replay_outages
@@ -77,7 +78,7 @@ def replayed(kind: str, version: str, events: Sequence[Event]) -> None:
     started = Event("KafkaVersion", 0, -(10**17), Place("0.log", 0, 0), EVENTS["KafkaVersion"].witness, fields={"version": version})
     facts = learn([started, *(event for event in events if event.name in CLUSTER_EVENTS)])
     if kind == "group":
-        histories: Iterable[object] = [replay_group("c", GROUP, events, facts)]
+        histories: Iterable[object] = [replay_group("c", GROUP, events, facts, Limits(group_states=True))]
     elif kind == "partitions":
         histories = [replay_outages("c", events, {"0.log": "1", "1.log": "2"}, facts)]
     else:

@@ -9,7 +9,7 @@ from typing import Any
 from models.events import Event
 from models.kafka.conformance.expected_lines import ExpectedLine
 from models.kafka.conformance.explanation import is_named
-from models.kafka.observations.actions import names_field
+from models.kafka.observations.actions import int_field, names_field, text_field
 
 SAME_REASONS: Mapping[str, str] = {
     "static_update": "static_member_update",
@@ -70,7 +70,7 @@ def _member(fields: Mapping[str, Any], event: Event) -> bool:
 
 
 def _count(fields: Mapping[str, Any], event: Event) -> bool:
-    told = event.fields.get("member_count")
+    told = int_field(event, "member_count")
     return told is not None and "member_count" in fields and told != fields["member_count"]
 
 
@@ -80,7 +80,7 @@ def _members(fields: Mapping[str, Any], event: Event) -> bool:
 
 
 def _reason(fields: Mapping[str, Any], event: Event) -> bool:
-    told, expected = event.fields.get("reason_id"), fields.get("reason_id")
+    told, expected = text_field(event, "reason_id"), fields.get("reason_id")
     if told is None or expected is None or told == "other":
         return False
     expected = SAME_REASONS.get(expected, expected)
@@ -88,7 +88,7 @@ def _reason(fields: Mapping[str, Any], event: Event) -> bool:
 
 
 def _reason_member(fields: Mapping[str, Any], event: Event) -> bool:
-    told, expected = event.fields.get("reason_member_id"), fields.get("reason_member_id")
+    told, expected = text_field(event, "reason_member_id"), fields.get("reason_member_id")
     return bool(told and expected) and is_named(str(expected)) and told != expected
 
 

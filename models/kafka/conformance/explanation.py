@@ -18,6 +18,7 @@ from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.outcomes import Deed, Moved, Outcome
 from models.kafka.coordinator.runtime.version_policy import Settings
+from models.units import US_PER_MS
 
 UNNAMED = "\0"
 
@@ -104,6 +105,15 @@ class HiddenInput:
 
 
 @dataclass(frozen=True, slots=True)
+class Due:
+    """When a timer was due, since when it ran, and for which timeout."""
+
+    at_ms: int
+    since_ms: int
+    timeout: str
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """A link in the chain of inputs: shared by all explanations that came by it."""
 
@@ -112,6 +122,29 @@ class Step:
     evidence: Event
     before: Step | None
     depth: int = 1
+    due: Due | None = None
+    """None for requests, and where no line tells since when a timer ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the log beside the model's.
+
+    Either may be lacking. A link in a chain like `Step`.
+    """
+
+    line: Event | None
+    expected: ExpectedLine | None
+    differing: tuple[str, ...]
+    due: Due | None
+    before: Entry | None
+
+    @property
+    def late_ms(self) -> int | None:
+        """How much later the line is than the model's, or than its timer."""
+        if self.line is None or self.expected is None:
+            return None
+        return self.line.time_us // US_PER_MS - (self.due.at_ms if self.due is not None else self.expected.at_ms)
 
 
 @dataclass(slots=True)
@@ -136,6 +169,9 @@ class Explanation:
     """Members that are read back just now, with the generation of each record."""
     said: list[Moved | Deed] = field(default_factory=list)
     requests: int = 0
+    keeps_account: bool = False
+    """Whether lines are noted; for one window at a time, because chains grow."""
+    account: Entry | None = None
 
     @classmethod
     def begin(cls, group_id: str, sight: Sight, settings: Settings | None = None) -> Explanation:
@@ -172,6 +208,13 @@ class Explanation:
     def take(self, outcome: Outcome) -> None:
         """Keep what the coordinator has done."""
         self.said.extend(outcome.changes)
+
+    def note(self, line: Event | None, expected: ExpectedLine | None, differing: Sequence[str] = ()) -> None:
+        """Put a line beside what the model wrote."""
+        if self.keeps_account:
+            last = self.last
+            due = last.due if last is not None and line is not None and last.evidence is line else None
+            self.account = Entry(line, expected, tuple(differing), due, self.account)
 
     def number(self) -> int:
         """A number for a request."""

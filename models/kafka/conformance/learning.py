@@ -48,9 +48,9 @@ def _began(explanation: Explanation, event: Event) -> None:
     certainty.removed = 0
     certainty.waiting.clear()
     certainty.synced.clear()
-    certainty.none_rejoined = event.fields.get("reason_id") in TELLING_REASONS
+    certainty.none_rejoined = text_field(event, "reason_id") in TELLING_REASONS
     member = text_field(event, "reason_member_id")
-    if member and event.fields.get("reason_id") in NAMED_BY_REASON:
+    if member and text_field(event, "reason_id") in NAMED_BY_REASON:
         certainty.waiting.add(member)
     if group is not None and group.is_initial:
         certainty.roster = certainty.count = bool(member)

@@ -11,7 +11,9 @@ from models.events import Event
 from models.kafka.conformance.explanation import HiddenInput, is_named
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.priors import PHASE_OVERRUN_US, PHASE_UNDERRUN_US, USUAL_REBALANCE_TIMEOUTS_MS
 from models.kafka.observations.actions import int_field, names_field, text_field
+from models.units import US_PER_MS
 
 Proposer = Callable[[Scene], Iterable[Script]]
 
@@ -278,7 +280,25 @@ def _generation_started(scene: Scene) -> Iterator[Script]:
         gone = _vanished(scene, -more, leaving)
         yield Script((HiddenInput("vanish", gone), *_all_rejoined(scene, (*leaving, *gone))), "vanished")
     else:
-        yield Script(_all_rejoined(scene, leaving))
+        met = () if leaving else tuple(_deadline_met(scene))
+        yield from met
+        yield Script(_all_rejoined(scene, leaving), "held_up" if met else "stated")
+
+
+def _deadline_met(scene: Scene) -> Iterator[Script]:
+    """The deadline of a phase that lasted a usual rebalance timeout.
+
+    Before 2.7 no line tells who was removed.
+    """
+    group = scene.group
+    if group is None or group.is_initial or group.state_since_ms is None or scene.explanation.sight.shows("MembersNotRejoined"):
+        return
+    lasted_us = scene.line.time_us - group.state_since_ms * US_PER_MS
+    if not any(-PHASE_UNDERRUN_US <= lasted_us - usual * US_PER_MS <= PHASE_OVERRUN_US for usual in USUAL_REBALANCE_TIMEOUTS_MS):
+        return
+    another = (HiddenInput("be_another"),) if len(scene.members) < 2 else ()
+    absent = _vanished(scene, 1, ())
+    yield Script((*another, HiddenInput("park_none", absent), HiddenInput("rejoin_rest", absent), DEADLINE), "usual")
 
 
 def _leaves_last(scene: Scene) -> tuple[str, ...]:

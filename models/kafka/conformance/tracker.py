@@ -7,23 +7,26 @@ divergence; the model is then put where the line says that the group is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from models.events import Event
 from models.kafka.conformance.alignment import Alignment, align, differences
 from models.kafka.conformance.expected_lines import ExpectedLine, Sight, expected_lines
-from models.kafka.conformance.explanation import Explanation, HiddenInput, Step
+from models.kafka.conformance.explanation import Due, Explanation, HiddenInput, Step
 from models.kafka.conformance.hidden_inputs import run
 from models.kafka.conformance.learning import learn
 from models.kafka.conformance.likelihood import log_likelihood
 from models.kafka.conformance.proposals import proposals, standing
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.conformance.weights import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, SCRIPTS, STEPS_KEPT, weight
+from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.protocol.errors import Fault
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.coordinator.runtime.version_policy import Settings
+from models.kafka.coordinator.runtime.timers import TimerKind
+from models.kafka.coordinator.runtime.version_policy import Extension, Settings
+from models.kafka.hypotheses.priors import PHASE_UNDERRUN_US
 from models.units import US_PER_MS
 
 
@@ -43,6 +46,13 @@ class Tracker:
     def __post_init__(self) -> None:
         self.beam = [Explanation.begin(self.group_id, self.sight, self.settings)]
 
+    @classmethod
+    def of(cls, explanation: Explanation) -> Tracker:
+        """One that goes on from an explanation."""
+        made = cls(explanation.group_id, explanation.sight)
+        made.beam = [explanation]
+        return made
+
     @property
     def best(self) -> Explanation:
         """The explanation that weighs most."""
@@ -59,8 +69,30 @@ class Tracker:
         """Follow lines in their order, and hand on each once it is accounted for."""
         for burst in bursts(lines):
             for number, line in enumerate(burst):
-                self._follow(line, burst[number + 1 : number + 1 + BURST_LINES])
+                self.step(burst, number)
                 yield line
+
+    def step(self, burst: Sequence[Event], number: int) -> None:
+        """Follow one line of a burst, after those before it."""
+        self._follow(burst[number], burst[number + 1 : number + 1 + BURST_LINES])
+
+    def stand(self, where: Iterable[HiddenInput], line: Event) -> None:
+        """Put the model where a line finds it, without a word of its own."""
+        self.best.coordinator.shard.now_ms = line.time_us // US_PER_MS
+        for hidden in where:
+            _run(self.best, hidden, line)
+        self.best.said.clear()
+
+    def try_script(self, script: Script, line: Event, ahead: Sequence[Event]) -> float:
+        """Follow a line by a given script and return their likelihood."""
+        alignment = _tried(self.best, script, line, ahead)
+        announced = self.best.announced
+        if announced and all(each.event != line.name for each in announced):
+            self.best.note(line, announced.popleft(), ("event",))
+        else:
+            self.line, self.matched = line, _settled(self.best, script, alignment, line)
+        learn(self.best, line)
+        return log_likelihood(script, alignment)
 
     def _follow(self, line: Event, ahead: Sequence[Event]) -> None:
         self.line, self.matched = line, None
@@ -102,6 +134,7 @@ def _followed(explanation: Explanation, line: Event, ahead: Sequence[Event]) -> 
     said = _announced(explanation, line)
     if said is not None:
         explanation.accounted += 1
+        explanation.note(line, said)
         return [(explanation, said)]
     explanation.coordinator.shard.now_ms = line.time_us // US_PER_MS
     scene = Scene(explanation, line, ahead)
@@ -165,9 +198,11 @@ def _announced(explanation: Explanation, line: Event) -> ExpectedLine | None:
 
 def _drop(explanation: Explanation, count: int) -> None:
     for _ in range(count):
-        if not explanation.announced.popleft().is_optional:
+        dropped = explanation.announced.popleft()
+        if not dropped.is_optional:
             explanation.missing += 1
             explanation.weight += weight("line_missing")
+            explanation.note(None, dropped)
 
 
 def _forks(
@@ -203,10 +238,12 @@ def _settled(explanation: Explanation, script: Script, alignment: Alignment, lin
     """Take a proposal over: the line is one that it says, or remains unexplained."""
     explanation.weight += log_likelihood(script, alignment)
     said = _announced_by_name(explanation, line)
-    if said is None:
-        explanation.unexplained += not _is_silent(script)
-    else:
+    if said is not None:
         explanation.accounted += 1
+        explanation.note(line, said, differences(said, line))
+    elif not _is_silent(script):
+        explanation.unexplained += 1
+        explanation.note(line, None)
     return said
 
 
@@ -224,7 +261,9 @@ def _announced_by_name(explanation: Explanation, line: Event) -> ExpectedLine | 
     if place is None:
         return None
     for _ in range(place):
-        waiting.popleft()
+        lacking = waiting.popleft()
+        if not lacking.is_optional:
+            explanation.note(None, lacking)
     return waiting.popleft()
 
 
@@ -232,8 +271,37 @@ def _run(explanation: Explanation, hidden: HiddenInput, line: Event) -> None:
     last = explanation.last
     is_settled = explanation.standing[0] in (State.STABLE, State.EMPTY) and (last is None or last.evidence is not line)
     before = None if is_settled or (last is not None and last.depth >= STEPS_KEPT) else last
+    due = _due(explanation, hidden)
     try:
         run(explanation, hidden)
     except (Fault, LookupError, StopIteration):  # the model can't do that where it is: nothing is explained
         explanation.weight += weight("adopted")
-    explanation.last = Step(line.time_us // US_PER_MS, hidden, line, before, 1 if before is None else before.depth + 1)
+    explanation.last = Step(line.time_us // US_PER_MS, hidden, line, before, 1 if before is None else before.depth + 1, due)
+
+
+TIMED: Mapping[str, TimerKind] = {"end_join_phase": TimerKind.JOIN, "end_if_open": TimerKind.JOIN, "end_sync_wait": TimerKind.SYNC}
+"""The timer behind an input. Sessions are renewed by heartbeats that no line tells."""
+
+
+def _due(explanation: Explanation, hidden: HiddenInput) -> Due | None:
+    """The timer that an input lets fire, None if the phase ended before."""
+    kind, group, coordinator = TIMED.get(hidden.kind), explanation.group, explanation.coordinator
+    if kind is None or group is None or (kind is TimerKind.JOIN and group.state is not State.PREPARING_REBALANCE):
+        return None
+    due_ms = coordinator.timers.due_ms(kind, explanation.group_id, "")
+    if due_ms is None:
+        return None
+    if kind is TimerKind.JOIN and group.is_initial:
+        return _initial_delay(explanation, group, due_ms)
+    if due_ms - coordinator.now_ms > PHASE_UNDERRUN_US // US_PER_MS:
+        return None
+    return Due(due_ms, due_ms - group.rebalance_ms, "rebalance_timeout_ms")
+
+
+def _initial_delay(explanation: Explanation, group: Group, due_ms: int) -> Due:
+    """The last step of an initial delay, which members that join may extend."""
+    shard = explanation.coordinator.shard
+    step_ms, extends = shard.settings.initial_delay_ms, shard.policy.extension is Extension.AFTER_EMPTY or not group.generation
+    late_ms = max(shard.now_ms - due_ms, 0) + PHASE_UNDERRUN_US // US_PER_MS
+    at_ms = due_ms + late_ms // step_ms * step_ms if step_ms and extends else due_ms
+    return Due(at_ms, due_ms - step_ms, "initial_rebalance_delay_ms")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from models.events import Event
-from models.kafka.coordinator.runtime.version_policy import parse_version
+from models.kafka.coordinator.runtime.version_policy import Policy, parse_version, policy_for
+from models.kafka.observations.actions import text_field
 
 OLDEST = "1.1.1"
 """Where no hint says more: reasons are written since 2.1."""
@@ -27,7 +28,41 @@ HINTS: Sequence[Hint] = (
 """Version and the line that it is the first to write so (catalogue of messages, `seen_in`), the newest first."""
 
 
+JAVA_ONLY = "4.0.0"
+PREVIEW = "3.9.0"
+"""The last version with both coordinators.
+
+Its coordinator in Java does not log joins of ids that were handed out."""
+
+
 def version_of(lines: Iterable[Event]) -> str:
     """The newest version that a line hints at."""
-    found = (next((version for version, writes in HINTS if writes(line)), OLDEST) for line in lines)
-    return max(found, key=parse_version, default=OLDEST)
+    known = list(lines)
+    found = (next((version for version, writes in HINTS if writes(line)), OLDEST) for line in known)
+    version = max(found, key=parse_version, default=OLDEST)
+    return PREVIEW if version == JAVA_ONLY and _joins_silently(known) else version
+
+
+def is_java(lines: Iterable[Event]) -> bool:
+    """Whether the coordinator in Java wrote these lines."""
+    return any(event.group is not None and ("[GroupCoordinator id=" in event.text or JAVA_LOGGERS in event.text) for event in lines)
+
+
+JAVA_LOGGERS = "(org.apache.kafka.coordinator."
+
+
+def policy_of(lines: Sequence[Event], version: str | None = None) -> Policy:
+    """Rules of the coordinator that wrote these lines.
+
+    The version is given or guessed from them. Raises ValueError if it has no number.
+    """
+    chosen = version or version_of(lines)
+    return policy_for(chosen, java=is_java(lines) or None)
+
+
+def _joins_silently(lines: Sequence[Event]) -> bool:
+    """Whether only a rebalance's reason shows that a handed-out id joins."""
+    handed = {line.member_id for line in lines if line.name == "MemberIdHandedOut"}
+    begun = (line for line in lines if line.name == "RebalanceStarted" and text_field(line, "reason_id") == "new_member")
+    silent = any(text_field(line, "reason_member_id") in handed for line in begun)
+    return silent and all(line.name != "PendingMemberJoined" for line in lines)

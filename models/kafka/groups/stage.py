@@ -36,6 +36,7 @@ from models.kafka.groups.bounds import (
     SETTLE_US,
     STRETCHES_MAX,
 )
+from models.kafka.groups.model_states import ModelStates
 from models.kafka.groups.offset_expiry import End, empty_at_the_end, removal_incidents
 from models.kafka.groups.state_rows import Chronicle
 from models.kafka.hypotheses.window import Case
@@ -60,13 +61,13 @@ from models.rows import KAFKA, RebalanceMember
 from models.units import FOREVER, US_PER_SECOND
 
 
-def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts) -> GroupHistory:
+def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts, limits: Limits | None = None) -> GroupHistory:
     """Replay one group.
 
     `events` are those of the group alone, ordered by (`order_us`, file, byte offset). Never raises for what a
     log may hold; what the model could not explain is in `divergences`.
     """
-    stage = GroupStage(cluster, group, facts)
+    stage = GroupStage(cluster, group, facts, limits or Limits())
     for event in events:
         stage.feed(event)
     return stage.finish()
@@ -76,7 +77,7 @@ _FACTS = "facts"
 
 _HELD = (
     "roster", "knowledge", "classic", "modern", "windows", "requests", "writer", "chronicle", "open", "acts", "authors", "clients", "skews",
-    "impact", "client_states", "refusals", "event_count", "_skew_of_log", "_behind", "_settled", "_over", "_judged_at", "_now",
+    "impact", "client_states", "states", "refusals", "event_count", "_skew_of_log", "_behind", "_settled", "_over", "_judged_at", "_now",
 )  # fmt: skip
 """What a state holds of a stage: all but the names, the facts and the limits, which it is given, and rows that are final."""
 
@@ -106,6 +107,8 @@ class GroupStage:
     skews: Skews = field(default_factory=Skews)
     impact: Impact = field(default_factory=Impact)
     client_states: ClientStates = field(default_factory=ClientStates)
+    states: ModelStates | None = None
+    """None unless the states of the model are asked for."""
     requests: RequestWindows = field(default_factory=RequestWindows)
     refusals: Refusals = field(default_factory=Refusals)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
@@ -127,6 +130,8 @@ class GroupStage:
         self.modern = ModernReplay(self.roster)
         self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
         self.chronicle = Chronicle(self.cluster, self.group, self.facts)
+        if self.limits.group_states:
+            self.states = ModelStates(self.cluster, self.group, self.facts.initial_delay_ms)
         self._told_apart = told_apart(self.group, self.facts)
         self._goings = goings_of(self.facts)
 
@@ -187,6 +192,8 @@ class GroupStage:
             self._behind.setdefault(log, self._skew_of_log.get(log, 0))
             self._skew_of_log[log] = self.skews.bounds[log, node].skew
         self.client_states.feed(event)
+        if self.states is not None:
+            self.states.feed(event, self.facts.versions.get(event.place.file))
         actor, skew = self.roster.actor(event.member_id, event.client_id, event.instance_id), self._skew_of(event)
         self.impact.feed(event, actor, skew)
         self.refusals.feed(event, event.time_us - skew, actor)
@@ -239,7 +246,10 @@ class GroupStage:
     def let_out(self) -> Iterator[GroupHistory]:
         """Yield final rows once many have gathered."""
         final = self.final
-        if len(final.rebalances) + len(final.client_states) >= LEAVING_ROWS or len(final.rebalance_members) >= EPISODE_MEMBERS_MAX:
+        if (
+            len(final.rebalances) + len(final.client_states) + len(final.group_states) >= LEAVING_ROWS
+            or len(final.rebalance_members) >= EPISODE_MEMBERS_MAX
+        ):
             rows, self.final = self.final, GroupHistory()
             yield rows
 
@@ -264,6 +274,7 @@ class GroupStage:
         rows, self.open = self.open, GroupHistory()
         last = empty_at_the_end(self.classic, self.modern)
         rows.group_transitions.extend(self.chronicle.transitions(self.classic.changes))
+        rows.group_states.extend(self.states.rest() if self.states is not None else ())
         rows.member_sessions.extend(self.writer.sessions(self.roster.members.values()))
         rows.coordinator_moves.extend(self.chronicle.moves(self.classic.moves))
         self._expire(rows, [*self.classic.deaths, *([(last, None)] if last else [])])
@@ -330,6 +341,8 @@ class GroupStage:
     def _pass(self, until: int) -> None:
         """Judge rebalances that ended long enough ago, and release final rows."""
         self._infer(self.requests.until(until))
+        if self.states is not None and (due_at := self.states.due_at) is not None and due_at <= until:
+            self.final.take(GroupHistory(group_states=self.states.settle()), final_at=due_at)
         for over_at, refused in self.refusals.over_by(until, self._gap) if self.refusals.spells else ():
             self.final.take(GroupHistory(incidents=[refusal_incident(self.cluster, self.group, refused)]), final_at=over_at)
         while (due := self._next_judged()) is not None and due[0] <= until:

@@ -8,6 +8,7 @@ from models.rows import (
     ClientState,
     CoordinatorMove,
     Divergence,
+    GroupState,
     GroupTransition,
     Incident,
     MemberSession,
@@ -24,6 +25,7 @@ class GroupHistory:
     rebalances: list[Rebalance] = field(default_factory=list)
     rebalance_members: list[RebalanceMember] = field(default_factory=list)
     group_transitions: list[GroupTransition] = field(default_factory=list)
+    group_states: list[GroupState] = field(default_factory=list)
     member_sessions: list[MemberSession] = field(default_factory=list)
     client_states: list[ClientState] = field(default_factory=list)
     coordinator_moves: list[CoordinatorMove] = field(default_factory=list)

@@ -6,7 +6,7 @@ The reference coordinator follows the lines of the real coordinator.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from models.events import Event
+    from models.kafka.conformance.tracker import Tracker
     from models.kafka.conformance.witnesses import Witnesses
     from parsers.reading.reader import ReadOptions
+    from pipelines.warehouse.reader import Warehouse
 
 MODERN = "Modern"
 """Prefix of events of the newer protocols."""
@@ -62,12 +64,29 @@ def read_lines(paths: Sequence[str], group: str, options: ReadOptions, progress:
         if given is not None:
             versions[source.name] = given
         lines.rejected = lines.rejected or reader.report.status in ("rejected", "truncated")
+    _complete(lines, versions)
+    return lines
+
+
+def stored_lines(warehouse: Warehouse, cluster: str, group: str) -> Lines:
+    """The same lines from the tables of a warehouse."""
+    from pipelines.warehouse.reader import any_of, text
+
+    aside = f'"group" is null and {any_of("event", NAMELESS)}'
+    lines, versions = Lines(), dict[str, str]()
+    for batch in warehouse.batches("events", f'cluster = {text(cluster)} and ("group" = {text(group)} or ({aside}))'):
+        _take(lines, batch, group, versions)
+    _complete(lines, versions)
+    return lines
+
+
+def _complete(lines: Lines, versions: Mapping[str, str]) -> None:
+    """Order the lines, and find what their files tell of the coordinator."""
     lines.own.sort(key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
-    files = dict.fromkeys(event.place.file for event in lines.own if event.group == group)
+    files = dict.fromkeys(event.place.file for event in lines.own if event.group is not None)
     lines.version = next((versions[file] for file in files if file in versions), None)
     if lines.configured is not None and lines.configured.place.file not in files:
         lines.configured = None
-    return lines
 
 
 def _take(lines: Lines, batch: pa.RecordBatch, group: str, versions: dict[str, str]) -> None:
@@ -115,8 +134,13 @@ def check_group(lines: Lines, group: str) -> None:
         hint = f"; did you mean {near[0]}?" if near else ""
         known = " beside lines of its clients" if group in lines.groups else ""
         raise UsageError(f"no line of a coordinator tells of group {group!r}{known}{hint}")
-    if any(event.name.startswith(MODERN) or event.name in ("GroupEpochBumped", "TargetComputed") for event in own):
+    if is_modern(own):
         raise UsageError(f"group {group!r} is of a newer protocol; states are shown of classic groups only")
+
+
+def is_modern(own: Iterable[Event]) -> bool:
+    """Whether lines are of a group of a newer protocol."""
+    return any(event.name.startswith(MODERN) or event.name in ("GroupEpochBumped", "TargetComputed") for event in own)
 
 
 def shown_at(lines: Lines, group: str, at_us: int | None, step: int) -> Shown:
@@ -134,36 +158,56 @@ def shown_at(lines: Lines, group: str, at_us: int | None, step: int) -> Shown:
 
 
 def _followed(lines: Lines, group: str, wanted: Event, number: int, total: int, at_us: int | None) -> Shown:
-    from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
-    from models.kafka.conformance.tracker import Tracker
-    from models.kafka.conformance.version_hints import version_of
     from models.kafka.conformance.view import view_of
-    from models.kafka.coordinator.runtime.version_policy import policy_for
 
-    version = lines.version or version_of(event for event in lines.own if event.group == group)
-    try:
-        policy = policy_for(version)
-    except ValueError as error:
-        raise UsageError(f"--kafka-version: {error}") from error
-    tracker = Tracker(group, Sight(policy, DEFAULT_LEVELS | lines.levels), _settings(lines, policy))
-    witnesses = _witnesses(lines)
+    course = course_of(lines, group)
     changed: dict[str, Event] = {}
     known: dict[str, object] = {}
-    own = {id(line): line for line in _of_its_broker(lines.own, group)}
-    enriched = {number: witnesses.enriched(line) for number, line in own.items()}
-    original = {id(line): own[number] for number, line in enriched.items()}
-    for followed in tracker.follow(enriched.values()):
-        line = original[id(followed)]
-        for name, value in _standing(tracker):
+    for followed in course.tracker.follow(course.lines):
+        line = course.original(followed)
+        for name, value in _standing(course.tracker):
             if name not in known or known[name] != value:
                 known[name], changed[name] = value, line
         if line is wanted:
             break
-    best = tracker.best
-    told = lines.version is not None
+    best = course.tracker.best
     began = changed["state"].time_us if "state" in changed else wanted.time_us
-    view = witnesses.applied(view_of(tracker), max(at_us or 0, wanted.time_us), began)
-    return Shown(group, version, told, number, total, wanted, view, changed, best.unexplained, best.missing)
+    view = course.witnesses.applied(view_of(course.tracker), max(at_us or 0, wanted.time_us), began)
+    return Shown(group, course.version, course.is_told, number, total, wanted, view, changed, best.unexplained, best.missing)
+
+
+@dataclass(slots=True)
+class Course:
+    """A tracker and the lines for it, with other witnesses' facts."""
+
+    tracker: Tracker
+    version: str
+    is_told: bool
+    """Whether the version is known, rather than guessed from the wording."""
+    witnesses: Witnesses
+    lines: list[Event]
+    _originals: dict[int, Event]
+
+    def original(self, line: Event) -> Event:
+        """The line as it stands in the log."""
+        return self._originals[id(line)]
+
+
+def course_of(lines: Lines, group: str) -> Course:
+    """What follows a group's lines. Raises UsageError for a version that has no model."""
+    from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
+    from models.kafka.conformance.tracker import Tracker
+    from models.kafka.conformance.version_hints import policy_of
+
+    try:
+        policy = policy_of([event for event in lines.own if event.group == group], lines.version)
+    except ValueError as error:
+        raise UsageError(f"--kafka-version: {error}") from error
+    tracker = Tracker(group, Sight(policy, DEFAULT_LEVELS | lines.levels), _settings(lines, policy))
+    witnesses = _witnesses(lines)
+    pairs = [(witnesses.enriched(line), line) for line in _of_its_broker(lines.own, group)]
+    originals = {id(enriched): line for enriched, line in pairs}
+    return Course(tracker, policy.version, lines.version is not None, witnesses, [enriched for enriched, _ in pairs], originals)
 
 
 def _witnesses(lines: Lines) -> Witnesses:

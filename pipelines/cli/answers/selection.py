@@ -28,6 +28,7 @@ TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "under_replicated_spans": (("started_at",), ("ended_at",)),
     "leader_moves": (("moved_at",), ("moved_at",)),
     "broker_outages": (("down_at",), ("up_at",)),
+    "group_states": (("changed_at",), ("changed_at",)),
     "coordinator_moves": (("left_at", "loaded_at"), ("loaded_at", "left_at")),
     "allocation_changes": (("changed_at",), ("changed_at",)),
     "ownership": (("started_at",), ("ended_at",)),

@@ -80,9 +80,8 @@ def analyze_options(settings: Settings, given: Given) -> AnalyzeOptions:
     from pipelines.analysis.in_process import AnalyzeOptions
 
     assume = dict(map(assumption, (*settings.input.assume, *(given.assumptions or ()))))
-    return AnalyzeOptions(
-        read=read_options(settings, given, fold_runs=True), assume=assume, limits=Limits(**dataclasses.asdict(settings.incidents))
-    )
+    limits = Limits(**dataclasses.asdict(settings.incidents), group_states=settings.replay.group_states)
+    return AnalyzeOptions(read=read_options(settings, given, fold_runs=True), assume=assume, limits=limits)
 
 
 def read_options(settings: Settings, given: Given, *, fold_runs: bool) -> ReadOptions:

@@ -15,6 +15,7 @@ from pipelines.cli.output.console import screen
 
 if TYPE_CHECKING:
     from pipelines.cli.answers.log_lines import Found
+    from pipelines.cli.output.proof import Proof
 
 
 @question
@@ -29,6 +30,14 @@ def explain(
         ),
     ],
     asked: Asked,
+    prove: Annotated[
+        bool,
+        typer.Option(
+            "--proof",
+            help="What the coordinator's model wrote beside what the log has, and the first line at which each rival cause fails.",
+            rich_help_panel=o.SHOW,
+        ),
+    ] = False,
     as_json: o.AsJson = False,
 ) -> int:
     """Tell one rebalance as a story: what set it off, who made the others wait, how it ended, and the lines that say so.
@@ -45,11 +54,23 @@ def explain(
         return codes.decisive(source.codes)
     found = find_line(*place, source, asked) if place is not None else None
     row = found.placed.row if found is not None else find_rebalance(source.rows, name, source.clock)
+    proof = _proof(row, source, asked) if prove and row is not None else None
     if as_json:
-        _write(row, found, source)
+        _write(row, found, source, proof)
     else:
         _tell(row, found, source, verbose=asked.verbose)
+        if proof is not None:
+            from pipelines.cli.output.proof import show
+
+            show(screen(), proof, source.clock)
     return codes.decisive(source.codes)
+
+
+def _proof(row: Any, source: Source, asked: Asked) -> Proof:
+    """Run the causes of a rebalance through the coordinator's model."""
+    from pipelines.cli.answers.proof import proof_of
+
+    return proof_of(row, source, asked)
 
 
 def _list(rows: list[Any], source: Source, *, as_json: bool) -> None:
@@ -67,10 +88,11 @@ def _list(rows: list[Any], source: Source, *, as_json: bool) -> None:
     screens.say(screen(), f"groupscope explain {items[-1].id[:10]} tells the last one", style="dim")
 
 
-def _write(row: Any, found: Found | None, source: Source) -> None:
+def _write(row: Any, found: Found | None, source: Source, proof: Proof | None) -> None:
     from dashboards.answer.build import rebalance
     from dashboards.wording.story import story
     from pipelines.cli.answers import log_lines as lines
+    from pipelines.cli.output import proof as proofs
     from pipelines.cli.output.json_csv import ready, write_object
 
     told = list(ready("rebalances", [row])) if row is not None else [None]
@@ -79,6 +101,7 @@ def _write(row: Any, found: Found | None, source: Source) -> None:
             "line": lines.ready(found) if found is not None else None,
             "rebalance": told[0],
             "story": story(rebalance(row), source.clock) if row is not None else [],
+            "proof": proofs.ready(proof) if proof is not None else None,
         }
     )
 

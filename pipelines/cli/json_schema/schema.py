@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pipelines.cli.json_schema.group_state import GROUP_STATE
+from pipelines.cli.json_schema.proof import PROOF
 from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
 from pipelines.cli.json_schema.verdicts import LINE_TOLD, WHAT_IF
 from pipelines.errors import UsageError
@@ -73,6 +74,7 @@ def command_schema(command: str) -> dict[str, Any]:
             "line": {"description": "The line that was asked about, if one was.", "anyOf": [LINE_TOLD, {"type": "null"}]},
             "rebalance": {"anyOf": [{"$ref": "#/$defs/rebalances"}, {"type": "null"}]},
             "story": _TEXTS,
+            "proof": {"description": "With --proof: what the model wrote beside the log.", "anyOf": [PROOF, {"type": "null"}]},
         }
         return _object(contract, "groupscope explain --json", told)
     if command == "events":

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.analysis.in_process import analyze
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.cli.main import main
 from tests.dashboards import made
+from tests.golden_rows import events_of
 from tests.pipelines.cli import warehouses
 
 Cli = Callable[..., "Done"]
@@ -77,7 +78,8 @@ def sample_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One sample, analysed and written as tables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        return warehouses.store(analyze([POLL_TIMEOUT]), tmp_path_factory.mktemp("sample") / "warehouse")
+        found, options = analyze([POLL_TIMEOUT]), AnalyzeOptions()
+        return warehouses.store(found, tmp_path_factory.mktemp("sample") / "warehouse", events_of([POLL_TIMEOUT], options, found))
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,7 @@ QUESTIONS = [
     ("compare", "--before", "09:08:30..09:08:45", "--after", "09:08:45..09:08:50"),
     ("explain", "shipping-e/2"),
     ("explain", "shipping-e@09:08:47"),
+    ("explain", "shipping-e/2", "--proof"),
 ]
 LISTS = [("rebalances",), ("offenders",), ("timeline",), ("outages",), ("analyze",)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,15 @@ from tests.dashboards.page.test_page import everywhere
 RUN = "0001"
 
 
-def store(analysis: Any, folder: Path) -> Path:
+def store(analysis: Any, folder: Path, events: Sequence[dict[str, Any]] = ()) -> Path:
     """Write the rows of an analysis to `folder`, and a run that published them."""
-    tables = {table: list(getattr(analysis, key)) for key, table in CONTRACT.items()}
+    tables: dict[str, Any] = {table: list(getattr(analysis, key)) for key, table in CONTRACT.items()}
     tables["log_files"] = analysis.inputs["log_files"]
     tables["rebalance_members"] = list(getattr(analysis, "rebalance_members", ()))
     layouts = getattr(analysis, "layouts", ())
     tables["partition_placements"] = [row for layout in layouts for row in placement_rows(layout)]
     tables["brokers"] = [row for layout in layouts for row in broker_rows(layout)]
+    tables["events"] = list(events)
     for name, rows in tables.items():
         _write(folder, name, [{**_values(row), "run_id": RUN} for row in rows])
     _write(

@@ -1,0 +1,180 @@
+"""States of a classic group in its coordinator's model, by change.
+
+Lines are collected until the group has settled, then followed by the model from where it was before. What is kept between is plain
+data, so a replay that goes on from a stored state writes the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from models.events import Event, Witness
+from models.evidence import evidence
+from models.ids import make_id
+from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
+from models.kafka.conformance.explanation import Explanation
+from models.kafka.conformance.learning import LEARNED
+from models.kafka.conformance.proposals import PROPOSERS
+from models.kafka.conformance.snapshots import Snapshot, restored, snapshot_of
+from models.kafka.conformance.tracker import Tracker
+from models.kafka.conformance.version_hints import is_java, version_of
+from models.kafka.conformance.view import MemberView, TimerView, View, view_of
+from models.kafka.conformance.weights import BURST_GAP_MS
+from models.kafka.coordinator.announcements import RULES
+from models.kafka.coordinator.runtime.version_policy import Policy, default_settings, parse_version, policy_for
+from models.rows import KAFKA, GroupState, GroupStateMember, GroupStateTimer
+from models.units import US_PER_MS
+
+SETTLING = frozenset({"AssignmentReceived", "GroupEmptied", "GroupsDeleted", "GroupDied", "GroupLoaded", "GroupUnloaded"})
+"""Events after which a group waits for nobody."""
+FOLLOWED = PROPOSERS.keys() | LEARNED.keys()
+LINES_HELD = 256
+"""Lines collected before they are followed; bounds what is held."""
+GAP_US = BURST_GAP_MS * US_PER_MS
+
+
+@dataclass(slots=True)
+class ModelStates:
+    """Follows a group's lines through the model. `lines` are those since `snapshot`."""
+
+    cluster: str
+    group: str
+    initial_delay_ms: int
+    snapshot: Snapshot | None = None
+    lines: list[Event] = field(default_factory=list)
+    told: str | None = None
+    """The version that the coordinator's file tells."""
+    version: str | None = None
+    """The version that lines hint at so far."""
+    is_java: bool = False
+    levels: set[str] = field(default_factory=lambda: set(DEFAULT_LEVELS))
+    shown: GroupState | None = None
+    """The last row, to tell whether something has changed."""
+    written: int = 0
+    is_modern: bool = False
+    """Whether it uses a newer protocol, which is not followed here."""
+
+    def feed(self, event: Event, version: str | None) -> None:
+        """Take a line; `version` is that of its file, if known."""
+        if event.witness is not Witness.COORDINATOR or event.group != self.group:
+            return
+        if event.name in MODERN:
+            self.is_modern, self.snapshot, self.lines = event.fields.get("to_type") != "classic", None, []
+        elif event.name in FOLLOWED and not self.is_modern:
+            self.lines.append(event)
+            self.told = version or self.told
+
+    @property
+    def due_at(self) -> int | None:
+        """When the lines can be followed, None while more of them are awaited."""
+        if not self.lines or (self.lines[-1].name not in SETTLING and len(self.lines) < LINES_HELD):
+            return None
+        if len(self.lines) >= 2 * LINES_HELD:
+            return self.lines[-1].order_us  # lines without end in one burst
+        return self.lines[-1].order_us + GAP_US + 1
+
+    def settle(self) -> list[GroupState]:
+        """Follow what was collected, and go on from there."""
+        tracker, rows = self._follow()
+        self.snapshot, self.lines = snapshot_of(tracker.best), []
+        return rows
+
+    def rest(self) -> list[GroupState]:
+        """Rows of lines that the group has not settled after."""
+        return self._follow()[1] if self.lines else []
+
+    def _follow(self) -> tuple[Tracker, list[GroupState]]:
+        tracker = Tracker.of(self._model())
+        rows: list[GroupState] = []
+        last = self.lines[-1]
+        for number, line in enumerate(tracker.follow(self.lines)):
+            is_inside = line is not last and self.lines[number + 1].time_us - line.time_us <= GAP_US
+            if not (tracker.best.announced and is_inside):
+                rows += self._changed(line, view_of(tracker), tracker.best)
+        return tracker, rows
+
+    def _model(self) -> Explanation:
+        """The model where it was before the lines."""
+        sight, settings = self._sight(), None
+        if self.initial_delay_ms != default_settings(sight.policy).initial_delay_ms:
+            settings = replace(default_settings(sight.policy), initial_delay_ms=self.initial_delay_ms)
+        if self.snapshot is not None:
+            return restored(self.snapshot, self.group, sight, settings)
+        made = Explanation.begin(self.group, sight, settings)
+        made.certainty.size_doubted = True
+        return made
+
+    def _sight(self) -> Sight:
+        policy = self._policy()
+        written = (RULES[line.name].level(policy) for line in self.lines if line.name in RULES)
+        self.levels.update(level for level in written if level is not None)
+        return Sight(policy, frozenset(self.levels))
+
+    def _policy(self) -> Policy:
+        self.version = max(filter(None, (self.version, version_of(self.lines))), key=parse_version)
+        self.is_java = self.is_java or is_java(self.lines)
+        try:
+            return policy_for(self.told or self.version, java=self.is_java or None)
+        except ValueError:
+            return policy_for(self.version, java=self.is_java or None)
+
+    def _changed(self, line: Event, view: View, best: Explanation) -> Iterator[GroupState]:
+        """The row of a line, if anything is another than in the one before."""
+        row = self._row(line, view, best)
+        before = self.shown
+        if before is None or any(getattr(row, name) != getattr(before, name) for name in COMPARED):
+            row.group_state_id = make_id("state", self.cluster, self.group, self.written)
+            self.written, self.shown = self.written + 1, row
+            yield row
+
+    def _row(self, line: Event, view: View, best: Explanation) -> GroupState:
+        return GroupState(
+            cluster=self.cluster,
+            system=KAFKA,
+            group_state_id="",
+            group=self.group,
+            changed_at=line.time_us,
+            state=view.state.value.value if view.state.value is not None else None,
+            state_certainty=view.state.certainty,
+            generation=view.generation.value,
+            generation_certainty=view.generation.certainty,
+            leader=view.leader.value,
+            leader_certainty=view.leader.certainty,
+            member_count=view.member_count.value,
+            member_count_certainty=view.member_count.certainty,
+            members=[_member(member) for member in view.members],
+            pending_members=sorted(view.pending.value) if view.pending.value is not None else None,
+            pending_certainty=view.pending.certainty,
+            timers=[_timer(timer) for timer in view.timers if timer.deadline_ms is not None],
+            missing_lines=best.missing,
+            unexplained_lines=best.unexplained,
+            evidence=evidence([line]),
+        )
+
+
+MODERN = frozenset({"GroupConverted", "GroupEpochBumped", "TargetComputed", "ModernMemberJoined"})
+"""Events of groups of the newer protocols."""
+COMPARED = (
+    "state", "state_certainty", "generation", "generation_certainty", "leader", "leader_certainty", "member_count",
+    "member_count_certainty", "members", "pending_members", "pending_certainty", "timers", "missing_lines", "unexplained_lines",
+)  # fmt: skip
+"""Columns by which one state differs from another."""
+
+
+def _member(member: MemberView) -> GroupStateMember:
+    return GroupStateMember(
+        member.member_id,
+        member.instance_id,
+        member.certainty,
+        member.rejoined.value,
+        member.rejoined.certainty,
+        member.synced.value,
+        member.synced.certainty,
+        member.awaited.value,
+        member.awaited.certainty,
+    )
+
+
+def _timer(timer: TimerView) -> GroupStateTimer:
+    return GroupStateTimer(timer.kind, timer.member_id, timer.deadline_ms or 0, timer.certainty)

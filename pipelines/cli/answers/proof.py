@@ -1,0 +1,115 @@
+"""Proof of a rebalance by the model of its coordinator.
+
+For its cause and each rival: what the model wrote beside what the log has."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from dashboards.view.row_access import column, evidence
+from pipelines.cli.answers.group_state import Course, Lines, course_of, is_modern, read_lines, stored_lines
+from pipelines.cli.output.proof import Proof
+
+if TYPE_CHECKING:
+    from models.kafka.conformance.trials import Window
+    from pipelines.cli.answers.source import Source
+    from pipelines.cli.arguments.question import Asked
+
+BURSTS_BEFORE = 4
+"""Earlier bursts of lines that may show what set it off."""
+LINES_BEYOND = 8
+"""Later lines that may still belong to it.
+
+From 3.0 to 3.9 a leave is logged after what it sets off."""
+ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
+
+
+def proof_of(row: Any, source: Source, asked: Asked) -> Proof:
+    """Run the causes of a rebalance through the model of its coordinator."""
+    if column(row, "protocol") != "classic":
+        return Proof(f"the model that is compared with logs is that of classic groups; this one is a {column(row, 'protocol')} group")
+    return prove(row, _lines(row, source, asked))
+
+
+def _lines(row: Any, source: Source, asked: Asked) -> Lines:
+    """Lines of the row's group, from logs or tables."""
+    from pipelines.cli.arguments.rules import Given, read_options
+
+    cluster, group = column(row, "cluster"), column(row, "group")
+    if not asked.paths:
+        return stored_lines(source.whole, cluster, group)
+    given = Given(asked.log_zones, asked.clusters, asked.kafka_versions, redact=asked.redact, redact_key=asked.redact_key)
+    with asked.talk.progress("reading") as progress:
+        lines = read_lines(list(asked.paths), group, read_options(source.settings, given, fold_runs=False), progress)
+    files = {each["path"] for each in source.rows.inputs["log_files"] if each["cluster"] == cluster}
+    lines.own = [event for event in lines.own if event.place.file in files]
+    lines.others = [event for event in lines.others if event.place.file in files]
+    return lines
+
+
+def prove(row: Any, lines: Lines) -> Proof:
+    """The proof of a row by the lines of its group."""
+    from models.causes import Cause
+    from models.kafka.conformance.trials import try_causes
+
+    group = column(row, "group")
+    own = [event for event in lines.own if event.group == group]
+    if not own:
+        return Proof("no line of a coordinator tells of the group: clients and requests alone do not show what it wrote")
+    if is_modern(own):
+        return Proof("the model that is compared with logs is that of classic groups; this one uses a newer protocol")
+    course = course_of(lines, group)
+    place = _first_line(row, course)
+    if place is None:
+        return Proof("no line of its coordinator belongs to this rebalance: it is inferred from clients or requests")
+    window = _window(row, course, place, lines)
+    if window is None:
+        return Proof("the lines of this rebalance do not show what state the group was in", course.version, course.is_told)
+    shares = {column(row, "cause"): column(row, "confidence"), **dict(column(row, "alternatives") or {})}
+    return Proof(None, course.version, course.is_told, window, try_causes(window, map(Cause, shares)), shares)
+
+
+def _window(row: Any, course: Course, place: int, lines: Lines) -> Window | None:
+    """The rebalance in the model, from the line that set it off."""
+    from models.kafka.conformance.trials import open_window
+
+    starts, end = _burst_starts(course), _end(row, course, place)
+    at = bisect_right(starts, place) - 1
+    for first in range(at, max(at - BURSTS_BEFORE, 0) - 1, -1):
+        if first < at and any(line.name in ENDS for line in course.lines[starts[first] : starts[first + 1]]):
+            return None
+        start = starts[first]
+        tracker = course_of(lines, column(row, "group")).tracker
+        window = open_window(tracker, course.lines[:start], course.lines[start:end], course.lines[end : end + LINES_BEYOND])
+        if window is not None:
+            return window
+    return None
+
+
+def _first_line(row: Any, course: Course) -> int | None:
+    """The line that begins the rebalance, else its first evidence."""
+    started, before = column(row, "started_at"), column(row, "generation_before")
+    for number, line in enumerate(course.lines):
+        if line.name == "RebalanceStarted" and line.time_us == started and line.generation == before:
+            return number
+    places = {(line.file, line.byte_offset) for line in evidence(row)}
+    fitting = (number for number, line in enumerate(course.lines) if (line.place.file, line.place.byte_offset) in places and line.group)
+    return next(fitting, None)
+
+
+def _burst_starts(course: Course) -> list[int]:
+    from models.kafka.conformance.tracker import bursts
+
+    return list(accumulate(map(len, bursts(course.lines)), initial=0))[:-1]
+
+
+def _end(row: Any, course: Course, place: int) -> int:
+    """Number of the line behind the last one of the rebalance."""
+    ended = column(row, "ended_at") or column(row, "joined_at")
+    for number in range(place + 1, len(course.lines)):
+        line = course.lines[number]
+        if line.name == "RebalanceStarted" or (ended is not None and line.time_us > ended):
+            return number
+    return len(course.lines)
