@@ -222,7 +222,7 @@ EVENTS: dict[str, EventKind] = {
         f"{_REQUEST_HEAD} api request_member_id session_timeout_ms rebalance_timeout_ms protocol_type protocols topics reason member_epoch",
     ),
     # Java clients (and known lines of clients in other languages).
-    "ClientStarted": _kind(_CLIENT, "A client library starts.", "version client_id"),
+    "ClientStarted": _kind(_CLIENT, "A client library starts.", f"{_CLIENT_HEAD} version"),
     "ClientConfigured": _kind(
         _CLIENT,
         "A ConsumerConfig block.",
@@ -240,7 +240,9 @@ EVENTS: dict[str, EventKind] = {
     "ClientSynced": _kind(_CLIENT, "SyncGroup succeeded.", f"{_CLIENT_HEAD} generation protocol"),
     "ClientSyncFailed": _kind(_CLIENT, "SyncGroup failed.", f"{_CLIENT_HEAD} error generation"),
     "ClientLeaveSent": _kind(_CLIENT, "LeaveGroup is sent.", f"{_CLIENT_HEAD} why coordinator"),
-    "ClientPollTimedOut": _kind(_CLIENT, "max.poll.interval.ms was exceeded.", f"{_CLIENT_HEAD} exceeded_ms max_poll_interval_ms"),
+    "ClientPollTimedOut": _kind(
+        _CLIENT, "max.poll.interval.ms was exceeded.", f"{_CLIENT_HEAD} exceeded_ms max_poll_interval_ms last_action"
+    ),
     "ClientHeartbeatRebalancing": _kind(_CLIENT, "A heartbeat was told of a rebalance.", _CLIENT_HEAD),
     "ClientHeartbeatFailed": _kind(_CLIENT, "A heartbeat was refused.", f"{_CLIENT_HEAD} error generation"),
     "ClientGenerationReset": _kind(_CLIENT, "The client gave its generation up.", f"{_CLIENT_HEAD} why"),
@@ -256,6 +258,17 @@ EVENTS: dict[str, EventKind] = {
     "ClientCommitFailed": _kind(_CLIENT, "A commit was refused.", f"{_CLIENT_HEAD} topic partition error"),
     "ClientMemberState": _kind(_CLIENT, "A state of the KIP-848 client.", f"{_CLIENT_HEAD} member_epoch from_state to_state"),
     "ClientReconciling": _kind(_CLIENT, "The KIP-848 client takes a new assignment over.", f"{_CLIENT_HEAD} member_epoch partitions"),
+    "ClientThreadState": _kind(_CLIENT, "A thread of Streams changed its state.", f"{_CLIENT_HEAD} from_state to_state"),
+    "ClientStepEnded": _kind(_CLIENT, "A step of a client's rebalance ended; how long it took.", f"{_CLIENT_HEAD} step duration_ms"),
+    "ClientFollowupWanted": _kind(_CLIENT, "Another rebalance is to follow, or begins, and why.", f"{_CLIENT_HEAD} why delay_ms"),
+    "ClientWorkAssigned": _kind(
+        _CLIENT,
+        "A Connect worker has its connectors and tasks; those of a lost worker wait for delay_ms.",
+        f"{_CLIENT_HEAD} generation delay_ms assignment_error",
+    ),
+    "ClientConfigDrifted": _kind(
+        _CLIENT, "Workers of a Connect cluster do not see the same configuration.", f"{_CLIENT_HEAD} own_offset group_offset"
+    ),
     "ClientClosed": _kind(_CLIENT, "The consumer is closed.", _CLIENT_HEAD),
     "ClientNote": _kind(_CLIENT, "A known line that changes nothing in the model.", f"{_CLIENT_HEAD} detail"),
     # Broker lines outside the coordinator.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -45,6 +46,13 @@ def test_targets_of_make_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
     assert set(re.findall(r"\bmake ([a-z-]+)", README)) - targets == set()
+
+
+def test_the_list_of_clients_is_that_of_the_catalogue() -> None:
+    """Write it anew with `make docs`."""
+    page = runpy.run_path(str(ROOT / "docs" / "write_clients.py"))["page"]
+
+    assert page(README) == README
 
 
 def test_exit_codes_are_those_of_the_command_line() -> None:

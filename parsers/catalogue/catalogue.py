@@ -34,6 +34,8 @@ __all__ = ["Bucket", "Catalogue", "Match", "Message", "Pattern", "catalogue", "l
 _CLOSED = frozenset(TYPES[kind].tight for kind in ("digits", "int", "int32", "count"))
 _CLOSING = re.compile(r"\](?:: | )")
 MAX_PREFIXES_CACHED = 16_384
+MAX_WHOLE_LINES = 64
+"""Lines of a message that are read as one."""
 MAX_OPENINGS = 32
 """Closing brackets at which a prefix is tried to end; with more of them a line is ambiguous."""
 
@@ -67,6 +69,8 @@ class Catalogue:
         self.patterns: list[Pattern] = []
         self._group_loggers = GroupLoggers(source)
         self._logger_names: set[str] = set()
+        self._whole: tuple[str, ...] = ()
+        """How messages begin that are told by more than their first line."""
         for area in source["areas"]:
             self._add_area(area)
         self._buckets: dict[str, Bucket] = {}
@@ -79,6 +83,7 @@ class Catalogue:
         loggers = frozenset(map(last_segment, area["loggers"]))
         searched = area.get("searched", False)  # few of its loggers' lines are of use: only those with a literal are read
         self._logger_names |= loggers if not searched else frozenset()
+        self._whole += tuple(area.get("whole", ()))
         if area.get("coordinator"):
             self._group_loggers.add(loggers)
         for entry in area["messages"]:
@@ -142,6 +147,12 @@ class Catalogue:
         if head[0] in "CP" and head.startswith(("Completed request:", "Processor ")):
             return self._request(head)
         segment = self.segment(logger) if logger else ""
+        found = self._read(head, segment, message, offsets_partitions)
+        if found is None and end >= 0 and head.startswith(self._whole):
+            return self._read(_one_line(message), segment, message, offsets_partitions)
+        return found
+
+    def _read(self, head: str, segment: str, message: str, offsets_partitions: int | None) -> Match | None:
         try:
             found = self._quick(head, segment, message)
         except TooManyReadings:
@@ -224,7 +235,7 @@ class Catalogue:
         """Prefixes that are told by words in their middle, wherever they end. Raises TooManyReadings."""
         found: list[Opening] = []
         for prefix in self._marked:
-            if prefix.mark in head:
+            if any(mark in head for mark in prefix.marks):
                 for values, at in prefix.openings(head):
                     if len(found) >= MAX_OPENINGS:
                         raise TooManyReadings
@@ -389,6 +400,11 @@ class Catalogue:
     def fits(pattern: Pattern, fields: Mapping[str, Any]) -> bool:
         """Whether a wording says what the fields do: its fixed values are theirs."""
         return all(fields.get(name, value) == value for name, value in pattern.constants.items())
+
+
+def _one_line(message: str) -> str:
+    """The lines of a message as one."""
+    return " ".join(line.strip() for line in message.split("\n", MAX_WHOLE_LINES)[:MAX_WHOLE_LINES])
 
 
 def _block(entry: Mapping[str, Any]) -> Block | None:

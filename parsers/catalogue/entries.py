@@ -77,6 +77,8 @@ class Prefix:
     over: re.Pattern[str] | None = None
     ends: tuple[tuple[Template, re.Pattern[str]], ...] = ()
     """Each form with the pattern from its mark to its end."""
+    marks: tuple[str, ...] = ()
+    """The mark, and those of forms that have another: their first words."""
 
     def openings(self, head: str) -> Iterator[tuple[dict[str, Any], int]]:
         """All readings of a marked prefix: its values and the start of the message."""
@@ -89,15 +91,16 @@ class Prefix:
 
 def marked_prefix(name: str, texts: tuple[Template, ...], mark: str, over: str) -> Prefix:
     """Make a prefix that is recognised by words in its middle."""
-    ends = []
+    ends, marks = [], [mark]
     for template in texts:
-        first = next(at for at, literal in enumerate(template.literals) if mark in literal)
+        first, own = next(((at, mark) for at, literal in enumerate(template.literals) if mark in literal), (0, template.literals[0]))
+        marks.append(own)
         literal = template.literals[first]
-        parts = [re.escape(literal[literal.index(mark) :])]
+        parts = [re.escape(literal[literal.index(own) :])]
         for slot, after in zip(template.slots[first:], template.literals[first + 1 :], strict=True):
             parts.append(f"{slot.type.tight}{re.escape(after)}")
         ends.append((template, re.compile("".join(parts), re.ASCII)))
-    return Prefix(name, "", "", texts, mark, re.compile(over, re.ASCII), tuple(ends))
+    return Prefix(name, "", "", texts, mark, re.compile(over, re.ASCII), tuple(ends), tuple(dict.fromkeys(marks)))
 
 
 @dataclass(slots=True)

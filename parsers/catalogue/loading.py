@@ -17,14 +17,22 @@ import orjson
 
 COMPILED = "compiled.json"
 _FOLDER = resources.files("parsers.catalogue") / "messages"
-_FOR_PEOPLE = frozenset({"samples", "summary", "source"})
+_FOR_PEOPLE = frozenset({"samples", "summary", "source", "library"})
 _LISTS = ("prefixes", "reasons", "bodies", "literals", "group_loggers", "ignored")
 _PARTS = frozenset({*_LISTS, "messages"})
 
 
 def yaml_files() -> Iterator[Traversable]:
-    """The catalogue's YAML files, by name."""
-    return iter(sorted((each for each in _FOLDER.iterdir() if each.name.endswith(".yaml")), key=lambda each: each.name))
+    """YAML files of the catalogue by name, folders last."""
+    return _yaml_files(_FOLDER)
+
+
+def _yaml_files(folder: Traversable) -> Iterator[Traversable]:
+    held = sorted(folder.iterdir(), key=lambda each: each.name)
+    yield from (each for each in held if each.is_file() and each.name.endswith(".yaml"))
+    for inner in held:
+        if inner.is_dir():
+            yield from _yaml_files(inner)
 
 
 def fingerprint() -> str:

@@ -244,6 +244,35 @@ def ends_like_member_id(text: str) -> bool:
     return _UUID_END.fullmatch(text[-36:]) is not None
 
 
+_THREAD = re.compile(r"(?:(?P<group>.+)-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-StreamThread-\d+)?(?:-consumer)?")
+_CONSUMER = "-consumer"
+_SOME_UUID = "00000000-0000-0000-0000-000000000000"
+
+
+def _parse_stream_thread(text: str) -> Any:
+    """Parse a thread of Streams to its group and client id.
+
+    `APPLICATION-UUID-StreamThread-N`, without the group where client.id is set (KafkaStreams.java, StreamThread.java).
+    """
+    found = _THREAD.fullmatch(text)
+    return {"group": found and found["group"], "client_id": f"{text.removesuffix(_CONSUMER)}{_CONSUMER}"} if text else NO
+
+
+def _parse_stream_client(text: str) -> Any:
+    """Parse an instance of Streams, `APPLICATION-UUID`, to its group."""
+    found = _THREAD.fullmatch(text)
+    return {"group": found and found["group"]}
+
+
+def _parse_box(text: str) -> Any:
+    """Parse a table as Faust draws it, in lines or in ASCII."""
+    return text if text[:1] in {"┌", "╒", "+"} else NO
+
+
+def _parse_ruby_hash(text: str) -> Any:
+    return text if text.startswith("{") and text.endswith("}") else NO
+
+
 def _bare(items: Sequence[str]) -> str:
     return ", ".join(items)
 
@@ -291,6 +320,18 @@ TYPES: dict[str, SlotType] = {
         r"true|false", lambda text: {"true": True, "false": False}.get(text, NO), lambda value: str(value).lower(), filler="true"
     ),
     "coordinator_node": SlotType(r"-?\d{1,10}", _parse_coordinator_node, lambda value: str(COORDINATOR_ID_TOP - int(value))),
+    "stream_thread": SlotType(
+        r"[^ ]+",
+        _parse_stream_thread,
+        lambda fields: str(fields["client_id"]).removesuffix(_CONSUMER),
+        several=("group", "client_id"),
+        needs=("client_id",),
+    ),
+    "stream_client": SlotType(
+        r"[^ ]+", _parse_stream_client, lambda fields: f"{fields['group']}-{_SOME_UUID}", several=("group",), needs=("group",)
+    ),
+    "box": SlotType(r".*", _parse_box, str, spaced=True, filler="┌┐"),
+    "ruby_hash": SlotType(r"\{.*\}", _parse_ruby_hash, str, spaced=True, filler="{}"),
     "topic_partition": SlotType(r"[^ ]+", _parse_topic_partition, _topic_partition, several=_PLACE, needs=_PLACE),
     "replica": SlotType(r"[^ ]+", _parse_replica_folder, _topic_partition, several=_PLACE, needs=_PLACE),
     "list": SlotType(r".*", _parse_bracketed, _bracketed, spaced=True, filler="[]"),

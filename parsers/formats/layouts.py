@@ -18,9 +18,15 @@ from typing import Any, NamedTuple
 import orjson
 import yaml
 
+from parsers.formats.structured import Structure, with_keys
 from parsers.formats.timestamps import DateFormat, date_format
 
 LEVELS = frozenset({"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"})
+_LEVEL_NUMBERS = {
+    **dict(zip(range(10, 70, 10), ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"), strict=True)),  # pino, bunyan
+    **dict(enumerate(("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG"))),  # syslog, librdkafka
+}
+"""Levels that are numbers."""
 _LEVEL_NAMES = {
     **dict.fromkeys(("WARNING", "Warning", "4"), "WARN"),
     **dict.fromkeys(("SEVERE", "Error", "3"), "ERROR"),
@@ -289,9 +295,7 @@ class JsonLayout:
 
     name: str
     names: dict[str, list[str]] = field(repr=False)
-    structured: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = field(repr=False, default=())
-    parts: frozenset[str] = field(repr=False, default=frozenset())
-    """All names of parts."""
+    structured: tuple[Structure, ...] = field(repr=False, default=())
     samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
     product: str = "common"
     pattern: str = "json"
@@ -305,30 +309,23 @@ class JsonLayout:
         if document is None:
             return None
         found = {part: self._first(document, part) for part in self.names}
-        message, level = found["message"], found["level"]
-        if not isinstance(message, str) or not isinstance(level, str) or found["logger"] is None:
+        message, level, logger = found["message"], _level_name(found["level"]), found["logger"]
+        if not isinstance(message, str) or level is None:
             return None
+        whole_message = with_keys(self.structured, message, document)
+        if logger is None and whole_message is None:
+            return None  # a logger that gives itself no name is known by what is said only
         stamp = _json_stamp(found["stamp"])
-        level = level.upper()
         thread = found["thread"]
         return Header(
             stamp,
-            _LEVEL_NAMES.get(level, level),
-            str(found["logger"]),
+            level,
+            str(logger) if logger is not None else None,
             thread if isinstance(thread, str) else None,
-            self._with_keys(message, document),
+            message if whole_message is None else whole_message,
             whole=True,
             date=date_format("UNIX_MILLIS" if stamp is not None and stamp.isdecimal() else ""),
         )
-
-    def _with_keys(self, message: str, document: dict[str, Any]) -> str:
-        """The message, with keys and values that stand beside it where its library logs them so."""
-        for begins, keys in self.structured:
-            if begins.match(message):
-                chosen = keys or [name for name in document if name not in self.parts]
-                beside = ", ".join(f"{name}: {document[name]}" for name in chosen if isinstance(document.get(name), str | int))
-                return f"{message}; {beside}" if beside else message
-        return message
 
     def _first(self, document: dict[str, Any], part: str) -> Any:
         for name in self.names[part]:
@@ -336,6 +333,13 @@ class JsonLayout:
             if value is not None:
                 return value
         return None
+
+
+def _level_name(value: Any) -> str | None:
+    """A level by its name or number."""
+    if isinstance(value, int):
+        return _LEVEL_NUMBERS.get(value)
+    return _LEVEL_NAMES.get(value.upper(), value.upper()) if isinstance(value, str) else None
 
 
 def _json_stamp(value: Any) -> str | None:
@@ -394,10 +398,8 @@ def load_yaml(text: str) -> Any:
 def json_layout() -> JsonLayout:
     """Records that are JSON documents, with the names that their parts have (`layouts/json_records.yaml`)."""
     data = load_yaml(files("parsers.formats").joinpath("data", "json_records.yaml").read_text(encoding="utf-8"))
-    structured = tuple((re.compile(each["message"], re.ASCII), tuple(each["keys"])) for each in data["structured"])
     names = {name: data[name] for name in data if name not in ("structured", "samples")}
-    parts = frozenset(name for each in names.values() for name in each)
-    return JsonLayout("json", names, structured, parts, tuple(data["samples"]))
+    return JsonLayout("json", names, tuple(map(Structure.of, data["structured"])), tuple(data["samples"]))
 
 
 _UNDATED_SHARE = 0.2

@@ -102,6 +102,8 @@ def rejoined(case: Case, act: Act | None) -> list[Opinion]:
     """A member sent JoinGroup again unasked: its topics, their partitions or its assignment changed."""
     actor = case.actor(act) if act else None
     acts = [act] if act else []
+    if _work_is_due(case):
+        return [Opinion(Cause.COOPERATIVE_FOLLOWUP, priors.WORK_DUE.value, told_by=acts)]
     why = _why_rejoin(case, actor, act)
     unexplained = why is None or why == "not provided" or why.startswith(_REJOIN_AFTER_TROUBLE)
     if unexplained and follows_load(case) and not _subscribed(case, actor):
@@ -115,6 +117,11 @@ def rejoined(case: Case, act: Act | None) -> list[Opinion]:
     if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
         return [Opinion(Cause.UNKNOWN, priors.OWN_REASON.value, acts, Settles.APPLICATION)]
     return _topics_or_metadata(case, actor, acts, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
+
+
+def _work_is_due(case: Case) -> bool:
+    """Whether Connect's wait for a lost worker ends here (IncrementalCooperativeAssignor, scheduled.rebalance.max.delay.ms)."""
+    return any(-CLOCK_TOLERANCE_US <= case.start - due <= FOLLOWUP_US for due in case.known.work_due_at)
 
 
 def _back_after_load(acts: list[Act]) -> list[Opinion]:

@@ -174,6 +174,7 @@ SAID_SUBSCRIPTION_CHANGED = (
     Prior(0.06, "assumed"),
 )
 """How likely "subscription has changed" is a change of topics."""
+WORK_DUE = Prior(0.95, "IncrementalCooperativeAssignor: workers rejoin as the delay that they printed is over")
 FOLLOWUP_COOPERATIVE = Prior(0.93, "assumed: the assignor is known")
 FOLLOWUP = Prior(0.85, "assumed")
 TOPIC_CHANGED = Prior(0.9, "assumed")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness
 from models.kafka.observations.actions import Act, Deed, assigned_members, int_field, names_field, text_field
 from models.kafka.observations.roster import Member, Roster
+from models.units import US_PER_MS
 
 LAGS_HELD = 32
 """Number of remembered durations between an assignment and the next rebalance."""
@@ -40,6 +41,8 @@ class GroupKnowledge:
     settings: dict[str, dict[str, int]] = field(default_factory=dict)  # actor -> timeouts printed in its log
     lags: list[int] = field(default_factory=list)
     """Durations from an assignment to the next rebalance, latest ones (microseconds)."""
+    work_due_at: list[int] = field(default_factory=list)
+    """Times at which a Connect leader gives out what a lost worker had, latest ones (microseconds)."""
     assigned_at: int | None = None
     """Time of the current generation's assignment."""
 
@@ -168,6 +171,13 @@ def _joined(
         knowledge.first_generation[member_id] = generation if first is None else min(first, generation)
 
 
+def _work_assigned(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    delay = int_field(event, "delay_ms")
+    if delay is not None and delay > 0:
+        knowledge.work_due_at.append(event.time_us + delay * US_PER_MS)
+        del knowledge.work_due_at[:-LAGS_HELD]
+
+
 def _leaves_logged(knowledge: GroupKnowledge, _roster: Roster, _event: Event) -> None:
     knowledge.leaves_logged = True
 
@@ -210,5 +220,6 @@ _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
     "ClientPollTimedOut": _poll_timed_out,
     "ClientLeaveSent": _leaves_logged,
     "ClientSynced": _leaves_logged,
+    "ClientWorkAssigned": _work_assigned,
 }
 """Handlers by event name; other events teach nothing about their group."""

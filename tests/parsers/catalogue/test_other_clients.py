@@ -178,6 +178,75 @@ OTHER_LIBRARIES = {
         f're-joining","groupId":"shipping","memberId":"{MEMBER}","error":"The group is rebalancing, so a rejoin is needed"}}',
         ("ClientHeartbeatRebalancing", "shipping", None, MEMBER),
     ),
+    "franz-go to a logger that sorts keys": (
+        '{"@service":"benthos","balance_protocol":"cooperative-sticky","generation":7,"group":"orders","instance_id":null,"label":"in",'
+        f'"leader":true,"level":"info","member_id":"{MEMBER}","msg":"joined, balancing group","time":"2029-09-08T07:31:41Z"}}',
+        ("ClientJoined", "orders", 7, MEMBER),
+    ),
+    "franz-go to a logger that leaves out what is empty": (
+        f'{{"level":"info","ts":1901101274.62,"msg":"joined","group":"orders","member_id":"{MEMBER}","generation":91,"leader":false}}',
+        ("ClientJoined", "orders", 91, MEMBER),
+    ),
+    "Sarama to zap without a name": (
+        f'{{"level":"info","ts":1795577808.413,"msg":"consumergroup/session/{MEMBER}/7 released\\n"}}',
+        ("ClientRevoked", None, 7, MEMBER),
+    ),
+    "kafkajs to pino": (
+        '{"level":40,"time":1795577811912,"namespace":"Runner","message":"The group is rebalancing, re-joining",'
+        f'"extra":{{"groupId":"shipping","memberId":"{MEMBER}","error":"The group is rebalancing, so a rejoin is needed"}}}}',
+        ("ClientHeartbeatRebalancing", "shipping", None, MEMBER),
+    ),
+    "kafkajs at DEBUG": (
+        '{"level":"DEBUG","timestamp":"2026-11-25T03:36:51.912Z","logger":"kafkajs","message":"[Connection] Response JoinGroup(key: 11, '
+        f'version: 2)","broker":"k:9092","clientId":"app","data":{{"errorCode":0,"generationId":18,"memberId":"{MEMBER}"}}}}',
+        ("ClientJoined", None, 18, MEMBER),
+    ),
+    "librdkafka to node-rdkafka's events": (
+        f'{{"severity":4,"time":1795577811912,"fac":"MAXPOLL","message":"{SAID}","name":"app#consumer-2"}}',
+        ("ClientPollTimedOut", None, None, None),
+    ),
+    "librdkafka to rust-rdkafka": (
+        f"2026-11-25 03:36:51,912 WARN  rdkafka.client - librdkafka: MAXPOLL {SAID}",
+        ("ClientPollTimedOut", None, None, None),
+    ),
+    "a Connect worker that was busy": (
+        "[2026-11-25 03:44:36,567] WARN [Worker clientId=connect-1, groupId=cdc] worker poll timeout has expired. The last known action "
+        "being performed by the worker is : reading to the end of internal topics and may contribute to the timeout. Please review the "
+        "last action (if known) for any corrective actions. (org.apache.kafka.connect.runtime.distributed.WorkerCoordinator:131)",
+        ("ClientPollTimedOut", "cdc", None, None),
+    ),
+    "a Connect worker with a delay": (
+        "[2026-11-25 03:44:37,593] INFO [Worker clientId=w3, groupId=cdc] Joined group at generation 7 with protocol version 2 and got "
+        "assignment: Assignment{error=0, leader='w1-979daa1e-b1cf-4609-9b3e-50463c42bc35', leaderUrl='http://127.0.0.1:20561/', offset=9, "
+        "connectorIds=[], taskIds=[], revokedConnectorIds=[], revokedTaskIds=[], delay=7998} with rebalance delay: 7998 "
+        "(org.apache.kafka.connect.runtime.distributed.DistributedHerder:2651)",
+        ("ClientWorkAssigned", "cdc", 7, None),
+    ),
+    "a thread of Streams": (
+        "[2026-11-25 03:48:29,718] INFO stream-thread [enrich-4f1c2a80-0d2e-4c11-9b1e-2f6a1a7c9d10-StreamThread-1] State transition from "
+        "RUNNING to PARTITIONS_REVOKED (org.apache.kafka.streams.processor.internals.StreamThread)",
+        ("ClientThreadState", "enrich", None, None),
+    ),
+    "a container of Spring": (
+        "2026-11-25T03:48:29.718+01:00  INFO 7 --- [ntainer#0-0-C-1] o.s.k.l.KafkaMessageListenerContainer    : "
+        "orders: partitions lost: [t-0]",
+        ("ClientLost", "orders", None, None),
+    ),
+    "ruby-kafka in JSON": (
+        '{"level":"ERROR","message":"[[ledger] {rows: 0, 5}:] Error sending heartbeat: Kafka::UnknownMemberId",'
+        '"timestamp":"2029-05-17T08:19:20+00:00"}',
+        ("ClientHeartbeatFailed", "ledger", None, None),
+    ),
+    "brod over several lines": (
+        "2026-11-25 03:48:29.718 INFO brod_group_coordinator - Group member (trial,coor=<0.312.0>,cb=<0.311.0>,generation=28):\n"
+        "failed to join group\nreason: unknown_member_id",
+        ("ClientJoinFailed", "trial", 28, None),
+    ),
+    "aiokafka under Faust, as a table": (
+        "2026-11-25 03:48:29,718 INFO aiokafka.consumer.group_coordinator: Setting newly assigned partitions\n"
+        "┌Topic Partition Set──┬────────────┐\n│ topic               │ partitions │\n└─────────────────────┴────────────┘ for group pantry",
+        ("ClientAssigned", "pantry", None, None),
+    ),
     "aiokafka": (
         f"2026-11-25 03:36:52,358 INFO aiokafka.consumer.group_coordinator: Joined group 'shipping' (generation 3) with member_id {MEMBER}",
         ("ClientJoined", "shipping", 3, MEMBER),

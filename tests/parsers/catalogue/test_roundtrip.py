@@ -78,6 +78,8 @@ BY_KIND: dict[str, st.SearchStrategy[Any]] = {
     "bare_list": st.lists(topics, max_size=3),
     "scala_list": st.lists(topics, max_size=3),
     "protocols": st.lists(topics, min_size=1, max_size=2),
+    "box": st.lists(topics, max_size=3).map(lambda drawn: f"┌{'─'.join(drawn)}┐"),
+    "ruby_hash": st.lists(st.builds("{}: {}".format, topics, st.integers(0, 99)), max_size=3).map(lambda drawn: f"{{{', '.join(drawn)}}}"),
 }
 """What may stand in slots that hold no ids."""
 
@@ -141,6 +143,12 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
             lambda drawn: {"assignment": drawn, "partition_count": max(map(int, drawn)) + 1}
         )
         return made if kind == "partition_assignment" else st.builds(lambda topic, rest: {"topic": topic, **rest}, topics, made)
+    if kind == "stream_client":
+        return st.fixed_dictionaries({"group": topics})
+    if kind == "stream_thread":
+        name = "{}-{}-StreamThread-1-consumer".format
+        named = st.builds(lambda group, end: {"group": group, "client_id": name(group, end)}, topics, uuids)
+        return named | st.builds(lambda client: {"group": None, "client_id": f"{client}-StreamThread-1-consumer"}, topics)
     leadership = ("leader", "leader_epoch", "isr", "partition_epoch")
     wanted = {
         "topic_partition": ("topic", "partition"),

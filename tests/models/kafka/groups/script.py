@@ -19,7 +19,7 @@ from models.rows import Person
 GROUP = "orders"
 UUID = "00000000-0000-4000-8000-{:012d}"
 NUMBERS = {"generation", "partition", "member_count", "session_timeout_ms", "rebalance_timeout_ms", "error_code", "total_ms"}
-NUMBERS |= {"response_generation", "max_poll_interval_ms", "offsets_retention_minutes", "offsets_count"}
+NUMBERS |= {"delay_ms", "response_generation", "max_poll_interval_ms", "offsets_retention_minutes", "offsets_count"}
 
 
 def member(name: str) -> str:

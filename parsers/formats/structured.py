@@ -1,0 +1,96 @@
+"""Messages whose values stand beside them in a JSON document.
+
+Libraries that log keys and values print them after the message where the logger writes text. A structured logger keeps them as fields of
+their own, in any order, and leaves out what is empty. Here they are put behind the message again, in the order of the library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+ABSENT = "<nil>"
+"""What stands for an absent key that a library always prints (Go's nil)."""
+
+_CONTAINERS = ("extra", "fields", "context", "meta", "payload", "log")
+"""Objects in which loggers keep the fields of a message."""
+
+_NAMED = re.compile(r"\{([\w.]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """How one library's messages and keys go together.
+
+    `messages` holds the keys of each message that is known word by word, `begins` the beginnings of all others with `keys` for them.
+    `before` stands before a message where the document holds all fields that it names.
+    """
+
+    messages: Mapping[str, tuple[str, ...]]
+    begins: re.Pattern[str] | None
+    keys: tuple[str, ...]
+    before: str
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> Structure:
+        """Read one entry of `json_records.yaml`."""
+        messages = {text: tuple(keys) for text, keys in data.get("messages", {}).items()}
+        begins = data.get("begins")
+        return Structure(messages, re.compile(begins, re.ASCII) if begins else None, tuple(data.get("keys", ())), data.get("before", ""))
+
+    def text(self, message: str, document: Mapping[str, Any]) -> str | None:
+        """The message with its keys as printed, None for other messages."""
+        keys = self.messages.get(message)
+        if keys is not None:
+            return _joined(message, ((key, _printed(_value(document, key))) for key in keys))
+        if self.before:
+            head = self._head(document)
+            if head is None:
+                return None
+            message = message if message.startswith(head) else head + message
+        if self.begins is None or not self.begins.match(message):
+            return None
+        found = ((key, _value(document, key)) for key in self.keys)
+        return _joined(message, ((key, _printed(value)) for key, value in found if isinstance(value, str | int | float)))
+
+    def _head(self, document: Mapping[str, Any]) -> str | None:
+        values = {name: _value(document, name) for name in _NAMED.findall(self.before)}
+        if not all(isinstance(value, str | int) for value in values.values()):
+            return None
+        return _NAMED.sub(lambda found: str(values[found[1]]), self.before)
+
+
+def with_keys(structures: Sequence[Structure], message: str, document: Mapping[str, Any]) -> str | None:
+    """The message with keys as its library prints it, else None."""
+    bare = message.rstrip("\n")
+    return next((text for each in structures if (text := each.text(bare, document)) is not None), None)
+
+
+def _value(document: Mapping[str, Any], path: str) -> Any:
+    """A field beside the message, in nested objects or in a container."""
+    if path in document:
+        return document[path]
+    head, dot, rest = path.partition(".")
+    inner = document.get(head)
+    if dot and isinstance(inner, dict):
+        return _value(inner, rest)
+    containers = (document.get(name) for name in _CONTAINERS)
+    return next((each[path] for each in containers if isinstance(each, dict) and path in each), None)
+
+
+def _printed(value: Any) -> str:
+    """A value as Go's %v prints it, collections as JSON."""
+    if value is None or value == {}:
+        return ABSENT
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return orjson.dumps(value).decode("utf-8", "replace") if isinstance(value, dict | list) else str(value)
+
+
+def _joined(message: str, pairs: Iterator[tuple[str, str]]) -> str:
+    beside = ", ".join(f"{key}: {value}" for key, value in pairs)
+    return f"{message}; {beside}" if beside else message
