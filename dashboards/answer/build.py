@@ -23,6 +23,11 @@ from dashboards.wording.story import spared
 from dashboards.wording.units import MICROSECONDS
 
 Worst: TypeAlias = Callable[[Iterable[Row], int | None], tuple[Sequence[Row], Counter[str]]]
+Beyond: TypeAlias = Callable[[str, str, set[str]], Iterable[Row]]
+"""Rows that a selection left out, by table, column and ids.
+
+An incident is judged as a whole, even if the selection cuts it.
+"""
 Tallied: TypeAlias = Callable[[Iterable[Row], int | None, Mapping[str, Sequence[str]]], Tally]
 
 
@@ -46,8 +51,13 @@ def build_answer(
     incident_rows, counts = (worst or worst_incidents)(_rows(analysis, "incidents"), incidents_max)
     members = {column(row, "incident_id"): column(row, "rebalance_ids") or () for row in incident_rows}
     tally = (tallied or tally_of)(_rows(analysis, "rebalances"), kept_max, members)
+    beyond: Beyond = column(analysis, "beyond", None) or _nothing_beyond
+    for row in beyond("rebalances", "rebalance_id", tally.unseen):
+        tally.judge_beyond(rebalance(row))
     files = sorted(map(_log_file, column(column(analysis, "inputs") or {}, "log_files") or ()), key=lambda item: item.path)
     by_id = {item.id: item for item in broken}
+    lost = {each for row in incident_rows for each in column(row, "outage_ids") or () if each not in by_id}
+    by_id |= {item.id: item for item in outages(beyond("outages", "outage_id", lost))}
     numbered = enumerate(incident_rows, start=1)
     states = lanes(_rows(analysis, "timeline")) if with_lanes else []
     standing = conditions(_rows(analysis, "conditions"))
@@ -73,6 +83,10 @@ def build_answer(
         queue_lanes=queue_lanes(_rows(analysis, "ownership")) if for_page else (),
         broker_outages=presence.broker_outages(_rows(analysis, "broker_outages")) if for_page else (),
     )
+
+
+def _nothing_beyond(_table: str, _column: str, _ids: set[str]) -> Iterable[Row]:
+    return ()
 
 
 def tally_of(rows: Iterable[Row], kept_max: int | None, incidents: Mapping[str, Sequence[str]], ranked_by: str = "client") -> Tally:
@@ -274,6 +288,10 @@ def _incident(
             if text
         ),
         evidence=evidence(row) if column(row, "evidence", None) else (),
+        root_cause=root,
+        held_up=verdicts.waits.ranked(),
+        lost_brokers=tuple(dict.fromkeys(each for item in broken for each in item.lost_brokers)),
+        selected_count=verdicts.selected,
     )
 
 

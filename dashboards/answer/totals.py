@@ -54,6 +54,25 @@ class Settling:
 
 
 @dataclass(slots=True)
+class Waits:
+    """Whom the others waited for, each second booked once."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def add(self, item: data.Rebalance) -> None:
+        names = {person.name for person in item.blockers}
+        for name in names:
+            self.counts[name] += 1
+            self.seconds[name] += item.held_up_seconds / len(names)
+
+    def ranked(self) -> tuple[data.Waiting, ...]:
+        """Members by the time that the others waited for them."""
+        found = (data.Waiting(name, count, round(self.seconds[name], 6)) for name, count in self.counts.items())
+        return tuple(sorted(found, key=lambda one: (-one.seconds, -one.count, one.name)))
+
+
+@dataclass(slots=True)
 class Verdicts:
     """Verdicts on the rebalances of one incident, summed up."""
 
@@ -63,6 +82,9 @@ class Verdicts:
     settled_by: defaultdict[str, dict[str, Settling]] = field(default_factory=lambda: defaultdict(dict))
     measured: dict[str, tuple[float, str]] = field(default_factory=dict)
     """The greatest measurement of each cause, with its sentence."""
+    waits: Waits = field(default_factory=Waits)
+    selected: int = 0
+    """Number of rebalances within the selection; an incident may reach beyond it."""
 
     def add(self, item: data.Rebalance) -> None:
         self.causes[item.expected, item.cause] += 1
@@ -76,6 +98,7 @@ class Verdicts:
         greatest = max((item.numbers.get(name, 0.0) for name in MEASURED), default=0.0)
         if text and greatest >= self.measured.get(item.cause, (-1.0, ""))[0]:
             self.measured[item.cause] = (greatest, text)
+        self.waits.add(item)
 
     @property
     def leading(self) -> str | None:
@@ -192,7 +215,10 @@ class Tally:
         self.deeds: defaultdict[Doer, Deeds] = defaultdict(Deeds)
         self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
         self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), Settling()])
-        self._incident_of = {rebalance: incident for incident, members in (incidents or {}).items() for rebalance in members}
+        self._incidents_of: defaultdict[str, list[str]] = defaultdict(list)  # an outage's rebalances are also those of their groups
+        for incident, members in (incidents or {}).items():
+            for rebalance in members:
+                self._incidents_of[rebalance].append(incident)
         self._named = RANKED_BY[ranked_by]
         self._kept_max = kept_max
         self._kept: list[tuple[Any, ...]] = []
@@ -208,11 +234,22 @@ class Tally:
         self.keep(item)
 
     def judge(self, item: data.Rebalance) -> None:
-        """Add the verdict of a rebalance to its incident, and the doubt about it."""
-        if item.id in self._incident_of:
-            self.verdicts[self._incident_of[item.id]].add(item)
+        """Add the verdict of a rebalance to its incidents, and the doubt about it."""
+        for incident in self._incidents_of.pop(item.id, ()):
+            self.verdicts[incident].add(item)
+            self.verdicts[incident].selected += 1
         if not item.sure:
             self._doubt(item)
+
+    @property
+    def unseen(self) -> set[str]:
+        """Rebalances of incidents that are not among those added."""
+        return set(self._incidents_of)
+
+    def judge_beyond(self, item: data.Rebalance) -> None:
+        """Add a rebalance outside the selection to its incidents alone."""
+        for incident in self._incidents_of.pop(item.id, ()):
+            self.verdicts[incident].add(item)
 
     def _doubt(self, item: data.Rebalance) -> None:
         rivals = tuple(name for name, value in item.alternatives if value >= RIVAL_MIN)

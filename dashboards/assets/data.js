@@ -50,6 +50,7 @@ const rows = (() => {
       lane: `${column.cluster[place]} ${column.group[place]}`,
       generations: words[column.generations[place]],
       seconds: column.seconds[place],
+      stopped: column.stopped[place],
       lasted: (column.least[place] && column.seconds[place] !== null ? "≥ " : "") + duration(column.seconds[place]),
       title: data.causes[cause].title,
       rootTitle: root && data.causes[root].title,

@@ -25,7 +25,33 @@ function controls() {
   $("reset").hidden = !isFiltered();
   $("incident-chosen").hidden = !view.incident;
   $("incident-chosen").textContent = view.incident ? `incident ${view.incident} only` : "";
+  showSums();
   $("passing").textContent = isFiltered() ? `${counted(selected().length)} of ${counted(rows.length)} rebalances` : "";
+}
+
+// Headline numbers and incidents are of what passes the filters; those without a rebalance go by their times alone.
+const cards = [...document.querySelectorAll("[data-incidents]")];
+const tiles = new Map([...document.querySelectorAll("[data-tile]")].map((tile) => [tile.dataset.tile, tile]));
+const asWritten = new Map([...tiles].map(([name, tile]) => [name, ["value", "of"].map((part) => tile.querySelector(`.${part}`).textContent)]));
+function showSums() {
+  const found = selected();
+  const places = new Set(found.map((row) => row.place));
+  const passes = (number) => (data.incidents[number] || []).some((place) => places.has(place));
+  for (const card of cards) card.hidden = isFiltered() && !hasNoRows(incidentsOf(card)) && !incidentsOf(card).some(passes);
+  if (!isFiltered()) {
+    for (const [name, tile] of tiles) [tile.querySelector(".value").textContent, tile.querySelector(".of").textContent] = asWritten.get(name);
+    return;
+  }
+  const sure = found.filter((row) => row.confidence >= data.sure).length;
+  const grave = Object.keys(data.incidents).filter((number) => passes(number));
+  const sums = {
+    attention: [counted(grave.filter((number) => data.attention.includes(Number(number))).length), `of ${counted(grave.length)} incidents with rebalances`],
+    rebalances: [counted(found.length), `of ${counted(rows.length)}`],
+    stopped: [duration(found.reduce((sum, row) => sum + (row.stopped || 0), 0)), "summed over groups"],
+    unplanned: [counted(found.filter((row) => !row.expected).length), "not by deploys or scaling"],
+    sure: [found.length ? share(sure / found.length) : "–", `${counted(sure)} of ${counted(found.length)}`],
+  };
+  for (const [name, tile] of tiles) if (sums[name]) [tile.querySelector(".value").textContent, tile.querySelector(".of").textContent] = sums[name];
 }
 
 function fill(select, pairs) {
@@ -140,6 +166,26 @@ for (const button of document.querySelectorAll("button.show")) {
     applyFilters();
     $("rebalances").scrollIntoView();
     $("rebalances-title").focus({ preventScroll: true });
+  });
+}
+for (const button of document.querySelectorAll("button.around")) {
+  button.addEventListener("click", () => {
+    const [from, to] = [button.dataset.since, button.dataset.until].map((text) => (text === "" ? Math.max(...rows.map((row) => row.at || 0)) : Number(text)) / 1000);
+    Object.assign(view, CLEAR, { from: from - AROUND, to: Math.max(from, to) + AROUND });
+    applyFilters();
+    $("filters").scrollIntoView();
+  });
+}
+// The menu moves the view and leaves the filters in the address.
+for (const link of document.querySelectorAll("nav a, a[href^='#i'], a.skip")) {
+  link.addEventListener("click", (event) => {
+    const goal = $(link.hash.slice(1));
+    if (!goal) return;
+    event.preventDefault();
+    if (goal.tagName === "DETAILS") goal.open = true;
+    if (!goal.hasAttribute("tabindex")) goal.tabIndex = -1;
+    goal.scrollIntoView();
+    goal.focus({ preventScroll: true });
   });
 }
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw().then(rethemeWaterfalls));

@@ -76,6 +76,10 @@ function inTime(row) {
   return row.at !== null && row.at / 1000 <= view.to && row.at / 1000 + (row.seconds || 0) * 1000 >= view.from;
 }
 
+// The incidents that a card stands for; a card is shown when one of their rebalances passes.
+const incidentsOf = (card) => card.dataset.incidents.split(" ").map(Number);
+const hasNoRows = (numbers) => numbers.every((number) => !(number in data.incidents));
+
 function sorted(found) {
   const key = view.sort;
   const sign = view.down ? -1 : 1;

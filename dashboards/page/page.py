@@ -16,13 +16,16 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from conf.causes import Advice
+from dashboards.answer.recurrences import recurrences
 from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES
 from dashboards.figures.charts import charts
 from dashboards.page import payload
 from dashboards.page.tables import tables
-from dashboards.view.answer import Answer, Incident
+from dashboards.view.answer import Answer
+from dashboards.view.recurrence import Recurrence
 from dashboards.wording import story, units
 from dashboards.wording.escaping import common_folder, visible
+from dashboards.wording.facts import facts
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -35,6 +38,8 @@ CARDS_MAX = 60
 """Maximum number of incidents with a card; the others go into a table."""
 
 CARDS_OPEN = 3
+FACTS = {"trigger": "Trigger", "what it is": "What it is", "held up by": "Held up by", "root": "Root cause"}
+"""Headings of the facts of an incident."""
 ROWS_WRITTEN = 50
 """Rows of each table written into the HTML for readers without scripts."""
 
@@ -42,7 +47,8 @@ ROWS_WRITTEN = 50
 def report(answer: Answer, clock: units.Clock, *, title: str, version: str, drawn_max: int) -> str:
     """Return the page as text."""
     figures = charts(answer, drawn_max)
-    shown = tables(answer, answer.incidents[CARDS_MAX:])
+    found = recurrences(answer.incidents)
+    shown = tables(answer, [item for one in found[CARDS_MAX:] for item in one.incidents])
     script, style, plotly = _script(), _asset("report.css"), plotly_source()
     policy = CSP.format(scripts=" ".join((_hash(script), plotly.hash)))
     used = {item.family for item in answer.rebalances}
@@ -55,7 +61,7 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         charts=figures,
         tables=shown,
         tiles=_tiles(answer),
-        incidents=_incident_cards(answer.incidents[:CARDS_MAX]),
+        cards=_incident_cards(found[:CARDS_MAX]),
         faults=[visible(text) for text in story.faults(answer)],
         nothing=visible(story.nothing_found(answer)),
         families=[(FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items() if name in used],
@@ -119,19 +125,29 @@ def _tiles(answer: Answer) -> list[dict[str, str]]:
     totals = answer.totals
     sure = totals.sure / totals.rebalances if totals.rebalances else None
     tiles = [
-        {"label": "need attention", "value": f"{totals.attention:,}", "of": f"of {units.counted(totals.incidents, 'incident')}"},
-        {"label": "rebalances", "value": f"{totals.rebalances:,}", "of": f"in {units.counted(totals.groups, 'group')}"},
-        {"label": "stood still", "value": units.duration(totals.stopped_seconds), "of": "summed over groups"},
-        {"label": "unplanned", "value": f"{totals.unexpected:,}", "of": "not by deploys or scaling"},
-        {"label": "causes sure", "value": units.share(sure), "of": f"{totals.sure:,} of {totals.rebalances:,}"},
+        {
+            "label": "need attention",
+            "name": "attention",
+            "value": f"{totals.attention:,}",
+            "of": f"of {units.counted(totals.incidents, 'incident')}",
+        },
+        {
+            "label": "rebalances",
+            "name": "rebalances",
+            "value": f"{totals.rebalances:,}",
+            "of": f"in {units.counted(totals.groups, 'group')}",
+        },
+        {"label": "stood still", "name": "stopped", "value": units.duration(totals.stopped_seconds), "of": "summed over groups"},
+        {"label": "unplanned", "name": "unplanned", "value": f"{totals.unexpected:,}", "of": "not by deploys or scaling"},
+        {"label": "causes sure", "name": "sure", "value": units.share(sure), "of": f"{totals.sure:,} of {totals.rebalances:,}"},
     ]
     if totals.outages:
-        tiles.append({"label": "outages", "value": f"{totals.outages:,}", "of": "partitions without leader"})
+        tiles.append({"label": "outages", "name": "outages", "value": f"{totals.outages:,}", "of": "partitions without leader"})
     return tiles
 
 
-def _incident_cards(items: Sequence[Incident]) -> list[dict[str, Any]]:
-    """Contents of each incident's card.
+def _incident_cards(found: Sequence[Recurrence]) -> list[dict[str, Any]]:
+    """Contents of each card: an incident, with those that are like it.
 
     Advice from an earlier card is not repeated.
     """
@@ -139,10 +155,15 @@ def _incident_cards(items: Sequence[Incident]) -> list[dict[str, Any]]:
     return [
         {
             "item": item,
-            "headline": visible(item.headline),
+            "one": one,
+            "headline": visible(one.headline),
+            "facts": [(FACTS.get(label, label.capitalize()), visible(text)) for label, text in facts(item)],
+            "numbers": " ".join(str(each.number) for each in one.incidents),
+            "further": [(each, visible(each.headline)) for each in one.incidents],
             "certainty": story.incident_certainty(item),
             "settled_by": [visible(text) for text in item.settled_by],
             "like": earlier if (earlier := given.setdefault((item.cause_title, item.advice), item.number)) != item.number else None,
         }
-        for item in items
+        for one in found
+        for item in (one.worst,)
     ]

@@ -16,7 +16,7 @@ from conf.causes import Cause
 from conf.causes import cause as cause_entry
 from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
 from dashboards.page.tables import Table
-from dashboards.view.answer import Answer, Rebalance, Who
+from dashboards.view.answer import SURE, Answer, Rebalance, Who
 from dashboards.view.charts import Part
 from dashboards.view.evidence import Line
 from dashboards.wording import story, units
@@ -60,6 +60,8 @@ def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[st
         "incidents": {
             item.number: [position[one] for one in item.rebalance_ids if one in position] for item in answer.incidents if item.rebalance_ids
         },
+        "attention": [item.number for item in answer.incidents if item.severity != "info"],
+        "sure": SURE,
         "rows": _columns(answer.rebalances, pool),
         "charts": {chart.name: _chart(chart, pool) for chart in charts},
         "tables": {table.name: _table(table) for table in tables.values()},
@@ -114,6 +116,7 @@ def _columns(items: Sequence[Rebalance], pool: Pool) -> dict[str, list[Any]]:
         "generations": [pool(item.generations) for item in items],
         "at": _differences([item.started_at for item in items]),
         "seconds": [_lasted(item) for item in items],
+        "stopped": [round(item.stopped_seconds, 3) for item in items],
         "least": [int(item.duration_seconds is None) for item in items],
         "cause": [pool(f"{item.system}/{item.cause}") for item in items],
         "root": [pool(f"{item.system}/{item.root_cause}") if item.root_cause else -1 for item in items],

@@ -116,6 +116,16 @@ class Rebalance:
         return self.join_seconds if self.join_seconds is not None else self.lasted_seconds
 
     @property
+    def held_up_seconds(self) -> float:
+        """How long members that were ready waited for the blockers."""
+        if not self.blockers:
+            return 0.0
+        if self.outcome == "open" or (self.outcome == "superseded" and self.joined_at is not None):
+            return self.lasted_seconds
+        waited = self.join_seconds if self.reconcile_seconds is None else self.reconcile_seconds
+        return waited if waited is not None else self.lasted_seconds
+
+    @property
     def assignment_seconds(self) -> float:
         """Time after the join phase."""
         if self.sync_seconds is not None or self.reconcile_seconds is not None:
@@ -130,6 +140,18 @@ class Rebalance:
         before = "?" if self.generation_before is None else str(self.generation_before)
         after = "?" if self.generation_after is None else str(self.generation_after)
         return f"{before} → {after}"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Rebalances in which others waited for a member, and for how long.
+
+    A rebalance that waited for several is shared out among them.
+    """
+
+    name: str
+    count: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +189,13 @@ class Incident:
     """Measurements that support the advice, as sentences."""
     evidence: tuple[Line, ...] = ()
     """Lines of an incident that has neither rebalances nor outages."""
+    root_cause: str | None = None
+    held_up: tuple[Waiting, ...] = ()
+    """Whom the others waited for, the longest first."""
+    lost_brokers: tuple[str, ...] = ()
+    """Brokers that its outages lost."""
+    selected_count: int = 0
+    """Number of its rebalances within the selection."""
 
     @property
     def kind_title(self) -> str:

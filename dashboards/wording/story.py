@@ -167,8 +167,7 @@ def incident_certainty(item: Incident) -> str:
         return ""
     rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.rivals]
     title = cause_entry(item.system, item.trigger).title
-    trigger = title if title == item.cause_title else f"What set its rebalances off: {title.lower()}"
-    text = f"{trigger}, {share(item.confidence)}"
+    text = f"Trigger {title.lower()}: {share(item.confidence)}"
     return text + (f"; it may also be {listed(rivals)}" if rivals else "")
 
 

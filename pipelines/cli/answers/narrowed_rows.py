@@ -11,12 +11,11 @@ from typing import Any
 
 from conf.causes import causes
 from dashboards.view.row_access import column
-from pipelines.cli.answers.selection import nearest_of, those
+from pipelines.cli.answers.selection import nearest_of, with_ids
 from pipelines.cli.arguments.filters import Filters
 from pipelines.errors import UsageError
 from pipelines.schema.allowed_values import INCIDENT_KINDS, SEVERITIES
 from pipelines.schema.tables import CONTRACT
-from pipelines.warehouse.reader import any_of
 
 
 class Narrowed:
@@ -38,9 +37,14 @@ class Narrowed:
         }
         kept = {column(row, "incident_id") for row in incidents if not ids.isdisjoint(column(row, "rebalance_ids") or ())}
         kept |= {column(row, "incident_id") for row in incidents if not column(row, "rebalance_ids") and _of_itself(row, filters)}
-        self.rebalances = _with_ids(rows.rebalances, "rebalance_id", ids)
-        self.rebalance_members = _with_ids(getattr(rows, "rebalance_members", ()), "rebalance_id", ids)
-        self.incidents = _with_ids(rows.incidents, "incident_id", kept)
+        self.rebalances = with_ids(rows.rebalances, "rebalance_id", ids)
+        self.rebalance_members = with_ids(getattr(rows, "rebalance_members", ()), "rebalance_id", ids)
+        self.incidents = with_ids(rows.incidents, "incident_id", kept)
+
+    def beyond(self, table: str, name: str, ids: set[str]) -> Iterable[Any]:
+        """Rows with these ids, also those that filters leave out."""
+        further = getattr(self._rows, "beyond", None)
+        return further(table, name, ids) if further is not None else with_ids(getattr(self._rows, table), name, ids)
 
     def __getattr__(self, key: str) -> Any:
         """The rows that filters say nothing about."""
@@ -54,10 +58,6 @@ def _check(option: str, wanted: Iterable[str], known: set[str]) -> None:
     for name in wanted:
         if not fnmatch.filter(known, name.replace(" ", "_")):
             raise UsageError(f"{option} {name!r} is unknown; {nearest_of(name, known)}")
-
-
-def _with_ids(rows: Iterable[Any], name: str, ids: set[str]) -> Iterable[Any]:
-    return those(rows, any_of(name, sorted(ids)) if ids else "false", lambda row: column(row, name) in ids)
 
 
 def _passes(row: Any, filters: Filters) -> bool:

@@ -75,10 +75,15 @@ class Selected:
                     rows = Filtered(rows, _test(key, wanted, since, until))
             setattr(self, key, rows)
         # Filtered by the selected rebalances later; from tables no more is read than may be needed.
+        self._whole = analysis
         members = getattr(analysis, "rebalance_members", ())
         if isinstance(members, Stored):
             members = members.about(wanted, (), (), None, None)
         self.rebalance_members = members if cluster is None else _of_cluster(members, cluster)
+
+    def beyond(self, table: str, name: str, ids: set[str]) -> Iterable[Any]:
+        """Rows with these ids, also those that the selection leaves out."""
+        return with_ids(getattr(self._whole, table), name, ids) if ids else ()
 
 
 def files_within(files: Iterable[Any], cluster: str, since: int | None, until: int | None) -> list[dict[str, Any]]:
@@ -110,6 +115,11 @@ def _of_paths(rows: Iterable[Any], paths: set[str]) -> Iterable[Any]:
 def those(rows: Iterable[Any], condition: str, passes: Callable[[Any], bool]) -> Iterable[Any]:
     """Filter rows; tables use the equivalent SQL condition."""
     return rows.where(condition) if isinstance(rows, Stored) else Filtered(rows, passes)
+
+
+def with_ids(rows: Iterable[Any], name: str, ids: set[str]) -> Iterable[Any]:
+    """Rows with one of these ids."""
+    return those(rows, any_of(name, sorted(ids)) if ids else "false", lambda row: column(row, name) in ids)
 
 
 def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, until: Moment | None) -> Any:

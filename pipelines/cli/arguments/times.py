@@ -120,6 +120,14 @@ def stretch(text: str) -> timedelta | None:
     return None if found is None or found > LONGEST_US else timedelta(microseconds=found)
 
 
+def span_seconds(text: str, option: str) -> float:
+    """Seconds of a stretch of time given to an option."""
+    found = stretch(text)
+    if found is None:
+        raise UsageError(f"{option} {text!r} is no stretch of time; examples are 500ms, 45s and 5m")
+    return found.total_seconds()
+
+
 def window(text: str, zone: str) -> tuple[Moment, Moment]:
     """Parse `TIME` or `TIME/SPAN` into the interval from -SPAN to +SPAN."""
     when, slash, span = text.rpartition("/")

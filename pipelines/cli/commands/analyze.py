@@ -14,11 +14,15 @@ from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import Asked, question
 from pipelines.cli.commands.report import title_of, write_report
 from pipelines.cli.output.console import screen
+from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
+    from dashboards.view.answer import Answer
     from pipelines.cli.answers.source import Source
 
 Severity = Literal["warning", "critical"]
+RECURRING_MAX = 2_000
+"""The worst incidents, among which those that recur are found."""
 
 
 @question
@@ -31,16 +35,23 @@ def analyze(
         Path | None,
         typer.Option("--report", metavar="FILE", help="Also write the answer as one HTML page.", rich_help_panel=o.HOW),
     ] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Incidents as Markdown, to paste into a ticket.", rich_help_panel=o.HOW)
+    ] = False,
     fail_on: Annotated[
         Severity | None,
         typer.Option("--fail-on", help="End with exit code 1 if an incident is at least this bad.", rich_help_panel=o.HOW),
     ] = None,
 ) -> int:
     """Say which groups rebalanced, when, for how long, why, and through whom; worst first."""
+    if markdown and form != "people":
+        raise UsageError(f"--markdown and --{form} can't be had at once")
     source = open_source(asked, filters)
     if report is not None:
         write_report(source, report, title=title_of(asked, source), talk=asked.talk)
-    if form == "people":
+    if markdown:
+        _write_markdown(source)
+    elif form == "people":
         _show(source, limit=limit, verbose=asked.verbose)
     else:
         _write(source, form)
@@ -49,30 +60,45 @@ def analyze(
 
 def _write(source: Source, form: o.Form) -> None:
     """Write the answer for programs; CSV has the table of rebalances."""
+    from pipelines.cli.answers.recurrence_rows import recurrence_rows
     from pipelines.cli.commands.rebalances import columns_of
     from pipelines.cli.output import json_csv as answers
 
-    if form == "json":
-        answers.write_contract(source.rows)
-    elif form == "jsonl":
-        answers.write_contract_lines(source.rows)
-    else:
+    if form == "csv":
         answers.write_csv(columns_of("rebalances"), answers.ready("rebalances", source.rows.rebalances))
+        return
+    further = {"recurrences": recurrence_rows(_answer(source, kept_max=0, incidents_max=None).incidents)}
+    if form == "json":
+        answers.write_contract(source.rows, further)
+    else:
+        answers.write_contract_lines(source.rows, further)
 
 
-def _show(source: Source, *, limit: int, verbose: bool) -> None:
+def _write_markdown(source: Source) -> None:
+    from pipelines.cli.output.console import Output
+    from pipelines.cli.output.markdown import incident_report
+
+    Output().write("\n".join(incident_report(_answer(source, kept_max=None, incidents_max=RECURRING_MAX), source.clock)) + "\n")
+
+
+def _answer(source: Source, *, kept_max: int | None, incidents_max: int | None) -> Answer:
     from dashboards.answer.build import build_answer
     from pipelines.cli.answers import sql_ranking as ranked
-    from pipelines.cli.output import screens
 
-    answer = build_answer(
+    return build_answer(
         source.rows,
-        kept_max=limit or None,
-        incidents_max=None if verbose else screens.INCIDENTS_SHOWN,
+        kept_max=kept_max,
+        incidents_max=incidents_max,
         with_lanes=False,
         worst=ranked.worst_incidents,
         tallied=ranked.tallied,
     )
+
+
+def _show(source: Source, *, limit: int, verbose: bool) -> None:
+    from pipelines.cli.output import screens
+
+    answer = _answer(source, kept_max=limit or None, incidents_max=None if verbose else RECURRING_MAX)
     screens.analysis(screen(), answer, source.clock, limit=limit, verbose=verbose, skipped=source.skipped)
 
 

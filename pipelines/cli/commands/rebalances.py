@@ -18,7 +18,7 @@ from pipelines.cli.output.console import screen
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dashboards.view.answer import Lane
+    from dashboards.view.answer import Lane, Outage
 
 
 @question
@@ -202,8 +202,21 @@ def _outages(console: Console, source: Source, limit: int) -> None:
     _rest(console, len(found), len(shown), "outages", "by time")
     console.print()
     outage_lanes(console, shown, source.clock)
+    _remedies(console, shown)
     for file in sorted({settled for row in source.rows.outages if (settled := column(row, "settled_by"))}):
         screens.say(console, f"Some of this is inferred; {file} would settle it.", style="dim")
+
+
+def _remedies(console: Console, items: Sequence[Outage]) -> None:
+    """Print advice about outages that were no elections."""
+    from pipelines.cli.output import screens
+
+    lasting = [item for item in items if not item.failover]
+    if not lasting:
+        return
+    screens.heading(console, "What to do")
+    screens.advise(console, dict.fromkeys(advice for item in lasting for advice in item.advice), indent=1)
+    screens.if_down(console, [broker for item in lasting for broker in item.lost_brokers], indent=1)
 
 
 def _no_outage(source: Source) -> str:
@@ -211,10 +224,17 @@ def _no_outage(source: Source) -> str:
     from dashboards.view.row_access import column
     from dashboards.wording.units import counted
 
-    files = [row for row in source.rows.inputs["log_files"] if column(row, "recognised")]
-    seen = sum(column(row, "kind") in CONTROLLERS for row in files)
+    given = [row for row in source.rows.inputs["log_files"] if column(row, "kind") in CONTROLLERS]
+    seen = [row for row in given if column(row, "recognised")]
     if seen:
-        return f"No partition was without leader, as far as the logs of controllers and state changes show ({counted(seen, 'file')})."
+        times = [column(row, name) for row in seen for name in ("first_at", "last_at")]
+        known = [time for time in times if time is not None]
+        when = f", {source.clock.span(min(known), max(known))}" if known else ""
+        shown = f"{counted(len(seen), 'file')}{when}"
+        return f"No partition was without leader, as far as the logs of controllers and state changes show ({shown})."
+    if given:
+        logs = counted(len(given), "log")
+        return f"Whether a partition was without leader is not known: {logs} of controllers were read, and no line of theirs tells."
     return "No partition without leader found. It takes controller.log, or the server.log of KRaft controllers, to see one."
 
 

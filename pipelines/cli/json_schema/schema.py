@@ -10,6 +10,7 @@ import typer
 
 from pipelines.cli.json_schema.group_state import GROUP_STATE
 from pipelines.cli.json_schema.proof import PROOF
+from pipelines.cli.json_schema.recurrence import RECURRENCE
 from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
 from pipelines.cli.json_schema.verdicts import LINE_TOLD, WHAT_IF
 from pipelines.errors import UsageError
@@ -26,6 +27,7 @@ COMMANDS = (
     "ownership",
     "events",
     "compare",
+    "gate",
     "sql",
     "state",
     "allocate",
@@ -60,6 +62,7 @@ def command_schema(command: str) -> dict[str, Any]:
 
     contract = copy.deepcopy(contract_schema())
     if command == "analyze":
+        contract["properties"]["recurrences"] = {"type": "array", "items": RECURRENCE}
         return contract
     if command == "offenders":
         return _listing(contract, "offenders", OFFENDER)
@@ -92,6 +95,7 @@ def _objects() -> dict[str, dict[str, Any]]:
     return {
         "outages/if-down": IF_DOWN,
         "compare": COMPARISON,
+        "gate": GATE,
         "state": GROUP_STATE,
         "allocate": ALLOCATION,
         "whatif": WHAT_IF,
@@ -187,6 +191,25 @@ COMPARISON: dict[str, Any] = {
 }
 
 
+GATE: dict[str, Any] = {
+    "passed": {"type": "boolean"},
+    "max_rebalances": {"type": ["integer", "null"], "minimum": 0},
+    "max_stopped_seconds": {"type": ["number", "null"], "minimum": 0},
+    "groups": {
+        "description": "Groups that rebalanced, the longest stopped first.",
+        "type": "array",
+        "items": _closed(
+            {
+                "cluster": _TEXT,
+                "system": OFFENDER["properties"]["system"],
+                "group": _TEXT,
+                "rebalances": _COUNT,
+                "stopped_seconds": _SECONDS,
+                "exceeded": {"description": "Limits that it does not keep.", "type": "array", "items": {"enum": ["rebalances", "stopped"]}},
+            }
+        ),
+    },
+}
 ALLOCATION: dict[str, Any] = {
     "strategy": {"description": "As clients print it.", **_TEXT},
     "shares": {"type": "array", "items": _closed({"client_id": _TEXT, "queues": {"description": "As broker:id.", **_TEXTS}})},

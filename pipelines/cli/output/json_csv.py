@@ -44,8 +44,11 @@ class Stream:
         self._out.flush()
 
 
-def write_contract(rows: Any) -> None:
-    """Write the object of `analyze --json` item by item."""
+def write_contract(rows: Any, further: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
+    """Write the object of `analyze --json` item by item.
+
+    `further` are lists that are no tables.
+    """
     from pipelines.schema.tables import CONTRACT
     from pipelines.versions import SCHEMA_VERSION
 
@@ -54,6 +57,8 @@ def write_contract(rows: Any) -> None:
     stream.write(dumps(inputs_ready(rows.inputs)))
     for key, table in CONTRACT.items():
         _write_list(stream, key, ready(table, getattr(rows, key)))
+    for key, items in further.items():
+        _write_list(stream, key, items)
     stream.write(b"}\n")
     stream.flush()
 
@@ -77,7 +82,7 @@ def write_lines(items: Iterable[Mapping[str, Any]]) -> None:
     stream.flush()
 
 
-def write_contract_lines(rows: Any) -> None:
+def write_contract_lines(rows: Any, further: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
     """Write the rows of `analyze`, one per line.
 
     `key` is the row's list in the contract.
@@ -88,6 +93,8 @@ def write_contract_lines(rows: Any) -> None:
         yield from ({"key": "log_files", "row": row} for row in inputs_ready(rows.inputs)["log_files"])
         for key, table in CONTRACT.items():
             yield from ({"key": key, "row": row} for row in ready(table, getattr(rows, key)))
+        for key, items in further.items():
+            yield from ({"key": key, "row": row} for row in items)
 
     write_lines(lines())
 

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from conf.causes import Advice
+from dashboards.answer.recurrences import recurrences
 from dashboards.view.answer import Answer, Incident, Offender, Outage, Rebalance, Unsure, Who
 from dashboards.view.evidence import Line
+from dashboards.view.recurrence import Recurrence
 from dashboards.wording import story
 from dashboards.wording.escaping import first_line, shortened, visible
+from dashboards.wording.facts import facts, selection
 from dashboards.wording.units import NOTHING, Clock, counted, duration, lasted, listed, share, size
 from pipelines.cli.output.grid import Column, grid
 
@@ -58,11 +61,13 @@ def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verb
 
     What happened, what to do, how sure; then the rebalances and the input.
     """
-    _opening(console, answer, clock)
+    found = recurrences(answer.incidents)
+    _opening(console, answer, clock, found)
     attention = [item for item in answer.incidents if item.severity != "info"]
-    shown = (answer.incidents if verbose else attention or answer.incidents)[: None if verbose else INCIDENTS_SHOWN]
+    grave = [item for item in found if item.worst.severity != "info"]
+    shown = (found if verbose else grave or found)[: None if verbose else INCIDENTS_SHOWN]
     if shown:
-        _incidents(console, shown, answer, clock)
+        _incidents(console, shown, answer, clock, verbose=verbose)
         _advice(console, attention, verbose=verbose)
         _certainty(console, answer, verbose=verbose)
     if answer.conditions or answer.contested:
@@ -78,7 +83,7 @@ def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verb
     _inputs(console, answer, skipped, verbose=verbose)
 
 
-def _opening(console: Console, answer: Answer, clock: Clock) -> None:
+def _opening(console: Console, answer: Answer, clock: Clock, found: Sequence[Recurrence]) -> None:
     totals = answer.totals
     when = clock.span(totals.first_at, totals.last_at) + ": " if totals.first_at is not None else ""
     say(
@@ -95,7 +100,10 @@ def _opening(console: Console, answer: Answer, clock: Clock) -> None:
         say(console, text, style="bold")
     if totals.attention:
         text = f"{totals.attention} of {counted(totals.incidents, 'incident')} {'needs' if totals.attention == 1 else 'need'} attention"
-        say(console, f"{text}; groups stood still for {duration(totals.stopped_seconds)} in all.", style="bold")
+        problems = sum(item.worst.severity != "info" for item in found)
+        text += f", {counted(problems, 'problem')} in all" if problems < totals.attention else ""
+        stopped = f"; groups stood still for {duration(totals.stopped_seconds)} in all" if totals.rebalances else ""
+        say(console, f"{text}{stopped}.", style="bold")
     else:
         which = "which was" if totals.incidents == 1 else "all of them"
         expected = f": {counted(totals.incidents, 'incident')}, {which} expected." if totals.incidents else "."
@@ -140,21 +148,39 @@ def _leaderless(items: Sequence[Outage]) -> str:
     return text + (f"; {len(still)} of them still {'has' if len(still) == 1 else 'have'} none when the logs end." if still else ".")
 
 
-def _incidents(console: Console, items: Sequence[Incident], answer: Answer, clock: Clock) -> None:
+def _incidents(console: Console, found: Sequence[Recurrence], answer: Answer, clock: Clock, *, verbose: bool) -> None:
     heading(console, "What happened, worst first")
     many = len({item.cluster for item in answer.incidents}) > 1
-    for item in items:
+    for one in found:
+        item = one.worst
         label = f"{item.number:>2} {item.severity.upper():<8} "
-        labelled(console, label, SEVERITY_STYLES.get(item.severity, ""), item.headline)
-        when = clock.span(item.started_at, item.ended_at) + ("" if item.ended_at is not None else ", still open")
+        labelled(console, label, SEVERITY_STYLES.get(item.severity, ""), one.headline)
+        when = clock.span(one.started_at, one.ended_at) + ("" if one.ended_at is not None else ", still open")
         cluster = f", cluster {item.cluster}" if many else ""
-        say(console, f"{when}, {item.kind_title}{cluster}", indent=len(label), style="dim")
+        say(console, f"{when}{cluster}", indent=len(label), style="dim")
+        if len(one.incidents) > 1:
+            say(console, f"the worst: {item.headline}", indent=len(label), style="dim")
+        said = [f"{name}: {text}" for name, text in facts(item)]
+        say(console, "; ".join([*said, *filter(None, [selection(item)])]), indent=len(label), style="dim")
         if item.evidence:
             say(console, f"stands on {item.evidence[-1].place}", indent=len(label), style="dim")
         if item.severity == "info":  # whose advice isn't shown
             for text in item.measured[-1:]:
                 say(console, text, indent=len(label), style="dim")
-    hidden = answer.totals.incidents - len(items)
+        if verbose:
+            _others(console, one.incidents[1:], clock, indent=len(label))
+    _not_shown(console, sum(len(one.incidents) for one in found), answer)
+
+
+def _others(console: Console, items: Iterable[Incident], clock: Clock, *, indent: int) -> None:
+    """Print the further incidents of a recurrence, one each."""
+    for item in items:
+        when = clock.span(item.started_at, item.ended_at)
+        say(console, f"{item.number:>2} {when}: {item.headline}", indent=indent, hang=3, style="dim")
+
+
+def _not_shown(console: Console, shown: int, answer: Answer) -> None:
+    hidden = answer.totals.incidents - shown
     if hidden > 0:
         calm = answer.totals.incidents - answer.totals.attention
         what = (
@@ -191,8 +217,18 @@ def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> No
         for text in dict.fromkeys(text for item in found[: None if verbose else 1] for text in item.measured):
             say(console, text, indent=3, hang=2, style="dim")
         advise(console, advice if verbose else advice[:REMEDIES_SHOWN], indent=3)
+        if brokers := [broker for item in found for broker in item.lost_brokers]:
+            if_down(console, brokers, indent=3)
     if len(by_advice) > len(shown):
         say(console, f"and for {counted(len(by_advice) - len(shown), 'other cause')}; -v shows all", indent=1, style="dim")
+
+
+def if_down(console: Console, brokers: Iterable[str], *, indent: int) -> None:
+    """Point to what else hangs on the brokers that were lost."""
+    names = sorted(set(brokers), key=lambda name: (len(name), name))
+    for name in names[:REMEDIES_SHOWN]:
+        say(console, f"- See what else hangs on broker {name} alone, and where to move it first.", indent=indent, hang=2)
+        say(console, f"groupscope outages PATH... --if-down {name}", indent=indent + 2, hang=2, style="cyan")
 
 
 def advise(console: Console, advice: Iterable[Advice], *, indent: int) -> None:

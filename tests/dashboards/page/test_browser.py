@@ -504,3 +504,61 @@ def test_hover_boxes_show_names_and_obey_none(opened: Any, chart: str) -> None:
     assert "‹/a›" in (label.text_content() or "")
     assert label.locator("a").count() == 0
     assert one.trouble == []
+
+
+def shown_incidents(page: Page) -> list[str]:
+    found: list[str] = page.evaluate("[...document.querySelectorAll('.incident[data-incidents]:not([hidden])')].map((node) => node.id)")
+    return found
+
+
+def tile(page: Page, name: str) -> str:
+    return page.locator(f"[data-tile={name}] .value").inner_text()
+
+
+def test_filters_reach_headline_numbers_and_incidents(small: Opened) -> None:
+    assert (shown_incidents(small.page), tile(small.page, "rebalances"), tile(small.page, "attention")) == (["i1", "i2"], "8", "2")
+    small.page.select_option("#by-group", "billing")
+    settle(small.page)
+    assert (shown_incidents(small.page), tile(small.page, "rebalances"), tile(small.page, "attention")) == (["i2"], "2", "1")
+    assert tile(small.page, "stopped") == "3 min 32 s"
+    small.page.click("#reset")
+    settle(small.page)
+    assert (shown_incidents(small.page), tile(small.page, "stopped")) == (["i1", "i2"], "7 min 23 s")
+    assert small.trouble == []
+
+
+def test_the_menu_leaves_filters_in_the_address(small: Opened) -> None:
+    small.page.select_option("#by-group", "billing")
+    settle(small.page)
+    small.page.click("nav a[href='#offenders']")
+    assert "group=billing" in small.page.evaluate("location.hash")
+    assert small.page.evaluate("document.activeElement.id") == "offenders"
+    assert rows(small.page) == 2
+
+
+def test_a_button_shows_everything_around_an_incident(small: Opened) -> None:
+    small.page.locator("#i2 button.around").click()
+    settle(small.page)
+    assert "t=2026-03-01T10%3A01%3A40" in small.page.evaluate("location.hash")
+    assert small.page.locator("#table tbody").inner_text().count("orders") > 0
+
+
+def test_incidents_that_recur_are_one_card_with_all_of_them_inside(opened: Any) -> None:
+    story = made.small_story()
+    story.incidents.append(
+        made.incident("orders", "critical", story.rebalances[:2], made.FLAPPING, incident_id="again", stopped_seconds=1.0)
+    )
+    one = opened(story, "#tz=UTC")
+    card = one.page.locator("#i1")
+    assert "2 times" in card.locator("> summary").inner_text()
+    card.locator(".further > summary").click()
+    card.locator(".further button.show").last.click()
+    settle(one.page)
+    assert rows(one.page) == 2
+    assert one.trouble == []
+
+
+def test_a_phone_shows_the_first_incident_at_once(opened: Any) -> None:
+    one = opened(made.small_story(), viewport={"width": 390, "height": 844})
+    top = one.page.evaluate("document.querySelector('.incident h3').getBoundingClientRect()")
+    assert top["bottom"] <= 844

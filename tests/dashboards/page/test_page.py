@@ -268,7 +268,9 @@ def test_places_stand_below_the_shared_folder() -> None:
 def test_advice_is_given_once() -> None:
     story = made.small_story()
     story.incidents.append(
-        made.incident("orders", "critical", story.rebalances[:5], made.FLAPPING, incident_id="again", stopped_seconds=1.0)
+        made.incident(
+            "orders", "critical", story.rebalances[:5], made.FLAPPING, incident_id="again", stopped_seconds=1.0, groups=["orders", "audit"]
+        )
     )
     texts = Outline(page_of(story)).texts
     assert sum("Fetch less per poll" in text for text in texts) == 1
@@ -310,7 +312,10 @@ def test_details_lie_in_chunks_in_the_order_of_the_rows() -> None:
 
 def test_incidents_beyond_the_cards_stand_in_a_table() -> None:
     story = made.small_story()
-    story.incidents = [made.incident("orders", "warning", story.rebalances[:1], made.FLAPPING, incident_id=f"{n:03}") for n in range(70)]
+    story.incidents = [
+        made.incident("orders", "warning", story.rebalances[:1], made.FLAPPING, incident_id=f"{n:03}", groups=[f"orders-{n}"])
+        for n in range(70)
+    ]
     page = page_of(story)
     assert page.count('<details class="incident') == 60
     assert [row[0][1] for row in index_of(page)["tables"]["incidents"]["rows"]] == list(range(61, 71))

@@ -47,3 +47,22 @@ def test_a_word_that_nothing_can_have_is_refused(cli: Cli, option: str, value: s
     done = cli("rebalances", POLL_TIMEOUT, option, value)
     assert done.code == 2
     assert told in done.err
+
+
+@pytest.mark.parametrize("window", [("09:08:52", "09:08:53"), ("09:08:54", "09:08:55")], ids=str)
+def test_a_clipped_window_tells_title_cause_and_advice_of_one_story(cli: Cli, sample_warehouse: Path, window: tuple[str, str]) -> None:
+    since, until = window
+    for source in ((POLL_TIMEOUT,), ("--warehouse", sample_warehouse)):
+        done = cli("analyze", *source, "--since", f"2026-11-21T{since}", "--until", f"2026-11-21T{until}")
+        assert "exceeded its poll interval" in done.out
+        assert "trigger: poll interval exceeded" in done.out
+        assert "1 of its 4 rebalances is selected" in " ".join(done.out.split())
+        assert "Fetch less per poll" in done.out
+
+
+def test_recurrences_are_in_the_json(cli: Cli, sample_warehouse: Path) -> None:
+    answers = [json.loads(cli("analyze", *source, "--json").out) for source in ((POLL_TIMEOUT,), ("--warehouse", sample_warehouse))]
+    assert answers[0]["recurrences"] == answers[1]["recurrences"]
+    one = answers[0]["recurrences"][0]
+    assert one["incident_ids"] == [row["incident_id"] for row in answers[0]["incidents"]]
+    assert (one["trigger"], one["member"], one["severity"]) == ("poll_timeout", "shipping-worker-3", "warning")

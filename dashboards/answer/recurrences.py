@@ -1,0 +1,77 @@
+"""Group incidents that recur, so that many of one kind read as one problem."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from conf.causes import causes
+from dashboards.view.answer import SEVERITIES, Incident
+from dashboards.view.recurrence import Recurrence
+from dashboards.view.row_access import NAMELESS
+from dashboards.wording.units import counted, duration, listed, share
+
+LIKELY = 0.6
+"""Minimum mean confidence of a cause told without reserve."""
+HELD_UP_SHARE = 0.5
+"""Minimum share of the stopped time for waiting to be what happened."""
+
+
+def recurrences(incidents: Iterable[Incident]) -> list[Recurrence]:
+    """Group incidents by cluster, groups, cause and member; worst first."""
+    grouped: defaultdict[tuple[object, ...], list[Incident]] = defaultdict(list)
+    for item in incidents:
+        grouped[_key(item)].append(item)
+    return sorted(map(_recurrence, grouped.values()), key=_worst_first)
+
+
+def _key(item: Incident) -> tuple[object, ...]:
+    holder = _holder(item)
+    calm = item.severity == "info"
+    if holder:
+        return item.cluster, item.groups, "held up", holder, calm
+    return item.cluster, item.groups, item.cause_title, _member(item), calm
+
+
+def _holder(item: Incident) -> str:
+    """The member that the others mostly waited for, if any."""
+    if not item.held_up or not (item.root_cause is None or item.kind == "slow_member"):
+        return ""
+    longest = item.held_up[0]
+    is_told = item.worst_offender is not None and item.worst_offender.name == longest.name
+    return longest.name if is_told and 0 < longest.seconds >= HELD_UP_SHARE * item.stopped_seconds else ""
+
+
+def _member(item: Incident) -> str:
+    """Who did it; nobody in particular where every instance takes its turn."""
+    return "" if item.worst_offender is None or item.root_cause is not None else item.worst_offender.name
+
+
+def _recurrence(incidents: Sequence[Incident]) -> Recurrence:
+    worst = incidents[0]
+    member = _holder(worst) or _member(worst)
+    waits = [one for item in incidents for one in item.held_up if one.name == member]
+    count, seconds = sum(one.count for one in waits), sum(one.seconds for one in waits)
+    headline = worst.headline
+    if len(incidents) > 1:
+        told = f"{member} held the others up {count} times, {duration(seconds)}" if _holder(worst) else _deed(worst, member)
+        stopped = duration(sum(item.stopped_seconds for item in incidents))
+        rebalances = counted(sum(item.rebalance_count for item in incidents), "rebalance")
+        headline = f"{listed(list(worst.groups))}: {told}; {len(incidents)} incidents, {rebalances}, {stopped} stopped"
+    return Recurrence(incidents, member, count, seconds, headline)
+
+
+def _deed(item: Incident, member: str) -> str:
+    """What recurs, as a clause."""
+    entry = causes().get((item.system, item.trigger or ""))
+    if item.confidence is not None and item.confidence < LIKELY:
+        return f"perhaps {(entry.title if entry is not None else item.cause_title).lower()} ({share(item.confidence)})"
+    if item.root_cause is not None or entry is None or entry.title != item.cause_title:
+        return item.cause_title.lower() + (f", {member} most of all" if member else "")
+    return entry.clause(member or NAMELESS)
+
+
+def _worst_first(item: Recurrence) -> tuple[object, ...]:
+    severity = item.worst.severity
+    rank = SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+    return rank, -item.stopped_seconds, item.worst.number

@@ -1,0 +1,45 @@
+"""The facts of an incident, each under a label of its own."""
+
+from __future__ import annotations
+
+from conf.causes import cause, causes, outage_causes
+from dashboards.view.answer import Incident
+from dashboards.wording.units import counted, duration, listed, share
+
+NAMES_SHOWN = 3
+
+
+def facts(item: Incident) -> list[tuple[str, str]]:
+    """Labels and texts: trigger, kind, blockers and root cause."""
+    waits = [f"{one.name} ({counted(one.count, 'time')}, {duration(one.seconds)})" for one in item.held_up]
+    known = [cause(item.system, item.trigger).title.lower() if item.trigger is not None else "", root_of(item)]
+    told = [
+        ("trigger", _trigger(item)),
+        ("what it is", item.kind_title if item.kind_title not in known else ""),
+        ("held up by", listed(waits, NAMES_SHOWN) if waits else ""),
+        ("root", root_of(item)),
+    ]
+    return [(label, text) for label, text in told if text]
+
+
+def selection(item: Incident) -> str:
+    """How much of an incident the selection shows, if not all."""
+    if not item.rebalance_ids or item.selected_count >= len(item.rebalance_ids):
+        return ""
+    shown = str(item.selected_count) if item.selected_count else "none"
+    return f"{shown} of its {counted(item.rebalance_count, 'rebalance')} {'is' if item.selected_count == 1 else 'are'} selected"
+
+
+def _trigger(item: Incident) -> str:
+    if item.trigger is None:
+        return ""
+    title = cause(item.system, item.trigger).title.lower()
+    return title + (f" ({share(item.confidence)})" if item.confidence is not None else "")
+
+
+def root_of(item: Incident) -> str:
+    """What lies behind the trigger, if it is known and something else."""
+    if item.root_cause is None or item.root_cause == item.trigger:
+        return ""
+    known = causes().get((item.system, item.root_cause)) or outage_causes().get(item.root_cause)
+    return known.title.lower() if known is not None else item.root_cause.replace("_", " ")

@@ -1,0 +1,41 @@
+"""Rebalances and stopped time of each group."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.answer import build
+from pipelines.cli.answers.sql_ranking import STOPPED
+from pipelines.warehouse.reader import Stored
+
+_BY_GROUP = """
+select cluster, system, "group", count(*) as count, coalesce(sum({stopped}), 0.0) as stopped
+from chosen group by cluster, system, "group"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSum:
+    """Rebalances of a group, and how long it stood still in them."""
+
+    cluster: str
+    system: str
+    group: str
+    count: int
+    stopped_seconds: float
+
+
+def group_sums(rebalances: Iterable[Any]) -> list[GroupSum]:
+    """Sums by group, the longest stopped first."""
+    if isinstance(rebalances, Stored):
+        rows = rebalances.query(_BY_GROUP.format(stopped=STOPPED))
+        found = [GroupSum(row["cluster"], row["system"], row["group"], row["count"], round(row["stopped"], 6)) for row in rows]
+    else:
+        sums: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+        for item in map(build.rebalance, rebalances):
+            sums[item.cluster, item.system, item.group].append(item.stopped_seconds)
+        found = [GroupSum(*key, len(stops), round(sum(stops), 6)) for key, stops in sums.items()]
+    return sorted(found, key=lambda one: (-one.stopped_seconds, -one.count, one.cluster, one.group))

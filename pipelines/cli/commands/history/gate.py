@@ -1,0 +1,94 @@
+"""Command `groupscope gate`: an exit code for deployments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.filters import Filters
+from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.arguments.times import moment, span_seconds
+from pipelines.cli.output.console import screen
+from pipelines.errors import NothingReadable, UsageError
+
+if TYPE_CHECKING:
+    from pipelines.cli.answers.group_sums import GroupSum
+
+MaxRebalances = Annotated[
+    int | None, typer.Option("--max-rebalances", min=0, metavar="N", help="Rebalances that each group may have.", rich_help_panel=o.SHOW)
+]
+MaxStopped = Annotated[
+    str | None,
+    typer.Option("--max-stopped", metavar="SPAN", help="How long each group may stand still in all, such as 10s.", rich_help_panel=o.SHOW),
+]
+
+
+@question
+def gate(
+    asked: Asked, filters: Filters, max_rebalances: MaxRebalances = None, max_stopped: MaxStopped = None, as_json: o.AsJson = False
+) -> int:
+    """Exit with 1 if a group rebalanced or stopped more than allowed."""
+    from pipelines.cli.answers.group_sums import group_sums
+
+    if max_rebalances is None and max_stopped is None:
+        raise UsageError("say what is allowed: --max-rebalances N, --max-stopped SPAN or both")
+    seconds = None if max_stopped is None else span_seconds(max_stopped, "--max-stopped")
+    source = open_source(asked, filters)
+    _check_witnesses(source, asked.since)
+    judged = [(one, _exceeded(one, max_rebalances, seconds)) for one in group_sums(source.rows.rebalances)]
+    if as_json:
+        _write(judged, max_rebalances, seconds)
+    else:
+        _show(judged)
+    return codes.decisive([*source.codes, codes.FINDINGS if any(what for _, what in judged) else codes.GOOD])
+
+
+def _check_witnesses(source: Source, since: str | None) -> None:
+    """Raise NothingReadable if no line could have shown a rebalance."""
+    from pipelines.cli.answers.selection import last_record_at
+
+    last_at = last_record_at(source.whole)
+    if last_at is None:
+        raise NothingReadable("no line of a coordinator or a client was recognised, so nothing is known of rebalances")
+    if since is not None and moment(since, source.clock.zone_name, "--since").micros(last_at) > last_at:
+        raise NothingReadable(f"the logs end at {source.clock.full(last_at)}, before --since, so nothing is known of the time after it")
+
+
+def _exceeded(one: GroupSum, rebalances_max: int | None, seconds_max: float | None) -> list[str]:
+    """Limits that a group does not keep."""
+    found = [("rebalances", one.count, rebalances_max), ("stopped", one.stopped_seconds, seconds_max)]
+    return [name for name, value, limit in found if limit is not None and value > limit]
+
+
+def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None, seconds_max: float | None) -> None:
+    from pipelines.cli.output.json_csv import write_object
+
+    groups: list[dict[str, Any]] = [
+        {
+            "cluster": one.cluster,
+            "system": one.system,
+            "group": one.group,
+            "rebalances": one.count,
+            "stopped_seconds": one.stopped_seconds,
+            "exceeded": what,
+        }
+        for one, what in judged
+    ]
+    passed = not any(what for _, what in judged)
+    write_object({"passed": passed, "max_rebalances": rebalances_max, "max_stopped_seconds": seconds_max, "groups": groups})
+
+
+def _show(judged: list[tuple[GroupSum, list[str]]]) -> None:
+    from dashboards.wording.units import counted, duration
+    from pipelines.cli.output import screens
+
+    broken = [(one, what) for one, what in judged if what]
+    for one, what in broken:
+        text = f"{counted(one.count, 'rebalance')}, {duration(one.stopped_seconds)} stopped"
+        screens.say(screen(), f"{one.group}: {text}; more than allowed: {' and '.join(what)}", style="bold")
+    if not broken:
+        screens.say(screen(), f"Passed: {counted(len(judged), 'group')} with rebalances, none above the limits.")

@@ -1,0 +1,96 @@
+"""Incidents as Markdown, to paste into a ticket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from conf.causes import Advice
+from dashboards.answer.recurrences import recurrences
+from dashboards.view.answer import Answer, Incident, Rebalance
+from dashboards.view.evidence import Line
+from dashboards.view.recurrence import Recurrence
+from dashboards.wording import story
+from dashboards.wording.escaping import first_line, shortened, visible
+from dashboards.wording.facts import facts, selection
+from dashboards.wording.units import Clock, counted, duration
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$@])")
+LINE_CHARACTERS = 300
+
+
+def plain(text: str) -> str:
+    """Text of a log, in which nothing is markup."""
+    return _MARKUP.sub(r"\\\1", " ".join(visible(text).split()))
+
+
+def code(text: str) -> str:
+    """A log line as inline code that no backtick of its own ends."""
+    shown = shortened(visible(first_line(text)), LINE_CHARACTERS)
+    fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
+    return f"{fence} {shown} {fence}"
+
+
+def incident_report(answer: Answer, clock: Clock) -> Iterator[str]:
+    """Lines of the report: totals, then each problem with facts, lines and advice."""
+    totals = answer.totals
+    yield f"# {counted(totals.attention, 'incident')} that {'needs' if totals.attention == 1 else 'need'} attention"
+    yield ""
+    when = f"{clock.span(totals.first_at, totals.last_at)}: " if totals.first_at is not None else ""
+    read = f"{counted(totals.files_read, 'log file')}, {counted(totals.groups, 'group')}, {counted(totals.rebalances, 'rebalance')}"
+    yield plain(f"{when}{read}; groups stood still for {duration(totals.stopped_seconds)} in all.")
+    if not totals.rebalances and not totals.outages:
+        yield ""
+        yield plain(story.nothing_found(answer))
+    by_id = {item.id: item for item in answer.rebalances}
+    for one in recurrences(answer.incidents):
+        yield ""
+        yield from _problem(one, clock)
+        places = list(one.worst.evidence) or _lines([by_id[each] for each in one.worst.rebalance_ids if each in by_id], one.worst.trigger)
+        if places:
+            yield ""
+            yield from (f"- {plain(line.place)}: {code(line.text)}" for line in places[:EVIDENCE_LINES])
+        yield from _advice(one.worst.advice)
+
+
+EVIDENCE_LINES = 6
+"""Log lines of each problem."""
+
+
+def _lines(rebalances: Sequence[Rebalance], trigger: str | None) -> list[Line]:
+    """Lines of the longest rebalance that the trigger set off."""
+    triggered = [item for item in rebalances if item.cause == trigger] or rebalances
+    longest = max(triggered, key=lambda item: item.stopped_seconds, default=None)
+    return list(longest.evidence) if longest is not None else []
+
+
+def _problem(one: Recurrence, clock: Clock) -> Iterator[str]:
+    item = one.worst
+    yield f"## {item.severity.upper()}: {plain(one.headline)}"
+    yield ""
+    still = "" if one.ended_at is not None else ", still open"
+    yield f"- when: {plain(clock.span(one.started_at, one.ended_at))}{still}"
+    if len(one.incidents) > 1:
+        yield f"- the worst: {plain(item.headline)}"
+    yield from (f"- {label}: {plain(text)}" for label, text in facts(item))
+    yield from (f"- {plain(text)}" for text in (*item.measured, selection(item)) if text)
+    yield from _doubt(item)
+    yield f"- incident: {code(item.id)}"
+
+
+def _doubt(item: Incident) -> Iterator[str]:
+    if item.rivals:
+        yield f"- how sure: {plain(story.incident_certainty(item))}"
+    if item.settled_by:
+        yield f"- would settle it: {plain('; '.join(item.settled_by))}"
+
+
+def _advice(advice: Iterable[Advice]) -> Iterator[str]:
+    items = list(advice)
+    if items:
+        yield ""
+        yield "What to do:"
+        yield ""
+    for item in items:
+        settings = ", ".join(f"`{setting.name}` ({setting.at}, since {setting.since})" for setting in item.settings)
+        yield f"- [ ] {plain(item.do)}" + (f" {settings}" if settings else "")
