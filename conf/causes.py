@@ -102,6 +102,42 @@ def outage_cause(cause_id: str | None) -> Cause:
     return known.get(cause_id or "unknown", known["unknown"])
 
 
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Kinds of groups for which a setting is no advice."""
+
+    protocols: frozenset[str] = frozenset()
+    assignors: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A change that a search over settings can advise."""
+
+    id: str
+    says: str
+    costs: str
+    settings: tuple[Setting, ...]
+
+
+@cache
+def unfit() -> Mapping[str, Unfit]:
+    """Settings that are no advice for some groups, by name."""
+    return {
+        entry["setting"]: Unfit(frozenset(entry.get("protocols", ())), frozenset(entry.get("assignors", ())))
+        for entry in _document()["unfit"]
+    }
+
+
+@cache
+def turns() -> Mapping[str, Turn]:
+    """Changes that a search can advise, by id."""
+    return {
+        entry["id"]: Turn(entry["id"], entry["says"], entry["costs"], tuple(Setting(**setting) for setting in entry["settings"]))
+        for entry in _document()["turns"]
+    }
+
+
 @cache
 def _document() -> dict[str, Any]:
     import yaml  # not at the top, because the command line lists its commands without it

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from conf.causes import Cause, causes, incident_kinds, outage_cause
 from conf.causes import cause as cause_entry
 from dashboards.answer import presence
+from dashboards.answer.fitting import versions_of, with_fitting_advice
 from dashboards.answer.queues import conditions, contested, queue_lanes
 from dashboards.answer.totals import Tally, Verdicts, first, heaviest
 from dashboards.view import answer as data
@@ -50,6 +51,7 @@ def build_answer(
     broken = outages(_rows(analysis, "outages"))
     incident_rows, counts = (worst or worst_incidents)(_rows(analysis, "incidents"), incidents_max)
     members = {column(row, "incident_id"): column(row, "rebalance_ids") or () for row in incident_rows}
+    versions = versions_of(column(column(analysis, "inputs") or {}, "log_files") or ())
     tally = (tallied or tally_of)(_rows(analysis, "rebalances"), kept_max, members)
     beyond: Beyond = column(analysis, "beyond", None) or _nothing_beyond
     for row in beyond("rebalances", "rebalance_id", tally.unseen):
@@ -61,7 +63,7 @@ def build_answer(
     numbered = enumerate(incident_rows, start=1)
     states = lanes(_rows(analysis, "timeline")) if with_lanes else []
     standing = conditions(_rows(analysis, "conditions"))
-    return data.Answer(
+    made = data.Answer(
         totals=_totals(tally, counts, len(broken), files),
         incidents=[_incident(number, row, tally.verdicts[column(row, "incident_id")], by_id, standing) for number, row in numbered],
         rebalances=tally.kept,
@@ -83,6 +85,7 @@ def build_answer(
         queue_lanes=queue_lanes(_rows(analysis, "ownership")) if for_page else (),
         broker_outages=presence.broker_outages(_rows(analysis, "broker_outages")) if for_page else (),
     )
+    return with_fitting_advice(made, versions, lambda incident: tally.verdicts[incident].kinds)
 
 
 def _nothing_beyond(_table: str, _column: str, _ids: set[str]) -> Iterable[Row]:

@@ -85,8 +85,11 @@ class Verdicts:
     waits: Waits = field(default_factory=Waits)
     selected: int = 0
     """Number of rebalances within the selection; an incident may reach beyond it."""
+    kinds: set[tuple[str, str | None]] = field(default_factory=set)
+    """Protocols and assignors of the groups."""
 
     def add(self, item: data.Rebalance) -> None:
+        self.kinds.add((item.protocol, item.assignor))
         self.causes[item.expected, item.cause] += 1
         self.confidence[item.cause] += item.confidence
         for name, value in item.alternatives:

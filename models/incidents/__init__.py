@@ -1,4 +1,4 @@
 """Related rebalances and outages, with their severity.
 
-Imports `models` and `models.whatif`. Start with `incidents`.
+Imports `models`. Start with `incidents`.
 """

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from models.clear_names import clear
 from models.downtime import goes_on, stopped_seconds
 from models.ids import make_id
-from models.rows import Incident, Person, Rebalance, RebalanceMember
+from models.incidents.static_returns import spared
+from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
 from models.times import first_known
 from models.units import US_PER_SECOND
-from models.whatif.outlook import Change, outlooks
-from models.whatif.rules import Configuration
 
 EPISODE_GAP_SECONDS = 120.0
 
@@ -54,9 +53,6 @@ FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "s
 COORDINATOR_TROUBLE = {"coordinator_failover": "coordinator_move", "assignment_store_failed": "assignment_store"}
 
 
-STATIC = Configuration(static_membership=True)
-
-
 def find_incidents(
     rebalances: Iterable[Rebalance], limits: Limits | None = None, members: Iterable[RebalanceMember] = ()
 ) -> list[Incident]:
@@ -68,28 +64,24 @@ def find_incidents(
     by_group: dict[tuple[str, str, str], list[Rebalance]] = {}
     for row in rebalances:
         by_group.setdefault((row.cluster, row.system, row.group), []).append(row)
-    static = {
-        change.row.rebalance_id: change
-        for outlook in outlooks((row for rows in by_group.values() for row in rows), members, STATIC)
-        for change in outlook.changes
-    }
+    parts: defaultdict[str, list[RebalanceMember]] = defaultdict(list)
+    for member in members:
+        parts[member.rebalance_id].append(member)
     found = []
     for key in sorted(by_group):
+        static = spared(by_group[key], parts) if key[1] == KAFKA else {}
         for episode in episodes(by_group[key], limits.episode_gap_seconds):
             found.append(_incident(episode, limits))
             _without_restarts(found[-1], episode, static)
     return sorted(found, key=badness)
 
 
-def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Mapping[str, Change]) -> None:
+def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Mapping[str, float]) -> None:
     """Set the restarted members, and the effect of static membership."""
     incident.instances = sorted(restarted_members(rows), key=clear)
-    avoided = [change for row in rows if (change := static.get(row.rebalance_id)) is not None and change.effect == "avoided"]
+    avoided = [static[row.rebalance_id] for row in rows if row.rebalance_id in static]
     if avoided or incident.kind == "rolling_restart":
-        incident.numbers = {
-            "static_avoided": float(len(avoided)),
-            "static_saved_seconds": round(sum(change.saved_seconds for change in avoided), 6),
-        }
+        incident.numbers = {"static_avoided": float(len(avoided)), "static_saved_seconds": round(sum(avoided), 6)}
 
 
 def over(row: Rebalance) -> int:

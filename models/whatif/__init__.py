@@ -1,4 +1,4 @@
 """Effects of another configuration on a group's history.
 
-Imports `models` alone. Start with `outlook`.
+Imports `models`, and of `models.kafka` the simulator and the coordinator. Start with `outlook`.
 """

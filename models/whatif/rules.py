@@ -1,4 +1,7 @@
-"""Rules of the what-if analysis: effects of settings, sources and assumptions."""
+"""Configurations of a what-if question, and the mechanisms that their effects come from.
+
+The reference coordinator and the simulated clients decide what happens; the texts here explain it.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,23 @@ from dataclasses import dataclass
 DEFAULT_SESSION_MS = 45_000
 """Default of session.timeout.ms since 3.0 (KIP-735), if the actual one is unknown."""
 
-COOPERATIVE_CAUSES = frozenset({"member_join", "member_restart"})
-"""Causes after which a cooperative group rebalances once more (KIP-429).
+DEFAULT_MAX_POLL_MS = 300_000
+"""Default of max.poll.interval.ms (KIP-62)."""
 
-Partitions move between members that stay.
-"""
+DEFAULT_HEARTBEAT_MS = 3_000
+"""Default of heartbeat.interval.ms."""
+
+DEFAULT_INITIAL_DELAY_MS = 3_000
+"""Default of group.initial.rebalance.delay.ms (KIP-134)."""
+
+MODERN_SESSION_MS = 45_000
+"""Default of group.consumer.session.timeout.ms (KIP-848)."""
+
+MODERN_HEARTBEAT_MS = 5_000
+"""Default of group.consumer.heartbeat.interval.ms (KIP-848)."""
+
+NO_LIMIT = 2**31 - 1
+"""Default of group.max.size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,16 +37,23 @@ class Configuration:
     """
 
     session_timeout_ms: int | None = None
+    heartbeat_interval_ms: int | None = None
     max_poll_interval_ms: int | None = None
     initial_delay_ms: int | None = None
     static_membership: bool = False
     cooperative: bool = False
     consumer_protocol: bool = False
+    max_size: int | None = None
+    """group.max.size"""
+    instances: int | None = None
+    """Number of members of each group."""
+    restart_pause_ms: int | None = None
+    """Time between the restarts of a rolling restart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule with its source, first version and assumptions."""
+    """A mechanism with its source, first version and assumptions."""
 
     id: str
     says: str
@@ -86,6 +108,13 @@ RULES = (
         "A member that is put out comes back with a rebalance of its own; one that was put out may have needed longer still.",
     ),
     Rule(
+        "heard_sooner",
+        "Members hear of a rebalance with their next heartbeat, so the others wait for up to one heartbeat.interval.ms.",
+        "AbstractCoordinator.HeartbeatThread, HeartbeatResponseHandler",
+        "0.10.1",
+        "Heartbeats are sent on time.",
+    ),
+    Rule(
         "moves_only_some",
         "Under a cooperative assignor members keep what they hold during the join phase, and only what moves stands still, for two"
         " rebalances.",
@@ -100,6 +129,27 @@ RULES = (
         "KIP-848; GroupMetadataManager.consumerGroupHeartbeat",
         "4.0",
         "All clients and brokers speak it, and shares are even and sticky.",
+    ),
+    Rule(
+        "size_limits",
+        "A group of group.max.size members refuses any more, and a refused consumer ends with an error.",
+        "KIP-389; GroupCoordinator.acceptJoiningMember",
+        "2.2",
+        "Refused members are not started again.",
+    ),
+    Rule(
+        "fewer_come_and_go",
+        "Members that do not exist neither come nor go; others that are there from the beginning come with the first.",
+        "GroupCoordinator.addMemberAndRebalance",
+        "0.9",
+        "The remaining members behave as they did, whatever their larger or smaller share.",
+    ),
+    Rule(
+        "restarts_apart",
+        "Restarts that are further apart share no rebalance, and those that are closer may.",
+        "GroupCoordinator.prepareRebalance",
+        "0.9",
+        "Each restart takes as long as it did.",
     ),
 )
 """Rules in the order of output."""

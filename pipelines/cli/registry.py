@@ -128,6 +128,7 @@ app.command("gate", cls=Command, short_help="An exit code for deployments: how m
 app.command("allocate", cls=Command, short_help="Preview shares of RocketMQ queues.")(allocate.allocate)
 app.command("report", cls=Command, short_help="Write the answer as one HTML page.")(report.report)
 app.command("whatif", cls=Command, short_help="The same history under another configuration.")(whatif.whatif)
+app.command("advise", cls=Command, short_help="Settings that would have avoided most harm.")(whatif.advise)
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
 app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
 app.command("maintain", cls=Command, short_help="Keep the files of a warehouse few.")(maintain.maintain)

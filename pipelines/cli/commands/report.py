@@ -18,6 +18,7 @@ from pipelines.cli.output.console import Talk
 if TYPE_CHECKING:
     from dashboards.view.charts import BrokerLoss, Outlook, WhatIf
     from models.kafka.outages.broker_loss import Layout
+    from models.whatif.history import GroupHistory
     from models.whatif.outlook import Outlook as GroupOutlook
     from pipelines.cli.answers.source import Source
 
@@ -56,7 +57,7 @@ def page_of(source: Source, title: str) -> str:
     drawn = source.settings.report.drawn_rebalances_max
     answer = replace(
         build_answer(source.rows, for_page=True),
-        what_ifs=what_ifs(source.rows.rebalances, source.rows.rebalance_members),
+        what_ifs=what_ifs(source.rows),
         broker_losses=broker_losses(source.layouts),
     )
     return report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
@@ -85,21 +86,38 @@ TURNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 
 
-def what_ifs(rebalances: Iterable[Any], members: Iterable[Any]) -> list[WhatIf]:
+ROWS_RUN = 1_000
+"""Number of rebalances run for the page, of groups with most downtime."""
+
+
+def what_ifs(rows: Any) -> list[WhatIf]:
     """Results of each configuration in `TURNED`, empty without Kafka groups."""
     from dashboards.view.charts import WhatIf
-    from models.whatif.outlook import outlooks
+    from models.whatif.outlook import under
     from models.whatif.rules import Configuration
 
-    rows, parts = [row for row in rebalances if row.system == "kafka"], list(members)
-    if not rows:
-        return []
+    groups = _groups_run(rows)
     found = []
-    for title, asked, settings in TURNED:
-        groups = outlooks(rows, parts, Configuration(**settings))
-        assumes = dict.fromkeys(rule.assumes for group in groups for rule in group.rules())
-        found.append(WhatIf(title, asked, tuple(assumes), tuple(map(_outlook, groups))))
+    for title, asked, settings in TURNED if groups else ():
+        outlooks = [under(group, Configuration(**settings)) for group in groups]
+        assumes = dict.fromkeys(rule.assumes for outlook in outlooks for rule in outlook.rules())
+        found.append(WhatIf(title, asked, tuple(assumes), tuple(map(_outlook, outlooks))))
     return found
+
+
+def _groups_run(rows: Any) -> list[GroupHistory]:
+    """Groups for the page, by name; of a long history the last rebalances."""
+    from models.downtime import stopped_seconds
+    from pipelines.cli.answers.histories import history
+
+    groups = history(rows).groups()
+    groups.sort(key=lambda group: (-sum(map(stopped_seconds, group.rows)), group.cluster, group.group))
+    kept, left = [], ROWS_RUN
+    for group in groups:
+        if left > 0:
+            kept.append(replace(group, rows=group.rows[-left:]))
+            left -= len(group.rows)
+    return sorted(kept, key=lambda group: (group.cluster, group.group))
 
 
 def _outlook(group: GroupOutlook) -> Outlook:
@@ -110,7 +128,7 @@ def _outlook(group: GroupOutlook) -> Outlook:
         group=group.group,
         count=len(group.changes),
         avoided=group.count("avoided"),
-        perhaps=group.count("perhaps_avoided"),
+        perhaps=group.perhaps,
         added=group.added,
         stopped_seconds=group.stopped_seconds,
         saved_seconds=group.saved_seconds,

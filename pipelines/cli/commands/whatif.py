@@ -1,4 +1,7 @@
-"""Command `groupscope whatif`: history under another configuration (`models.whatif.outlook`)."""
+"""Commands `whatif` and `advise`: history under another configuration.
+
+See `models.whatif.outlook` and `models.whatif.advice`.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,27 @@ from pipelines.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from models.whatif.outlook import Change, Outlook
+    from models.whatif.advice import Advice, Finding
+    from models.whatif.comparison import Change
+    from models.whatif.outlook import Outlook
     from models.whatif.rules import Configuration, Rule
 
 SessionTimeout = Annotated[
     str | None, typer.Option("--session-timeout", metavar="SPAN", help="session.timeout.ms, such as 45s.", rich_help_panel=o.SHOW)
 ]
+Heartbeat = Annotated[
+    str | None,
+    typer.Option("--heartbeat-interval", metavar="SPAN", help="heartbeat.interval.ms, such as 3s.", rich_help_panel=o.SHOW),
+]
 MaxPoll = Annotated[
-    str | None, typer.Option("--max-poll-interval", metavar="SPAN", help="max.poll.interval.ms, such as 10m.", rich_help_panel=o.SHOW)
+    str | None,
+    typer.Option(
+        "--max-poll-interval",
+        "--rebalance-timeout",
+        metavar="SPAN",
+        help="max.poll.interval.ms, such as 10m; of Connect: rebalance.timeout.ms.",
+        rich_help_panel=o.SHOW,
+    ),
 ]
 InitialDelay = Annotated[
     str | None,
@@ -35,6 +51,14 @@ Static = Annotated[
 ]
 Cooperative = Annotated[bool, typer.Option("--cooperative", help="A cooperative assignor (KIP-429).", rich_help_panel=o.SHOW)]
 ConsumerProtocol = Annotated[bool, typer.Option("--consumer-protocol", help="group.protocol=consumer (KIP-848).", rich_help_panel=o.SHOW)]
+MaxSize = Annotated[int | None, typer.Option("--max-size", min=1, metavar="N", help="group.max.size.", rich_help_panel=o.SHOW)]
+Instances = Annotated[
+    int | None, typer.Option("--instances", min=1, metavar="N", help="Number of members of each group.", rich_help_panel=o.SHOW)
+]
+RestartPause = Annotated[
+    str | None,
+    typer.Option("--restart-pause", metavar="SPAN", help="Time between restarts in a rolling restart.", rich_help_panel=o.SHOW),
+]
 COLUMNS = (
     "cluster", "group", "rebalance_id", "started_at", "cause", "effect", "rule", "stopped_seconds", "saved_seconds",
     "saved_member_seconds", "added", "initial_delay_seconds", "confidence",
@@ -47,30 +71,39 @@ def whatif(
     asked: Asked,
     form: o.Form,
     session_timeout: SessionTimeout = None,
+    heartbeat_interval: Heartbeat = None,
     max_poll_interval: MaxPoll = None,
     initial_delay: InitialDelay = None,
     static_membership: Static = False,
     cooperative: Cooperative = False,
     consumer_protocol: ConsumerProtocol = False,
+    max_size: MaxSize = None,
+    instances: Instances = None,
+    restart_pause: RestartPause = None,
     limit: o.Limit = 20,
 ) -> int:
     """Say which rebalances there would not have been under another configuration, and what time that saves."""
-    from models.whatif.outlook import outlooks
+    from models.whatif.outlook import under
     from models.whatif.rules import Configuration
+    from pipelines.cli.answers.histories import history
     from pipelines.cli.output import json_csv as answers
 
     configuration = Configuration(
         session_timeout_ms=_milliseconds(session_timeout, "--session-timeout"),
+        heartbeat_interval_ms=_milliseconds(heartbeat_interval, "--heartbeat-interval"),
         max_poll_interval_ms=_milliseconds(max_poll_interval, "--max-poll-interval"),
         initial_delay_ms=_milliseconds(initial_delay, "--initial-delay"),
         static_membership=static_membership,
         cooperative=cooperative,
         consumer_protocol=consumer_protocol,
+        max_size=max_size,
+        instances=instances,
+        restart_pause_ms=_milliseconds(restart_pause, "--restart-pause"),
     )
     if configuration == Configuration():
         raise UsageError("say what would be set otherwise: --static-membership, --session-timeout 45s, ... (see --help)")
     source = open_source(asked)
-    found = outlooks(source.rows.rebalances, source.rows.rebalance_members, configuration)
+    found = [under(group, configuration) for group in history(source.rows).groups()]
     if form == "people":
         _show(screen(), found, source, limit, verbose=asked.verbose)
     elif form == "json":
@@ -118,12 +151,14 @@ def _group(outlook: Outlook) -> dict[str, Any]:
         "group": outlook.group,
         "count": len(outlook.changes),
         "avoided": outlook.count("avoided"),
-        "perhaps_avoided": outlook.count("perhaps_avoided"),
+        "perhaps_avoided": outlook.perhaps,
         "added": outlook.added,
         "stopped_seconds": outlook.stopped_seconds,
         "saved_seconds": outlook.saved_seconds,
         "member_seconds_stopped": outlook.member_seconds_stopped,
         "saved_member_seconds": outlook.saved_member_seconds,
+        "reproduced": outlook.reproduced,
+        "assumptions": outlook.assumed,
         "rebalances": [_change(outlook, change) for change in outlook.changes],
     }
 
@@ -180,7 +215,7 @@ def _show(console: Console, found: list[Outlook], source: Source, limit: int, *,
         Column("group", [one.group for one in shown], least=16),
         Column("rebalances", [f"{len(one.changes):,}" for one in shown], right=True),
         Column("avoided", [f"{one.count('avoided'):,}" for one in shown], right=True),
-        Column("perhaps", [f"{one.count('perhaps_avoided') or ''}" for one in shown], right=True, rank=1),
+        Column("perhaps", [f"{one.perhaps or ''}" for one in shown], right=True, rank=1),
         Column("more", [f"{one.added or ''}" for one in shown], right=True),
         Column("stopped", [duration(one.stopped_seconds) for one in shown], right=True),
         Column("saved", [duration(one.saved_seconds) for one in shown], right=True),
@@ -227,3 +262,158 @@ def _show_changes(console: Console, found: list[Outlook], source: Source) -> Non
         Column("saved", [duration(change.saved_seconds) for _, change in changed], right=True),
     ]
     console.print(grid(columns, console.width, indent=1))
+
+
+# -- advise -------------------------------------------------------------------------------------------------------
+
+ADVICE_COLUMNS = (
+    "cluster", "group", "advice", "helps", "options", "count", "avoided", "perhaps_avoided", "added", "stopped_seconds",
+    "saved_seconds", "member_seconds_stopped", "saved_member_seconds",
+)  # fmt: skip
+"""Columns of its CSV and JSON lines."""
+GROUPS_SEARCHED = 20
+"""Number of groups that are searched, those with most downtime first; --limit changes it."""
+
+
+@question
+def advise(asked: Asked, form: o.Form, limit: o.Limit = GROUPS_SEARCHED) -> int:
+    """Say which settings would have avoided most, with their costs."""
+    from models.downtime import stopped_seconds
+    from models.whatif.advice import advise as searched
+    from pipelines.cli.answers.histories import history
+    from pipelines.cli.output import json_csv as answers
+
+    source = open_source(asked)
+    groups = history(source.rows).groups()
+    groups.sort(key=lambda group: (-sum(map(stopped_seconds, group.rows)), -len(group.rows), group.cluster, group.group))
+    found = [searched(group) for group in groups[: limit or None]]
+    if form == "people":
+        _show_advice(screen(), found, len(groups))
+    elif form == "json":
+        answers.write_object({"groups": [_advice(each) for each in found]})
+    elif form == "jsonl":
+        answers.write_lines(_lines(found))
+    else:
+        answers.write_csv(ADVICE_COLUMNS, _lines(found))
+    return codes.decisive(source.codes)
+
+
+def _advice(advice: Advice) -> dict[str, Any]:
+    return {
+        "cluster": advice.cluster,
+        "group": advice.group,
+        "count": advice.count,
+        "stopped_seconds": advice.stopped_seconds,
+        "advice": [_finding(advice, each, helps=True) for each in advice.helpful],
+        "useless": [_finding(advice, each, helps=False) for each in advice.useless],
+        "assumptions": list(advice.assumed),
+    }
+
+
+def _lines(found: Iterable[Advice]) -> Iterator[dict[str, Any]]:
+    for advice in found:
+        yield from (_finding(advice, each, helps=True) for each in advice.helpful)
+        yield from (_finding(advice, each, helps=False) for each in advice.useless)
+
+
+def _finding(advice: Advice, finding: Finding, *, helps: bool) -> dict[str, Any]:
+    outlook = finding.outlook
+    return {
+        "cluster": advice.cluster,
+        "group": advice.group,
+        "advice": finding.candidate.id,
+        "helps": helps,
+        "options": _options(finding),
+        "count": len(outlook.changes),
+        "avoided": outlook.count("avoided"),
+        "perhaps_avoided": outlook.perhaps,
+        "added": outlook.added,
+        "stopped_seconds": outlook.stopped_seconds,
+        "saved_seconds": outlook.saved_seconds,
+        "member_seconds_stopped": outlook.member_seconds_stopped,
+        "saved_member_seconds": outlook.saved_member_seconds,
+    }
+
+
+OPTIONS = {
+    "session_timeout_ms": "--session-timeout",
+    "max_poll_interval_ms": "--max-poll-interval",
+    "initial_delay_ms": "--initial-delay",
+    "static_membership": "--static-membership",
+    "cooperative": "--cooperative",
+    "consumer_protocol": "--consumer-protocol",
+}
+"""Options of `groupscope whatif` that ask about a finding."""
+
+
+def _options(finding: Finding) -> str:
+    configuration, parts = finding.candidate.configuration, []
+    for name, option in OPTIONS.items():
+        value = getattr(configuration, name)
+        if value is True:
+            parts.append(option)
+        elif value:
+            parts.append(f"{option} {value // 1000}s")
+    return " ".join(parts)
+
+
+def _show_advice(console: Console, found: list[Advice], groups: int) -> None:
+    from pipelines.cli.output import screens
+
+    if not found:
+        screens.say(console, "No rebalance of a Kafka group found, so there is nothing to set otherwise.")
+        return
+    for advice in found:
+        _show_one(console, advice)
+    if groups > len(found):
+        screens.say(console, f"{len(found):,} of {groups:,} groups, those with most downtime; --limit 0 searches all", style="dim")
+    screens.say(console, "groupscope whatif with the options in brackets tells what each would change.", style="dim")
+
+
+def _show_one(console: Console, advice: Advice) -> None:
+    from dashboards.wording.units import counted, duration
+    from pipelines.cli.output import screens
+
+    screens.heading(console, f"{advice.group}: {counted(advice.count, 'rebalance')}, {duration(advice.stopped_seconds)} stopped")
+    if not advice.helpful:
+        screens.say(console, "No setting that can be tried would have avoided much.", indent=1)
+    for finding in advice.helpful:
+        screens.say(console, f"- {_sentence(finding)} [{_options(finding)}]", indent=1, hang=2)
+        screens.say(console, f"It costs: {_costs(finding)}.", indent=3, hang=2, style="dim")
+    if advice.useless:
+        names = dict.fromkeys(_turn(each) for each in advice.useless)
+        screens.say(console, f"Does not help: {'; '.join(names)}.", indent=1, hang=2, style="dim")
+    for text in advice.assumed:
+        screens.say(console, f"Assumed: {text}.", indent=1, hang=2, style="dim")
+
+
+def _sentence(finding: Finding) -> str:
+    from dashboards.wording.units import counted, duration
+
+    outlook = finding.outlook
+    count, left = len(outlook.changes), outlook.left
+    spared = f"{count - left:,} of {counted(count, 'rebalance')} fewer" if left < count else f"{counted(left - count, 'rebalance')} more"
+    spared = f"as many rebalances ({count:,})" if left == count else spared
+    doubt = f", perhaps {outlook.perhaps:,} fewer still" if outlook.perhaps else ""
+    return (
+        f"{_turn(finding)}: {spared}{doubt}, {duration(max(0.0, outlook.saved_seconds))} of {duration(outlook.stopped_seconds)}"
+        f" not stopped, {outlook.saved_member_seconds / 60:.1f} member-minutes less."
+    )
+
+
+def _turn(finding: Finding) -> str:
+    from conf.causes import turns
+
+    return turns()[finding.candidate.id].says.format(**_values(finding))
+
+
+def _costs(finding: Finding) -> str:
+    from conf.causes import turns
+
+    return turns()[finding.candidate.id].costs.format(**_values(finding))
+
+
+def _values(finding: Finding) -> dict[str, str]:
+    from dashboards.wording.units import duration
+
+    return {name: duration(value / 1000) for name, value in finding.candidate.values_ms.items()}

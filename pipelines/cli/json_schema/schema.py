@@ -12,7 +12,7 @@ from pipelines.cli.json_schema.group_state import GROUP_STATE
 from pipelines.cli.json_schema.proof import PROOF
 from pipelines.cli.json_schema.recurrence import RECURRENCE
 from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
-from pipelines.cli.json_schema.verdicts import LINE_TOLD, WHAT_IF
+from pipelines.cli.json_schema.verdicts import ADVICE, LINE_TOLD, WHAT_IF
 from pipelines.errors import UsageError
 
 COMMANDS = (
@@ -32,6 +32,7 @@ COMMANDS = (
     "state",
     "allocate",
     "whatif",
+    "advise",
     "run",
     "maintain",
     "doctor",
@@ -99,6 +100,7 @@ def _objects() -> dict[str, dict[str, Any]]:
         "state": GROUP_STATE,
         "allocate": ALLOCATION,
         "whatif": WHAT_IF,
+        "advise": ADVICE,
         "run": RUN,
         "maintain": MAINTENANCE,
         "doctor": FINDINGS,

@@ -19,19 +19,20 @@ _SIGNED = {"description": "Negative where it would take longer.", "type": "numbe
 _TOTALS_IF: dict[str, Any] = {
     "count": {"description": "Rebalances that there were.", **_COUNT},
     "avoided": {"description": "Those that would not have been.", **_COUNT},
-    "perhaps_avoided": {"description": "Those that might not have been: the logs don't tell.", **_COUNT},
+    "perhaps_avoided": {"description": "Of those left, how many may not be: the logs don't tell.", **_COUNT},
     "added": {"description": "Rebalances that there would be beside them.", **_COUNT},
     "stopped_seconds": _SECONDS,
     "saved_seconds": _SIGNED,
     "member_seconds_stopped": _SECONDS,
     "saved_member_seconds": _SIGNED,
 }
+_CHANGED = (
+    "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms", "initial_delay_ms", "max_size", "instances", "restart_pause_ms",
+)  # fmt: skip
 WHAT_IF: dict[str, Any] = {
     "configuration": _closed(
         {
-            "session_timeout_ms": _OR_NULL,
-            "max_poll_interval_ms": _OR_NULL,
-            "initial_delay_ms": _OR_NULL,
+            **dict.fromkeys(_CHANGED, _OR_NULL),
             **{name: {"type": "boolean"} for name in ("static_membership", "cooperative", "consumer_protocol")},
         }
     ),
@@ -42,6 +43,10 @@ WHAT_IF: dict[str, Any] = {
                 "cluster": _TEXT,
                 "group": _TEXT,
                 **_TOTALS_IF,
+                "reproduced": {"description": "Rebalances that a run of the present configuration gives, too.", **_COUNT},
+                "assumptions": {
+                    "description": "What cannot be known from these logs, and was taken for granted.", "type": "array", "items": _TEXT,
+                },
                 "rebalances": {
                     "type": "array",
                     "items": _closed(
@@ -72,6 +77,33 @@ WHAT_IF: dict[str, Any] = {
         "description": "Rules that were used, with their sources and what they take for granted.",
         "type": "array",
         "items": _closed(dict.fromkeys(("id", "says", "source", "since", "assumes"), _TEXT)),
+    },
+}
+
+_FOUND = _closed(
+    {
+        "cluster": _TEXT,
+        "group": _TEXT,
+        "advice": {"description": "Id of the change in conf/causes.yaml.", **_TEXT},
+        "helps": {"type": "boolean"},
+        "options": {"description": "Options of groupscope whatif that ask about it.", **_TEXT},
+        **_TOTALS_IF,
+    }
+)
+ADVICE: dict[str, Any] = {
+    "groups": {
+        "type": "array",
+        "items": _closed(
+            {
+                "cluster": _TEXT,
+                "group": _TEXT,
+                "count": _COUNT,
+                "stopped_seconds": _SECONDS,
+                "advice": {"description": "What helps most, best first.", "type": "array", "items": _FOUND},
+                "useless": {"description": "What was tried and does not help.", "type": "array", "items": _FOUND},
+                "assumptions": {"type": "array", "items": _TEXT},
+            }
+        ),
     },
 }
 

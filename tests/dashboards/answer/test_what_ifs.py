@@ -9,7 +9,7 @@ from tests.dashboards import made
 
 def test_each_configuration_is_asked_about_each_group() -> None:
     story = made.small_story()
-    found = what_ifs(story.rebalances, story.rebalance_members)
+    found = what_ifs(story)
     assert [item.title for item in found] == [title for title, _, _ in TURNED]
     assert all([one.group for one in item.groups] == ["billing", "orders"] for item in found)
     consumer = found[-1]
@@ -18,7 +18,7 @@ def test_each_configuration_is_asked_about_each_group() -> None:
 
 
 def test_rocketmq_alone_has_no_such_question() -> None:
-    assert what_ifs(made.queue_story().rebalances, []) == []
+    assert what_ifs(made.queue_story()) == []
 
 
 def test_brokers_that_alone_keep_partitions_led_are_named() -> None:

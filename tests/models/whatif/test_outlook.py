@@ -1,4 +1,4 @@
-"""What-if, held to the simulator: what the rules foretell of a history is what happens under the other configuration."""
+"""What-if, held to the simulator: what is foretold of a history is what happens under the other configuration."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def history(scenario: Scenario, version: str, out: Path) -> Analysis:
 
 
 def foretold(analysis: Analysis, configuration: Configuration) -> Outlook:
-    (found,) = outlooks(analysis.rebalances, analysis.rebalance_members, configuration)
+    (found,) = outlooks(
+        analysis.rebalances, analysis.rebalance_members, configuration, sessions=list(analysis.members), states=list(analysis.client_states)
+    )
     return found
 
 
@@ -87,7 +89,8 @@ def test_what_is_foretold_is_what_happens(name: str, tmp_path: Path) -> None:
     other = replace(scenario, groups=tuple(replace(group, **of_group) for group in scenario.groups), **of_cluster)
     happened = foretold(history(other, version, tmp_path / "otherwise"), configuration)
 
-    assert len(told.changes) - told.count("avoided") + told.added == len(happened.changes)
+    assert told.fewest <= len(happened.changes) <= told.left <= told.fewest + 1
+    assert told.reproduced == len(told.changes)
     # Members hear of a rebalance with their next heartbeat, which the dice decide: up to three seconds for each.
     assert told.stopped_seconds - told.saved_seconds == pytest.approx(happened.stopped_seconds, abs=3.0 * len(happened.changes))
     assert told.rules() or not told.count("avoided")
@@ -127,9 +130,8 @@ def test_an_expiry_whose_member_may_have_been_another_process_is_no_promise(tmp_
     logs = [str(path) for path in tmp_path.glob("broker-*/server.log")]
     options = AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", "2.8.2")]), assume={"session_timeout_ms": 10_000})
     told = foretold(analyze(logs, options), Configuration(session_timeout_ms=90_000))
-    assert told.count("avoided") == 0
-    assert told.count("perhaps_avoided") == 2
-    assert told.saved_seconds == 0
+    assert (told.fewest, told.left) == (1, 2)  # a pause that is outlived, or a new process that waits for the old one's session
+    assert any("orders-worker-1 came back as the same process" in text for text in told.assumed)
 
 
 def test_the_answer_names_every_rule_that_it_used(tmp_path: Path) -> None:

@@ -67,12 +67,6 @@ class Absence:
         silent = (self.session_ms or default_session_ms) if self.gone.how in {"expiry", "evicted"} else 0.0
         return max(0.0, (self.came.at - self.gone.at) / US_PER_MS + silent)
 
-    @property
-    def polled_after_ms(self) -> float | None:
-        """Milliseconds from its last poll to its return, None if unknown."""
-        allowed = self.gone.row.numbers.get("max_poll_interval_ms")
-        return None if allowed is None else allowed + (self.came.at - self.gone.at) / US_PER_MS
-
 
 def acts_of(index: int, row: Rebalance, parts: Sequence[RebalanceMember]) -> Iterator[Act]:
     """Arrivals and departures in one rebalance.

@@ -1,0 +1,44 @@
+"""Rebalances that members with a fixed group.instance.id would have spared their group.
+
+A short rule for each incident; `models.whatif` runs the whole behaviour again. A static member sends no LeaveGroup and
+gets its assignment back if it returns within its session timeout (KIP-345).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from models.downtime import stopped_seconds
+from models.incidents.absences import Act, absences_of, acts_of
+from models.rows import Rebalance, RebalanceMember
+
+DEFAULT_SESSION_MS = 45_000
+"""Default of session.timeout.ms since 3.0 (KIP-735), if the actual one is unknown."""
+IN_CONSUMERS = frozenset({None, "consumer"})
+"""Protocol types whose members may be static; Connect's workers cannot."""
+WITH_INSTANCES = frozenset({"classic", "consumer"})
+
+
+def spared(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]]) -> dict[str, float]:
+    """Seconds saved by id of each rebalance that would not have been."""
+    ordered = sorted(rows, key=lambda row: (row.began, row.generation_before or 0))
+    acts = [act for index, row in enumerate(ordered) for act in acts_of(index, row, parts.get(row.rebalance_id, ()))]
+    bridged: set[int] = set()
+    for absence in absences_of(acts):
+        session_ms = absence.session_ms or DEFAULT_SESSION_MS
+        if absence.gone.how != "removed" and absence.away_ms(DEFAULT_SESSION_MS) < session_ms:
+            bridged |= {id(absence.gone), id(absence.came)}
+    by_row: defaultdict[int, list[Act]] = defaultdict(list)
+    for act in acts:
+        by_row[act.index].append(act)
+    avoided = {index for index, own in by_row.items() if all(id(act) in bridged for act in own) and _may_be_static(ordered[index])}
+    for before, index in pairwise(range(len(ordered))):
+        if before in avoided and ordered[index].cause == "cooperative_followup":
+            avoided.add(index)
+    return {ordered[index].rebalance_id: stopped_seconds(ordered[index]) for index in sorted(avoided)}
+
+
+def _may_be_static(row: Rebalance) -> bool:
+    return row.protocol_type in IN_CONSUMERS and row.protocol in WITH_INSTANCES

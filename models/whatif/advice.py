@@ -1,0 +1,199 @@
+"""Search for settings that avoid most harm to a group, by what-if.
+
+Candidates follow from what happened: how long members were silent, away or busy, and how long others waited for them.
+Each is run; the least change that avoids most comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from models.downtime import is_cooperative
+from models.kafka.coordinator.runtime.version_policy import parse_version
+from models.kafka.simulation.scenario import CLASSIC
+from models.whatif.behaviour.members import Behaviour, Kind
+from models.whatif.history import GroupHistory
+from models.whatif.outlook import Outlook, under
+from models.whatif.rules import Configuration
+from models.whatif.runs.run import Settings
+
+LAST_ROWS = 400
+"""Of longer histories the last rebalances are searched."""
+ROUND_MS = (1_000, 5_000, 15_000, 60_000)
+"""Steps to which values are rounded up, each for values of ten and more."""
+MOST_SESSION_MS = 300_000
+"""Longest session that is advised: a dead member would be found later than that."""
+LONG_WAIT_MS = 20_000
+"""Join phases that wait longer for one member are worth a shorter poll interval."""
+SHORTER_MS = (60_000, 30_000)
+"""Poll intervals that are tried against such waits."""
+GATHERING_MS = 10_000
+"""Initial delay that is tried where members start one after the other."""
+WORTH_SHARE = 0.05
+"""Smallest share of the rebalances or the downtime that is worth a change."""
+NEARLY = 0.9
+"""Share of the best gain with which a smaller value is preferred."""
+REBALANCE_SECONDS = 1.0
+"""Harm of a rebalance beside its downtime, such as lost caches."""
+SINCE = {"static": "2.3", "delay": "0.11", "cooperative": "2.4", "consumer": "4.0"}
+"""First version of the brokers that has what a change needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A change worth trying; `costs` ranks it among changes with equal effect."""
+
+    id: str  # a turn of conf/causes.yaml
+    configuration: Configuration
+    values_ms: dict[str, int] = field(default_factory=dict)
+    costs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A candidate with its effect."""
+
+    candidate: Candidate
+    outlook: Outlook
+
+    @property
+    def gain(self) -> float:
+        """Harm avoided, in seconds of downtime."""
+        spared = len(self.outlook.changes) - self.outlook.left
+        return self.outlook.saved_seconds + REBALANCE_SECONDS * spared
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether it avoids a noticeable share of the harm."""
+        harm = self.outlook.stopped_seconds + REBALANCE_SECONDS * len(self.outlook.changes)
+        return self.gain > WORTH_SHARE * harm
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What would help a group most, and what would not."""
+
+    cluster: str
+    group: str
+    count: int
+    stopped_seconds: float
+    helpful: tuple[Finding, ...]
+    useless: tuple[Finding, ...]
+    assumed: tuple[str, ...]
+
+
+def advise(history: GroupHistory) -> Advice:
+    """Search the settings of one group."""
+    own = replace(history, rows=history.rows[-LAST_ROWS:])
+    behaviour, settings, _ = own.reading()
+    found = [Finding(each, under(own, each.configuration, varied=False)) for each in candidates(behaviour, settings, own)]
+    helpful = sorted((each for each in found if each.is_worth_it), key=_best_first)
+    stopped = found[0].outlook.stopped_seconds if found else under(own, Configuration()).stopped_seconds
+    useless = tuple(each for each in found if not each.is_worth_it)
+    best = tuple(replace(each, outlook=under(own, each.candidate.configuration)) for each in _distinct(helpful))
+    return Advice(own.cluster, own.group, len(own.rows), stopped, best, useless, tuple(behaviour.assumed.values()))
+
+
+def _best_first(finding: Finding) -> tuple[float, int]:
+    return -round(finding.gain, 1), finding.candidate.costs
+
+
+def _distinct(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The least value of each change that does nearly as much as the best one."""
+    for change in dict.fromkeys(finding.candidate.id for finding in findings):
+        own = [finding for finding in findings if finding.candidate.id == change]
+        enough = NEARLY * own[0].gain
+        yield min((each for each in own if each.gain >= enough), key=lambda each: max(each.candidate.values_ms.values(), default=0))
+
+
+def candidates(behaviour: Behaviour, settings: Settings, history: GroupHistory) -> Iterator[Candidate]:
+    """Changes that can help with what happened, and that the group can have."""
+    version = history.version
+    is_consumer = behaviour.protocol_type in {None, "consumer"}
+    if settings.protocol == CLASSIC:
+        yield from _sessions(behaviour, settings)
+        if _started_apart(history) and _has(version, "delay") and settings.initial_delay_ms < GATHERING_MS:
+            yield Candidate("delay", Configuration(initial_delay_ms=GATHERING_MS), {"delay": GATHERING_MS}, costs=1)
+    if is_consumer:
+        yield from _polls(behaviour, settings, history)
+        if _has(version, "static"):
+            yield from _static(behaviour, settings)
+        if settings.protocol == CLASSIC and not is_cooperative(behaviour.assignor) and _has(version, "cooperative"):
+            yield Candidate("cooperative", Configuration(cooperative=True), costs=4)
+        if settings.protocol == CLASSIC and _has(version, "consumer"):
+            yield Candidate("consumer", Configuration(consumer_protocol=True), costs=5)
+
+
+def _has(version: str | None, change: str) -> bool:
+    """Whether brokers have what a change needs; unknown ones may."""
+    return version is None or parse_version(version) >= parse_version(SINCE[change])
+
+
+def _sessions(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
+    """Sessions that outlive the measured silences."""
+    session_ms = settings.session_ms[""]
+    silences = sorted(
+        stretch.until_ms - stretch.from_ms + settings.heartbeat_ms
+        for member in behaviour.members.values()
+        for life in member.lives
+        for stretch in life.stretches
+        if stretch.kind is Kind.HELD and stretch.until_ms is not None
+    )
+    for needed_ms in dict.fromkeys(rounded(each) for each in (_middle(silences), *silences[-1:])):
+        if session_ms < needed_ms <= MOST_SESSION_MS:
+            yield Candidate("session", Configuration(session_timeout_ms=needed_ms), {"session": needed_ms, "later": needed_ms - session_ms})
+
+
+def _static(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
+    """Fixed identities, with sessions that outlive the measured restarts."""
+    if all(member.instance for member in behaviour.members.values()):
+        return
+    absences = sorted(
+        after.start_ms - life.end_ms + settings.heartbeat_ms
+        for member in behaviour.members.values()
+        for life, after in pairwise(member.lives)
+        if life.end_ms is not None
+    )
+    session_ms = settings.session_ms[""]
+    for needed_ms in dict.fromkeys(max(session_ms, rounded(each)) for each in (_middle(absences), *absences[-1:]) if each):
+        if needed_ms <= MOST_SESSION_MS:
+            changed = Configuration(static_membership=True, session_timeout_ms=needed_ms if needed_ms > session_ms else None)
+            yield Candidate("static", changed, {"session": needed_ms, "later": needed_ms - session_ms}, costs=3)
+
+
+def _polls(behaviour: Behaviour, settings: Settings, history: GroupHistory) -> Iterator[Candidate]:
+    """Poll intervals that outlast the measured batches, or that bound the waits for others."""
+    poll_ms = settings.max_poll_ms[""]
+    batches = sorted(
+        stretch.until_ms - stretch.from_ms
+        for member in behaviour.members.values()
+        for life in member.lives
+        for stretch in life.stretches
+        if stretch.kind is Kind.BUSY and stretch.until_ms is not None
+    )
+    for needed_ms in dict.fromkeys(rounded(each) for each in (_middle(batches), *batches[-1:])):
+        if needed_ms > poll_ms:
+            yield Candidate("longer_poll", Configuration(max_poll_interval_ms=needed_ms), {"poll": needed_ms}, costs=1)
+    longest_ms = max(((row.join_seconds or 0.0) * 1000 for row in history.rows if row.blockers), default=0.0)
+    usual_ms = _middle(batches)
+    for shorter_ms in SHORTER_MS:
+        if longest_ms >= LONG_WAIT_MS and usual_ms < shorter_ms < min(poll_ms, longest_ms):
+            yield Candidate("shorter_poll", Configuration(max_poll_interval_ms=shorter_ms), {"poll": shorter_ms}, costs=2)
+
+
+def _started_apart(history: GroupHistory) -> bool:
+    """Whether members joined a group that had just begun."""
+    causes = [row.cause for row in history.rows]
+    return any(pair == ("new_group", "member_join") for pair in pairwise(causes))
+
+
+def _middle(values: list[int]) -> int:
+    return values[len(values) // 2] if values else 0
+
+
+def rounded(value_ms: int) -> int:
+    """A value that people would set, not smaller than the given one."""
+    step = next((each for each in reversed(ROUND_MS) if each * 10 <= value_ms), ROUND_MS[0])
+    return -(-value_ms // step) * step

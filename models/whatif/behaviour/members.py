@@ -1,0 +1,114 @@
+"""Behaviour of a group's members, apart from any configuration.
+
+A member is a name over several processes. A process starts, ends orderly or not, and has stretches in which it answers
+late or not at all. Times are milliseconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a process does in a stretch."""
+
+    HELD = "held"
+    """Nothing at all: garbage collection, a stopped process, a machine without CPU time."""
+    BUSY = "busy"
+    """The application does not poll; heartbeats go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A time in which a process is held or busy.
+
+    `until_ms` is None if it never comes back.
+    """
+
+    kind: Kind
+    from_ms: int
+    until_ms: int | None
+
+
+@dataclass(slots=True)
+class Life:
+    """One process of a member.
+
+    `end_ms` is None if it still runs at the end of the logs; `orderly` is whether it closes its consumer.
+    """
+
+    start_ms: int
+    end_ms: int | None = None
+    orderly: bool = True
+    stretches: list[Stretch] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Member:
+    """One member over its processes, with its own settings."""
+
+    name: str
+    instance: str | None = None
+    session_ms: int | None = None
+    max_poll_ms: int | None = None
+    lives: list[Life] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """A rejoin for reasons outside the members' lives, such as new partitions."""
+
+    at_ms: int
+    member: str | None
+
+
+@dataclass(slots=True)
+class Behaviour:
+    """A group's members and what is known of their settings."""
+
+    group: str
+    begins_ms: int
+    ends_ms: int
+    protocol: str = "classic"
+    assignor: str | None = None
+    protocol_type: str | None = "consumer"
+    heartbeat_ms: int = 3_000
+    usual_session_ms: int | None = None
+    """session.timeout.ms of most groups of the cluster."""
+    members: dict[str, Member] = field(default_factory=dict)
+    nudges: list[Nudge] = field(default_factory=list)
+    assumed: dict[str, str] = field(default_factory=dict)
+    """What is not known from the logs, and what was taken instead, by kind."""
+
+    def acts(self) -> Iterator[Act]:
+        """All actions in order of time."""
+        made = (act for member in self.members.values() for act in _acts_of(member))
+        nudged = (Act(nudge.at_ms, "nudge", nudge.member or "") for nudge in self.nudges)
+        yield from sorted([*made, *nudged], key=lambda act: act.at_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An action of a member at a time; `lasts_ms` of stretches."""
+
+    at_ms: int
+    kind: str  # start, close, kill, held, busy, nudge
+    member: str
+    lasts_ms: int = 0
+
+
+FOREVER_MS = 10**12
+"""Length of a stretch without an end."""
+
+
+def _acts_of(member: Member) -> Iterable[Act]:
+    for life in member.lives:
+        yield Act(life.start_ms, "start", member.name)
+        for stretch in life.stretches:
+            lasts_ms = FOREVER_MS if stretch.until_ms is None else stretch.until_ms - stretch.from_ms
+            if lasts_ms > 0:
+                yield Act(stretch.from_ms, stretch.kind.value, member.name, lasts_ms)
+        if life.end_ms is not None:
+            yield Act(life.end_ms, "close" if life.orderly else "kill", member.name)

@@ -1,0 +1,91 @@
+"""Behaviour as it would be with other instances, or another pace of restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from models.whatif.behaviour.members import Behaviour, Life, Member
+from models.whatif.rules import Configuration
+
+ONE_ROLL_MS = 600_000
+"""Restarts of different members that are closer than this belong to one rolling restart."""
+
+
+def planned(behaviour: Behaviour, configuration: Configuration) -> Behaviour:
+    """Behaviour under a configuration that changes who comes when."""
+    made = behaviour
+    if configuration.instances is not None:
+        made = resized(made, configuration.instances)
+    if configuration.restart_pause_ms is not None:
+        made = paced(made, configuration.restart_pause_ms)
+    return made
+
+
+def resized(behaviour: Behaviour, count: int) -> Behaviour:
+    """Behaviour of as many members as asked.
+
+    Those that came last are left out; more come with the first and stay.
+    """
+    ordered = sorted(behaviour.members.values(), key=lambda member: (member.lives[0].start_ms, member.name))
+    kept = {member.name: member for member in ordered[:count]}
+    first_ms = ordered[0].lives[0].start_ms if ordered else behaviour.begins_ms
+    for number in range(len(ordered), count):
+        kept[f"+{number + 1}"] = Member(f"+{number + 1}", lives=[Life(first_ms)])
+    return replace(behaviour, members=kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The end of a member's process and the start of its next one."""
+
+    member: str
+    life: int
+    end_ms: int
+    start_ms: int
+
+
+def paced(behaviour: Behaviour, pause_ms: int) -> Behaviour:
+    """Behaviour whose rolling restarts pause between one member's return and the next member's end."""
+    members = {name: replace(member, lives=[replace(life) for life in member.lives]) for name, member in behaviour.members.items()}
+    for roll in _rolls(_restarts(behaviour)):
+        back_ms: int | None = None
+        for restart in roll:
+            end_ms = restart.end_ms if back_ms is None else back_ms + pause_ms
+            lives = members[restart.member].lives
+            end_ms = _between(lives[restart.life], lives[restart.life + 1], end_ms, restart)
+            back_ms = end_ms + restart.start_ms - restart.end_ms
+            lives[restart.life].end_ms, lives[restart.life + 1].start_ms = end_ms, back_ms
+    return replace(behaviour, members=members)
+
+
+def _restarts(behaviour: Behaviour) -> list[Restart]:
+    """Orderly restarts of all members, in order of time."""
+    found = [
+        Restart(name, index, life.end_ms, following.start_ms)
+        for name, member in behaviour.members.items()
+        for index, (life, following) in enumerate(pairwise(member.lives))
+        if life.end_ms is not None and life.orderly
+    ]
+    return sorted(found, key=lambda restart: restart.end_ms)
+
+
+def _rolls(restarts: Sequence[Restart]) -> Iterator[list[Restart]]:
+    """Rolling restarts: each member once, one soon after the other."""
+    roll: list[Restart] = []
+    for restart in restarts:
+        if roll and (restart.end_ms - roll[-1].start_ms > ONE_ROLL_MS or restart.member in {each.member for each in roll}):
+            yield roll
+            roll = []
+        roll.append(restart)
+    if roll:
+        yield roll
+
+
+def _between(life: Life, following: Life, end_ms: int, restart: Restart) -> int:
+    """End of a process, after its own events and before the next one's."""
+    earliest_ms = max([life.start_ms, *(each.until_ms or each.from_ms for each in life.stretches)]) + 1
+    marks = [each.from_ms for each in following.stretches] + ([following.end_ms] if following.end_ms is not None else [])
+    away_ms = restart.start_ms - restart.end_ms
+    return max(earliest_ms, min([end_ms, *(mark - away_ms - 1 for mark in marks)]))

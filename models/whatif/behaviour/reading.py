@@ -1,0 +1,267 @@
+"""Reads a group's behaviour from its finished rows.
+
+Where the rows do not tell, the most usual is taken, and `Behaviour.assumed` says so.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from models.kafka.simulation.scenario import COOPERATIVE
+from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
+from models.units import US_PER_MS
+from models.whatif.behaviour.members import Behaviour, Kind, Life, Member, Nudge, Stretch
+from models.whatif.behaviour.tenures import UNNAMED, Roll, Tenure
+from models.whatif.rules import DEFAULT_HEARTBEAT_MS, DEFAULT_MAX_POLL_MS, DEFAULT_SESSION_MS
+
+OUTSIDE = frozenset(
+    {"unknown", "metadata_change", "subscription_change", "assignor_change", "coordinator_failover", "assignment_store_failed"}
+)
+"""Causes outside the members' lives."""
+USUAL_SESSIONS_MS = (DEFAULT_SESSION_MS, 30_000, 10_000, 6_000)
+"""Defaults of clients: Java and librdkafka, kafka-go and kafkajs, Sarama and older Java; and the brokers' lower bound."""
+CONTACT_MS = 50
+"""Maximum distance of a last contact from the join phase that it was."""
+WARM_UP_MS = 30_000
+"""Time before the logs in which members that were already there come together."""
+
+
+@dataclass(slots=True)
+class Witnesses:
+    """Rows of one group, beside its rebalances."""
+
+    parts: Mapping[str, Sequence[RebalanceMember]] = field(default_factory=dict)
+    sessions: Sequence[MemberSession] = ()
+    states: Sequence[ClientState] = ()
+    heartbeat_ms: int = DEFAULT_HEARTBEAT_MS
+
+
+def read(rows: Sequence[Rebalance], witnesses: Witnesses, ends_ms: int, *, restarts: bool = True) -> Behaviour:
+    """Behaviour of one group's members; `rows` are in order of time.
+
+    `restarts` is whether a member that was silent and came back under another id is taken for a new process, if nothing
+    tells.
+    """
+    begins_ms = rows[0].began // US_PER_MS
+    last = rows[-1]
+    made = Behaviour(last.group, begins_ms, ends_ms, last.protocol, _assignor(rows), last.protocol_type)
+    roll = Roll(witnesses.parts, witnesses.sessions)
+    for row in rows:
+        roll.add(row)
+        if row.cause in OUTSIDE:
+            made.nudges.append(Nudge(row.began // US_PER_MS, next((each.client_id for each in row.offenders), None)))
+    settings = _settings(rows, witnesses.parts, _session_ms(roll, made))
+    made.heartbeat_ms = witnesses.heartbeat_ms
+    reader = Reader(made, rows, settings, _starts(witnesses.states), restarts=restarts)
+    for actor, tenures in roll.by_actor():
+        made.members[actor] = reader.member(actor, tenures)
+    _fill(made, rows[0])
+    if any(row.numbers.get("session_timeout_ms") for row in rows) or made.protocol != "classic":
+        made.assumed.pop("session", None)
+    return made
+
+
+@dataclass(slots=True)
+class Reader:
+    """Turns tenures of one actor into processes."""
+
+    made: Behaviour
+    rows: Sequence[Rebalance]
+    settings: Mapping[str, dict[str, int]]
+    starts: Mapping[str, tuple[list[int], list[int]]]
+    """New processes and returns of old ones in each client's own log."""
+    restarts: bool
+    joined_ms: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.joined_ms = sorted(row.joined_at // US_PER_MS for row in self.rows if row.joined_at is not None)
+
+    def _joined_before(self, at_ms: int) -> int | None:
+        """End of the last join phase before a time."""
+        index = bisect_left(self.joined_ms, at_ms)
+        return self.joined_ms[index - 1] if index else None
+
+    def member(self, actor: str, tenures: Sequence[Tenure]) -> Member:
+        """One member with its processes."""
+        first = tenures[0]
+        own = self.settings.get(actor) or {}
+        made = Member(actor, first.instance, own.get("session_timeout_ms"), own.get("max_poll_interval_ms"))
+        life: Life | None = None
+        for index, tenure in enumerate(tenures):
+            after = tenures[index + 1] if index + 1 < len(tenures) else None
+            if life is None:
+                life = Life(self._before_ms() if tenure.came_ms is None else tenure.came_ms)
+                made.lives.append(life)
+            for from_ms, until_ms in tenure.late:
+                held_until_ms = until_ms or (after.came_ms if after else None)
+                life.stretches.append(Stretch(Kind.BUSY if until_ms else Kind.HELD, from_ms - 1, held_until_ms))
+            life = self._go_on(made, life, tenure, after)
+        return made
+
+    def _before_ms(self) -> int:
+        """Start of a member that was there before any line names it."""
+        return self.made.begins_ms if self.rows[0].members_before == 0 else self.made.begins_ms - WARM_UP_MS
+
+    def _go_on(self, member: Member, life: Life, tenure: Tenure, after: Tenure | None) -> Life | None:
+        """Add what ends a tenure to its process; None if the process ends."""
+        gone_ms, back_ms = tenure.gone_ms, after.came_ms if after is not None else None
+        if gone_ms is None and back_ms is None:
+            return life
+        if gone_ms is None or tenure.how is None:
+            return _end(life, (back_ms or self.made.ends_ms) - 1, orderly=False)
+        if tenure.how == "leave":
+            return _end(life, gone_ms, orderly=True)
+        if tenure.how == "replaced":
+            absent_ms = round(tenure.row.numbers.get("absent_ms") or 0) if tenure.row else 0
+            return _end(life, gone_ms - max(absent_ms, 1), orderly=True)
+        if tenure.how == "poll":
+            life.stretches.append(self._late_poll(member, life, tenure, back_ms))
+            return life
+        since_ms = self._silent_since(member, tenure, gone_ms)
+        if not self._is_same(tenure, after):
+            return _end(life, since_ms, orderly=False)
+        life.stretches.append(Stretch(Kind.HELD, since_ms, back_ms))
+        return life
+
+    def _late_poll(self, member: Member, life: Life, tenure: Tenure, back_ms: int | None) -> Stretch:
+        """Stretch between the last poll before a member left and its next one.
+
+        It polled when it joined: if it left sooner than max.poll.interval.ms after that, the interval is shorter.
+        """
+        gone_ms = tenure.gone_ms or 0
+        interval_ms = member.max_poll_ms or DEFAULT_MAX_POLL_MS
+        joined_ms = max(self._joined_before(gone_ms) or 0, life.start_ms)
+        if gone_ms - interval_ms < joined_ms:
+            member.max_poll_ms = interval_ms = max(1, gone_ms - joined_ms - CONTACT_MS)
+            self.made.assumed["poll"] = f"max.poll.interval.ms is taken to be {interval_ms / 1000:g} s: no line tells it"
+        polled_ms = tenure.row.numbers.get("polled_after_ms") if tenure.row else None
+        since_ms = gone_ms - interval_ms
+        return Stretch(Kind.BUSY, since_ms, since_ms + round(polled_ms) if polled_ms is not None else back_ms)
+
+    def _silent_since(self, member: Member, tenure: Tenure, gone_ms: int) -> int:
+        """Time after the last sign of a member whose silence was noticed."""
+        if tenure.how == "unsynced":
+            return self._joined_before(gone_ms - CONTACT_MS) or gone_ms
+        if tenure.how == "evicted":
+            return (tenure.row.began // US_PER_MS if tenure.row else gone_ms) - self.made.heartbeat_ms // 4
+        session_ms = member.session_ms or DEFAULT_SESSION_MS
+        contact_ms = gone_ms - session_ms
+        if contact_ms - (self._joined_before(contact_ms + CONTACT_MS) or 0) <= CONTACT_MS:
+            return contact_ms
+        return contact_ms + min(self.made.heartbeat_ms // 2, session_ms // 4)
+
+    def _is_same(self, tenure: Tenure, after: Tenure | None) -> bool:
+        """Whether the process that came back is the one that was silent."""
+        if after is None or after.came_ms is None or tenure.gone_ms is None:
+            return False
+        if after.came_ms < tenure.gone_ms and tenure.how == "expiry":
+            return False
+        if tenure.how in {"evicted", "unsynced"} or (tenure.row is not None and tenure.row.root_cause == "client_pause"):
+            return True
+        started, returned = self.starts.get(after.client_id or "", ((), ()))
+        from_ms = tenure.gone_ms - (DEFAULT_SESSION_MS if tenure.how == "expiry" else 0)
+        if _is_any(started, from_ms, after.came_ms):
+            return False
+        if _is_any(returned, from_ms, after.came_ms):
+            return True
+        self.made.assumed["process"] = (
+            f"whether {tenure.actor} came back as the same process or was started anew cannot be known from these logs because its own"
+            " log is not among them"
+        )
+        return not self.restarts
+
+
+def _end(life: Life, at_ms: int, *, orderly: bool) -> Life | None:
+    """End a process: None goes on."""
+    life.end_ms, life.orderly = max(at_ms, life.start_ms + 1), orderly
+    return None
+
+
+def _is_any(times: Sequence[int], from_ms: int, until_ms: int) -> bool:
+    """Whether one of some sorted times lies between two, both included."""
+    return bisect_left(times, from_ms) < bisect_right(times, until_ms)
+
+
+def _starts(states: Iterable[ClientState]) -> dict[str, tuple[list[int], list[int]]]:
+    """New processes and returns of old ones in each client's own log.
+
+    A state that begins where the one before ended belongs to the same process.
+    """
+    by_client: defaultdict[str, list[ClientState]] = defaultdict(list)
+    for state in states:
+        if state.started_at is not None:
+            by_client[state.client_id].append(state)
+    found: dict[str, tuple[list[int], list[int]]] = {}
+    for client, own in by_client.items():
+        own.sort(key=lambda state: state.started_at or 0)
+        started, returned = found[client] = ([], [])
+        ended: int | None = None
+        for state in own:
+            if state.state == "UNJOINED":
+                (returned if ended is not None and state.started_at == ended else started).append((state.started_at or 0) // US_PER_MS)
+            ended = state.ended_at
+    return found
+
+
+def _assignor(rows: Sequence[Rebalance]) -> str | None:
+    """Assignor of a group; only a cooperative one has second rebalances."""
+    if any(row.cause == "cooperative_followup" for row in rows):
+        return COOPERATIVE
+    return next((row.assignor for row in reversed(rows) if row.assignor), None)
+
+
+def _session_ms(roll: Roll, made: Behaviour) -> int:
+    """session.timeout.ms where no line tells it: a usual one that explains each expiry."""
+    longest_ms = min(
+        (
+            tenure.gone_ms - tenure.came_ms
+            for tenure in roll.tenures.values()
+            if tenure.how == "expiry" and tenure.gone_ms is not None and tenure.came_ms is not None
+        ),
+        default=DEFAULT_SESSION_MS,
+    )
+    session_ms = next((each for each in USUAL_SESSIONS_MS if each <= longest_ms), USUAL_SESSIONS_MS[-1])
+    made.assumed["session"] = f"session.timeout.ms is taken to be {session_ms / 1000:g} s, a usual one: no line tells it"
+    return session_ms
+
+
+def _settings(
+    rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]], session_ms: int
+) -> dict[str, dict[str, int]]:
+    """Timeouts of each actor, those of the group where its own are unknown."""
+    found: dict[str, dict[str, int]] = {}
+    usual: dict[str, int] = {"session_timeout_ms": session_ms}
+    for row in rows:
+        for name in ("session_timeout_ms", "max_poll_interval_ms"):
+            value = row.numbers.get(name)
+            if name == "max_poll_interval_ms" and value is None:
+                value = row.numbers.get("rebalance_timeout_ms")
+            if value:
+                usual[name] = int(value)
+        for person in row.offenders:
+            actor = person.instance_id or person.client_id or person.member_id or "?"
+            own = found.setdefault(actor, {})
+            own |= {name: int(row.numbers[name]) for name in ("session_timeout_ms", "max_poll_interval_ms") if row.numbers.get(name)}
+    actors = {part.instance_id or part.client_id or part.member_id or "?" for own in parts.values() for part in own}
+    return {actor: {**usual, **found.get(actor, {})} for actor in actors | set(found)}
+
+
+def _fill(made: Behaviour, first: Rebalance) -> None:
+    """Add the members without names that were there at the first rebalance."""
+    at_ms = made.begins_ms - WARM_UP_MS // 2
+    before = sum(1 for member in made.members.values() if member.lives[0].start_ms < at_ms)
+    start_ms = made.begins_ms - WARM_UP_MS
+    missing = (first.members_before or 0) - before
+    if not first.members_before and first.members_after:
+        over_ms = (first.joined_at or first.began) // US_PER_MS
+        missing = first.members_after - sum(1 for member in made.members.values() if member.lives[0].start_ms <= over_ms)
+        start_ms = made.begins_ms
+    if not any(name != UNNAMED for name in made.members) and missing <= 0:
+        missing = 1  # somebody else was there, or there would have been no rebalance but the first
+    for number in range(missing):
+        made.members[f"?{number + 1}"] = Member(f"?{number + 1}", lives=[Life(start_ms)])
+    if missing > 0:
+        made.assumed["names"] = "members without a name in these logs are taken to have stayed throughout"

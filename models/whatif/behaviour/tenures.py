@@ -1,0 +1,200 @@
+"""Tenures of member ids: when and how each came and went."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from models.rows import MemberSession, Person, Rebalance, RebalanceMember
+from models.units import US_PER_MS
+
+HOW: Mapping[str, str] = {
+    "left": "leave",
+    "exceeded its poll interval": "poll",
+    "session expired": "expiry",
+    "expired while the others waited": "expiry",
+    "evicted": "evicted",
+    "did not rejoin in time": "evicted",
+    "did not rejoin before the others went on": "evicted",
+    "never sent SyncGroup": "unsynced",
+    "was removed by an administrator": "leave",
+    "came back under a new member id": "replaced",
+}
+"""Kind of departure by the reason of an offender or blocker."""
+AT_THE_END = frozenset({"expired while the others waited", "evicted", "did not rejoin in time", "did not rejoin before the others went on"})
+"""Reasons whose departure ends the join phase instead of beginning it."""
+UNNAMED = "a member without a name"
+UNNAMED_REASONS: Mapping[str, str] = {
+    "member_join": "joined",
+    "member_leave": "left",
+    "poll_timeout": "exceeded its poll interval",
+    "session_timeout": "session expired",
+    "rebalance_timeout": "evicted",
+}
+"""Reasons of offenders that no line names, by cause."""
+REJOINED_LAST = "rejoined last"
+AWAITED = "was awaited when all others had rejoined"
+CAME = frozenset({"joined", "came back under a new member id"})
+COMES = CAME | {REJOINED_LAST, AWAITED}
+
+
+@dataclass(slots=True)
+class Tenure:
+    """A member id of an actor.
+
+    `came_ms` is None if it was there before the logs.
+    """
+
+    actor: str
+    member_id: str | None
+    client_id: str | None
+    instance: str | None
+    came_ms: int | None = None
+    gone_ms: int | None = None
+    how: str | None = None
+    row: Rebalance | None = None
+    """Rebalance in which it went."""
+    late: list[tuple[int, int | None]] = field(default_factory=list)
+    """Join phases that waited for it: begin of the phase and its own return."""
+
+
+def actor_of(person: Person | RebalanceMember | MemberSession) -> str:
+    """One name for a member over its processes."""
+    return person.instance_id or person.client_id or person.member_id or "?"
+
+
+class Roll:
+    """Collects tenures from a group's rows."""
+
+    def __init__(self, parts: Mapping[str, Sequence[RebalanceMember]], sessions: Iterable[MemberSession] = ()) -> None:
+        self.parts = parts
+        self.seen_ms = {each.member_id: each.first_seen_at // US_PER_MS for each in sessions if each.first_seen_at is not None}
+        self.tenures: dict[str, Tenure] = {}
+        """Current and former tenures by member id, or by actor without one."""
+        self._again = 0
+
+    def add(self, row: Rebalance) -> None:
+        """Take one rebalance, in order of time."""
+        phase = Phase(row, *_times(row))
+        for part in sorted(self.parts.get(row.rebalance_id, ()), key=lambda each: each.role == "bystander"):
+            self._take(phase, part)
+        for person in phase.people:
+            if (actor_of(person), person.reason in CAME) not in phase.done:
+                self._take_person(phase, person)
+
+    def by_actor(self) -> Iterator[tuple[str, list[Tenure]]]:
+        """Each actor with its tenures in order of time."""
+        found: defaultdict[str, list[Tenure]] = defaultdict(list)
+        for tenure in self.tenures.values():
+            found[tenure.actor].append(tenure)
+        for actor, own in found.items():
+            own.sort(key=lambda each: -1 if each.came_ms is None else each.came_ms)
+            for number, lane in enumerate(_lanes(own)):
+                yield (actor if number == 0 else f"{actor} ({number + 1})"), lane
+
+    def _take(self, phase: Phase, part: RebalanceMember) -> None:
+        before, after = part.session_before, part.session_after
+        gone, back = phase.person(part, before, HOW), phase.person(part, after, COMES)
+        if before:
+            self._present(before, part)
+        if after and after != before and after not in self.tenures:
+            self._come(after, part, phase.start_ms + _delay_ms(part), phase)
+        if before and before != after and self.tenures[before].gone_ms is None and (part.role != "bystander" or gone is not None):
+            self._go(self.tenures[before], phase, gone)
+        if back is not None and back.reason == REJOINED_LAST and after and after == before and part.join_delay_seconds is not None:
+            self.tenures[after].late.append((phase.start_ms, phase.start_ms + _delay_ms(part)))
+        elif back is not None and back.reason == AWAITED and before and before == after:
+            self.tenures[before].late.append((phase.start_ms, None))
+
+    def _take_person(self, phase: Phase, person: Person) -> None:
+        """Take someone whom only the verdict names."""
+        key = person.member_id or actor_of(person)
+        if person.reason in CAME:
+            if key in self.tenures and self.tenures[key].gone_ms is not None:
+                self._again += 1
+                self.tenures[f"{key}#{self._again}"] = self.tenures.pop(key)
+            if key not in self.tenures:
+                self._come(key, person, phase.start_ms, phase)
+        elif person.reason in HOW:
+            self._present(key, person)
+            if self.tenures[key].gone_ms is None:
+                self._go(self.tenures[key], phase, person)
+
+    def _present(self, key: str, who: Person | RebalanceMember) -> None:
+        if key not in self.tenures:
+            self.tenures[key] = Tenure(actor_of(who), key, who.client_id, who.instance_id)
+
+    def _come(self, key: str, who: Person | RebalanceMember, at_ms: int, phase: Phase) -> None:
+        if phase.row.members_before == 0 and at_ms <= phase.start_ms and key in self.seen_ms:
+            # Several ids may be handed out before the first of them begins the join phase.
+            ids = (part.member_id or "" for part in self.parts.get(phase.row.rebalance_id, ()))
+            earliest = min((self.seen_ms.get(each, phase.start_ms) for each in ids), default=phase.start_ms)
+            at_ms = phase.start_ms + max(0, self.seen_ms[key] - earliest)
+        self.tenures[key] = Tenure(actor_of(who), key, who.client_id, who.instance_id, came_ms=at_ms)
+        phase.done.add((actor_of(who), True))
+
+    @staticmethod
+    def _go(tenure: Tenure, phase: Phase, person: Person | None) -> None:
+        reason = person.reason if person is not None else "left"
+        tenure.how, tenure.row = HOW.get(reason, "leave"), phase.row
+        tenure.gone_ms = phase.joined_ms if reason in AT_THE_END else phase.start_ms
+        phase.done.add((tenure.actor, False))
+
+
+@dataclass(slots=True)
+class Phase:
+    """A rebalance with the times of its join phase."""
+
+    row: Rebalance
+    start_ms: int
+    joined_ms: int
+    done: set[tuple[str, bool]] = field(default_factory=set)
+    """Actors whose departure (False) or arrival (True) was taken."""
+
+    @property
+    def people(self) -> tuple[Person, ...]:
+        """Offenders and blockers; one without a name where nobody is named."""
+        offenders = tuple(self.row.offenders)
+        if not offenders and self.row.cause in UNNAMED_REASONS:
+            offenders = (Person(None, UNNAMED, None, None, UNNAMED_REASONS[self.row.cause], True),)
+        return (*offenders, *self.row.blockers)
+
+    def person(self, part: RebalanceMember, member_id: str | None, reasons: Container[str]) -> Person | None:
+        """Offender or blocker with one of some reasons, by id or by name."""
+        own = [person for person in self.people if person.reason in reasons]
+        exact = (person for person in own if member_id is not None and person.member_id == member_id)
+        return next(exact, next((person for person in own if actor_of(person) == actor_of(part)), None))
+
+
+def _delay_ms(part: RebalanceMember) -> int:
+    return round((part.join_delay_seconds or 0.0) * 1000)
+
+
+def _lanes(tenures: Sequence[Tenure]) -> list[list[Tenure]]:
+    """Tenures of one name that can be of one member; names may be shared.
+
+    A tenure follows the one that ended last before it, else one that was already dead.
+    """
+    lanes: list[list[Tenure]] = []
+    for tenure in tenures:
+        came_ms = -1 if tenure.came_ms is None else tenure.came_ms
+        ended = [lane for lane in lanes if (gone_ms := lane[-1].gone_ms) is not None and gone_ms <= came_ms]
+        dead = [lane for lane in lanes if lane not in ended and lane[-1].how in {"expiry", "evicted", "replaced"}]
+        lane = max(ended, key=_gone_ms, default=None) or min(dead, key=_gone_ms, default=None)
+        if lane is None or tenure.came_ms is None:
+            lanes.append([tenure])
+        else:
+            lane.append(tenure)
+    return lanes
+
+
+def _gone_ms(lane: Sequence[Tenure]) -> int:
+    return lane[-1].gone_ms or 0
+
+
+def _times(row: Rebalance) -> tuple[int, int]:
+    """Begin of a rebalance and end of its join phase."""
+    start_ms = row.began // US_PER_MS
+    joined = row.joined_at if row.joined_at is not None else row.ended_at
+    return start_ms, start_ms if joined is None else joined // US_PER_MS

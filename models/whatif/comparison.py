@@ -1,0 +1,145 @@
+"""Two runs beside each other: what another configuration changes about each logged rebalance."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from models.downtime import goes_on, stopped_seconds
+from models.rows import Rebalance
+from models.units import US_PER_MS
+from models.whatif.rules import Configuration
+from models.whatif.runs.alignment import by_time, of_runs
+from models.whatif.runs.run import Recurrence
+
+UNCHANGED_MS = 500
+"""Smallest difference of a time that counts."""
+
+
+@dataclass(slots=True)
+class Change:
+    """One rebalance under the other configuration.
+
+    Saved seconds are negative if it would take longer.
+    """
+
+    row: Rebalance
+    effect: str = "same"  # avoided, perhaps_avoided, shorter, longer, later, same
+    rule: str | None = None
+    saved_seconds: float = 0.0
+    saved_member_seconds: float = 0.0
+    added: int = 0
+    waits_seconds: float | None = None
+    """Expected initial delay if it differs."""
+
+    @property
+    def stopped_seconds(self) -> float:
+        """Actual downtime of the group in this rebalance."""
+        return stopped_seconds(self.row)
+
+
+@dataclass(slots=True)
+class Comparison:
+    """A run of the present configuration beside another, and the logged rows."""
+
+    rows: Sequence[Rebalance]
+    before: list[Recurrence]
+    after: list[Recurrence]
+    ends_ms: int
+    configuration: Configuration
+    by_chance_ms: int
+    """Difference that the phase of heartbeats may make."""
+    changes: list[Change] = field(init=False)
+    reproduced: int = 0
+
+    def __post_init__(self) -> None:
+        self.changes = [Change(row) for row in self.rows]
+        logged = dict(by_time([row.began // US_PER_MS for row in self.rows], [row.start_ms for row in self.before]))
+        self.reproduced = len(logged)
+        kept = of_runs(self.before, self.after)
+        for index, change in enumerate(self.changes):
+            if index in logged:
+                other = kept.get(logged[index])
+                self._change(change, self.before[logged[index]], None if other is None else self.after[other])
+        self._add(logged, set(kept.values()))
+
+    @property
+    def left(self) -> int:
+        """Number of rebalances under the other configuration."""
+        return len(self.rows) - sum(change.effect == "avoided" for change in self.changes) + sum(change.added for change in self.changes)
+
+    @property
+    def saved(self) -> float:
+        """Downtime saved, in seconds."""
+        return sum(change.saved_seconds for change in self.changes)
+
+    @property
+    def avoided(self) -> set[int]:
+        """Indexes of rows that would not have been."""
+        return {index for index, change in enumerate(self.changes) if change.effect == "avoided"}
+
+    def _change(self, change: Change, before: Recurrence, after: Recurrence | None) -> None:
+        """Effect on one row, as the runs differ."""
+        if after is None:
+            change.effect, change.saved_seconds = "avoided", change.stopped_seconds
+            change.saved_member_seconds = change.row.member_seconds_stopped or 0.0
+            return
+        saved = (before.stopped_ms(self.ends_ms) - after.stopped_ms(self.ends_ms)) / 1000
+        if abs(saved) * 1000 <= self.by_chance_ms:
+            saved = 0.0
+        if goes_on(change.row):
+            saved = 0.0
+        share = saved / change.stopped_seconds if change.stopped_seconds else 0.0
+        if after.goes_on and not goes_on(change.row):  # only those stand still whose partitions move
+            saved, share = change.stopped_seconds, 1.0 - _moved_share(change.row)
+        change.saved_seconds = round(min(saved, change.stopped_seconds), 6)
+        change.saved_member_seconds = round((change.row.member_seconds_stopped or 0.0) * min(share, 1.0), 6)
+        if before.delay_ms != after.delay_ms:
+            change.waits_seconds = after.delay_ms / 1000
+        waits = (after.delay_ms - before.delay_ms) / 1000
+        if after.start_ms - before.start_ms > UNCHANGED_MS and not saved:
+            change.effect = "later"
+        elif abs(waits - saved) * 1000 > UNCHANGED_MS:
+            change.effect = "longer" if waits > saved else "shorter"
+
+    def _add(self, logged: Mapping[int, int], kept: set[int]) -> None:
+        """Charge additional rebalances to the last row before them."""
+        matched = set(logged.values())
+        ignored = {row.start_ms for index, row in enumerate(self.before) if index not in matched}
+        starts = [row.began // US_PER_MS for row in self.rows]
+        for index, row in enumerate(self.after):
+            if index in kept or row.start_ms in ignored or row.start_ms > self.ends_ms:
+                continue
+            change = self.changes[max(0, bisect_right(starts, row.start_ms) - 1)]
+            change.added += 1
+            change.saved_seconds = round(change.saved_seconds - row.stopped_ms(self.ends_ms) / 1000, 6)
+
+
+def _moved_share(row: Rebalance) -> float:
+    """Share of members whose partitions move; shares are taken to be even and sticky."""
+    members = max(row.members_before or 0, row.members_after or 0, 1)
+    return min(1.0, max(1, len(row.offenders)) / members) if row.cause != "new_group" else 1.0
+
+
+def rule_of(change: Change, configuration: Configuration) -> str | None:
+    """Mechanism behind a change."""
+    if change.effect == "same" and not change.added and not change.saved_seconds:
+        return None
+    row, settings = change.row, configuration
+    waited = any(person.reason in {"evicted", "rejoined last"} for person in row.blockers)
+    candidates = (
+        (settings.consumer_protocol, "members_go_on"),
+        (settings.cooperative, "moves_only_some"),
+        (settings.static_membership, "static_return"),
+        (settings.initial_delay_ms is not None and row.cause in {"new_group", "member_join"}, "delay_gathers"),
+        (settings.max_poll_interval_ms is not None and not waited, "poll_in_time"),
+        (settings.max_poll_interval_ms is not None, "wait_for_poll"),
+        (settings.session_timeout_ms is not None and "avoided" in change.effect, "pause_outlived"),
+        (settings.session_timeout_ms is not None, "wait_for_expiry"),
+        (settings.heartbeat_interval_ms is not None, "heard_sooner"),
+        (settings.max_size is not None, "size_limits"),
+        (settings.instances is not None, "fewer_come_and_go"),
+        (settings.restart_pause_ms is not None, "restarts_apart"),
+    )
+    return next((rule for applies, rule in candidates if applies), None)

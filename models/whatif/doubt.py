@@ -1,0 +1,72 @@
+"""Variants of a behaviour within what the logs leave open.
+
+Members' starts vary by what a busy machine adds from run to run, and a process without a log may have been restarted or
+held.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+from models.whatif.behaviour.members import FOREVER_MS, Behaviour, Life, Member, Stretch
+from models.whatif.history import GroupHistory, Reading
+
+VARIANTS = 9
+"""Number of behaviours that are run, the logged one included."""
+SHIFT_MS = 250
+"""Half the range of starts and returns.
+
+Recordings of one timetable on a busy machine show 0.1 to 1 s from run to run.
+"""
+DRIFT_PERCENT = 1
+"""Step by which heartbeats are late; recordings show 0.2 to 5 %."""
+DRIFT_STEPS = 4
+"""Number of such steps."""
+FEW_ROWS = 300
+"""Histories of more rebalances are run once: there single starts do not matter."""
+
+def readings(history: GroupHistory) -> Iterator[Reading]:
+    """The behaviour that was read, and another one that the logs allow for."""
+    first = history.reading()
+    yield first
+    if "process" in first[0].assumed:
+        yield history.reading(restarts=False)
+
+
+def variants(history: GroupHistory) -> Iterator[Reading]:
+    """The same behaviour with other delays, if single delays can matter."""
+    if len(history.rows) > FEW_ROWS:
+        return
+    behaviour, settings, before = history.reading()
+    for seed in range(1, VARIANTS):
+        late_ms = settings.heartbeat_ms * (seed % DRIFT_STEPS) * DRIFT_PERCENT // 100
+        yield shifted(behaviour, seed), replace(settings, heartbeat_ms=settings.heartbeat_ms + late_ms), before
+
+
+def shifted(behaviour: Behaviour, seed: int) -> Behaviour:
+    """The same behaviour with other delays of starts."""
+    dice = random.Random(seed)  # noqa: S311 - repeatable
+    members = {name: _shifted(member, dice) for name, member in behaviour.members.items()}
+    return replace(behaviour, members=members)
+
+
+def _shifted(member: Member, dice: random.Random) -> Member:
+    return replace(member, lives=[_shifted_life(life, dice) for life in member.lives])
+
+
+def _shifted_life(life: Life, dice: random.Random) -> Life:
+    """A process that starts and comes back a little earlier or later."""
+    marks = [stretch.from_ms for stretch in life.stretches] + ([life.end_ms] if life.end_ms is not None else [])
+    start_ms = min([life.start_ms + dice.randint(-SHIFT_MS, SHIFT_MS), *(at_ms - 1 for at_ms in marks)])
+    latest_ms = life.end_ms - 1 if life.end_ms is not None else FOREVER_MS * 10
+    stretches = [_shifted_stretch(each, latest_ms, dice) for each in life.stretches]
+    return Life(start_ms, life.end_ms, life.orderly, stretches)
+
+
+def _shifted_stretch(stretch: Stretch, latest_ms: int, dice: random.Random) -> Stretch:
+    if stretch.until_ms is None:
+        return stretch
+    until_ms = stretch.until_ms + dice.randint(-SHIFT_MS, SHIFT_MS)
+    return replace(stretch, until_ms=max(stretch.from_ms + 1, min(latest_ms, until_ms)))

@@ -1,0 +1,126 @@
+"""Finished rows that a question is put to, group by group."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
+from models.units import US_PER_MS
+from models.whatif.behaviour.heartbeats import interval_ms, waits_ms
+from models.whatif.behaviour.members import Behaviour
+from models.whatif.behaviour.reading import Witnesses, read
+from models.whatif.rules import DEFAULT_SESSION_MS
+from models.whatif.runs.run import Recurrence, Run, Settings
+from models.whatif.runs.settings import as_it_was
+
+FEW_WAITS = 5
+"""Fewer observed waits say little about an interval."""
+
+Reading = tuple[Behaviour, Settings, list[Recurrence]]
+"""A behaviour, its present settings, and the rebalances of their run."""
+
+
+@dataclass(slots=True)
+class History:
+    """Finished rows that a question is put to, and the brokers' version by cluster."""
+
+    rows: Iterable[Rebalance]
+    members: Iterable[RebalanceMember] = ()
+    sessions: Iterable[MemberSession] = ()
+    states: Iterable[ClientState] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def groups(self) -> list[GroupHistory]:
+        """Kafka groups by cluster and name."""
+        by_group: defaultdict[tuple[str, str], list[Rebalance]] = defaultdict(list)
+        for row in self.rows:
+            if row.system == "kafka":
+                by_group[row.cluster, row.group].append(row)
+        parts: defaultdict[str, list[RebalanceMember]] = defaultdict(list)
+        for member in self.members:
+            parts[member.rebalance_id].append(member)
+        sessions: defaultdict[tuple[str, str], list[MemberSession]] = defaultdict(list)
+        states: defaultdict[tuple[str, str], list[ClientState]] = defaultdict(list)
+        ends: defaultdict[str, int] = defaultdict(int)
+        for session in self.sessions:
+            sessions[session.cluster, session.group].append(session)
+            ends[session.cluster] = max(ends[session.cluster], session.last_seen_at or 0)
+        for state in self.states:
+            states[state.cluster, state.group].append(state)
+        for (cluster, _), own in by_group.items():
+            ends[cluster] = max(ends[cluster], *(max(row.began, row.ended_at or 0) for row in own))
+        usual = {cluster: _usual_session_ms(rows for (each, _), rows in by_group.items() if each == cluster) for cluster in ends}
+        beats = _heartbeats_ms(by_group, parts)
+        return [
+            GroupHistory(
+                *key,
+                sorted(by_group[key], key=lambda row: (row.began, row.generation_before or 0)),
+                Witnesses(parts, sessions[key], states[key], beats[key]),
+                ends[key[0]] // US_PER_MS,
+                self.versions.get(key[0]),
+                usual.get(key[0]),
+            )
+            for key in sorted(by_group)
+        ]
+
+
+@dataclass(slots=True)
+class GroupHistory:
+    """One group's rows, and the run of its present configuration."""
+
+    cluster: str
+    group: str
+    rows: list[Rebalance]
+    witnesses: Witnesses
+    ends_ms: int
+    version: str | None = None
+    usual_session_ms: int | None = None
+    _readings: dict[bool, Reading] = field(default_factory=dict)
+
+    def reading(self, *, restarts: bool = True) -> Reading:
+        """Behaviour, present settings, and the rebalances of their run."""
+        if restarts not in self._readings:
+            behaviour = read(self.rows, self.witnesses, self.ends_ms, restarts=restarts)
+            behaviour.usual_session_ms = self.usual_session_ms
+            settings = as_it_was(behaviour, self.rows, self.version)
+            self._readings[restarts] = behaviour, settings, rerun(behaviour, settings)
+        return self._readings[restarts]
+
+
+def rerun(behaviour: Behaviour, settings: Settings) -> list[Recurrence]:
+    """Rebalances of a run since the logs begin."""
+    from_ms = behaviour.begins_ms - behaviour.heartbeat_ms
+    return [row for row in Run(behaviour, settings).run() if row.start_ms >= from_ms]
+
+
+def _heartbeats_ms(
+    by_group: Mapping[tuple[str, str], Sequence[Rebalance]], parts: Mapping[str, Sequence[RebalanceMember]]
+) -> dict[tuple[str, str], int]:
+    """heartbeat.interval.ms of each group.
+
+    Groups of one cluster with one session timeout are taken to have one interval, and one with few observations that of
+    most others, if it may be.
+    """
+    sessions = {key: _session_ms(rows) or DEFAULT_SESSION_MS for key, rows in by_group.items()}
+    waits: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+    for key, rows in by_group.items():
+        waits[key[0], sessions[key]] += waits_ms(rows, parts, sessions[key])
+    most = {cluster: max((each for each in waits if each[0] == cluster), key=lambda each: len(waits[each])) for cluster, _ in waits}
+    found = {}
+    for key, session_ms in sessions.items():
+        own, (_, other_ms) = waits[key[0], session_ms], most[key[0]]
+        known = waits[most[key[0]]] if len(own) < FEW_WAITS and max(own, default=0.0) <= max(waits[most[key[0]]], default=0.0) else own
+        found[key] = interval_ms(known, other_ms if known is not own else session_ms)
+    return found
+
+
+def _session_ms(rows: Sequence[Rebalance]) -> int | None:
+    return next((int(row.numbers["session_timeout_ms"]) for row in rows if row.numbers.get("session_timeout_ms")), None)
+
+
+def _usual_session_ms(groups: Iterable[Sequence[Rebalance]]) -> int | None:
+    """Most frequent session.timeout.ms of groups, None if none is known."""
+    found = Counter(each for rows in groups if (each := _session_ms(rows)) is not None)
+    return min(found, key=lambda each: (-found[each], each)) if found else None

@@ -1,0 +1,86 @@
+"""Matches rebalances of two histories with each other."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+
+from models.whatif.runs.run import Recurrence
+
+Alike = Callable[[Recurrence, Recurrence], bool]
+DEPARTURES = frozenset({"leave", "heartbeat_expiration", "pending_sync_expiration"})
+"""Triggers that mean that a member is gone, however it is noticed."""
+NEAR_MS = 2_500
+"""Maximum distance of two starts of one rebalance.
+
+A heartbeat interval, and what a busy machine adds.
+"""
+
+
+def by_time(left: Sequence[int], right: Sequence[int], near_ms: int = NEAR_MS) -> list[tuple[int, int]]:
+    """Pair the indexes of two sorted lists of times, nearest first."""
+    close: list[tuple[int, int, int]] = []
+    first = 0
+    for index, at_ms in enumerate(left):
+        while first < len(right) and right[first] < at_ms - near_ms:
+            first += 1
+        other = first
+        while other < len(right) and right[other] <= at_ms + near_ms:
+            close.append((abs(right[other] - at_ms), index, other))
+            other += 1
+    pairs: list[tuple[int, int]] = []
+    taken: tuple[set[int], set[int]] = (set(), set())
+    for _, index, other in sorted(close):
+        if index not in taken[0] and other not in taken[1]:
+            taken[0].add(index)
+            taken[1].add(other)
+            pairs.append((index, other))
+    return sorted(pairs)
+
+
+def of_runs(before: Sequence[Recurrence], after: Sequence[Recurrence]) -> dict[int, int]:
+    """Match rebalances of one run with those of another, by index.
+
+    One that begins at another time is the same if member and kind are.
+    """
+    found = dict(by_time([row.start_ms for row in before], [row.start_ms for row in after]))
+    for is_alike in (_is_same, _is_departure):
+        _match_later(before, after, found, is_alike)
+    return found
+
+
+def _match_later(before: Sequence[Recurrence], after: Sequence[Recurrence], found: dict[int, int], is_alike: Alike) -> None:
+    """Match rebalances that begin later in the other run; the order stays."""
+    taken = set(found.values())
+    starts = [row.start_ms for row in after]
+    limits = _limits(len(before), len(after), found)
+    for index, row in enumerate(before):
+        if index in found:
+            continue
+        for other in range(bisect_left(starts, row.start_ms), limits[index]):
+            if other not in taken and is_alike(after[other], row):
+                found[index] = other
+                taken.add(other)
+                break
+
+
+def _limits(count: int, most: int, found: Mapping[int, int]) -> list[int]:
+    """For each index the smallest match of a later one."""
+    limits = [most] * count
+    limit = most
+    for index in range(count - 1, -1, -1):
+        limits[index] = limit
+        limit = min(limit, found.get(index, limit))
+    return limits
+
+
+def _is_same(one: Recurrence, other: Recurrence) -> bool:
+    return one.trigger == other.trigger != "" and (one.kind == other.kind or _is_departure(one, other))
+
+
+def _is_departure(one: Recurrence, other: Recurrence) -> bool:
+    """Whether both are departures.
+
+    Of several members that go together any may be missed first.
+    """
+    return {one.kind, other.kind} <= DEPARTURES

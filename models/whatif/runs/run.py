@@ -1,0 +1,252 @@
+"""Runs a group's behaviour through the reference coordinator, under given settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from models.kafka.coordinator.consumer.group import ConsumerGroup, GroupState, SimpleGroup
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.runtime.outcomes import Deed, Moved
+from models.kafka.coordinator.runtime.version_policy import policy_for
+from models.kafka.simulation.client import Phase
+from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
+from models.whatif.behaviour.members import Act, Behaviour
+from models.whatif.runs.clients import KINDS, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, is_steady, nothing
+
+POLL_MS = 20
+"""Time between two polls; a poll returns early to rejoin."""
+JOIN_LEAD_MS = POLL_MS // 2 + TRAVEL_MS
+"""Time from the start of a client until its first JoinGroup arrives."""
+QUIET_MS = 100
+"""Time before an action that is always run."""
+LONG_MS = 3_600_000
+"""A process that is held for longer is not waited for."""
+LOOK_MS = 100
+"""Time between two looks whether a group is quiet."""
+AT_REST = frozenset({State.STABLE, State.EMPTY, State.DEAD, GroupState.STABLE, GroupState.EMPTY})
+PARTITIONS_EACH = 2
+"""Partitions for each member: enough for one to give some up to another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Complete settings of a run.
+
+    Maps are by member, with the default under an empty name.
+    """
+
+    version: str
+    protocol: str = CLASSIC
+    assignor: str = "range"
+    static: bool = False
+    session_ms: Mapping[str, int]
+    max_poll_ms: Mapping[str, int]
+    heartbeat_ms: int
+    initial_delay_ms: int
+    max_size: int = 2**31 - 1
+
+
+@dataclass(slots=True)
+class Recurrence:
+    """A rebalance in a run; times are milliseconds since the epoch."""
+
+    start_ms: int
+    trigger: str
+    kind: str
+    was_empty: bool
+    joined_ms: int | None = None
+    ended_ms: int | None = None
+    outcome: str = "open"
+    delay_ms: int = 0
+    """Part of the join phase that group.initial.rebalance.delay.ms explains."""
+    goes_on: bool = False
+    """Whether members keep working in it."""
+
+    def stopped_ms(self, until_ms: int) -> int:
+        """Time in which the group stood still, counted as in `models.downtime`."""
+        if self.outcome == "empty" or self.goes_on:
+            return 0
+        return max(0, (self.ended_ms if self.ended_ms is not None else until_ms) - self.start_ms - self.delay_ms)
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Writes down rebalances from a coordinator's events.
+
+    `shift_ms` turns its clock into that of the logs.
+    """
+
+    settings: Settings
+    shift_ms: int = 0
+    rows: list[Recurrence] = field(default_factory=list)
+    state: State = State.EMPTY
+    _open: Recurrence | None = None
+
+    def watch(self, change: Moved | Deed) -> None:
+        """Take a transition or event."""
+        at_ms = change.at_ms + self.shift_ms
+        if isinstance(change, Moved):
+            self.state = change.after
+            if change.after is State.STABLE:
+                self._close(at_ms, "stable")
+        elif change.event == "RebalanceStarted":
+            self._close(at_ms, "superseded")
+            reason = str(change.fields["reason_id"])
+            members = change.fields.get("reason_members") or [change.fields.get("reason_member_id") or ""]
+            self._begin(at_ms, str(members[0]), reason, was_empty=change.fields.get("reason_state") == State.EMPTY.value)
+        elif change.event in {"GenerationStarted", "GroupEmptied"} and self._open is not None:
+            self._open.joined_ms = at_ms
+            self._open.delay_ms = self._delay_ms(self._open, at_ms)
+            if change.event == "GroupEmptied":
+                self._close(at_ms, "empty")
+        elif change.event == "GroupEpochBumped":
+            self._close(at_ms, "superseded")
+            self._begin(at_ms, "", "epoch", was_empty=False)
+
+    def _begin(self, at_ms: int, member: str, kind: str, *, was_empty: bool) -> None:
+        goes_on = self.settings.protocol != CLASSIC or "cooperative" in self.settings.assignor
+        self._open = Recurrence(at_ms, member[: -UUID_LENGTH] or member, kind, was_empty, goes_on=goes_on)
+        self.rows.append(self._open)
+
+    def _close(self, at_ms: int, outcome: str) -> None:
+        if self._open is not None:
+            self._open.ended_ms, self._open.outcome, self._open = at_ms, outcome, None
+
+    def _delay_ms(self, row: Recurrence, at_ms: int) -> int:
+        """Whole steps of the initial delay (`rebalance_rows._initial_delay`)."""
+        step = self.settings.initial_delay_ms
+        waited = at_ms - row.start_ms
+        return min(waited, max(step, waited // step * step)) if row.was_empty and step > 0 else 0
+
+
+UUID_LENGTH = 37
+"""Length of a dash and UUID, the end of each classic member id."""
+
+
+class Run:
+    """One run of a behaviour.
+
+    Stretches in which a group does nothing but heartbeats are left out by whole heartbeat intervals.
+    """
+
+    def __init__(self, behaviour: Behaviour, settings: Settings) -> None:
+        self.behaviour, self.settings = behaviour, settings
+        count = max(len(behaviour.members), 1)
+        self.plan = GroupPlan(
+            name=behaviour.group,
+            members=0,
+            topics={"topic": PARTITIONS_EACH * count},
+            protocol=settings.protocol,
+            assignor=settings.assignor,
+            heartbeat_ms=settings.heartbeat_ms,
+            poll_ms=POLL_MS,
+        )
+        scenario = Scenario(
+            groups=(self.plan,), initial_delay_ms=settings.initial_delay_ms, max_size=settings.max_size, closes=False,
+            consumer_session_ms=settings.session_ms[""] if settings.protocol != CLASSIC else 45_000,
+            consumer_heartbeat_ms=settings.heartbeat_ms if settings.protocol != CLASSIC else 5_000,
+        )  # fmt: skip
+        self.recorder = Recorder(settings)
+        self.world = SteadyWorld(0)
+        policy = policy_for(settings.version)
+        self.cluster = QuietCluster(self.world, scenario, policy, self.recorder.watch, nothing, nothing, nothing)
+        self.clients: dict[str, AnyMember] = {}
+        self._looked_ms = 0
+
+    def run(self) -> list[Recurrence]:
+        """All rebalances of the run in order of time."""
+        acts = [replace(act, at_ms=act.at_ms - JOIN_LEAD_MS) if act.kind == "start" else act for act in self.behaviour.acts()]
+        acts.sort(key=lambda act: act.at_ms)
+        if not acts:
+            return []
+        self.recorder.shift_ms = acts[0].at_ms
+        for act in acts:
+            self._run_until(act.at_ms, act)
+            self.world.now_ms = max(self.world.now_ms, act.at_ms - self.recorder.shift_ms)
+            self._perform(act)
+        self._run_until(self.behaviour.ends_ms + self._after_ms(), None)
+        return self.recorder.rows
+
+    def _after_ms(self) -> int:
+        """Time after the logs until all that are gone are missed."""
+        return max(self.settings.session_ms.values()) + self.settings.heartbeat_ms + QUIET_MS
+
+    def _run_until(self, until_ms: int, act: Act | None) -> None:
+        """Run what is due before a time, in the logs' clock."""
+        recorder, world, cluster = self.recorder, self.world, self.cluster
+        while True:
+            spare_ms = until_ms - recorder.shift_ms - world.now_ms
+            if spare_ms > QUIET_MS + self.plan.heartbeat_ms and world.now_ms >= self._looked_ms:
+                self._looked_ms = world.now_ms + LOOK_MS
+                if self._is_quiet():
+                    if act is None:
+                        return
+                    recorder.shift_ms += (spare_ms - QUIET_MS) // self.plan.heartbeat_ms * self.plan.heartbeat_ms
+                    continue
+            timers_ms, events_ms = cluster.next_ms(), world.next_ms()
+            by_timer = timers_ms is not None and (events_ms is None or timers_ms <= events_ms)
+            due_ms = timers_ms if by_timer else events_ms
+            if due_ms is None or due_ms + recorder.shift_ms > until_ms:
+                return
+            world.now_ms = due_ms
+            if by_timer:
+                cluster.advance(due_ms)
+            else:
+                world.step()
+
+    def _is_quiet(self) -> bool:
+        """Whether all members that the coordinator knows are stable, and nothing else goes on."""
+        seat = self.cluster.seats[self.plan.name]
+        if seat.flights:
+            return False
+        group = seat.coordinator.groups.get(self.plan.name)
+        awake = [each for each in self.clients.values() if each.runs and each.paused_until_ms <= self.world.now_ms + LONG_MS]
+        if not all(map(is_steady, awake)):
+            return False
+        if group is None:
+            return not awake
+        if isinstance(group, SimpleGroup) or group.state not in AT_REST:
+            return False
+        return len(group.members) == len(awake) and (isinstance(group, ConsumerGroup) or not (group.pending_join or group.pending_sync))
+
+    # -- actions -----------------------------------------------------------------------------------------------
+
+    def _perform(self, act: Act) -> None:
+        if act.kind == "nudge":
+            self._nudge()
+            return
+        client = self.clients.get(act.member)
+        if act.kind == "start":
+            if client is None:
+                client = self.clients[act.member] = self._client(act.member)
+            elif client.runs:
+                client.kill()
+            client.start()
+        elif client is not None and client.runs:
+            if act.kind == "close":
+                client.close()
+            elif act.kind == "kill":
+                client.kill()
+            elif act.kind == "held":
+                client.pause(act.lasts_ms)
+            else:
+                client.poll_slowly(act.lasts_ms)
+
+    def _client(self, name: str) -> AnyMember:
+        settings, member = self.settings, self.behaviour.members[name]
+        plan = replace(
+            self.plan,
+            session_ms=settings.session_ms.get(name) or settings.session_ms[""],
+            max_poll_ms=settings.max_poll_ms.get(name) or settings.max_poll_ms[""],
+        )
+        instance = member.instance or (name if settings.static else None)
+        return KINDS[settings.protocol](self.world, self.cluster, plan, name, instance)
+
+    def _nudge(self) -> None:
+        """Let the leader join again."""
+        group = self.cluster.seats[self.plan.name].coordinator.groups.get(self.plan.name)
+        leader = getattr(group, "leader", None)
+        for client in self.clients.values():
+            if client.runs and client.member == leader and client.phase is Phase.STABLE:
+                client.nudge()

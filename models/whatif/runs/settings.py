@@ -1,0 +1,108 @@
+"""Settings of a run: those that the logs show, changed as asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from models.downtime import is_cooperative
+from models.kafka.coordinator.runtime.version_policy import parse_version
+from models.kafka.simulation.scenario import CLASSIC, COOPERATIVE, MODERN
+from models.rows import Rebalance
+from models.whatif.behaviour.members import Behaviour
+from models.whatif.rules import (
+    DEFAULT_INITIAL_DELAY_MS,
+    DEFAULT_MAX_POLL_MS,
+    DEFAULT_SESSION_MS,
+    MODERN_HEARTBEAT_MS,
+    MODERN_SESSION_MS,
+    Configuration,
+)
+from models.whatif.runs.run import Settings
+
+USUAL_VERSION = "3.9.1"
+"""Version of brokers whose logs do not tell it."""
+FIRST_MODERN = "4.0"
+MODERN_VERSION = "4.1.1"
+MOMENT_SECONDS = 0.5
+"""Join phases of new groups that are shorter had no initial delay."""
+
+
+def as_it_was(behaviour: Behaviour, rows: Sequence[Rebalance], version: str | None) -> Settings:
+    """Settings under which the logs were written."""
+    modern = behaviour.protocol == MODERN
+    sessions = {name: member.session_ms for name, member in behaviour.members.items() if member.session_ms}
+    polls = {name: member.max_poll_ms for name, member in behaviour.members.items() if member.max_poll_ms}
+    return Settings(
+        version=_version(version, modern=modern),
+        protocol=MODERN if modern else CLASSIC,
+        assignor=COOPERATIVE if is_cooperative(behaviour.assignor) else "range",
+        session_ms={"": MODERN_SESSION_MS if modern else _usual(sessions.values(), DEFAULT_SESSION_MS), **sessions},
+        max_poll_ms={"": _usual(polls.values(), DEFAULT_MAX_POLL_MS), **polls},
+        heartbeat_ms=MODERN_HEARTBEAT_MS if modern else behaviour.heartbeat_ms,
+        initial_delay_ms=_initial_delay_ms(rows),
+    )
+
+
+def changed(settings: Settings, configuration: Configuration, behaviour: Behaviour) -> Settings:
+    """Settings of the same group under a configuration.
+
+    What does not apply to its protocol stays. Brokers have one session timeout for all groups of the consumer protocol. It
+    is taken to be what most groups of the cluster have now, so that nothing but the protocol differs.
+    """
+    made = settings
+    if settings.protocol == CLASSIC:
+        made = _classic(made, configuration)
+    if configuration.max_poll_interval_ms is not None:
+        made = replace(made, max_poll_ms={"": configuration.max_poll_interval_ms})
+    if behaviour.protocol_type in {None, "consumer"}:
+        made = replace(made, static=configuration.static_membership)
+        if settings.protocol == CLASSIC and configuration.consumer_protocol:
+            version = _version(settings.version, modern=True)
+            made = replace(
+                made,
+                protocol=MODERN,
+                version=version,
+                session_ms={"": configuration.session_timeout_ms or behaviour.usual_session_ms or settings.session_ms[""]},
+            )
+    if configuration.max_size is not None:
+        made = replace(made, max_size=configuration.max_size)
+    return made
+
+
+def _classic(settings: Settings, configuration: Configuration) -> Settings:
+    made = settings
+    if configuration.session_timeout_ms is not None:
+        made = replace(made, session_ms={"": configuration.session_timeout_ms})
+    if configuration.heartbeat_interval_ms is not None:
+        made = replace(made, heartbeat_ms=configuration.heartbeat_interval_ms)
+    if configuration.initial_delay_ms is not None:
+        made = replace(made, initial_delay_ms=configuration.initial_delay_ms)
+    if configuration.cooperative:
+        made = replace(made, assignor=COOPERATIVE)
+    return made
+
+
+def _version(version: str | None, *, modern: bool) -> str:
+    found = version or (MODERN_VERSION if modern else USUAL_VERSION)
+    return MODERN_VERSION if modern and parse_version(found) < parse_version(FIRST_MODERN) else found
+
+
+def _usual(values: object, default: int) -> int:
+    found = sorted(values)  # type: ignore[call-overload]
+    return int(found[len(found) // 2]) if found else default
+
+
+def _initial_delay_ms(rows: Sequence[Rebalance]) -> int:
+    """group.initial.rebalance.delay.ms: the default, unless a new group did not wait that long."""
+    waited = [
+        row.join_seconds
+        for row in rows
+        if row.cause == "new_group" and row.members_before == 0 and row.join_seconds is not None and row.protocol == "classic"
+    ]
+    shortest = min(waited, default=None)
+    if shortest is None or shortest * 1000 >= DEFAULT_INITIAL_DELAY_MS:
+        return DEFAULT_INITIAL_DELAY_MS
+    return 0 if shortest < MOMENT_SECONDS else round(shortest * 1000)
+
+

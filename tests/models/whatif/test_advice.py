@@ -1,0 +1,95 @@
+"""Advice by search: what helps with what happened, and nothing that the group cannot have."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario
+from models.whatif.advice import Advice, advise, rounded
+from models.whatif.history import History
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.cli.commands.whatif import _advice, _lines
+from pipelines.cli.json_schema.schema import command_schema
+from pipelines.cli.output.json_csv import versioned
+from pipelines.simulate.run import simulate
+
+PAUSES = Fault(kind="gc_pause", every_ms=60_000, for_ms=15_000)
+RESTARTS = Fault(kind="rolling_restart", at_ms=60_000, for_ms=30_000, back_ms=4_000)
+LATE_POLLS = Fault(kind="slow_poll", every_ms=90_000, for_ms=45_000)
+
+
+def searched(fault: Fault, out: Path, version: str = "3.9.1", **group: object) -> Advice:
+    plan = GroupPlan(**{"max_poll_ms": 30_000, **group})  # type: ignore[arg-type]
+    simulate(Scenario(duration_ms=400_000, closes=False, groups=(plan,), faults=(fault,)), version, 1, out, request_log=True)
+    found = analyze([str(out)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", version)])))
+    rows = list(found.rebalances)
+    history = History(rows, list(found.rebalance_members), list(found.members), list(found.client_states), {rows[0].cluster: version})
+    (group_history,) = history.groups()
+    return advise(group_history)
+
+
+def ids(advice: Advice) -> set[str]:
+    return {each.candidate.id for each in (*advice.helpful, *advice.useless)}
+
+
+def test_pauses_are_outlived_by_a_session_of_their_length(tmp_path: Path) -> None:
+    best = searched(PAUSES, tmp_path).helpful[0]
+    assert best.candidate.id == "session"
+    assert 15_000 < best.candidate.values_ms["session"] <= 40_000  # some pauses follow each other
+    assert best.candidate.values_ms["later"] == best.candidate.values_ms["session"] - 10_000
+    assert best.outlook.count("avoided") >= 0.8 * (len(best.outlook.changes) - 1)
+
+
+def test_restarts_want_fixed_identities(tmp_path: Path) -> None:
+    best = searched(RESTARTS, tmp_path).helpful[0]
+    assert best.candidate.id == "static"
+    assert best.candidate.values_ms["session"] == 10_000  # the present one is long enough
+
+
+def test_late_polls_want_a_longer_interval(tmp_path: Path) -> None:
+    best = searched(LATE_POLLS, tmp_path).helpful[0]
+    assert best.candidate.id == "longer_poll"
+    assert 45_000 <= best.candidate.values_ms["poll"] <= 50_000
+
+
+@pytest.mark.parametrize(
+    ("version", "group", "never"),
+    [
+        ("2.2.0", {}, {"static", "cooperative", "consumer"}),
+        ("3.9.1", {"assignor": "cooperative-sticky"}, {"cooperative", "consumer"}),
+        ("4.1.1", {"protocol": "consumer"}, {"session", "delay", "cooperative", "consumer"}),
+        ("3.9.1", {"static": True}, {"static"}),
+    ],
+)
+def test_nothing_is_advised_that_the_group_has_or_cannot_have(
+    version: str, group: dict[str, object], never: set[str], tmp_path: Path
+) -> None:
+    assert not ids(searched(PAUSES, tmp_path, version, **group)) & never
+
+
+def test_each_change_comes_once_and_the_answer_has_a_schema(tmp_path: Path) -> None:
+    advice = searched(replace(PAUSES, every_ms=120_000), tmp_path)
+    assert len({each.candidate.id for each in advice.helpful}) == len(advice.helpful)
+    gains = [each.gain for each in advice.helpful]
+    assert gains == sorted(gains, reverse=True)
+    answer = versioned({"groups": [_advice(advice)]})
+    Draft202012Validator(command_schema("advise")).validate(json.loads(json.dumps(answer)))
+    assert all(line["options"].startswith("--") for line in _lines([advice]))
+
+
+@pytest.mark.parametrize(("given", "value"), [(1, 1_000), (9_200, 10_000), (26_400, 27_000), (61_000, 65_000), (610_000, 660_000)])
+def test_values_are_those_that_people_set(given: int, value: int) -> None:
+    assert rounded(given) == value
+
+
+def test_a_session_that_no_line_tells_is_named_as_an_assumption(tmp_path: Path) -> None:
+    simulate(Scenario(duration_ms=200_000, closes=False, groups=(GroupPlan(),), faults=(PAUSES,)), "3.9.1", 1, tmp_path)
+    found = analyze([str(tmp_path)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")])))
+    (history,) = History(list(found.rebalances), list(found.rebalance_members)).groups()
+    assert any(text.startswith("session.timeout.ms is taken to be") for text in advise(history).assumed)

@@ -1,0 +1,133 @@
+"""Simulated twins: random scenarios, foretold under another configuration and then run under it.
+
+`python -m tests.models.whatif.twins 2000` prints one JSON object; `--seed` gives other scenarios. The logs of each run
+are read as any others; only what they tell is known. `stop_share` allows for half a heartbeat interval for each
+rebalance, which is chance in the simulator, too; `strict_stop_share` for 0.5 s or 10 % altogether.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from models.downtime import stopped_seconds
+from models.kafka.simulation.scenario import COOPERATIVE, MODERN, Fault, GroupPlan, Scenario
+from models.whatif.history import GroupHistory, History
+from models.whatif.outlook import under
+from models.whatif.rules import Configuration
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.simulate.run import simulate
+
+VERSIONS = ("2.8.2", "3.9.1", "4.1.1")
+CONFIGURATIONS: tuple[tuple[Configuration, Mapping[str, Any], Mapping[str, Any]], ...] = (
+    (Configuration(session_timeout_ms=30_000), {"session_ms": 30_000}, {}),
+    (Configuration(session_timeout_ms=6_000, heartbeat_interval_ms=1_000), {"session_ms": 6_000, "heartbeat_ms": 1_000}, {}),
+    (Configuration(max_poll_interval_ms=90_000), {"max_poll_ms": 90_000}, {}),
+    (Configuration(initial_delay_ms=10_000), {}, {"initial_delay_ms": 10_000}),
+    (Configuration(static_membership=True), {"static": True}, {}),
+    (Configuration(cooperative=True), {"assignor": COOPERATIVE}, {}),
+    (Configuration(consumer_protocol=True), {"protocol": MODERN}, {"consumer_session_ms": 10_000, "consumer_heartbeat_ms": 3_000}),
+)
+"""Configuration, and the same of the scenario's group and cluster."""
+SECONDS_LATE, SHARE_LATE = 0.5, 0.1
+
+
+@dataclass(slots=True)
+class Score:
+    """Sums over all pairs."""
+
+    pairs: int = 0
+    exact: int = 0
+    within: int = 0
+    stops: int = 0
+    strict_stops: int = 0
+    misses: list[str] = field(default_factory=list)
+
+    def shares(self) -> dict[str, float | int]:
+        """Shares of pairs: number exact and within the range, downtime with and without chance."""
+        return {
+            "pairs": self.pairs,
+            "exact_share": round(self.exact / max(1, self.pairs), 3),
+            "within_share": round(self.within / max(1, self.pairs), 3),
+            "stop_share": round(self.stops / max(1, self.pairs), 3),
+            "strict_stop_share": round(self.strict_stops / max(1, self.pairs), 3),
+        }
+
+
+def scenario(dice: random.Random) -> Scenario:
+    """A random scenario of a few minutes."""
+    faults = (
+        Fault(kind="crash", at_ms=60_000, member=1, back_ms=dice.choice((2_000, 6_000, 15_000, None))),
+        Fault(kind="gc_pause", at_ms=60_000, member=2, for_ms=dice.choice((5_000, 14_000, 25_000))),
+        Fault(kind="slow_poll", at_ms=60_000, member=2, for_ms=dice.choice((20_000, 70_000))),
+        Fault(kind="close", at_ms=60_000, member=3, back_ms=dice.choice((1_500, 5_000, 20_000, None))),
+        Fault(kind="rolling_restart", at_ms=60_000, for_ms=dice.choice((15_000, 30_000)), back_ms=dice.choice((1_000, 4_000))),
+        Fault(kind="scale_out", at_ms=60_000, count=dice.choice((1, 2))),
+    )
+    chosen = dice.sample(faults, dice.choice((1, 2)))
+    placed = tuple(replace(each, at_ms=40_000 + 120_000 * number + dice.randrange(10_000)) for number, each in enumerate(chosen))
+    plan = GroupPlan(members=dice.choice((3, 4)), max_poll_ms=45_000, poll_ms=50, start_ms=dice.choice((200, 4_000)))
+    return Scenario(duration_ms=320_000, closes=False, groups=(plan,), faults=placed)
+
+
+def history_of(made: Scenario, version: str, seed: int) -> GroupHistory:
+    """The group's history as its logs tell it."""
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(made, version, seed, Path(folder), request_log=True)
+        found = analyze([folder], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", version)])))
+        rows = list(found.rebalances)
+        versions = {row.cluster: version for row in rows}
+        (group,) = History(rows, list(found.rebalance_members), list(found.members), list(found.client_states), versions).groups()
+        return group
+
+
+def compare(seed: int, score: Score) -> None:
+    """Foretell one scenario, run it under the other configuration, and compare."""
+    dice = random.Random(seed)  # noqa: S311 - repeatable
+    made = scenario(dice)
+    configuration, of_group, of_cluster = dice.choice(CONFIGURATIONS)
+    version = VERSIONS[-1] if configuration.consumer_protocol else dice.choice(VERSIONS)
+    told = under(history_of(made, version, seed), configuration)
+    other = replace(made, groups=tuple(replace(group, **of_group) for group in made.groups), **of_cluster)
+    happened = history_of(other, version, seed).rows
+    stopped, foretold = sum(map(stopped_seconds, happened)), told.stopped_seconds - told.saved_seconds
+    score.pairs += 1
+    score.exact += len(happened) == told.left or len(happened) == told.fewest
+    score.within += told.fewest <= len(happened) <= told.left
+    fits = abs(stopped - foretold) <= max(SECONDS_LATE + HEARD_SECONDS * len(happened), SHARE_LATE * stopped)
+    score.stops += fits
+    score.strict_stops += abs(stopped - foretold) <= max(SECONDS_LATE, SHARE_LATE * stopped)
+    if not (fits and told.fewest <= len(happened) <= told.left):
+        score.misses.append(
+            f"seed {seed}, {version}, {configuration}: foretold {told.fewest} to {told.left}, {foretold:.1f} s;"
+            f" happened {len(happened)}, {stopped:.1f} s"
+        )
+
+
+HEARD_SECONDS = 1.5
+"""Half the heartbeat interval of the scenarios: when members hear of a rebalance is chance."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=2_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbose", "-v", action="store_true")
+    asked = parser.parse_args()
+    score = Score()
+    for seed in range(asked.seed, asked.seed + asked.count):
+        compare(seed, score)
+    if asked.verbose:
+        print("\n".join(score.misses))
+    print(json.dumps(score.shares()))
+
+
+if __name__ == "__main__":
+    main()
