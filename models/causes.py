@@ -34,6 +34,7 @@ class RootCause(StrEnum):
     ROLLING_RESTART = "rolling_restart"
     BROKER_OUTAGE = "broker_outage"
     CLIENT_PAUSE = "client_pause"
+    COORDINATOR_PAUSE = "coordinator_pause"
     GHOST_MEMBER = "ghost_member"
     SLOW_PROCESSING = "slow_processing"
     COORDINATOR_FAILOVER = "coordinator_failover"

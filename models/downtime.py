@@ -6,6 +6,7 @@ Members keep working while partitions move with the newer protocols (KIP-848) an
 
 from __future__ import annotations
 
+from models.causes import RootCause
 from models.rows import Rebalance
 
 PROTOCOLS_WITHOUT_STOP = frozenset({"consumer", "share", "streams"})
@@ -35,4 +36,12 @@ def stopped_seconds(row: Rebalance) -> float:
     lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
     if lasted is None or row.outcome == "empty" or goes_on(row):
         return 0.0
-    return max(0.0, lasted - (row.initial_delay_seconds or 0.0))
+    return max(0.0, lasted - expected_delay(row.initial_delay_seconds, row.root_cause))
+
+
+def expected_delay(initial_delay_seconds: float | None, root_cause: str | None) -> float:
+    """Seconds of a rebalance that the initial delay explains and that stop nobody.
+
+    None where a pause of the coordinator emptied the group: its members were at work until then.
+    """
+    return 0.0 if root_cause == RootCause.COORDINATOR_PAUSE else initial_delay_seconds or 0.0

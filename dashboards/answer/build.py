@@ -135,6 +135,8 @@ def rebalance(row: Row) -> data.Rebalance:
     lasted = 0.0 if nobody_waits else length if length is not None else column(row, "at_least_seconds") or 0.0
     conformance = column(row, "conformance")
     advice = cause_entry(system, column(row, "advice_id") or root or cause_id).advice
+    # The initial delay stops nobody, unless the members were at work until their coordinator paused.
+    delay = 0.0 if root == "coordinator_pause" else column(row, "initial_delay_seconds") or 0.0
     pause = column(row, "pause_seconds", None)  # RocketMQ: most queues are still consumed during a reallocation
     return data.Rebalance(
         id=column(row, "rebalance_id"),
@@ -155,7 +157,7 @@ def rebalance(row: Row) -> data.Rebalance:
         reconcile_seconds=column(row, "reconcile_seconds"),
         duration_seconds=length,
         at_least_seconds=column(row, "at_least_seconds"),
-        stopped_seconds=pause if pause is not None else max(0.0, lasted - (column(row, "initial_delay_seconds") or 0.0)),
+        stopped_seconds=pause if pause is not None else max(0.0, lasted - delay),
         outcome=column(row, "outcome"),
         cause=cause_id,
         cause_title=entry.title,

@@ -369,7 +369,25 @@ def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
         went = Counter(cause for cause in acts if cause in _WENT)
         return f"{who} " + " and ".join(_times(cause, times) for cause, times in went.most_common(2))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
-    return f"{who} {_times(cause, causes.count(cause))}"
+    return f"{who} {_asked(rows, cause) or _times(cause, causes.count(cause))}"
+
+
+_CLIENT_REASON = "client reason: "
+
+_QUOTED_MAX = 80
+
+
+def _asked(rows: Sequence[Rebalance], cause: str) -> str | None:
+    """What members wrote when they asked for rebalances."""
+    texts = [row.trigger_text or "" for row in rows if row.cause == cause]
+    told = _most_common([text.partition(_CLIENT_REASON)[2] for text in texts if _CLIENT_REASON in text])
+    if told is None or cause not in _TOLD_BY_WORDS or "need to revoke" in told or told == "not provided":
+        return None
+    deed = "asked for it" if cause == "unknown" else "rejoined as planned"
+    return f"{deed} ({told[:_QUOTED_MAX]})"
+
+
+_TOLD_BY_WORDS = frozenset({"unknown", "cooperative_followup"})
 
 
 def _nameless(rows: Sequence[Rebalance]) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -20,7 +21,7 @@ from pipelines.schema.row_conversion import micros
 
 _KEYS = ["file", "witness", "group", "client_id", "client_number", "member_id"]
 CLIENT_NUMBER = r'"client_number":(\d+)'
-REASON_MEMBER = r'"reason_member_id":"([^"\\]*)"'
+REASON_MEMBER = r'"(?:reason|old)_member_id":"([^"\\]*)"'
 """Fields of an event in its canonical JSON."""
 MEMBER_OWNER = r"^([\s\S]*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 """The client id within a member id assigned by a coordinator (`roster.owner_of`).
@@ -95,7 +96,7 @@ def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Sighting]:
 
 
 def _extracted(column: pa.Array, pattern: str) -> pa.Array:
-    return pc.struct_field(pc.extract_regex(column, pattern.replace("(", "(?P<found>", 1)), [0])
+    return pc.struct_field(pc.extract_regex(column, re.sub(r"\((?!\?)", "(?P<found>", pattern, count=1)), [0])
 
 
 def sightings_of(seen: pa.Table) -> Iterator[Sighting]:

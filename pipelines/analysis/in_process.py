@@ -17,6 +17,7 @@ from models.clear_names import learn
 from models.events import Event
 from models.ids import make_id
 from models.incidents.incidents import Limits
+from models.kafka.cluster.expiry_bursts import told_by_one_of
 from models.kafka.cluster.facts import CLUSTER_EVENTS
 from models.kafka.observations.unattributed import Sighting
 from models.kafka.outages.affected_groups import Readers
@@ -29,6 +30,7 @@ from parsers.redaction.pseudonyms import Redaction
 from parsers.sources.files import SourceFile
 from pipelines.analysis.client_sightings import StrayRoom, sightings_in, strays_in
 from pipelines.analysis.cluster_naming import ClusterNames
+from pipelines.analysis.joint_expiries import expiries_in, joint
 from pipelines.analysis.log_files import log_file_row, refused_row
 from pipelines.analysis.replay_failures import told
 from pipelines.analysis.rocketmq_spill import RocketStore
@@ -184,12 +186,18 @@ class _Reading:
 
     def _read_one(self, source: SourceFile, done: int, total: int, progress: Progress | None) -> None:
         reader = read_file(source, replace(self.options.read, fold_runs=True))
+        expiries: list[pa.RecordBatch] = []
         for chunk in reader:
             self._events(chunk.events)
+            expired = expiries_in(chunk.events)
+            expiries += [expired] if expired.num_rows else []
             self._unknown(chunk.unknown)
             self._rejected(chunk.rejected)
             if progress is not None:
                 progress(source.name, done + chunk.counts.bytes, total)
+        if expiries:
+            together = pa.Table.from_batches(expiries)
+            self.cluster_events.extend(events_of(together.filter(joint(together))))
         [report] = merge_reports([report_row(reader.report)])
         self.analysis.log_files.append(log_file_row(report, source, self.options.read))
 
@@ -278,6 +286,9 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
 
     ends = logs_end_of(analysis.log_files)
     facts = cluster_facts(reading.cluster_events, cluster_of, ends, options.assume, reading.strays, sightings, analysis.failures)
+    if options.groups:
+        for known in facts.values():
+            known.expiry_bursts = [told_by_one_of(burst, options.groups) for burst in known.expiry_bursts]
     readers: dict[str, Readers] = {}
     for group, batches in reading.store.groups():
         for history in group_histories(group, batches, nodes, cluster_of, facts, options.limits, readers):

@@ -70,7 +70,9 @@ ALLOCATION_CAUSES = (
 )
 REBALANCE_CAUSES = tuple(dict.fromkeys(KAFKA_CAUSES + ALLOCATION_CAUSES))
 ROOT_CAUSES = tuple(
-    dict.fromkeys((*REBALANCE_CAUSES, "rolling_restart", "broker_outage", "client_pause", "ghost_member", "slow_processing"))
+    dict.fromkeys(
+        (*REBALANCE_CAUSES, "rolling_restart", "broker_outage", "client_pause", "ghost_member", "slow_processing", "coordinator_pause")
+    )
 )
 OUTAGE_CAUSES = (
     "broker_down_single_replica",
@@ -101,6 +103,8 @@ INCIDENT_KINDS = (
     "not_authorized",
     "session_timeout_refused",
     "static_member_fenced",
+    "static_restart",
+    "coordinator_pause",
     "offsets_lost",
     "group_deleted",
     "single",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from models.kafka.cluster.facts import ClusterFacts
 from models.time_fingerprints import KnownByTime, Told
 
-_TIMED = ("loads", "takeovers", "topic_changes", "node_changes", "goings", "damaged")
+_TIMED = ("loads", "takeovers", "topic_changes", "node_changes", "goings", "damaged", "expiry_bursts")
 _IN_FORCE = ("initial_delay_ms", "session_timeout_ms", "rebalance_timeout_ms", "offsets_partitions", "offsets_retention_seconds")
 
 

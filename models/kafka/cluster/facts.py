@@ -14,6 +14,7 @@ from models.clear_names import clear
 from models.events import Event, Place
 from models.evidence import evidence
 from models.ids import make_id
+from models.kafka.cluster.expiry_bursts import ExpiryBurst, bursts_of
 from models.rows import LearnedFact
 
 DEFAULT_INITIAL_DELAY_MS = 3000
@@ -62,6 +63,12 @@ CLUSTER_EVENTS = frozenset(
 """Events read by the cluster stage.
 
 The group stage gets their content as facts.
+"""
+
+EXPIRY_EVENTS = frozenset({"MemberFailed", "ModernMemberFenced"})
+"""Expiries of members.
+
+The cluster stage reads those that several groups have at once.
 """
 
 
@@ -139,6 +146,7 @@ class ClusterFacts:
     deletions: list[tuple[int, str, Event]] = field(default_factory=list)
     expiries: list[Event] = field(default_factory=list)
     """Lines of brokers that removed expired offsets."""
+    expiry_bursts: list[ExpiryBurst] = field(default_factory=list)
     leaders_replaced: list[Event] = field(default_factory=list)
     kept: list[Event] = field(default_factory=list)
     broker_settings: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -239,10 +247,13 @@ def _int(value: object) -> int | None:
 
 
 def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
-    """Learn the facts of one cluster from its `CLUSTER_EVENTS`, in any order."""
+    """Learn the facts of one cluster from its `CLUSTER_EVENTS` and `EXPIRY_EVENTS`, in any order."""
     facts = ClusterFacts(cluster)
     lists: list[Event] = []
+    expired: list[Event] = []
     for event in events:
+        if event.name in EXPIRY_EVENTS:
+            expired.append(event)
         lesson = _LESSONS.get(event.name)
         if lesson is not None:
             lesson(facts, event)
@@ -251,6 +262,7 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.goings += _unsaid_goings(lists)
     facts.loads.sort(key=lambda load: (load.at, _order(load.event.place)))
     facts.takeovers = _takeovers(facts.loads)
+    facts.expiry_bursts = bursts_of(expired, [(load.at, load.node) for load in facts.loads if load.loaded])
     facts.topic_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.goings.sort(key=lambda going: (going.at, _order(going.event.place)))

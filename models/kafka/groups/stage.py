@@ -15,16 +15,9 @@ from itertools import takewhile
 
 from models import state_codec as state_text
 from models.events import Event, Witness
-from models.incidents.incidents import (
-    EPISODE_GAP_SECONDS,
-    Limits,
-    badness,
-    episodes,
-    find_incidents,
-    mark_rolling_restarts,
-    over,
-)
+from models.incidents.incidents import Limits, badness, over
 from models.incidents.refusals import Refusals, refusal_incident
+from models.incidents.static_restarts import StaticRestarts, return_incident
 from models.kafka.cluster.facts import ClusterFacts, Going
 from models.kafka.groups.bounds import (
     ACTS_HELD_MAX,
@@ -36,6 +29,7 @@ from models.kafka.groups.bounds import (
     SETTLE_US,
     STRETCHES_MAX,
 )
+from models.kafka.groups.episode_incidents import add_incidents, gap_us
 from models.kafka.groups.model_states import ModelStates
 from models.kafka.groups.offset_expiry import End, empty_at_the_end, removal_incidents
 from models.kafka.groups.state_rows import Chronicle
@@ -48,7 +42,7 @@ from models.kafka.observations.knowledge import GroupKnowledge, end_session, lea
 from models.kafka.observations.log_authors import LogAuthors
 from models.kafka.observations.roster import Roster
 from models.kafka.observations.unattributed import told_apart
-from models.kafka.outages.incidents import CLOCKS_US, goings_of, point_to_outages
+from models.kafka.outages.incidents import CLOCKS_US, goings_of
 from models.kafka.reconstruction.classic_log import ClassicReplay, Draft
 from models.kafka.reconstruction.client_windows import ClientWindows
 from models.kafka.reconstruction.epoch_log import ModernReplay
@@ -57,8 +51,8 @@ from models.kafka.reconstruction.request_windows import RequestWindows
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
 from models.kafka.verdicts.rebalance_rows import HistoryWriter
-from models.rows import KAFKA, RebalanceMember
-from models.units import FOREVER, US_PER_SECOND
+from models.rows import KAFKA
+from models.units import FOREVER
 
 
 def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts, limits: Limits | None = None) -> GroupHistory:
@@ -77,7 +71,8 @@ _FACTS = "facts"
 
 _HELD = (
     "roster", "knowledge", "classic", "modern", "windows", "requests", "writer", "chronicle", "open", "acts", "authors", "clients", "skews",
-    "impact", "client_states", "states", "refusals", "event_count", "_skew_of_log", "_behind", "_settled", "_over", "_judged_at", "_now",
+    "impact", "client_states", "states", "refusals", "returns", "event_count", "_skew_of_log", "_behind", "_settled", "_over", "_judged_at",
+    "_now",
 )  # fmt: skip
 """What a state holds of a stage: all but the names, the facts and the limits, which it is given, and rows that are final."""
 
@@ -111,6 +106,7 @@ class GroupStage:
     """None unless the states of the model are asked for."""
     requests: RequestWindows = field(default_factory=RequestWindows)
     refusals: Refusals = field(default_factory=Refusals)
+    returns: StaticRestarts = field(default_factory=StaticRestarts)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
     _behind: dict[str, int] = field(default_factory=dict)
     """Logs that proved another difference than the one by which their lines in `acts` are put right, which is told here."""
@@ -197,10 +193,12 @@ class GroupStage:
         actor, skew = self.roster.actor(event.member_id, event.client_id, event.instance_id), self._skew_of(event)
         self.impact.feed(event, actor, skew)
         self.refusals.feed(event, event.time_us - skew, actor)
+        self.returns.feed(event, self.facts.kept)
         self.requests.feed(event)
         acts = [self._on_coordinators_clock(act) for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared))]
         self._act(acts)
-        self.windows.feed(event, acts, self.roster)
+        if event.witness is not Witness.CLIENT or not self.skews.is_of_other_zone(log_of(event.place.file)):
+            self.windows.feed(event, acts, self.roster)
         self._relieve()
 
     def _infer(self, steps: Iterable[Event]) -> None:
@@ -280,8 +278,9 @@ class GroupStage:
         self._expire(rows, [*self.classic.deaths, *([(last, None)] if last else [])])
         rows.divergences.extend(self.chronicle.findings(self.classic.findings))
         rows.divergences.extend(self.chronicle.clocks(self.skews))
+        rows.divergences.extend(self.chronicle.zones(self.skews))
         rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log))
-        self._conclude(rows)
+        add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._goings)
         self.final.take(rows)
         self.final.member_sessions.sort(key=lambda row: (row.first_seen_at or 0, row.member_id))
         self.final.client_states.sort(key=lambda row: (row.client_id, row.started_at or 0))
@@ -293,18 +292,6 @@ class GroupStage:
         expired = list(self.chronicle.expirations(ends))
         rows.offset_expirations.extend(expired)
         rows.incidents.extend(removal_incidents(ends, expired, self.facts))
-
-    def _conclude(self, rows: GroupHistory) -> None:
-        """Put rebalances in order, and say what stands behind them and which belong together."""
-        rows.rebalances.sort(key=lambda row: (row.began, row.generation_before or 0))
-        mark_rolling_restarts(rows.rebalances)
-        point_to_outages(rows.rebalances, self._goings, rows.coordinator_moves)
-        parts: dict[str, list[RebalanceMember]] = {}
-        for member in rows.rebalance_members:
-            parts.setdefault(member.rebalance_id, []).append(member)
-        for episode in episodes(rows.rebalances, self._gap / US_PER_SECOND):
-            members = [member for row in episode for member in parts.get(row.rebalance_id, ())]
-            rows.incidents.extend(find_incidents(episode, self.limits, members))
 
     def _end_of_life(self) -> None:
         """Generations begin anew when the group does: judge what belongs to the old life first."""
@@ -345,6 +332,7 @@ class GroupStage:
             self.final.take(GroupHistory(group_states=self.states.settle()), final_at=due_at)
         for over_at, refused in self.refusals.over_by(until, self._gap) if self.refusals.spells else ():
             self.final.take(GroupHistory(incidents=[refusal_incident(self.cluster, self.group, refused)]), final_at=over_at)
+        self._end_spell_of_returns(until)
         while (due := self._next_judged()) is not None and due[0] <= until:
             at, judge = due
             if self._take_windows(at):
@@ -358,6 +346,13 @@ class GroupStage:
             quiet_at = self._over + max(self._gap, SETTLE_US) + 1
             if quiet_at <= until:
                 self._let_go(max(self._now, quiet_at))
+
+    def _end_spell_of_returns(self, until: int) -> None:
+        """Tell of static members that came back without a rebalance."""
+        over_by = self.returns.over_by(until, self._gap) if self.returns.spell is not None else None
+        incident = return_incident(self.cluster, self.group, over_by[1]) if over_by is not None else None
+        if over_by is not None and incident is not None:
+            self.final.take(GroupHistory(incidents=[incident]), final_at=over_by[0])
 
     def _take_windows(self, until: int) -> bool:
         """Adopt windows of members' logs that coordinators can't show any more."""
@@ -429,8 +424,7 @@ class GroupStage:
 
     @property
     def _gap(self) -> int:
-        """Gap between two episodes (microseconds)."""
-        return int(max(self.limits.episode_gap_seconds, EPISODE_GAP_SECONDS) * US_PER_SECOND)
+        return gap_us(self.limits)
 
     def _let_go(self, at: int) -> None:
         """Release the rows of an episode that is over or too long."""
@@ -459,7 +453,7 @@ class GroupStage:
         self._forget_clients(gone)
         past = self.roster.past(before, self._named())
         rows.member_sessions.extend(self.writer.sessions(past))
-        self._conclude(rows)
+        add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._goings)
         self.final.take(rows, final_at=at)
         self.open, self._over = GroupHistory(), 0
         del classic.drafts[: max(self._settled - 1, 0)]

@@ -75,6 +75,24 @@ class Chronicle:
                 evidence([event for event in (move.left, move.arrived) if event is not None]),
             )
 
+    def zones(self, skews: Skews) -> Iterator[Divergence]:
+        """Logs whose events match the coordinator's but for whole quarters of an hour."""
+        for (log, node), bounds in skews.other_zones():
+            minutes = abs(bounds.quarters) * 15
+            offset = f"{minutes // 60:02d}:{minutes % 60:02d}"
+            sign, where = ("+", "ahead") if bounds.quarters > 0 else ("-", "behind")
+            lines = list(bounds.zone_lines or ())
+            yield Divergence(
+                self.cluster,
+                KAFKA,
+                make_id("zone", self.cluster, self.group, log, node),
+                self.group,
+                lines[0].time_us if lines else None,
+                f"the time zone of node {node}",
+                f"{log} is {offset} {where} though its events match; its zone is likely {sign}{offset} to that of the node, see --log-tz",
+                evidence(lines),
+            )
+
     def expirations(self, ends: Sequence[tuple[Event | None, Event | None]]) -> Iterator[OffsetExpiration]:
         """Ends of the group, with which its offsets went: since when it was empty, and the line that says that it is gone.
 

@@ -11,9 +11,16 @@ from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.departures import all_left
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Opinion
 from models.kafka.hypotheses.priors import GROUP_MIN_SESSION_US, STORE_SLACK_US, STORE_TIMEOUT_US
-from models.kafka.hypotheses.timeouts import TIMEOUT_TOLERANCE_US, phase_deadline_us, poll_rhythm, rebalance_timeout_us, store_rhythm
+from models.kafka.hypotheses.timeouts import (
+    TIMEOUT_TOLERANCE_US,
+    follows_load,
+    phase_deadline_us,
+    poll_rhythm,
+    rebalance_timeout_us,
+    store_rhythm,
+)
 from models.kafka.hypotheses.window import Case
-from models.kafka.observations.actions import Act, Deed
+from models.kafka.observations.actions import Act, Deed, says_put_out
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.units import US_PER_MS
 
@@ -35,6 +42,9 @@ def by_elimination(case: Case) -> list[Opinion]:
     draft = case.draft
     if case.was_empty:
         return [Opinion(Cause.NEW_GROUP, priors.FIRST_OF_EMPTY.value, list(case.joiners.values()))]
+    put_out = by_members_put_out(case)
+    if put_out:
+        return put_out
     gone = case.gone.values()
     expiries = [act for act in gone if act.deed is Deed.EXPIRE]
     leaves = [act for act in gone if act.deed is Deed.LEAVE] + case.vanished
@@ -69,6 +79,8 @@ def _by_members_alone(case: Case) -> list[Opinion]:
 
     Without the coordinator's lines nothing tells of expiries.
     """
+    if follows_load(case) and not (case.joiners or case.gone or case.vanished or case.appeared):
+        return [Opinion(cause, share, settled_by=EARLIER_LINES) for cause, share in priors.AFTER_MOVE.of.items()]
     returned = [act for actor, act in case.joiners.items() if actor in case.members_before and not case.is_ambiguous(actor)]
     if returned:
         return [Opinion(cause, share, returned, EARLIER_LINES) for cause, share in priors.RETURNED_UNSEEN.of.items()]
@@ -86,6 +98,31 @@ def _by_members_alone(case: Case) -> list[Opinion]:
     return [
         Opinion(cause, share, expired if cause is Cause.SESSION_TIMEOUT else silent, EARLIER_LINES) for cause, share in shares.of.items()
     ]
+
+
+def by_members_put_out(case: Case) -> list[Opinion]:
+    """Opinions where members' logs alone show that members were put out; none elsewhere."""
+    put_out = heard_too_late(case) if case.draft.witness is Witness.CLIENT else []
+    shares = priors.HEARD_TOO_LATE if len(put_out) < 2 else priors.HEARD_TOO_LATE_TOGETHER
+    return [Opinion(cause, share, put_out, EARLIER_LINES) for cause, share in shares.of.items()] if put_out else []
+
+
+def heard_too_late(case: Case) -> list[Act]:
+    """Members that the coordinator no longer knew, as expiries.
+
+    They heard of it when they next spoke to it.
+    """
+    found: dict[str, Act] = {}
+    for act in case.acts:
+        actor = case.actor(act)
+        if actor is None or act.at <= case.phase_began or actor in found:
+            continue
+        if act.deed is Deed.JOINED and (act.generation or 0) >= (case.draft.generation_after or 0):
+            break
+        is_out = actor in case.members_before and actor not in case.members_after and actor not in case.gone
+        if is_out and says_put_out(act) and not case.is_ambiguous(actor):
+            found[actor] = replace(act, deed=Deed.EXPIRE, at=min(act.at, case.start), member_id=case.members_before[actor])
+    return list(found.values())
 
 
 def last_heard(case: Case, vanished: Act) -> int:

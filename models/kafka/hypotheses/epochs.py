@@ -10,6 +10,7 @@ from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import Settles
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.reconstruction.epoch_log import EpochDraft, ModernReplay
+from models.kafka.reconstruction.epoch_targets import OUT_OF_TARGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,10 @@ def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge, 
         causes = {Cause.NEW_GROUP: new, Cause.MEMBER_JOIN: 1 - new}
         best = max(causes, key=lambda each: causes[each])
         return EpochVerdict(best, causes[best], {each.value: causes[each] for each in causes if each is not best}, Settles.EARLIER_LINES)
+    if draft.changes[0].reason == OUT_OF_TARGET:
+        shares = dict(priors.OUT_OF_TARGET.of)
+        sure = shares.pop(Cause.MEMBER_LEAVE)
+        return EpochVerdict(cause, sure, {each.value: share for each, share in shares.items()}, Settles.EARLIER_LINES)
     if cause is Cause.MEMBER_LEAVE:
         return _left(modern, draft, known)
     return EpochVerdict(cause, 0.985, {})

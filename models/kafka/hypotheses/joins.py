@@ -8,7 +8,7 @@ from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Opinion, Settles, with_first
-from models.kafka.hypotheses.timeouts import follows_load
+from models.kafka.hypotheses.timeouts import ends_planned_delay, follows_load
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
@@ -82,12 +82,19 @@ def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:
 _REJOIN_WHY: tuple[tuple[str, Cause], ...] = (
     # ConsumerCoordinator.rejoinNeededOrPending and onJoinComplete; wording since 2.7, sent to the broker since 3.2.
     ("need to revoke partitions", Cause.COOPERATIVE_FOLLOWUP),
-    ("triggered followup rebalance", Cause.COOPERATIVE_FOLLOWUP),  # StreamThread: tasks to hand over, or a probe of warm-up
+    ("followup rebalance", Cause.COOPERATIVE_FOLLOWUP),  # StreamThread: tasks to hand over, or a probe of warm-up
+    ("probing rebalance", Cause.COOPERATIVE_FOLLOWUP),  # StreamThread: tasks that have warmed up may move (KIP-441)
     ("cached metadata has changed", Cause.METADATA_CHANGE),
     ("assignment metadata has changed", Cause.METADATA_CHANGE),
     ("partitions changed", Cause.METADATA_CHANGE),  # as the catalogue words it for Sarama, kafkajs and kafka-go
     ("subscription has changed", Cause.SUBSCRIPTION_CHANGE),
 )
+
+CONNECT_REJOIN = "connect worker requested rejoin"
+"""Words of WorkerCoordinator.
+
+A connector was changed, or the delay after a departure is over (KIP-415).
+"""
 
 _REJOIN_AFTER_TROUBLE = (
     "rebalance failed due to",
@@ -114,6 +121,9 @@ def rejoined(case: Case, act: Act | None) -> list[Opinion]:
     if cause is Cause.METADATA_CHANGE:
         told = priors.METADATA_TOLD.value
         return [Opinion(cause, told, acts), Opinion(Cause.SUBSCRIPTION_CHANGE, 1 - told, acts)]
+    if why and CONNECT_REJOIN in why:
+        shares = priors.CONNECT_PLANNED if ends_planned_delay(case) else priors.CONNECT_REJOIN
+        return [Opinion(each, share, acts, CLIENT_LOG) for each, share in shares.of.items()]
     if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
         return [Opinion(Cause.UNKNOWN, priors.OWN_REASON.value, acts, Settles.APPLICATION)]
     return _topics_or_metadata(case, actor, acts, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)

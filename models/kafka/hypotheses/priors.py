@@ -64,6 +64,12 @@ ECHO_SLACK_US = 500 * US_PER_MS
 POLL_SLACK_US = 3 * US_PER_SECOND
 """A client leaves this soon after its poll interval: its heartbeat thread looks with each heartbeat, 3 s by default."""
 
+CONNECT_DELAY_US = 300 * US_PER_SECOND
+"""scheduled.rebalance.max.delay.ms (DistributedConfig, KIP-415).
+
+Tasks of a worker that left are given away this long after.
+"""
+
 STORE_TIMEOUT_US = 5 * US_PER_SECOND
 """offsets.commit.timeout.ms (KafkaConfig): a write of the assignment is given up this long after it came."""
 
@@ -93,6 +99,18 @@ SILENT = Shares(
 SILENT_TOO_BRIEFLY_TO_EXPIRE = Shares(
     {Cause.ADMIN_REMOVAL: 0.6, Cause.MEMBER_LEAVE: 0.3, Cause.SESSION_TIMEOUT: 0.05},
     "assumed: no leave is logged, and a session lasts longer; static members leave only so (KIP-345)",
+)
+HEARD_TOO_LATE = Shares(
+    {Cause.SESSION_TIMEOUT: 0.85, Cause.REBALANCE_TIMEOUT: 0.06, Cause.ADMIN_REMOVAL: 0.05},
+    "the coordinator knew it no more, and it had not left: its session ran out, or it was removed as it did not rejoin; shares: assumed",
+)
+HEARD_TOO_LATE_TOGETHER = Shares(
+    {Cause.ADMIN_REMOVAL: 0.6, Cause.SESSION_TIMEOUT: 0.34},
+    "assumed: several members that go on are put out by an administrator, or by a coordinator that stood still",
+)
+AFTER_MOVE = Shares(
+    {Cause.COORDINATOR_FAILOVER: 0.5, Cause.SESSION_TIMEOUT: 0.2, Cause.MEMBER_JOIN: 0.14, Cause.MEMBER_LEAVE: 0.1},
+    "assumed: within a session of a move, some member could not reach the new coordinator in time",
 )
 RETURNED_UNSEEN = Shares(
     {Cause.MEMBER_RESTART: 0.85, Cause.MEMBER_JOIN: 0.1}, "assumed: its log shows that it joins anew, not how its former self ended"
@@ -166,6 +184,11 @@ BACK_AFTER_LOAD = Shares(
 FOLLOWUP_TOLD = Prior(0.98, "the client's own reason")
 METADATA_TOLD = Prior(0.97, "the client's own reason; a pattern can word it the other way")
 OWN_REASON = Prior(0.5, "an application's own reason tells that it asked, not why: unknown is never surer than even")
+CONNECT_PLANNED = Shares(
+    {Cause.COOPERATIVE_FOLLOWUP: 0.93, Cause.METADATA_CHANGE: 0.06},
+    "assumed: one delay after an assignment; a connector may be changed at that time, too",
+)
+CONNECT_REJOIN = Shares({Cause.METADATA_CHANGE: 0.6, Cause.COOPERATIVE_FOLLOWUP: 0.38}, "assumed: a changed connector, or other tasks")
 SUBSCRIBED = Prior(0.97, "its own log shows the call")
 SAID_SUBSCRIPTION_CHANGED = (
     Prior(0.95, "assumed: its log shows no call, and a topic changed"),
@@ -211,6 +234,10 @@ POLLED_LATE = Prior(0.07, "assumed")
 
 # -- epochs of the newer protocols ------------------------------------------------------------------------------
 
+OUT_OF_TARGET = Shares(
+    {Cause.MEMBER_LEAVE: 0.6, Cause.SESSION_TIMEOUT: 0.28, Cause.POLL_TIMEOUT: 0.1},
+    "assumed: the targets of two epochs show that a member went, and its line is missing",
+)
 EPOCH_TWO_SINCE_4_3 = Prior(0.95, "a group is made at epoch 1 since 4.3 (GroupMetadataManager); earlier lines may be missing")
 EPOCH_TWO_BEFORE_4_3 = Prior(0.02, "a group is made at epoch 0")
 EPOCH_TWO_UNKNOWN_VERSION = Prior(0.55, "assumed")

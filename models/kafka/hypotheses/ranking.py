@@ -12,7 +12,7 @@ from collections.abc import Callable
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.departures import expired, left
-from models.kafka.hypotheses.elimination import by_elimination, start_not_seen, store_failed_silently
+from models.kafka.hypotheses.elimination import by_elimination, by_members_put_out, start_not_seen, store_failed_silently
 from models.kafka.hypotheses.hypothesis import PROMPT_US, Judgement, Opinion
 from models.kafka.hypotheses.joins import joined, rejoined
 from models.kafka.hypotheses.window import MEMBER_ID_REQUIRED, Case
@@ -41,6 +41,9 @@ def _opinions(case: Case) -> tuple[list[Opinion], Act | None]:
         return by_reason(case, act), act
     if case.draft.started is None and not case.was_empty:
         return start_not_seen(case), None
+    put_out = by_members_put_out(case) if case.draft.outcome == "empty" else []
+    if put_out:
+        return put_out, None
     trigger = find_trigger(case)
     nobody_before = trigger is None or trigger.deed is Deed.REJOIN or trigger.at > case.start
     if nobody_before and store_failed_silently(case):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from models.events import when
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.priors import (
+    CONNECT_DELAY_US,
     DEFAULT_SESSION_TIMEOUTS_MS,
     ECHO_SLACK_US,
     PHASE_OVERRUN_US,
@@ -141,6 +142,12 @@ def store_rhythm(case: Case) -> int:
     """The same for the time after which a write of the assignment is given up."""
     lag = _since_assignment(case)
     return _alike(case, STORE_TIMEOUT_US, STORE_SLACK_US) if lag is not None and 0 <= lag - STORE_TIMEOUT_US <= STORE_SLACK_US else 0
+
+
+def ends_planned_delay(case: Case) -> bool:
+    """Whether Connect's delay after a departure ends with this rebalance."""
+    lag = _since_assignment(case)
+    return lag is not None and 0 <= lag - CONNECT_DELAY_US <= POLL_SLACK_US
 
 
 def _since_assignment(case: Case) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from models.events import Event
+from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import Act, Deed, int_field, names_field, text_field
@@ -133,12 +133,29 @@ class Case:
         """A JoinGroup of somebody who was no member of the generation before."""
         if act.deed is Deed.JOIN:
             return True
-        if act.deed is not Deed.REJOIN or act.member_id is None:
+        if act.deed is not Deed.REJOIN:
+            return False
+        if self._missed_generation(act):
+            return True
+        if act.member_id is None:
             return False
         first = self.known.first_generation.get(act.member_id)
         if first is not None and self.draft.generation_before is not None:
             return first > self.draft.generation_before or self.was_empty
         return first is None and act.member_id not in self._ids_before and bool(self.members_before)
+
+    def _missed_generation(self, act: Act) -> bool:
+        """Whether a member was in an earlier generation, and not in the one before.
+
+        Told by its own log, which names each generation that it joins.
+        """
+        actor, before = self.actor(act), self.draft.generation_before
+        if self.draft.witness is not Witness.CLIENT or before is None or actor not in self.known.tell_joins:
+            return False
+        generations = self.known.generations
+        last = max((generation for generation, members in generations.items() if generation <= before and actor in members), default=before)
+        alone = generations.get(last, {}).keys() <= {actor}  # a generation that several did not hear of may have been lost
+        return last < before and (alone or bool(generations.get(before)))
 
     @cached_property
     def _ids_before(self) -> frozenset[str | None]:

@@ -103,6 +103,16 @@ def is_told(act: Act) -> bool:
     return act.deed is Deed.TOLD or (act.deed is Deed.WANTS_REJOIN and act.why == ALREADY_REBALANCING)
 
 
+def says_put_out(act: Act) -> bool:
+    """Whether a member hears that the coordinator no longer knows it."""
+    return act.deed is Deed.FENCED and any(words in f"{act.why or ''}{act.event.text}" for words in _UNKNOWN)
+
+
+TOLD_OUT = frozenset({"ClientGenerationReset", "ClientHeartbeatFailed"})
+"""Events by which a member hears that it is out of its group."""
+
+_UNKNOWN = ("UNKNOWN_MEMBER_ID", "not aware of this member", "UnknownMemberId")
+
 _ASSIGNED = re.compile(r"(?:^\{|\), )(.+?)=Assignment\(", re.DOTALL)
 
 

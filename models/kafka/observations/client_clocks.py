@@ -26,6 +26,21 @@ FAR_US = 300_000_000
 Generation numbers start again whenever a group is recreated.
 """
 
+QUARTER_US = 900_000_000
+"""Time zones differ by whole quarters of an hour."""
+
+ZONES_FAR_US = 26 * 3_600_000_000
+"""Maximum difference of two zones, UTC-12:00 and UTC+14:00."""
+
+ZONE_SLACK_US = 3_000_000
+"""Maximum distance of lines about one generation from whole quarters.
+
+Clocks differ, and answers take time.
+"""
+
+ZONE_LINES_HELD = 8
+"""Latest lines that are held for logs of other zones, however old."""
+
 PAIRS_MIN = 2
 GENERATIONS_HELD_MAX = 256
 
@@ -49,6 +64,20 @@ class Bounds:
     pairs: int = 0
     lower_lines: tuple[Event, Event] | None = None
     upper_lines: tuple[Event, Event] | None = None
+    zones: dict[int, int] = field(default_factory=dict)
+    """Pairs of lines by the quarters of an hour between them."""
+    zone_lines: tuple[Event, Event] | None = None
+
+    @property
+    def quarters(self) -> int:
+        """Difference of the time zones in quarters of an hour.
+
+        0 if lines of one generation are near each other, or agree on none.
+        """
+        if self.pairs or not self.zones:
+            return 0
+        quarters, count = max(self.zones.items(), key=lambda item: (item[1], -abs(item[0])))
+        return quarters if count > sum(self.zones.values()) / 2 else 0
 
     @property
     def skew(self) -> int:
@@ -91,6 +120,15 @@ class Skews:
             (key, bounds) for key, bounds in sorted(self.bounds.items(), key=lambda item: (item[0][0], item[0][1] or "")) if bounds.skew
         )
 
+    def other_zones(self) -> Iterator[tuple[Key, Bounds]]:
+        """Logs that are most likely of another time zone."""
+        found = sorted(self.bounds.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+        return ((key, bounds) for key, bounds in found if bounds.quarters and sum(bounds.zones.values()) >= PAIRS_MIN)
+
+    def is_of_other_zone(self, log: str) -> bool:
+        """Whether lines of a log match a coordinator's but for the zone."""
+        return any(bounds.quarters for (name, _), bounds in self.bounds.items() if name == log)
+
     def forget_logs(self, logs: Container[str]) -> None:
         """Discard logs that have been silent for long."""
         self.bounds = {key: bounds for key, bounds in self.bounds.items() if key[0] not in logs}
@@ -122,14 +160,31 @@ class Skews:
 
     def forget(self, before: int) -> None:
         """Discard lines too old to share a generation with later ones."""
-        self._coordinators = {key: event for key, event in self._coordinators.items() if event.time_us >= before - FAR_US}
-        kept = {generation: [each for each in events if each.time_us >= before - FAR_US] for generation, events in self._clients.items()}
+        since, zoned = before - FAR_US, before - ZONES_FAR_US
+        latest = set(list(self._coordinators)[-ZONE_LINES_HELD:])
+        self._coordinators = {
+            key: event for key, event in self._coordinators.items() if event.time_us >= (zoned if key in latest else since)
+        }
+        last = set(list(self._clients)[-ZONE_LINES_HELD:])
+        kept = {
+            generation: [each for each in events if each.time_us >= (zoned if generation in last else since)]
+            for generation, events in self._clients.items()
+        }
         self._clients = {generation: events for generation, events in kept.items() if events}
+
+
+def _note_zone(bounds: Bounds, client: Event, coordinator: Event) -> None:
+    ahead = client.time_us - coordinator.time_us
+    quarters = round(ahead / QUARTER_US)
+    if client.name in _AFTER and abs(ahead) <= ZONES_FAR_US and abs(ahead - quarters * QUARTER_US) <= ZONE_SLACK_US:
+        bounds.zones[quarters] = bounds.zones.get(quarters, 0) + 1
+        bounds.zone_lines = bounds.zone_lines or (coordinator, client)
 
 
 def _bound(bounds: Bounds, client: Event, coordinator: Event) -> None:
     ahead = client.time_us - coordinator.time_us
     if abs(ahead) > FAR_US:
+        _note_zone(bounds, client, coordinator)
         return
     bounds.pairs += 1
     latest = ahead + stamp_width_us(client.time_us)

@@ -138,6 +138,10 @@ class ClassicReplay:
     _ordinals: dict[int | None, int] = field(default_factory=dict)
     _loaded_members: dict[str, int | None] = field(default_factory=dict)
     _ended_again: bool = False
+    _clients_node: str | None = None
+    """The coordinator by members' logs, used while no coordinator's own line is known."""
+    _lost: Event | None = None
+    """First line of a member that lost this coordinator."""
 
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of the classic coordinator."""
@@ -390,6 +394,26 @@ class ClassicReplay:
         if current is not None:
             current.extra.append(event)
 
+    def _lost_by_client(self, event: Event) -> None:
+        self._lost = self._lost or event
+        self._clients_node = self._clients_node or event.node
+
+    def _found_by_client(self, event: Event) -> None:
+        """A member found its coordinator.
+
+        Another one than before is a move, unless coordinators' own lines are there to show it.
+        """
+        if self.node is not None or event.node is None:
+            return
+        if self._clients_node not in {None, event.node}:
+            self.moves.append(Move(self._clients_node, event.node, self._lost, event))
+            self._loaded = event
+        self._clients_node, self._lost = event.node, None
+
+    def load_before(self, at: int) -> Event | None:
+        """The last load of the group, if it was known by a time."""
+        return self._loaded if self._loaded is not None and self._loaded.time_us <= at else None
+
     def _member_hint(self, event: Event) -> None:
         """Lines that print the group's state tell it where nothing else did."""
         state = text_field(event, "state")
@@ -411,6 +435,8 @@ _HANDLERS: dict[str, Callable[[ClassicReplay, Event], None]] = {
     "SyncMissing": ClassicReplay._members_not_rejoined,
     "NoMemberRejoined": ClassicReplay._members_not_rejoined,
     "GroupStoreFailed": ClassicReplay._members_not_rejoined,
+    "ClientCoordinatorLost": ClassicReplay._lost_by_client,
+    "ClientCoordinatorFound": ClassicReplay._found_by_client,
     "MemberIdHandedOut": ClassicReplay._member_hint,
     "MemberAdded": ClassicReplay._member_hint,
     "PendingMemberJoined": ClassicReplay._member_hint,

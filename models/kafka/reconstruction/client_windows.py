@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness
-from models.kafka.observations.actions import Act, Deed, assigned_members, is_told, text_field
+from models.kafka.observations.actions import Act, Deed, assigned_members, is_told, says_put_out, text_field
 from models.kafka.observations.roster import Roster
 from models.units import FOREVER
 
@@ -38,6 +38,12 @@ ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
 
 _OPENINGS = frozenset({Deed.JOIN, Deed.REJOIN, Deed.LEAVE, Deed.TOLD})
+
+_BEGINNINGS = _OPENINGS | {Deed.WANTS_REJOIN}
+
+_GOING = frozenset({Deed.LEAVE, Deed.FENCED})
+"""Deeds by which a member is known to be out of its generation."""
+
 MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
 """States of a member by the consumer protocol (MemberState).
 
@@ -169,7 +175,7 @@ class ClientWindows:
                 self._cut_off.discard(actor)
             elif act.deed is Deed.JOIN_FAILED:
                 self._openings.pop(actor, None)  # what was refused began nothing
-            elif act.deed in _OPENINGS or is_told(act):
+            elif act.deed in _OPENINGS or is_told(act) or says_put_out(act):
                 self._open(act, actor)
 
     @property
@@ -218,7 +224,7 @@ class ClientWindows:
 
     def _open(self, act: Act, actor: str | None) -> None:
         newest = self._newest
-        if act.deed is Deed.LEAVE and actor is not None and newest is not None:
+        if act.deed in _GOING and actor is not None and newest is not None:
             if actor not in newest.members or actor in self._cut_off:
                 return  # the group went on without it, or does not hear of it
             if act.at > newest.joined.at:
@@ -290,7 +296,7 @@ class ClientWindows:
         if last is None or gone_at is None:
             return
         self._empty = True
-        leaves = self._candidates(last.joined.at, gone_at)
+        leaves = self._candidates(last.joined.at, gone_at, *_GOING)
         if leaves and not last.of_epoch and not last.announced and not self._is_announced(last.generation + 1, gone_at):
             yield Window(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
         self._keep_openings(gone_at)
@@ -300,8 +306,11 @@ class ClientWindows:
         told = self._announced.get(generation)
         return told is not None and abs(told - at) <= NEAR_US
 
-    def _candidates(self, after: int, until: int) -> list[tuple[Act, str | None]]:
-        found = [(act, actor) for actor, acts in self._openings.items() for act in acts if after < act.at <= until]
+    def _candidates(self, after: int, until: int, *more: Deed) -> list[tuple[Act, str | None]]:
+        """Deeds that may begin a rebalance, and those of more kinds."""
+        kinds = {*_BEGINNINGS, *more}
+        deeds = ((act, actor) for actor, acts in self._openings.items() for act in acts if after < act.at <= until)
+        found = [(act, actor) for act, actor in deeds if act.deed in kinds]
         return sorted(found, key=lambda each: each[0].at)
 
     def _keep_openings(self, after: int) -> None:

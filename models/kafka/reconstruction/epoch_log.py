@@ -6,9 +6,8 @@ and each member moves to it on its own. One row per epoch.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from models.causes import Cause
 from models.events import Event
@@ -16,6 +15,8 @@ from models.kafka.observations.actions import text_field
 from models.kafka.observations.reconciliation import Reconciliations, reached_at, slow_members
 from models.kafka.observations.roster import Member, Roster
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
+from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
+from models.kafka.reconstruction.fence_reasons import cause_of_fence, stuck_in
 from models.rows import Person
 
 SAME_CHANGE_US = 1_500_000
@@ -105,6 +106,8 @@ class ModernReplay:
     _count_before: int = 0
     _last_members: frozenset[str] = frozenset()
     """Members as the last draft has them."""
+    _listed: frozenset[str] = frozenset()
+    """Members of the last target, where its line lists them (3.7 to 3.9)."""
 
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of these coordinators."""
@@ -171,8 +174,7 @@ class ModernReplay:
 
     def _fenced(self, event: Event) -> None:
         why = text_field(event, "why") or ""
-        cause = next((cause for part, cause in _WHY_FENCED if part in why), Cause.UNKNOWN)
-        self._gone(Change(cause, why or "fenced", event))
+        self._gone(Change(cause_of_fence(why), why or "fenced", event))
 
     def _gone(self, change: Change) -> None:
         event = change.event
@@ -314,6 +316,25 @@ class ModernReplay:
             draft.targeted = event
             draft.assignor = text_field(event, "assignor") or draft.assignor
             draft.events.append(event)
+            self._compare_targets(draft, event)
+
+    def _compare_targets(self, draft: EpochDraft, event: Event) -> None:
+        """Tell from the members of two targets who came and went.
+
+        Only where no line of theirs does.
+        """
+        listed = members_with_target(event)
+        if not listed:
+            return
+        before, self._listed = self._listed, listed
+        if before and not draft.changes:
+            draft.came, draft.went = listed - before, before - listed
+            draft.changes += [Change(Cause.MEMBER_JOIN, IN_TARGET, replace(event, member_id=each)) for each in sorted(draft.came)]
+            draft.changes += [Change(Cause.MEMBER_LEAVE, OUT_OF_TARGET, replace(event, member_id=each)) for each in sorted(draft.went)]
+            draft.members_before = len(before)
+        draft.members_after = len(listed)
+        self.members = {member: self.members.get(member) for member in sorted(listed)}
+        self._members_known, self._count_before, self._last_members = True, len(listed), listed
 
     def _take_for_unknown(self, draft: EpochDraft) -> None:
         """Only a group with members gets a target: there are some that the logs didn't show, so it isn't known who is there."""
@@ -389,7 +410,9 @@ class ModernReplay:
             change
             for later in self.drafts[self.settled + 1 :]
             for change in later.changes
-            if change.cause is Cause.REBALANCE_TIMEOUT and draft.epoch is not None and (_stuck_in(change) or draft.epoch) < draft.epoch
+            if change.cause is Cause.REBALANCE_TIMEOUT
+            and draft.epoch is not None
+            and (stuck_in(change.reason) or draft.epoch) < draft.epoch
         ]
 
     def told(self) -> None:
@@ -436,23 +459,6 @@ class ModernReplay:
             self.roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, first=index == 0)
             for index, change in enumerate(acting)
         ]
-
-
-_WHY_FENCED: tuple[tuple[str, Cause], ...] = (
-    ("session", Cause.SESSION_TIMEOUT),
-    ("to transition", Cause.REBALANCE_TIMEOUT),
-    ("to join", Cause.REBALANCE_TIMEOUT),
-    ("to sync", Cause.SYNC_TIMEOUT),
-)
-"""What is said of a member whose time is over; the last two are of classic members in consumer groups."""
-
-_STUCK_IN = re.compile(r"failed to transition from epoch (\d{1,9}) within")
-
-
-def _stuck_in(change: Change) -> int | None:
-    """The epoch in which a member stayed that was put out for it (GroupMetadataManager.java, consumerGroupFenceMember)."""
-    found = _STUCK_IN.search(change.reason)
-    return int(found[1]) if found else None
 
 
 _GONE = frozenset({Cause.MEMBER_LEAVE, Cause.SESSION_TIMEOUT, Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT, Cause.UNKNOWN})

@@ -61,6 +61,7 @@ def _inserted(replay: ClassicReplay, window: Window, at: int, before: Draft | No
         before.outcome, before.ended, before.ended_at = "superseded", started, started.time_us
     draft = Draft(replay.next_ordinal(window.generation_before), window.generation_before, _state_before(window, before), started=started)
     draft.witness = Witness.CLIENT
+    draft.load_before = replay.load_before(window.began)
     draft.members_before = 0 if draft.state_before is State.EMPTY else None
     if before is not None:
         draft.previous_joined_at, draft.previous_ended_at = before.open_until, before.ended_at

@@ -9,17 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from models.events import Witness
+from models.kafka.hypotheses.elimination import INITIAL_DELAY_OVERRUN
 from models.kafka.hypotheses.hypothesis import PROMPT_US
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
 from models.kafka.hypotheses.window import Case
 from models.kafka.observations.actions import Act, Deed, text_field
 from models.kafka.observations.tolerances import stamp_width_us
 from models.rows import Person
+from models.units import US_PER_MS
 
 SLOW_REJOIN_US = 1_500_000
 """Minimum delay of a blocker behind the other members.
 
 Members learn of a rebalance with their next heartbeat.
+"""
+
+UNNAMED_WAIT_US = 10_000_000
+"""Minimum wait for a member that no line names.
+
+Three heartbeat intervals of 3 s, the default (ConsumerConfig); whoever is well has heard of the rebalance by then.
 """
 
 CANDIDATES_MAX = 5
@@ -32,6 +40,7 @@ GHOST = "was given a member id and never used it"
 EXPIRED_MEANWHILE = "expired while the others waited"
 REJOINED_LAST = "rejoined last"
 AWAITED_LAST = "was awaited when all others had rejoined"
+LATE = "kept the others waiting, unnamed"
 EVICTED = "evicted"
 NOT_BACK = "did not rejoin before the others went on"
 NOT_REJOINED = "had not rejoined when the logs end"
@@ -58,7 +67,8 @@ def blockers(case: Case) -> list[Person]:
     removed = _removed_at_last(case)
     if removed:
         return removed
-    return _ghosts(case, draft.open_until) or _slow_rejoiner(case, draft.open_until)
+    end = draft.open_until
+    return _ghosts(case, end) or _slow_rejoiner(case, end) or _somebody(case, end)
 
 
 def _person(case: Case, act: Act, reason: str, *, first: bool) -> Person:
@@ -129,7 +139,7 @@ def _old_members(case: Case) -> dict[str, str | None]:
     for member in case.roster.members.values():
         if member.first_seen_at is not None and member.first_seen_at <= settled_at and member.ended_how == "open":
             known.setdefault(case.roster.actor(member.member_id) or member.member_id, member.member_id)
-    came = {case.actor(act) for act in case.deeds(Deed.REJOIN, Deed.JOIN, start=case.start)} | set(case.joiners)
+    came = {case.actor(act) for act in case.deeds(Deed.REJOIN, Deed.JOIN, start=case.start)} | set(case.joiners) | _asked_first(case)
     return {actor: member_id for actor, member_id in known.items() if actor not in came and actor not in case.gone}
 
 
@@ -193,6 +203,20 @@ def _slow_rejoiner(case: Case, end: int) -> list[Person]:
     if ordered[-1].at - max(before, case.start) < SLOW_REJOIN_US:
         return []
     return [_person(case, ordered[-1], REJOINED_LAST, first=True)]
+
+
+def _somebody(case: Case, end: int) -> list[Person]:
+    """The member behind a long wait that no line names.
+
+    A join phase of a group with members lasts until the last old one has come or is put out.
+    """
+    draft = case.draft
+    lasted = end - case.start
+    if draft.outcome not in {"stable", "superseded"} or draft.joined is None or lasted < UNNAMED_WAIT_US:
+        return []
+    if draft.state_before is None and lasted <= case.facts.initial_delay_ms * US_PER_MS * (1 + INITIAL_DELAY_OVERRUN):
+        return []
+    return [Person(None, None, None, None, LATE, first=True)]
 
 
 def _arrivals(case: Case, end: int) -> dict[str, Act]:

@@ -58,9 +58,9 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A commit rejected because the group had continued.
+    """A commit rejected, or partitions lost, because the group had continued.
 
-    Work since `since`, the last accepted commit, is repeated.
+    Work since `since`, the last accepted commit or the time at which another member had them, is repeated.
     """
 
     at: int
@@ -87,6 +87,8 @@ class Impact:
     refused: list[Refused] = field(default_factory=list)
     _given: dict[str, tuple[int, str]] = field(default_factory=dict)  # partition -> when its owner gave it up, and the owner
     _owner: dict[str, str] = field(default_factory=dict)
+    _taken_at: dict[str, int] = field(default_factory=dict)
+    """When each partition's owner took it."""
     _committed: dict[str, int] = field(default_factory=dict)  # actor -> time of its last accepted commit
     _dropped_until: int | None = None
     _tell_partitions: set[str] = field(default_factory=set)
@@ -115,15 +117,21 @@ class Impact:
             self._refuse(actor, at - skew)
 
     def _give(self, partitions: list[str], actor: str, at: int) -> None:
+        both = [self._taken_at[name] for name in partitions if self._owner.get(name, actor) != actor and self._taken_at[name] < at]
+        if both:
+            self.refused.append(Refused(at, min(both)))
+            del self.refused[:-REFUSED_HELD_MAX]
         for name in partitions:
-            self._given[name] = (at, actor)
-            self._owner.pop(name, None)
+            if self._owner.get(name, actor) == actor:
+                self._given[name] = (at, actor)
+                self._owner.pop(name, None)
 
     def _take(self, partitions: list[str], actor: str, at: int) -> None:
         found: Counter[tuple[int | None, str | None]] = Counter()
         for name in partitions:
             since, giver = self._given.pop(name, (None, self._owner.get(name)))
             self._owner[name] = actor
+            self._taken_at[name] = at
             if since is not None or giver not in {None, actor}:
                 found[since, giver] += 1
         self.stops += [Stop(since, at, count, giver) for (since, giver), count in found.items()]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from models.causes import Cause, RootCause
+from models.downtime import expected_delay
 from models.events import Event, when
 from models.evidence import evidence
 from models.ids import make_id
@@ -25,7 +26,7 @@ from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
 from models.kafka.verdicts.measurements import numbers_of
 from models.kafka.verdicts.missing_evidence import settled_by
-from models.kafka.verdicts.root_causes import behind_the_wait, root_cause
+from models.kafka.verdicts.root_causes import behind_the_wait, in_burst, root_cause
 from models.rows import (
     KAFKA,
     Conformance,
@@ -119,7 +120,7 @@ class HistoryWriter:
         confidence, alternatives = judgement.shares()
         waited_for = blockers(case)
         root = root_cause(case, best.cause, best.acts, waited_for)
-        stopped = self.impact.of(case, _stopped(members_before, members_after, duration, delay))
+        stopped = self.impact.of(case, _stopped(members_before, members_after, duration, expected_delay(delay, root)))
         return Rebalance(
             cluster=self.cluster,
             system=KAFKA,
@@ -157,7 +158,7 @@ class HistoryWriter:
             coordinator=draft.node,
             trigger_text=trigger_text(case, judgement),
             evidence=evidence(evidence_events(case, acts), inferred=draft.is_inferred),
-            advice_id=(root if root == RootCause.SLOW_PROCESSING else behind_the_wait(case, waited_for)) or best.cause.value,
+            advice_id=(root if root in _ADVISED_ROOTS else behind_the_wait(case, waited_for)) or best.cause.value,
             numbers=self._numbers(case, best.cause, best.acts or acts),
         )
 
@@ -304,6 +305,8 @@ class HistoryWriter:
         started, targeted, reached = in_order(draft.began, when(draft.targeted), draft.reached_at)
         set_back = _goes_back(draft.started, draft.targeted)
         until = modern.following.began if modern.following else None
+        is_burst = verdict.cause is Cause.SESSION_TIMEOUT and in_burst(self.facts, self.group, draft.began)
+        root = RootCause.COORDINATOR_PAUSE.value if is_burst else None
         stopped = self.impact.of_epoch(draft.began, until, witnessed=modern.reconciliations.witnessed.issuperset(draft.members))
         return Rebalance(
             cluster=self.cluster,
@@ -327,7 +330,7 @@ class HistoryWriter:
             at_least_seconds=None,
             outcome=draft.outcome,
             cause=verdict.cause.value,
-            root_cause=None,
+            root_cause=root,
             confidence=verdict.confidence,
             alternatives=verdict.alternatives,
             settled_by=self._settled_epoch(draft, verdict.settled_by),
@@ -342,8 +345,12 @@ class HistoryWriter:
             coordinator=draft.started.node,
             trigger_text=draft.started.text[:300] or None,
             evidence=evidence(draft.events),
-            advice_id=verdict.cause.value,
+            advice_id=root or verdict.cause.value,
         )
+
+
+_ADVISED_ROOTS = frozenset({RootCause.SLOW_PROCESSING, RootCause.COORDINATOR_PAUSE})
+"""Root causes whose advice helps, whatever started the rebalance."""
 
 
 def _goes_back(*steps: Event | None) -> bool:

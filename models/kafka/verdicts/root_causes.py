@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from models.causes import Cause, RootCause
-from models.events import when
+from models.events import Witness, when
+from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.timeouts import follows_load, is_echo
 from models.kafka.hypotheses.window import Case
-from models.kafka.observations.actions import Act, Deed
-from models.kafka.verdicts.blockers import AWAITED_LAST, EVICTED, EXPIRED_MEANWHILE, GHOST, NEVER_SYNCED, REJOINED_LAST
+from models.kafka.observations.actions import TOLD_OUT, Act, Deed
+from models.kafka.verdicts.blockers import AWAITED_LAST, EVICTED, EXPIRED_MEANWHILE, GHOST, LATE, NEVER_SYNCED, REJOINED_LAST
 from models.rows import Person
 from models.units import US_PER_MS, US_PER_SECOND
 
@@ -50,6 +51,8 @@ def behind_the_wait(case: Case, blockers: Sequence[Person]) -> str | None:
     until = draft.ended_at if reason == NEVER_SYNCED else draft.joined_at
     if until is None or until - case.start < HARMFUL_WAIT_US:
         return None
+    if reason == LATE and draft.witness is Witness.CLIENT:
+        return None  # it may have been dead: members' logs tell of no expiry
     return next((root for words, root in _WAITS.items() if words in reason), None)
 
 
@@ -59,6 +62,7 @@ _WAITS: Mapping[str, str] = {
     EVICTED: RootCause.SLOW_PROCESSING.value,
     AWAITED_LAST: RootCause.SLOW_PROCESSING.value,
     REJOINED_LAST: RootCause.SLOW_PROCESSING.value,
+    LATE: RootCause.SLOW_PROCESSING.value,
     NEVER_SYNCED: Cause.SYNC_TIMEOUT.value,
 }
 """Root cause of a wait, by the blocker's reason."""
@@ -112,12 +116,47 @@ def _lost_with_a_broker(case: Case, expiry: Act) -> bool:
     return bool(case.facts.taken_over_between(silent_since - US_PER_SECOND, silent_since + timeout // 3 + TAKEOVER_US))
 
 
+def _coordinator_paused(case: Case, cause: Cause, acts: list[Act]) -> bool:
+    """Whether members of several groups expired at once.
+
+    The group that forms anew after that has the same root cause.
+    """
+    if cause is Cause.NEW_GROUP:
+        return _forms_after_burst(case)
+    if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
+        return False
+    return any(act.deed is Deed.EXPIRE and in_burst(case.facts, act.event.group, act.at) for act in acts)
+
+
+def _forms_after_burst(case: Case) -> bool:
+    emptied = case.previous
+    if emptied is None or emptied.outcome != "empty" or emptied.started is None or case.start - emptied.started.time_us > RETURN_US:
+        return False
+    return in_burst(case.facts, emptied.started.group, emptied.started.time_us)
+
+
+def in_burst(facts: ClusterFacts, group: str | None, at: int) -> bool:
+    """Whether an expiry is one of those that several groups had at once."""
+    return group is not None and any(burst.holds(group, at) for burst in facts.expiry_bursts)
+
+
 def _was_paused(case: Case, cause: Cause, acts: list[Act]) -> bool:
     """Return True if the process was paused and did not die.
 
     It is rejected later under its old member id, and logged nothing before its session expired.
     """
-    return cause is Cause.SESSION_TIMEOUT and any(act.deed is Deed.EXPIRE and _came_to(case, act) for act in acts)
+    expiries = [act for act in acts if act.deed is Deed.EXPIRE] if cause is Cause.SESSION_TIMEOUT else []
+    return any(_heard_of_it(case, act) if act.event.name in TOLD_OUT else _came_to(case, act) for act in expiries)
+
+
+def _heard_of_it(case: Case, expiry: Act) -> bool:
+    """Whether a running process hears that its session ended.
+
+    One that had lost its coordinator before was not paused.
+    """
+    actor = case.actor(expiry)
+    lost = (act for act in case.acts if act.deed is Deed.LOST_COORDINATOR and expiry.at - TAKEOVER_US <= act.at <= expiry.at)
+    return not any(case.actor(act) == actor for act in lost)
 
 
 def _came_to(case: Case, expiry: Act) -> bool:
@@ -165,6 +204,7 @@ def _was_removed_before(case: Case, cause: Cause, acts: list[Act]) -> bool:
 _ROOTS: tuple[tuple[RootCause, Callable[[Case, Cause, list[Act]], bool]], ...] = (
     (RootCause.ASSIGNMENT_STORE_FAILED, _store_failed),
     (RootCause.COORDINATOR_FAILOVER, _coordinator_moved),
+    (RootCause.COORDINATOR_PAUSE, _coordinator_paused),
     (RootCause.SLOW_PROCESSING, _was_removed_before),
     (RootCause.GHOST_MEMBER, _is_ghost),
     (RootCause.CLIENT_PAUSE, _was_paused),

@@ -23,7 +23,8 @@ _GOES_ON = (
     "or strpos(coalesce(assignor, ''), 'cooperative') > 0"
 )
 _LASTED = f"case when {_GOES_ON} then 0.0 else coalesce(duration_seconds, at_least_seconds, 0.0) end"
-STOPPED = f"coalesce(pause_seconds, greatest(0.0, {_LASTED} - coalesce(initial_delay_seconds, 0.0)))"
+_DELAY = "case when root_cause = 'coordinator_pause' then 0.0 else coalesce(initial_delay_seconds, 0.0) end"
+STOPPED = f"coalesce(pause_seconds, greatest(0.0, {_LASTED} - {_DELAY}))"
 """Downtime of a group, as `dashboards.view.answer.Rebalance.stopped_seconds`."""
 
 _NAME = f"coalesce(nullif(client_id, ''), nullif(instance_id, ''), nullif(member_id, ''), {text(NAMELESS)})"

@@ -10,11 +10,12 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 
 from models.events import Event, Witness
-from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts
+from models.kafka.cluster.facts import CLUSTER_EVENTS, EXPIRY_EVENTS, ClusterFacts
 from models.kafka.observations.unattributed import STRAY_EVENTS, Sighting
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS, PARTITION_EVENTS
 from pipelines.analysis.client_sightings import StrayRoom
+from pipelines.analysis.joint_expiries import EXPIRY_COLUMNS, joint
 from pipelines.analysis.stages import cluster_facts, logs_end_of
 from pipelines.jobs.ingest.file_rows import FileRow
 from pipelines.schema.row_conversion import events_of
@@ -40,7 +41,7 @@ def facts_of(
     """
     here = among("cluster", clusters)
     cluster_of = {row["path"]: row["cluster"] for row in files}
-    concerning = _in_order(warehouse, here & among("event", CLUSTER_EVENTS))
+    concerning = [*_in_order(warehouse, here & among("event", CLUSTER_EVENTS)), *_joint_expiries(warehouse, here)]
     room = StrayRoom()
     strays = _in_order(warehouse, here & among("event", STRAY_EVENTS) & is_null("group"), room)
     for warning in room.warnings():
@@ -50,6 +51,19 @@ def facts_of(
         return sightings_of_all(warehouse.frame("events", here))
 
     return cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, strays, sightings, failures)
+
+
+def _joint_expiries(warehouse: Warehouse, here: Scope) -> Iterator[Event]:
+    """Expiries that several groups had at once.
+
+    Whole rows are fetched only if there are any, and most logs have none.
+    """
+    expired = here & among("event", EXPIRY_EVENTS)
+    keys = warehouse.rows("events", expired, EXPIRY_COLUMNS)
+    files = keys.filter(joint(keys))["file"].unique().to_pylist()
+    if files:
+        rows = warehouse.rows("events", expired & among("file", files)).sort_by(_PLACE)
+        yield from events_of(rows.filter(joint(rows)))
 
 
 def _in_order(warehouse: Warehouse, scope: Scope, room: StrayRoom | None = None) -> list[Event]:

@@ -147,7 +147,7 @@ def test_the_headline_names_the_wait_that_did_the_harm(story: str, words: str) -
     assert (incident.severity, words in incident.headline) == ("critical", True), incident.headline
 
 
-@pytest.mark.parametrize(("seconds", "severity"), [(2.0, "info"), (58.7, "info"), (61.3, "warning"), (300.4, "critical")])
+@pytest.mark.parametrize(("seconds", "severity"), [(2.0, "info"), (8.7, "info"), (11.3, "warning"), (61.3, "warning"), (300.4, "critical")])
 def test_a_stop_of_minutes_is_never_expected(seconds: float, severity: str) -> None:
     story = f"{START}\n{STABLE}\n{turn(500, 1, 'new_member', 'b#1', seconds)}"
     assert max(incidents_of(story), key=lambda each: each.stopped_seconds).severity == severity

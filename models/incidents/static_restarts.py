@@ -1,0 +1,133 @@
+"""Static members that came back under a new member id (KIP-345).
+
+Back in time, each takes its old place, and no rebalance shows that it was away. Where one instance id is taken over again
+and again, two consumers have it and take turns.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from models.clear_names import clear
+from models.events import Event
+from models.evidence import evidence, line_of
+from models.ids import make_id
+from models.incidents.refusals import LINES_MAX
+from models.rows import KAFKA, Incident, Person
+from models.units import US_PER_SECOND
+
+KEPT_US = 2 * US_PER_SECOND
+"""The line that no rebalance follows stands this soon after that of the return.
+
+The group's new metadata are stored in between.
+"""
+
+TAKEOVERS_MIN = 3
+"""Minimum number of returns in a spell that show two consumers taking turns."""
+
+NAMES_MAX = 3
+
+
+@dataclass(slots=True)
+class ReturnSpell:
+    """Returns close to each other; times are microseconds."""
+
+    ordinal: int
+    first_at: int
+    last_at: int
+    counts: dict[str, int] = field(default_factory=dict)
+    """Returns by instance id."""
+    fenced: bool = False
+    """Whether a line says that one consumer put out another."""
+    lines: list[Event] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class StaticRestarts:
+    """The spell of one group that may go on."""
+
+    spell: ReturnSpell | None = None
+    ordinal: int = 0
+
+    def feed(self, event: Event, kept: Sequence[Event]) -> None:
+        """Take an event.
+
+        `kept` are the lines that say that nobody has to rebalance, in order of time.
+        """
+        if event.name == "StaticMemberFenced" and self.spell is not None:
+            self.spell.fenced = True
+        if event.name != "StaticMemberReplaced" or not event.instance_id or not was_kept(event, kept):
+            return
+        at = event.time_us
+        if self.spell is None:
+            self.ordinal += 1
+            self.spell = ReturnSpell(self.ordinal, at, at)
+        spell = self.spell
+        spell.last_at = max(spell.last_at, at)
+        spell.counts[event.instance_id] = spell.counts.get(event.instance_id, 0) + 1
+        if len(spell.lines) < LINES_MAX:
+            spell.lines.append(line_of(event))
+
+    def over_by(self, until: int, gap_us: int) -> tuple[int, ReturnSpell] | None:
+        """Remove the spell if no later return can join it.
+
+        Returns it with the time at which it was final.
+        """
+        spell = self.spell
+        if spell is None or spell.last_at + gap_us >= until:
+            return None
+        self.spell = None
+        return spell.last_at + gap_us + 1, spell
+
+
+def was_kept(event: Event, kept: Sequence[Event]) -> bool:
+    """Whether a line of the same broker says right afterwards that no rebalance follows."""
+    at = event.time_us
+    return any(0 <= each.time_us - at <= KEPT_US and each.node == event.node for each in _near(kept, at))
+
+
+def _near(kept: Sequence[Event], at: int) -> Sequence[Event]:
+    low = bisect_left(kept, at, key=lambda each: each.time_us)
+    return kept[low : bisect_right(kept, at + KEPT_US, key=lambda each: each.time_us)]
+
+
+def return_incident(cluster: str, group: str, spell: ReturnSpell) -> Incident | None:
+    """A spell of returns as an incident, None if refusals tell of it already."""
+    name, times = max(Counter(spell.counts).items(), key=lambda item: (item[1], clear(item[0])))
+    in_turn = times >= TAKEOVERS_MIN
+    if in_turn and spell.fenced:
+        return None
+    instances = sorted(spell.counts, key=clear)
+    person = Person(None, None, name, None, "static_member_fenced" if in_turn else "static_restart", first=True)
+    return Incident(
+        cluster=cluster,
+        system=KAFKA,
+        incident_id=make_id("incident", make_id("static restarts", cluster, group, spell.ordinal)),
+        kind="static_member_fenced" if in_turn else "static_restart",
+        severity="warning" if in_turn else "info",
+        groups=[group],
+        started_at=spell.first_at,
+        ended_at=spell.last_at,
+        rebalance_count=0,
+        stopped_seconds=0.0,
+        root_cause=None,
+        worst_offender=person,
+        headline=f"{group}: {_taken_in_turn(name, times) if in_turn else _came_back(instances, sum(spell.counts.values()))}",
+        rebalance_ids=[],
+        outage_ids=[],
+        instances=instances,
+        evidence=evidence(spell.lines),
+    )
+
+
+def _taken_in_turn(name: str, times: int) -> str:
+    return f"the place of {name} was taken over {times} times, without a rebalance; two consumers have this group.instance.id"
+
+
+def _came_back(instances: Sequence[str], times: int) -> str:
+    names = ", ".join(instances[:NAMES_MAX]) + (f" and {len(instances) - NAMES_MAX} more" if len(instances) > NAMES_MAX else "")
+    often = f" {times} times" if times > len(instances) else ""
+    return f"static members {names} came back in time{often} and took their places; no rebalance followed"

@@ -1,0 +1,39 @@
+"""Incidents of a group's episodes: which rebalances belong together, and what lies behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from models.incidents.incidents import EPISODE_GAP_SECONDS, Limits, episodes, find_incidents, mark_rolling_restarts
+from models.kafka.cluster.facts import ClusterFacts, Going
+from models.kafka.groups.coordinator_pauses import pause_incident, soften, told_bursts
+from models.kafka.outages.incidents import point_to_outages
+from models.kafka.verdicts.history import GroupHistory
+from models.rows import RebalanceMember
+from models.units import US_PER_SECOND
+
+
+def gap_us(limits: Limits) -> int:
+    """Gap between two episodes (microseconds)."""
+    return int(max(limits.episode_gap_seconds, EPISODE_GAP_SECONDS) * US_PER_SECOND)
+
+
+def add_incidents(cluster: str, group: str, rows: GroupHistory, facts: ClusterFacts, limits: Limits, goings: Sequence[Going]) -> None:
+    """Sort the rebalances and add the incidents that they form.
+
+    `goings` are departures of brokers that may have caused some.
+    """
+    rows.rebalances.sort(key=lambda row: (row.began, row.generation_before or 0))
+    mark_rolling_restarts(rows.rebalances)
+    point_to_outages(rows.rebalances, goings, rows.coordinator_moves)
+    members_of: dict[str, list[RebalanceMember]] = {}
+    for member in rows.rebalance_members:
+        members_of.setdefault(member.rebalance_id, []).append(member)
+    for episode in episodes(rows.rebalances, gap_us(limits) / US_PER_SECOND):
+        members = [member for row in episode for member in members_of.get(row.rebalance_id, ())]
+        incidents = find_incidents(episode, limits, members)
+        for incident in incidents:
+            soften(incident, episode, limits)
+        rows.incidents.extend(incidents)
+    if facts.expiry_bursts:
+        rows.incidents.extend(pause_incident(cluster, burst) for burst in told_bursts(facts.expiry_bursts, group, rows.rebalances))

@@ -1,0 +1,346 @@
+"""Small stories with the timeouts of the field, and what the coordinator's rules make of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from models.rows import Incident
+from pipelines.analysis.in_process import Analysis, analyze
+from tests.behaviour.coordinator_log import CONSUMER, JAVA, PARTITION, SCALA, Story, member, write
+
+
+def told(folder: Path, **files: Story) -> Analysis:
+    return analyze([write(folder, ((f"{name}.log", story) for name, story in files.items()))])
+
+
+def kinds(incidents: list[Incident]) -> list[tuple[str, str]]:
+    return [(each.severity, each.kind) for each in incidents]
+
+
+# -- a coordinator that stands still ---------------------------------------------------------------------------------
+
+
+def preparing(group: str, generation: int, reason: str, form: str) -> str:
+    """The beginning of a rebalance; before 2.1 no line tells why."""
+    begins, number = f"Preparing to rebalance group {group}", f"with old generation {generation} ({PARTITION})"
+    return f"{begins} {number}" if form == "1.1" else f"{begins} in state PreparingRebalance {number} (reason: {reason})"
+
+
+def expiries(groups: list[str], apart: float, form: str = "3.9") -> Story:
+    """Groups that lose their four members each, `apart` seconds from each other, and form anew."""
+    story = Story().others(-600, -50)
+    for number, group in enumerate(groups):
+        at, before = number * apart, 7 + number
+        ids = [member(f"{group}-{n}") for n in range(4)]
+        for n, each in enumerate(ids):
+            story.say(at + n / 100, f"Member {each} in group {group} has failed, removing it from the group")
+        story.say(at + 0.001, preparing(group, before, f"removing member {ids[0]} on heartbeat expiration", form))
+        story.say(at + 0.04, f"Group {group} with generation {before + 1} is now empty ({PARTITION})")
+        joins = f"Adding new member {member(f'{group}-0', 1)} with group instance id None"
+        story.say(at + 2, preparing(group, before + 1, joins, form))
+        counted = "" if form == "1.1" else " with 4 members"
+        story.say(at + 5.005, f"Stabilized group {group} generation {before + 2} ({PARTITION}){counted}")
+        story.say(at + 5.03, f"Assignment received from leader for group {group} for generation {before + 2}")
+    return story.others(20, 600)
+
+
+@pytest.mark.parametrize("form", ["1.1", "3.9"])
+@pytest.mark.parametrize("groups", [["a", "b", "c"], ["a", "b", "c", "d", "e"]])
+def test_sessions_of_several_groups_that_end_together_are_one_story_of_their_coordinator(
+    tmp_path: Path, groups: list[str], form: str
+) -> None:
+    found = told(tmp_path, server=expiries(groups, 0.15, form))
+    incidents = list(found.incidents)
+    assert [each.groups for each in incidents if each.severity != "info"] == [groups]
+    (story,) = (each for each in incidents if each.kind == "coordinator_pause")
+    assert story.headline.startswith("broker 1 ")
+    assert "stood still" in story.headline
+    assert f"{4 * len(groups)} members of {len(groups)} groups" in story.headline
+    assert {row.root_cause for row in found.rebalances} == {"coordinator_pause"}
+    assert {row.cause for row in found.rebalances} == {"session_timeout", "new_group"}
+    # nobody read until the initial delay was over
+    assert all(each.stopped_seconds == pytest.approx(3.03, abs=0.01) for each in incidents if each is not story)
+
+
+LOADED = "INFO [GroupMetadataManager brokerId=1] Finished loading offsets and group metadata from {} in 3 milliseconds. ({})"
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        expiries(["a", "b"], 0.15),  # two groups may end together by chance
+        expiries(["a", "b", "c"], 1.2),  # heartbeats are spread over 3 s, and so are sessions that end in time
+        expiries(["a", "b", "c"], 0.15).add(-10, LOADED.format(PARTITION, "kafka.coordinator.group.GroupMetadataManager")),
+    ],
+    ids=["two groups", "spread", "after a load"],
+)
+def test_other_expiries_are_of_their_members(tmp_path: Path, story: Story) -> None:
+    found = told(tmp_path, server=story)
+    assert found.rebalances
+    assert "coordinator_pause" not in {each.kind for each in found.incidents}
+    assert "coordinator_pause" not in {row.root_cause for row in found.rebalances}
+
+
+# -- static members --------------------------------------------------------------------------------------------------
+
+
+KEPT = {
+    "2.5": "Static member joins during Stable stage will not trigger rebalance.",
+    "3.9": "Static member which joins during Stable stage and doesn't affect selectProtocol will not trigger rebalance.",
+    "4.1": "Static member which joins during Stable stage and doesn't affect the selected protocol will not trigger a rebalance.",
+}
+
+
+def returned(at: float, instance: str, start: int, form: str) -> list[tuple[float, str]]:
+    """A static member's return as a version logs it."""
+    old, new = member(instance, start), member(instance, start + 1)
+    unknown = f"Static member with groupInstanceId={instance} and unknown member id joins group meters in Stable state."
+    replaced = f"{unknown} Replacing previously mapped member {old} with this groupInstanceId."
+    if form == "2.5":
+        unknown = f"Static member Some({instance}) of group meters with unknown member id rejoins"
+        replaced = f"{unknown}, assigning new member id {new}, while old member id {old} will be removed."
+    return [(at, replaced), (at + 0.01, KEPT[form])]
+
+
+@pytest.mark.parametrize("form", ["2.5", "3.9", "4.1"])
+def test_a_roll_out_of_static_members_names_the_group_and_says_that_nothing_followed(tmp_path: Path, form: str) -> None:
+    story = Story(JAVA if form == "4.1" else SCALA)
+    for number in range(3):
+        for at, text in returned(60.0 * number, f"m-{number}", 0, form):
+            story.say(at, text)
+    found = told(tmp_path, server=story.others(-300, 900))
+    assert list(found.rebalances) == []
+    (incident,) = found.incidents
+    assert (incident.severity, incident.kind, incident.groups) == ("info", "static_restart", ["meters"])
+    assert incident.headline == "meters: static members m-0, m-1, m-2 came back in time and took their places; no rebalance followed"
+    assert {row.ended_how for row in found.members} >= {"replaced"}
+
+
+@pytest.mark.parametrize("fenced", [True, False], ids=["fenced", "replaced"])
+def test_two_processes_with_one_instance_id_need_attention(tmp_path: Path, fenced: bool) -> None:
+    story = Story()
+    for turn in range(4):
+        at = 31.0 * turn
+        for when, text in returned(at, "pay-0", turn, "3.9"):
+            story.say(when, text)
+        if fenced:
+            who = f"Request memberId={member('pay-0', turn)} for static member with groupInstanceId=pay-0"
+            story.say(at + 2.8, f"{who} is fenced by current memberId={member('pay-0', turn + 1)} during operation heartbeat")
+    found = told(tmp_path, server=story.others(-300, 900))
+    (incident,) = found.incidents
+    assert (incident.severity, incident.kind, incident.groups) == ("warning", "static_member_fenced", ["meters"])
+    assert "pay-0" in incident.headline
+    assert "4 times" in incident.headline
+
+
+# -- rebalances that were planned ------------------------------------------------------------------------------------
+
+
+def planned(reason: str, after: float) -> Story:
+    """A rebalance that a member asked for, `after` seconds from the assignment before."""
+    leave = f"reason: explicit `LeaveGroup` request for ({member('b')}) members."
+    again = f"reason: Leader {member('a')} re-joining group during Stable; client reason: {reason}"
+    return Story().others(-100, 0).turn(0, 8, leave).turn(2.75 + after, 9, again).others(700, 1300)
+
+
+@pytest.mark.parametrize(
+    ("reason", "after", "cause", "sure"),
+    [
+        ("Scheduled probing rebalance", 600.0, "cooperative_followup", 0.9),
+        ("triggered followup rebalance scheduled for 0", 1.0, "cooperative_followup", 0.9),
+        ("connect worker requested rejoin", 300.05, "cooperative_followup", 0.9),
+        ("connect worker requested rejoin", 77.0, "metadata_change", 0.5),
+        ("weekly shuffle by the operator", 77.0, "unknown", 0.0),
+    ],
+)
+def test_a_planned_rebalance_is_told_in_its_own_words(tmp_path: Path, reason: str, after: float, cause: str, sure: float) -> None:
+    found = told(tmp_path, server=planned(reason, after))
+    row = next(row for row in found.rebalances if row.generation_before == 9)
+    assert row.cause == cause
+    assert row.confidence >= sure
+    assert row.confidence <= 0.5 or cause != "unknown"
+    assert reason in (row.trigger_text or "")
+    incident = next(each for each in found.incidents if row.rebalance_id in each.rebalance_ids)
+    assert incident.severity == ("info" if sure >= 0.9 else "warning")
+    if cause in {"cooperative_followup", "unknown"}:
+        assert f"({reason})" in incident.headline
+
+
+# -- members that are refused ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("JoinGroup failed due to fatal error: The consumer group has reached its max size.", "group_full"),
+        (
+            "Attempt to join group failed due to fatal error: The group member's supported protocols are incompatible with those of "
+            "existing members or first group member tried to join with empty protocol type or empty protocol list.",
+            "inconsistent_protocol",
+        ),
+    ],
+)
+def test_a_refused_member_is_named_beside_a_calm_broker(tmp_path: Path, text: str, kind: str) -> None:
+    server = Story().others(-100, 0).turn(0, 8, f"reason: Adding new member {member('b')} with group instance id None").others(60, 600)
+    client = Story().add(60, CONSUMER.format("ERROR", "late-4", "orders", text))
+    found = told(tmp_path, server=server, client=client)
+    assert ("warning", kind) in kinds(list(found.incidents))
+    (incident,) = (each for each in found.incidents if each.kind == kind)
+    assert incident.headline.startswith("orders: late-4 was refused")
+
+
+# -- waits that no line explains -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lasted", [41.3, 250.7, 301.5])
+@pytest.mark.parametrize("form", ["1.1", "2.5", "3.9"])
+def test_a_long_wait_has_a_blocker_even_if_nobody_is_named(tmp_path: Path, form: str, lasted: float) -> None:
+    counted = " with 3 members" if form == "3.9" else ""
+    story = Story().others(-100, 0).say(0, preparing("orders", 5, f"Updating metadata for member {member('a')} during Stable", form))
+    story.say(lasted, f"Stabilized group orders generation 6 ({PARTITION}){counted}")
+    story.say(lasted + 0.05, "Assignment received from leader for group orders for generation 6")
+    found = told(tmp_path, server=story.others(lasted + 10, lasted + 600))
+    (row,) = found.rebalances
+    assert [(each.client_id, each.reason) for each in row.blockers] == [(None, "kept the others waiting, unnamed")]
+    assert (row.root_cause, row.advice_id) == ("slow_processing", "slow_processing")
+    (incident,) = found.incidents
+    assert incident.severity in {"warning", "critical"}
+    assert incident.kind == "slow_member"
+    assert "a member that no line names held the others up for" in incident.headline
+
+
+def test_a_short_wait_has_none(tmp_path: Path) -> None:
+    story = Story().others(-100, 0).turn(0, 5, f"reason: Updating metadata for member {member('a')} during Stable", lasted=6.0)
+    (row,) = told(tmp_path, server=story.others(20, 600)).rebalances
+    assert row.blockers == []
+
+
+def test_who_asked_for_a_rebalance_did_not_hold_it_up(tmp_path: Path) -> None:
+    story = Story().others(-300, -100).turn(-60, 4, f"reason: Adding new member {member('b')} with group instance id None")
+    story.say(0, preparing("orders", 5, f"Updating metadata for member {member('b')} during Stable", "2.5"))
+    story.say(300.003, f"Stabilized group orders generation 6 ({PARTITION})")
+    story.say(300.05, "Assignment received from leader for group orders for generation 6")
+    row = list(told(tmp_path, server=story.others(310, 900)).rebalances)[-1]
+    assert "b" not in {each.client_id for each in row.blockers}
+    assert row.blockers[0].reason.startswith("evicted")
+
+
+# -- an application's log alone --------------------------------------------------------------------------------------
+
+
+def consumer(*lines: tuple[float, str], client: str = "geo-1", group: str = "geo") -> Story:
+    """A consumer's own log."""
+    story = Story()
+    for at, text in lines:
+        story.add(at, CONSUMER.format("INFO", client, group, text))
+    return story
+
+
+def joined(at: float, generation: int, start: int, client: str = "geo-1", took: float = 2.4) -> list[tuple[float, str]]:
+    """A consumer's lines of one join, from 2.7 on."""
+    who = f"Generation{{generationId={generation}, memberId='{member(client, start)}', protocol='range'}}"
+    return [
+        (at, "(Re-)joining group"),
+        (at + took, f"Successfully joined group with generation {who}"),
+        (at + took + 0.05, f"Successfully synced group in generation {who}"),
+    ]
+
+
+UNKNOWN = "encountered UNKNOWN_MEMBER_ID from HEARTBEAT response"
+
+
+def test_a_consumer_that_was_put_out_while_it_was_silent(tmp_path: Path) -> None:
+    lines = [*joined(0, 12, 0), (441.2, f"Resetting generation and member id due to: {UNKNOWN}")]
+    lines += [(441.3, f"Request joining group due to: {UNKNOWN}"), *joined(441.4, 15, 1)]
+    found = told(tmp_path, app=consumer(*lines))
+    rows = {row.generation_before: row for row in found.rebalances}
+    assert sorted(rows) == [11, 12, 14]
+    assert (rows[12].cause, rows[12].root_cause, rows[12].confidence) == ("session_timeout", "client_pause", 0.85)
+    assert [each.client_id for each in rows[12].offenders] == ["geo-1"]
+    assert [each.client_id for each in rows[14].offenders] == ["geo-1"]
+    (incident,) = (each for each in found.incidents if each.severity != "info")
+    assert "geo-1 missed its session timeout" in incident.headline
+
+
+def test_a_consumer_whose_coordinator_moved(tmp_path: Path) -> None:
+    lost = "Group coordinator kafka-1:9092 (id: 2147483646 rack: null) is unavailable or invalid due to cause: null."
+    lost += " isDisconnected: true. Rediscovery will be attempted."
+    lines = [*joined(0, 12, 0), (100, lost), (102, "Discovered group coordinator kafka-2:9092 (id: 2147483645 rack: null)")]
+    lines += [(105, "Request joining group due to: group is already rebalancing"), *joined(105.1, 13, 0)]
+    found = told(tmp_path, app=consumer(*lines))
+    (move,) = found.coordinator_moves
+    assert (move.from_node, move.to_node, move.gap_seconds) == ("1", "2", 2.0)
+    row = next(row for row in found.rebalances if row.generation_before == 12)
+    assert (row.cause, row.confidence) == ("coordinator_failover", 0.5)
+    assert {"session_timeout", "member_join"} <= set(row.alternatives)
+
+
+def test_a_consumer_that_waited_for_others(tmp_path: Path) -> None:
+    lines = [*joined(0, 12, 0), (100, "Request joining group due to: group is already rebalancing"), *joined(100.1, 13, 0, took=41)]
+    row = next(row for row in told(tmp_path, app=consumer(*lines)).rebalances if row.generation_before == 12)
+    assert [each.reason for each in row.blockers] == ["kept the others waiting, unnamed"]
+    assert row.root_cause is None  # it may have been slow or dead
+
+
+def test_a_consumer_that_missed_a_generation_was_no_member_of_it(tmp_path: Path) -> None:
+    def old(at: float, generation: int) -> list[tuple[float, str]]:  # as 1.1 words it
+        return [(at, "(Re-)joining group"), (at + 2.4, f"Successfully joined group with generation {generation}")]
+
+    lines = [each for turn in range(3) for each in old(360.0 * turn, 12 + 2 * turn)]
+    rows = list(told(tmp_path, app=consumer(*lines)).rebalances)
+    assert [(row.generation_before, row.cause) for row in rows] == [(11, "member_join"), (13, "member_join"), (15, "member_join")]
+    assert all(row.confidence <= 0.75 for row in rows)
+
+
+# -- clocks, targets, work done twice --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hours", "words"), [(5.5, "05:30 ahead"), (1.0, "01:00 ahead"), (-3.0, "03:00 behind"), (0.0, "")])
+def test_a_log_of_another_zone_is_told(tmp_path: Path, hours: float, words: str) -> None:
+    server = Story().others(-100, 0)
+    lines: list[tuple[float, str]] = []
+    for turn in range(3):
+        at, who = 200.0 * turn, member("geo-1", turn)
+        why = f"reason: Adding new member {who} with group instance id None; client reason: not provided"
+        server.turn(at, 4 + turn, why, group="geo", lasted=2.5)
+        lines += joined(at + hours * 3600, 5 + turn, turn, took=2.51)
+    found = told(tmp_path, server=server.others(20, 900), app=consumer(*lines))
+    told_of = [each.observed for each in found.divergences if "zone" in each.observed]
+    assert [words in each for each in told_of] == [True] * bool(words)
+    if hours >= 0:
+        assert len(found.rebalances) == 3  # none twice
+
+
+def test_targets_of_two_epochs_show_who_came_and_went(tmp_path: Path) -> None:
+    ids = [f"AAAA{number}rpvhZg7NEX4HmfUcPA" for number in range(3)]
+    story = Story(JAVA).others(-100, 0)
+    for at, epoch, members in ((0.0, 6, ids[:2]), (100.0, 7, ids), (200.0, 8, ids[1:])):
+        listed = ", ".join(f"{each}=MemberAssignment(partitions={{ZU9jbKyjRWqCvyEbx6WXaw=[{n}, 7]}})" for n, each in enumerate(members))
+        text = f"[GroupId feed] Computed a new target assignment for epoch {epoch} with 'uniform' assignor in 1ms: {{{listed}}}."
+        story.say(at, f"[GroupId feed] Bumped group epoch to {epoch}.").say(at + 0.002, text)
+    rows = {row.generation_before: row for row in told(tmp_path, server=story.others(20, 600)).rebalances}
+    assert (rows[6].cause, [each.member_id for each in rows[6].offenders]) == ("member_join", [ids[2]])
+    assert (rows[7].cause, [each.member_id for each in rows[7].offenders]) == ("member_leave", [ids[0]])
+    assert set(rows[7].alternatives) == {"session_timeout", "poll_timeout"}
+    assert (rows[6].members_before, rows[6].members_after, rows[7].members_after) == (2, 3, 2)
+
+
+def test_what_two_members_held_at_once_is_work_done_twice(tmp_path: Path) -> None:
+    server = (
+        Story()
+        .others(-100, 0)
+        .turn(0, 8, f"reason: Adding new member {member('b')} with group instance id None; client reason: not provided")
+    )
+    server.say(100, f"Member {member('b')} in group orders has failed, removing it from the group")
+    server.turn(100.001, 9, f"reason: removing member {member('b')} on heartbeat expiration", lasted=1.0)
+    a = consumer(
+        (2.8, "Adding newly assigned partitions: t-0"), (101.1, "Adding newly assigned partitions: t-0, t-1"), client="a", group="orders"
+    )
+    b = consumer(
+        (2.8, "Adding newly assigned partitions: t-1"), (107.6, "Lost previously assigned partitions t-1"), client="b", group="orders"
+    )
+    row = next(row for row in told(tmp_path, server=server.others(20, 900), a=a, b=b).rebalances if row.generation_before == 9)
+    assert row.cause == "session_timeout"
+    assert row.duplicate_window == pytest.approx(6.5, abs=0.01)
