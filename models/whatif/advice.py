@@ -101,7 +101,7 @@ def _best_first(finding: Finding) -> tuple[float, int]:
 
 
 def _distinct(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """The least value of each change that does nearly as much as the best one."""
+    """The least value of each change that does nearly the most."""
     for change in dict.fromkeys(finding.candidate.id for finding in findings):
         own = [finding for finding in findings if finding.candidate.id == change]
         enough = NEARLY * own[0].gain

@@ -22,7 +22,10 @@ OUTSIDE = frozenset(
 )
 """Causes outside the members' lives."""
 USUAL_SESSIONS_MS = (DEFAULT_SESSION_MS, 30_000, 10_000, 6_000)
-"""Defaults of clients: Java and librdkafka, kafka-go and kafkajs, Sarama and older Java; and the brokers' lower bound."""
+"""Usual session timeouts.
+
+Defaults of Java and librdkafka, of kafka-go and kafkajs, of Sarama and older Java, and the lower bound of brokers.
+"""
 CONTACT_MS = 50
 """Maximum distance of a last contact from the join phase that it was."""
 WARM_UP_MS = 30_000
