@@ -302,6 +302,7 @@ WORDS_LEFT: dict[str, tuple[int, int]] = {
     "models/whatif": (0, 0),
     "parsers": (0, 0),
     "parsers/catalogue": (10, 1),
+    "parsers/excerpts": (0, 0),
     "parsers/formats": (34, 1),
     "parsers/reading": (9, 0),
     "parsers/records": (0, 0),

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Protocol
 
 from parsers.formats.envelopes import Peeled, Wrapper, candidates, wrapper_named
-from parsers.formats.layouts import AnyLayout, Vote, begins_record, layout_named, vote
+from parsers.formats.layouts import MESSAGES, AnyLayout, Vote, begins_record, layout_named, vote
 
 _SAMPLE_LINES = 50
 _SAMPLE_LINE_BYTES = 1 << 16
@@ -45,11 +46,27 @@ class FileFormat:
     encoding: str = "utf-8"
     bom_bytes: int = 0
     wrappers: tuple[str, ...] = ()
+    shape: str = ""
+    """How records look that are found by their messages."""
+    width: int = 0
+    """Width at which a terminal cut such records, or 0."""
+
+    @property
+    def name(self) -> str:
+        """The layout as reports name it."""
+        return f"{MESSAGES}: {self.shape}" if self.shape else self.layout_name
 
     @property
     def layout(self) -> AnyLayout:
         """The layout of record headers, by its name."""
         return layout_named(self.layout_name)
+
+
+class Teller(Protocol):
+    """Tells the form of a file from its beginning."""
+
+    def __call__(self, sample: bytes, *, complete: bool) -> FileFormat | str:
+        """The form, or why there is none: `binary`, `no header`."""
 
 
 def tell_format(sample: bytes, *, complete: bool) -> FileFormat | str:
@@ -139,6 +156,14 @@ def _documents(lines: list[bytes]) -> list[str]:
     """JSON documents that are spread over lines, each beginning with a brace in the first column."""
     text = b"\n".join(lines).decode("utf-8", "replace")
     return [part.strip().rstrip(",") for part in _DOCUMENT.split(text) if part.startswith("{")]
+
+
+def encoding_of(sample: bytes, *, complete: bool) -> tuple[str, int]:
+    """Encoding of a sample, and the length of its byte order mark."""
+    encoding, bom_bytes = _encoding(sample)
+    if encoding != "utf-8" or bom_bytes:
+        return encoding, bom_bytes
+    return _text_encoding(sample, complete=complete), 0
 
 
 def _encoding(sample: bytes) -> tuple[str, int]:

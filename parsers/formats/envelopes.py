@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from parsers.formats.cleaning import cleaned
 from parsers.formats.layouts import field_of, json_document, load_yaml
 from parsers.formats.lines import Lines
 
@@ -71,6 +72,18 @@ class AnsiWrapper:
         if b"\x1b" not in line:
             return None
         return Peeled(_ANSI.sub(b"", line))
+
+
+@dataclass(frozen=True, slots=True)
+class PageWrapper:
+    """Tags, entities, colours as editors show them, and blanks of other widths."""
+
+    name: str = "page"
+
+    def peel(self, line: bytes) -> Peeled | None:
+        text = line.decode("utf-8", "backslashreplace")
+        plain = cleaned(text)
+        return None if plain is text else Peeled(_encoded(plain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +177,8 @@ def wrapper_named(name: str) -> Wrapper:
     kind, _, rest = name.partition(":")
     if kind == "ansi":
         return AnsiWrapper()
+    if kind == "page":
+        return PageWrapper()
     if kind == "json":
         path, _, flag = rest.partition(":")
         return JsonWrapper(name, path, flag == "newline")

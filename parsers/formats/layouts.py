@@ -73,6 +73,11 @@ BROKEN_STAMP = re.compile(r"\[[^\]\[]{6,40}\] +(?:TRACE|DEBUG|INFO|WARN|ERROR|FA
 TORN_HEADER = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}\]? +\[?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.ASCII)
 
 
+def level_named(name: str) -> str:
+    """A level by the name that log4j gives it."""
+    return _LEVEL_NAMES.get(name, name)
+
+
 class Header(NamedTuple):
     """What a layout reads from the text of a record. The message may have several lines."""
 
@@ -283,9 +288,15 @@ def _unshaped() -> re.Pattern[str]:
     return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", head) for head in heads), re.ASCII)
 
 
+MESSAGES = "messages"
+"""Name of no layout at all: records are found by their messages."""
+
+
 @lru_cache(maxsize=128)
 def layout_named(name: str) -> AnyLayout:
     """The layout that a name stands for."""
+    if name == MESSAGES:
+        return compile_layout(MESSAGES, "%m")
     return next((layout for layout in layouts() if layout.name == name), None) or json_layout()
 
 

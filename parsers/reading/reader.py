@@ -15,6 +15,7 @@ from parsers.arrow_arrays import integers_of, known_of, numbers
 from parsers.formats.time_zones import Clock, Rules, check_zones
 from parsers.reading.damage import Damage, damage_chunk, since, some_of
 from parsers.reading.file_reports import FileReport
+from parsers.reading.forms import tell_best
 from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import MAX_RECORD_BYTES, ChunkContext, OpenRecord, raised
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
@@ -78,9 +79,9 @@ def find_files(paths: Sequence[str], options: ReadOptions | None = None, before:
     check_zones(options.log_tz)
     known = before or {}
     if options.redaction is None:
-        return discover(paths, rotated=options.rotated, before=known.get)
+        return discover(paths, rotated=options.rotated, before=known.get, tell=tell_best)
     path = options.redaction.path
-    found = discover(paths, rotated=options.rotated, before=lambda name: known.get(path(name)))
+    found = discover(paths, rotated=options.rotated, before=lambda name: known.get(path(name)), tell=tell_best)
     found.files = [replace(source, name=path(source.name)) for source in found.files]
     found.skipped = [_hidden(skip, options.redaction) for skip in found.skipped]
     # What stands in archives has its names there.
@@ -159,7 +160,7 @@ class FileReader:
             path=source.name,
             file_id=source.file_id,
             size_bytes=source.size_bytes,
-            layout=told.layout_name,
+            layout=told.name,
             encoding=told.encoding,
             wrappers=told.wrappers,
             compression=source.compression,

@@ -45,7 +45,7 @@ def is_resumable(source: SourceFile) -> bool:
     """
     told = source.format
     dated = told.layout_name == "json" or (told.layout.date is not None and told.layout.date.dated)
-    return source.plain and not told.wrappers and told.encoding == "utf-8" and dated
+    return source.plain and not told.wrappers and not told.shape and told.encoding == "utf-8" and dated
 
 
 def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD_BLOCK_BYTES) -> Start | None:

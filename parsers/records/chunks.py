@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from parsers.excerpts.openings import openings_of
+from parsers.excerpts.spans import excerpt_heads
 from parsers.formats.envelopes import unwrap
-from parsers.formats.layouts import HEADER_BYTES
+from parsers.formats.layouts import HEADER_BYTES, MESSAGES
 from parsers.formats.lines import (
     ZERO_RUN_BYTES,
     Buffer,
@@ -115,7 +117,7 @@ class _Chunk:
             number += 1
             skipped = skipped if skipped >= 0 else len(self.data)
         lines, hole = self._lines(skipped, number)
-        begins = heads(lines, context.format.layout)
+        begins = self._begins(lines)
         orphans = self._end_at_zeros(lines, begins)
         first = np.flatnonzero(begins)
         lead = int(first[0]) if len(first) else len(lines)
@@ -126,6 +128,14 @@ class _Chunk:
             self._close(opened, lines, lead, hole)
             opened = None
         return self._units(lines, first, orphans, opened, hole, skipped)
+
+    def _begins(self, lines: Lines) -> Flags:
+        """Flag lines that begin a record, by their headers or by their messages."""
+        told = self.context.format
+        if not told.shape:
+            return heads(lines, told.layout)
+        found = excerpt_heads(lines, openings_of(self.catalogue))
+        return found if told.layout_name == MESSAGES else found | heads(lines, told.layout)
 
     def _pass_zeros(self, hole: Place) -> bool:
         """Continue in a hole of zero bytes; return False if it fills the chunk."""
@@ -317,6 +327,7 @@ class _Chunk:
                 open_record=opened,
                 zeros=hole or context.zeros,
                 days=records.days,
+                seen=records.seen,
                 clock_time=records.clock_time,
             ),
             done=done,

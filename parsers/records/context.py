@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 
 from parsers.formats.detection import FileFormat
 from parsers.formats.time_zones import Clock
@@ -70,6 +71,7 @@ class ChunkContext:
     open_record: OpenRecord | None = None
     days: int = 0  # midnights passed, for layouts without a date
     clock_time: int | None = None
+    seen: Mapping[tuple[str | None, str], None] = field(default_factory=dict)  # records found by messages: a text may quote them again
     zeros: Place | None = None  # the previous chunk ended in a hole of zero bytes
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from parsers.arrow_arrays import flags, numbers, optional_numbers, repeated, strings
 from parsers.arrow_arrays import picked as picked_names
+from parsers.excerpts.openings import openings_of
 from parsers.formats.layouts import HEADER_BYTES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
 from parsers.records.context import Place, raised
@@ -89,11 +90,13 @@ def read_units(units: Units, records: RecordReader, prefilter: Prefilter) -> Non
     limit = records.context.max_record_bytes
     starts, ends = units.starts, units.ends
     long = ends - starts > limit
-    if records.context.format.layout_name == _FAST_LAYOUT:
+    if records.context.format.layout_name == _FAST_LAYOUT and not records.context.format.shape:
         taken, left = _read_fast(units, starts, ends, long, records, prefilter)
     else:
         taken, left = [], _searched(units, starts, ends, records, prefilter) | long
     left |= _folded(units, left, prefilter)
+    if records.context.format.shape:
+        left |= _opened(units, starts, records)
     ahead = 0
     data = units.lines.data
     stamps = units.lines.stamps
@@ -128,6 +131,19 @@ def _searched(units: Units, starts: Ints, ends: Ints, records: RecordReader, pre
         return np.ones(len(starts), dtype=bool)  # escapes may hide a literal
     found = np.zeros(len(starts), dtype=bool)
     found[np.searchsorted(starts, prefilter.places(data) + int(starts[0]), side="right") - 1] = True
+    return found
+
+
+def _opened(units: Units, starts: Ints, records: RecordReader) -> Flags:
+    """Flag records with the first words of a message.
+
+    Blanks in the message may hide its literal.
+    """
+    found = np.zeros(len(units), dtype=bool)
+    for places in openings_of(records.catalogue).byte_places(units.lines.data):
+        places = places[places < int(units.ends[-1])]
+        at = np.searchsorted(starts, places, side="right") - 1
+        found[at[at >= 0]] = True
     return found
 
 

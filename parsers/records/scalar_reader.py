@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, TORN_HEADER, AnyLayout, Header, layouts
+from parsers.excerpts.reader import Excerpt, ExcerptReader
+from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
 from parsers.formats.timestamps import CALENDAR_US, DAY_US, read_iso
 from parsers.records.context import Place, raised
 from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows, canonical_json
@@ -24,7 +26,12 @@ _STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.
 
 # The date at the beginning of a record.
 _DAY = re.compile(r"\[?(\d{4}-\d\d-\d\d)[ T]")
+_LINE_ENDS = re.compile(r"\n")
+# Words of a sentence that quotes a record.
+_PROSE = re.compile(r"(?:\b[a-z]{2,} ){2}")
 MAX_FOLDS = 12
+MAX_SEEN = 1 << 16
+"""Number of records of a file that are kept in mind to know quotations."""
 BAD_TIME = "bad timestamp"
 TORN = "torn line"
 CUT = "cut line"
@@ -47,11 +54,18 @@ class RecordReader:
 
     days: int = field(init=False)
     clock_time: int | None = field(init=False)
+    seen: dict[tuple[str | None, str], None] = field(init=False)
+    _excerpts: ExcerptReader = field(init=False)
+    _messages: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.folder = Folder() if self.context.fold_runs else None
         self.layout = self.context.format.layout
         self.days, self.clock_time = self.context.days, self.context.clock_time
+        self.seen = dict(self.context.seen)
+        if self.context.format.shape:
+            self._excerpts = ExcerptReader(self.catalogue, self.context.format.width)
+            self._messages = {message for _, message in self.seen}
 
     def decode(self, raw: bytes) -> str:
         """Decode a record.
@@ -95,6 +109,9 @@ class RecordReader:
 
         A record that raises is rejected.
         """
+        if self.context.format.shape:
+            self._read_excerpts(text, place, stamp)
+            return
         torn = self._torn_at(text)
         if torn:
             self._read_torn(text, torn, place, stamp)
@@ -116,6 +133,84 @@ class RecordReader:
             self.recognise(place, header.level, header.logger, header.thread, text, at, odd, found, cut=not header.whole)
         else:
             self._unmatched(place, header, text, at)
+
+    def _read_excerpts(self, text: str, place: Place, stamp: bytes | None) -> None:
+        """Read all records of a text by their messages.
+
+        A record in a known layout is read as such.
+        """
+        known = self.context.format.layout_name != MESSAGES
+        try:
+            header, found = self._understand(text) if known else (None, None)
+            if header is None or found is None or not self._tells_all(text, header):
+                excerpts = list(self._excerpts.read(text))
+                if excerpts:
+                    self._keep_excerpts(text, place, stamp, excerpts)
+                elif known and header is not None:
+                    self._read_whole(text, place, stamp)
+                else:
+                    self._keep_unknown(text, place, stamp)
+                return
+        except Exception as problem:  # whatever a text contains, the others must be read
+            self.reject(place, raised(problem), text)
+            return
+        self._read_whole(text, place, stamp)
+
+    def _tells_all(self, text: str, header: Header) -> bool:
+        """Whether a header is that of all messages in its text."""
+        return len(self._excerpts.openings.prefix_places(text)) <= 1 and (header.stamp is not None or not self.shape_is_timed)
+
+    def _keep_excerpts(self, text: str, place: Place, stamp: bytes | None, excerpts: Sequence[Excerpt]) -> None:
+        """Keep the records of one text, without quotations.
+
+        Each has the lines from its own to that of the next.
+        """
+        ends = [0, *(found.end() for found in _LINE_ENDS.finditer(text)), len(text)]
+        bytes_at = [len(text[:end].encode("utf-8", "replace")) for end in ends]
+        kept = [each for each in excerpts if not self._is_quoted(each)]
+        exact = not self.context.format.wrappers and self.context.format.encoding == "utf-8"
+        begins = [0, *(bytes_at[each.first_line] if exact else 0 for each in kept[1:])]
+        stops = [*begins[1:], place.length]
+        self.counts.records += len(kept) - 1
+        if not kept:
+            self.counts.records += 1
+        for each, begin, stop in zip(kept, begins, stops, strict=True):
+            length = max(stop - begin, min(bytes_at[min(each.last_line + 1, len(bytes_at) - 1)], place.length) - begin)
+            shared = length - (stop - begin) + (place.shared if not begin and stop else 0)
+            where = Place(place.line + (each.first_line if exact else 0), place.offset + begin, length, place.cut, shared)
+            header, found = each.header, each.match
+            at, odd = self._time(header, stamp)
+            lines = text.split("\n")[each.first_line : each.last_line + 1]
+            self.recognise(where, header.level, header.logger, header.thread, "\n".join(lines), at, odd, found, cut=not header.whole)
+
+    def _is_quoted(self, found: Excerpt) -> bool:
+        """Return True if the file already has the record.
+
+        Texts and titles repeat records.
+        """
+        header = found.header
+        key = (header.stamp, header.message)
+        if header.stamp is None:
+            if not self.shape_is_timed:
+                return False
+            quoted = _PROSE.search(found.before) is not None or header.message in self._messages
+        else:
+            quoted = key in self.seen
+        if not quoted and len(self.seen) < MAX_SEEN:
+            self.seen[key] = None
+            self._messages.add(header.message)
+        return quoted
+
+    def _keep_unknown(self, text: str, place: Place, stamp: bytes | None) -> None:
+        header = self._excerpts.header(text)
+        if header is not None and header.logger is not None:
+            at, _ = self._time(header, stamp)
+            self._unmatched(place, header, text, at)
+
+    @property
+    def shape_is_timed(self) -> bool:
+        """True if most records found by their messages have a time."""
+        return "%d" in self.context.format.shape
 
     def _understand(self, text: str) -> tuple[Header | None, Any]:
         """Header and match of a record.

@@ -16,10 +16,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from parsers.formats.detection import Teller, tell_format
 from parsers.sources import filesystems as stores
 from parsers.sources.archives import DamagedArchiveError
 from parsers.sources.duplicates import copies_among
@@ -64,13 +66,15 @@ class _Candidate:
     """Why a folder cannot be listed, if it is one."""
 
 
-def discover(paths: Sequence[str], *, rotated: bool = False, before: Callable[[str], Look | None] = lambda _: None) -> Discovery:
+def discover(
+    paths: Sequence[str], *, rotated: bool = False, before: Callable[[str], Look | None] = lambda _: None, tell: Teller = tell_format
+) -> Discovery:
     """Inspect all paths.
 
     With `rotated`, named files include their rotated siblings. `before` returns an earlier run's inspection of a file
-    by name; an unchanged file is not opened.
+    by name; an unchanged file is not opened. `tell` tells the form of a content.
     """
-    search = _Search(before)
+    search = _Search(before, tell)
     for argument in paths:
         candidates = list(_candidates(argument, rotated=rotated))
         if not candidates:
@@ -199,11 +203,11 @@ _Inside = tuple[list[Part], Exception | None]
 """Contents of a file, and the error that ended its inspection."""
 
 
-def _inside(file: tuple[str, State]) -> _Inside:
+def _inside(file: tuple[str, State], tell: Teller) -> _Inside:
     path, (_, size) = file
     parts: list[Part] = []
     try:
-        for part in look_into(path, size):
+        for part in look_into(path, size, tell):
             parts.append(part)
     except (DamagedArchiveError, OSError) as problem:
         return parts, problem
@@ -218,6 +222,7 @@ class _Search:
     """
 
     before: Callable[[str], Look | None]
+    tell: Teller
     found: Discovery = field(default_factory=Discovery)
     parts: dict[str, Part] = field(default_factory=dict)
     taken: dict[str, Look] = field(default_factory=dict)
@@ -229,7 +234,8 @@ class _Search:
         """Inspect listed files of a store concurrently."""
         listed = {each.path: (each, each.state) for each in candidates if each.state is not None and each.path not in self.seen}
         new = [(path, state) for path, (each, state) in listed.items() if self._known(each, path, state) is None]
-        self.ahead = {path: inside for (path, _), inside in zip(new, stores.at_once(_inside, new, itemgetter(0)), strict=True)}
+        found = stores.at_once(partial(_inside, tell=self.tell), new, itemgetter(0))
+        self.ahead = {path: inside for (path, _), inside in zip(new, found, strict=True)}
 
     def _known(self, candidate: _Candidate, path: str, state: State) -> Look | None:
         """An earlier run's inspection of an unchanged file."""
@@ -253,7 +259,7 @@ class _Search:
                 self._place(candidate, path, known.parts, unchanged=True)
                 self.taken[candidate.name] = known
                 return
-            parts, problem = self.ahead.pop(path) if path in self.ahead else _inside((path, state))
+            parts, problem = self.ahead.pop(path) if path in self.ahead else _inside((path, state), self.tell)
             self._place(candidate, path, parts, unchanged=False)
             if problem is not None:
                 raise problem

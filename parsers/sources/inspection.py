@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, BinaryIO
 
-from parsers.formats.detection import FileFormat, tell_format
+from parsers.formats.detection import FileFormat, Teller, tell_format
 from parsers.sources import filesystems as places
 from parsers.sources.archives import (
     Budget,
@@ -140,7 +140,7 @@ def _part(told: Mapping[str, Any]) -> Part:
     return Part(**values, measures=Measures(measured.get("length"), dict(measured.get("beginnings", ()))))
 
 
-def look_into(path: str, size: int) -> Iterator[Part]:
+def look_into(path: str, size: int, tell: Teller = tell_format) -> Iterator[Part]:
     """Contents of a file of `size` bytes.
 
     Raises OSError, and DamagedArchiveError if the rest is unreadable.
@@ -153,10 +153,10 @@ def look_into(path: str, size: int) -> Iterator[Part]:
     compression = compression_of(head)
     archive = archive_of(path, compression)
     if archive is None:
-        yield _content(open_stream(path, compression, size), Part(size, compression=compression))
+        yield _content(open_stream(path, compression, size), Part(size, compression=compression), tell)
         return
     try:
-        yield from _Bundle(Budget()).parts(entries(path, archive), archive)
+        yield from _Bundle(Budget(), tell).parts(entries(path, archive), archive)
     except NoBundleError as problem:
         yield Part(size, reason=str(problem), excused=True)
 
@@ -166,6 +166,7 @@ class _Bundle:
     """An archive on disk: remaining limits, and counts of names."""
 
     budget: Budget
+    tell: Teller
     named: Counter[str] = field(default_factory=Counter)
 
     def parts(self, found: Iterator[tuple[Entry, Opener]], archive: str, prefix: str = "", outer: tuple[Step, ...] = ()) -> Iterator[Part]:
@@ -194,7 +195,7 @@ class _Bundle:
             begun = BegunStream(head, stream, self.budget.take_bytes)
             yield from self._nested(part, f"tar+{packing}" if packing else "tar", lambda: tar_entries(begun))
         else:
-            yield _content(BegunStream(head, stream), replace(part, compression=compression))
+            yield _content(BegunStream(head, stream), replace(part, compression=compression), self.tell)
 
     def _nested(self, part: Part, archive: str, found: Callable[[], Iterator[tuple[Entry, Opener]]]) -> Iterator[Part]:
         """Contents of an archive nested in this one."""
@@ -214,7 +215,7 @@ class _Bundle:
             yield replace(part, reason=str(problem), excused=not logs)
 
 
-def _content(stream: Stream, part: Part) -> Part:
+def _content(stream: Stream, part: Part, tell: Teller) -> Part:
     """Identity and format of a content, from the smallest sufficient sample."""
     try:
         sample, begin, hole, zeros = b"", b"", 0, 0
@@ -232,7 +233,7 @@ def _content(stream: Stream, part: Part) -> Part:
                     more = text + read_up_to(stream, step - len(text))
                 begin = more[:IDENTITY_BYTES]
             sample += more
-            told = tell_format(sample, complete=len(sample) < step) if sample else "binary" if hole else "empty"
+            told = tell(sample, complete=len(sample) < step) if sample else "binary" if hole else "empty"
             if isinstance(told, FileFormat) or told != "no header" or len(sample) < step:
                 break
         problem = stream.problem

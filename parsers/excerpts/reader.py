@@ -1,0 +1,261 @@
+"""Records in a few lines of text, found by known messages.
+
+Each message is tried where its first words stand, up to the logger behind it, the quote that ends it, the next record
+or the end of the line; then with the following lines, as a terminal or a writer may have wrapped it. What stands before
+it gives time, level and logger.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from parsers.excerpts.openings import Openings, openings_of
+from parsers.excerpts.stamps import FoundStamp, first_stamp, last_stamp
+from parsers.formats.cleaning import bare_end, cleaned, mark_of, unescaped
+from parsers.formats.layouts import Header, level_named
+
+if TYPE_CHECKING:
+    from parsers.catalogue.catalogue import Catalogue, Match
+
+MAX_LINES = 16
+"""Lines that one record may be spread over."""
+
+MAX_TEXT = 1 << 16
+_MAX_TRIES = 400
+"""Messages tried in a text; what lies beyond is not read."""
+
+_LOGGER_BEHIND = re.compile(r"\s*\((?P<logger>(?:[\w$]+\.)+[\w$]+)(?::\d+|:\?)?\)", re.ASCII)
+_LOGGER_BEFORE = re.compile(
+    r"(?<![\w.$/@])(?P<logger>(?:[a-z]\w*\.)+(?:[\w$]+\.)*[A-Za-z$][\w$]*|[A-Z][A-Za-z]+(?:\$\w+)*)(?![\w.@=])", re.ASCII
+)
+_LEVEL = re.compile(
+    r"(?<![\w.-])(?:(?P<plain>TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|SEVERE|CRITICAL)"
+    r"|(?:level|severity|lvl|loglevel)\"? *[:=] *\"?(?P<named>[A-Za-z]+)"
+    r"|\[(?P<boxed>trace|debug|info|warn|warning|error|fatal)\])(?![\w-])",
+    re.ASCII | re.IGNORECASE,
+)
+_QUOTES = "\"'`“"
+_CLOSED_BY = {"“": "”"}
+_BLANKS = re.compile(r"[ \n]{2,}|\n")
+_NEAR = 400
+"""Characters before a message in which its header stands."""
+
+
+class Excerpt(NamedTuple):
+    """A record found in a text, and its lines."""
+
+    header: Header
+    match: Match
+    first_line: int
+    last_line: int
+    before: str
+    behind: str
+
+
+@dataclass(slots=True)
+class ExcerptReader:
+    """Finds records with one catalogue.
+
+    `width` is that of the terminal that wrapped the text, or 0.
+    """
+
+    catalogue: Catalogue
+    width: int = 0
+    openings: Openings = field(init=False)
+    _tries: int = 0
+
+    def __post_init__(self) -> None:
+        self.openings = openings_of(self.catalogue)
+
+    def read(self, text: str) -> Iterator[Excerpt]:
+        """All records of a text, in order."""
+        raw = text[:MAX_TEXT].split("\n")
+        lines = [(number, part) for number, line in enumerate(raw) for part in cleaned(line).split("\n")]
+        widths = [len(line) for line in raw]
+        self._tries = 0
+        at = begin = 0
+        pending = ""
+        while at < len(lines) and self._tries < _MAX_TRIES:
+            found = self._record(lines, widths, at, begin, pending)
+            if found is None:
+                pending = f"{pending}\n{lines[at][1][begin:]}"[-_NEAR:]
+                at, begin = at + 1, 0
+                continue
+            excerpt, at, begin = found
+            pending = ""
+            yield excerpt
+
+    def header(self, text: str) -> Header | None:
+        """What stands around the first prefix of a text that holds no known message."""
+        text = cleaned(text[:MAX_TEXT]).replace("\n", " ")
+        start = next(iter(self.openings.prefix_places(text)), None)
+        if start is None:
+            return None
+        logger = _LOGGER_BEHIND.search(text, start)
+        end = logger.start() if logger is not None else len(text)
+        lead = text[max(0, start - _NEAR) : start]
+        named = logger["logger"] if logger is not None else _logger_before(lead)
+        return self._header(text, end, lead, "", named, bare_end(text[start:end]))
+
+    def _record(
+        self, lines: list[tuple[int, str]], widths: list[int], at: int, begin: int, pending: str
+    ) -> tuple[Excerpt, int, int] | None:
+        """The first record of a line, and where the text goes on."""
+        line = lines[at][1]
+        joins = list(self._joined(lines, widths, at, begin)) if at + 1 < len(lines) else []
+        wrapped = bool(joins) and self.width > 0 and widths[lines[at][0]] >= self.width
+        alone = [(line[begin:], [len(line) - begin])]
+        for text, ends in (*joins, *alone) if wrapped else (*alone, *joins):
+            found = self._first(text, ends[0], pending)
+            if found is not None:
+                header, match, end, lead = found
+                last = next((number for number, stop in enumerate(ends) if end <= stop), len(ends) - 1)
+                behind = len(lines[at + last][1]) - (ends[last] - end) if last else begin + end
+                excerpt = Excerpt(header, match, lines[at][0], lines[at + last][0], lead, text[end : ends[last]])
+                return excerpt, at + last, max(behind, 0)
+        return None
+
+    def _joined(self, lines: list[tuple[int, str]], widths: list[int], at: int, begin: int) -> Iterator[tuple[str, list[int]]]:
+        """The line with those after it, as one text.
+
+        Joined as the widths tell, without and with blanks; the numbers are the ends of the lines.
+        """
+        line = lines[at][1]
+        if not self.openings.places(line[begin:]) and last_stamp(line, begin, min(len(line), begin + _NEAR)) is None:
+            return
+        mark = mark_of(line) if not begin else ""
+        parts = [line[begin:]]
+        told: list[str] = []
+        for number in range(at + 1, min(len(lines), at + MAX_LINES)):
+            raw = lines[number][1]
+            told.append("" if self._is_hard(lines[number - 1], widths, raw) else " ")
+            rest = raw[len(mark) :] if mark.strip() and raw.startswith(mark.rstrip()) else raw
+            parts.append(rest.strip() if told[-1] else rest.rstrip())
+        for glues in dict.fromkeys((tuple(told), ("",) * len(told), (" ",) * len(told))):
+            text, ends = parts[0].rstrip(), [len(parts[0].rstrip())]
+            for glue, part in zip(glues, parts[1:], strict=True):
+                text += glue + (part.strip() if glue else part)
+                ends.append(len(text))
+            yield text, ends
+
+    def _is_hard(self, line: tuple[int, str], widths: list[int], following: str) -> bool:
+        """Whether a line was cut at a width, within a word perhaps."""
+        full = self.width > 0 and widths[line[0]] == self.width
+        return full and not line[1].endswith(" ") and not following.startswith(" ")
+
+    def _first(self, text: str, limit: int, pending: str) -> tuple[Header, Match, int, str] | None:
+        """The first message that begins before `limit`."""
+        for start, place in self._starts(text, limit):
+            logger = _LOGGER_BEHIND.search(text, start)
+            for end, message in self._messages(text, start, place, logger):
+                self._tries += 1
+                if self._tries > _MAX_TRIES:
+                    return None
+                lead = text[max(0, start - _NEAR) : start]
+                named = logger["logger"] if logger is not None and logger.start() == end else _logger_before(lead)
+                match = self.catalogue.match(named, None, message)
+                if match is not None:
+                    stop = logger.end() if logger is not None and logger.start() == end else end
+                    return self._header(text, stop, lead, pending, named, message), match, stop, lead
+        return None
+
+    def _starts(self, text: str, limit: int) -> list[tuple[int, int]]:
+        """Places where a message may begin, and of its known words.
+
+        A mark stands within the first word.
+        """
+        starts: list[tuple[int, int]] = []
+        for place in self.openings.places(text):
+            if place >= limit:
+                break
+            if text.startswith("#", place):
+                token = text.rfind(" ", 0, place) + 1
+                bars = [each + 1 for each in range(token, place) if text[each] == "|"]
+                begins = [text.rfind(" ", 0, max(token - 1, 0)) + 1, token, *bars]
+                starts += [(begin, place) for begin in begins]
+            else:
+                starts.append((place, place))
+        return starts
+
+    def _messages(self, text: str, start: int, place: int, logger: re.Match[str] | None) -> Iterator[tuple[int, str]]:
+        """Texts that may be the message from a place on, with their ends."""
+        ends: dict[int, None] = {}
+        if logger is not None:
+            ends[logger.start()] = None
+        quote = _quote_before(text, start)
+        if quote:
+            ends[_closing(text, start, _CLOSED_BY.get(quote, quote))] = None
+        following = next(iter(self.openings.prefix_places(text[place + 1 :])), None)
+        stop = len(text) if following is None else place + 1 + following
+        stamp = first_stamp(text, start, stop)
+        newline = text.find("\n", start)
+        limit = logger.start() if logger is not None else len(text)
+        for end in (stop, stamp.begin if stamp is not None else -1, newline):
+            if start < end <= limit:
+                ends[end] = None
+        for end in ends:
+            whole = text[start:end]
+            exact = logger is not None and end == logger.start()
+            texts = (whole.rstrip(),) if exact else (whole.rstrip(), bare_end(whole), bare_end(whole).rstrip(".,;"))
+            for message in dict.fromkeys(texts):
+                yield end if len(message) == len(whole) else start + len(message), message
+                tidy = _BLANKS.sub(" ", unescaped(message))
+                if tidy != message and not exact:
+                    yield start + len(message), tidy
+
+    def _header(self, text: str, stop: int, lead: str, pending: str, logger: str | None, message: str) -> Header:
+        """What stands around a message says when, how grave and by whom."""
+        stamp = _stamp(text, stop, lead, pending)
+        around = lead if stamp is None or stamp[1] is not lead else lead[stamp[0].end :]
+        level = _level(around) or _level(lead) or _level(text[stop : stop + _NEAR])
+        time = stamp[0] if stamp is not None else None
+        return Header(time and time.text, level, logger, None, message, whole=True, date=time and time.date)
+
+
+def _stamp(text: str, stop: int, lead: str, pending: str) -> tuple[FoundStamp, str] | None:
+    """The time nearest to a message, and the text that holds it.
+
+    It stands before the message, on earlier lines, or in fields behind it.
+    """
+    found = last_stamp(lead, 0, len(lead))
+    if found is not None:
+        return found, lead
+    found = last_stamp(pending, 0, len(pending)) if pending else None
+    if found is not None:
+        return found, pending
+    behind = text[stop : stop + _NEAR]
+    found = first_stamp(behind, 0, len(behind)) if '"' in behind[:4] else None
+    return (found, behind) if found is not None else None
+
+
+def _level(text: str) -> str | None:
+    found = list(_LEVEL.finditer(text))
+    if not found:
+        return None
+    last = found[-1]
+    return level_named((last["plain"] or last["named"] or last["boxed"]).upper())
+
+
+def _logger_before(lead: str) -> str | None:
+    """The logger named before a message: the last name of a class."""
+    found = list(_LOGGER_BEFORE.finditer(lead))
+    return found[-1]["logger"] if found else None
+
+
+def _quote_before(text: str, start: int) -> str:
+    """The quote that the message, or the line that it ends, stands in."""
+    for place in range(start - 1, max(-1, start - _NEAR), -1):
+        if text[place] in _QUOTES:
+            return text[place]
+    return ""
+
+
+def _closing(text: str, start: int, quote: str) -> int:
+    """The place of the quote that ends a text, or its end."""
+    place = text.find(quote, start)
+    while place > 0 and text[place - 1] == "\\":
+        place = text.find(quote, place + 1)
+    return len(text) if place < 0 else place

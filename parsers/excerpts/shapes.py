@@ -1,0 +1,70 @@
+"""The usual shape of the records of a file, learned from its beginning."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from parsers.excerpts.reader import Excerpt
+from parsers.excerpts.stamps import last_stamp
+
+_LEAST_WIDTH = 60
+_LEAST_FULL = 2
+_WORDS = re.compile(r"[^\W_]+(?:[.\-/@$_]+[^\W_]+)*")
+_LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How records look: a pattern in log4j's notation.
+
+    `width` is that of a terminal that wrapped them, or 0.
+    """
+
+    pattern: str
+    width: int = 0
+
+    @property
+    def timed(self) -> bool:
+        """Whether most records have a time."""
+        return "%d" in self.pattern
+
+
+def learned_shape(found: Sequence[Excerpt], lines: Sequence[str]) -> Shape:
+    """The most frequent shape of records, ties broken by its text."""
+    shapes = Counter(_shape(each) for each in found)
+    pattern = min(shapes, key=lambda each: (-shapes[each], each)) if shapes else "%m"
+    return Shape(pattern, wrapped_width(lines))
+
+
+def wrapped_width(lines: Sequence[str]) -> int:
+    """The width at which lines were cut: that of several longest ones."""
+    lengths = Counter(map(len, lines))
+    widest = max(lengths, default=0)
+    return widest if widest >= _LEAST_WIDTH and lengths[widest] >= _LEAST_FULL else 0
+
+
+def _shape(found: Excerpt) -> str:
+    """The text around a message, with its parts by name.
+
+    Other words are dots, since they may be names.
+    """
+    before = found.before.rpartition("\n")[2]
+    stamp = last_stamp(before, 0, len(before))
+    front = _masked(before, found)
+    if stamp is not None:
+        front = f"{_masked(before[: stamp.begin], found)}%d{_masked(before[stamp.end :], found)}"
+    named = found.header.logger is not None and found.header.logger not in before
+    text = f"{front}%m{' (%c)' if named else ''}{_masked(found.behind, found)}"
+    return re.sub(r"\s+", " ", text)[-_LONGEST:].strip()
+
+
+def _masked(text: str, found: Excerpt) -> str:
+    level, logger = found.header.level or "", found.header.logger or ""
+
+    def name(word: re.Match[str]) -> str:
+        return "%p" if word[0].upper() in (level, f"{level}ING") else "%c" if word[0] == logger else "…"
+
+    return _WORDS.sub(name, text)

@@ -1,0 +1,112 @@
+"""Times in any text: where they stand, and how each is read."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from parsers.formats.timestamps import DateFormat, date_format
+
+_CLOCK = r"(?P<clock>\d\d?:\d\d:\d\d)(?:[.,:](?P<fraction>\d{1,9}))?"
+_ZONE = r"(?: ?(?P<zone>Z\b|UTC\b|GMT\b|[+-]\d\d:?\d\d\b))?"
+_HALF = r"(?: (?P<half>[AaPp][Mm])\b)?"
+_MONTH = r"(?P<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_BETWEEN = r"(?:[ T,@_|:]|, | @ | at ){1,3}"
+_FORMS = tuple(
+    re.compile(rf"(?<![\w.:/-]){form}", re.ASCII)
+    for form in (
+        rf"(?P<year>\d{{4}})[-/.](?P<month>\d\d?)[-/.](?P<day>\d\d?){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
+        rf"(?P<year>\d{{4}})(?P<month>\d\d)(?P<day>\d\d)[ T_-]{_CLOCK}{_ZONE}",
+        rf"(?P<first>\d\d?)[-/.](?P<second>\d\d?)[-/.](?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
+        rf"(?P<day>\d\d?)[ /-]{_MONTH}[ /-](?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
+        rf"{_MONTH} +(?P<day>\d\d?),? (?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
+        rf"(?P<year>\d\d)[-/](?P<month>\d\d)[-/](?P<day>\d\d){_BETWEEN}{_CLOCK}",
+    )
+)
+_OF_A_DAY = re.compile(rf"(?<![\w.:/-]){_CLOCK}{_HALF}(?![\w:])", re.ASCII)
+_EPOCH = re.compile(
+    r"(?:(?<=\|)|\"?\b(?:ts|time|timestamp|@timestamp|timeUnixNano|observedTimeUnixNano|eventTimestamp|date)\"? *[:=] *\"?)"
+    r"(?P<epoch>\d{10}(?:\.\d{1,9})?|\d{13}|\d{16}|\d{19})\b",
+    re.ASCII,
+)
+_MONTHS = {name: number for number, name in enumerate(calendar.month_abbr[1:], start=1)}
+_NOON = 12
+_CENTURY = 2000
+_SECOND_DIGITS = 10
+
+
+class FoundStamp(NamedTuple):
+    """A time in a text: its place, and the text that `date` reads."""
+
+    begin: int
+    end: int
+    text: str
+    date: DateFormat
+
+
+def last_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
+    """The last time between two places, one with a date if any."""
+    best: FoundStamp | None = None
+    for form in _FORMS:
+        for found in form.finditer(text, begin, end):
+            if (best is None or found.start() >= best.end) and (stamp := _dated(found)) is not None:
+                best = stamp
+    for found in _EPOCH.finditer(text, begin, end):
+        if best is None or found.start() >= best.end:
+            best = _epoch(found)
+    if best is not None:
+        return best
+    for found in _OF_A_DAY.finditer(text, begin, end):
+        best = FoundStamp(found.start(), found.end(), _clock_text(found), date_format("HH:mm:ss.SSSSSS"))
+    return best
+
+
+def first_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
+    """The first time with a date between two places."""
+    found = [stamp for form in _FORMS if (match := form.search(text, begin, end)) and (stamp := _dated(match)) is not None]
+    found += [_epoch(match)] if (match := _EPOCH.search(text, begin, end)) else []
+    return min(found, key=lambda each: each.begin, default=None)
+
+
+def _dated(found: re.Match[str]) -> FoundStamp | None:
+    """A time as ISO text."""
+    got = found.groupdict()
+    month, day = _month_and_day(got)
+    year = int(got["year"])
+    clock = _clock_text(found)
+    text = f"{year + _CENTURY if year < 100 else year:04d}-{month:02d}-{day:02d} {clock}{got.get('zone') or ''}"
+    date = date_format("")
+    return FoundStamp(found.start(), found.end(), text, date) if date.read(text).local_us is not None else None
+
+
+def _month_and_day(got: dict[str, str | None]) -> tuple[int, int]:
+    """Month and day.
+
+    Of two numbers that may be either, the first is the day unless only the second can be.
+    """
+    if got.get("name"):
+        return _MONTHS[str(got["name"])], int(got["day"] or 0)
+    if got.get("first") is None:
+        return int(got["month"] or 0), int(got["day"] or 0)
+    first, second = int(got["first"] or 0), int(got["second"] or 0)
+    return (first, second) if second > len(_MONTHS) >= first else (second, first)
+
+
+def _clock_text(found: re.Match[str]) -> str:
+    """Time of day with six digits of a second."""
+    hour, rest = found["clock"].split(":", 1)
+    number = int(hour)
+    half = found.groupdict().get("half")
+    if half:
+        number = number % _NOON + (_NOON if half.lower() == "pm" else 0)
+    return f"{number:02d}:{rest}.{(found['fraction'] or '').ljust(6, '0')[:6]}"
+
+
+def _epoch(found: re.Match[str]) -> FoundStamp:
+    """A count of seconds, or of smaller units, since 1970."""
+    whole, _, fraction = found["epoch"].partition(".")
+    digits = (whole + fraction).ljust(_SECOND_DIGITS + 6, "0")[: _SECOND_DIGITS + 6]
+    at = datetime.fromtimestamp(int(digits[:_SECOND_DIGITS]), UTC)
+    return FoundStamp(found.start(), found.end(), f"{at:%Y-%m-%d %H:%M:%S}.{digits[_SECOND_DIGITS:]}Z", date_format(""))

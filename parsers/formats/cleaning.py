@@ -1,0 +1,70 @@
+"""Text without what pages, terminals and editors have added."""
+
+from __future__ import annotations
+
+import html
+import re
+
+_COLOURS = re.compile(r"(?:\x1b|\^\[|\\x1b|\\u001b|\\033)\[[0-?]*[ -/]*[@-~]")
+_CARETS = re.compile(r"\^M$|\^I", re.MULTILINE)
+_TAGS = re.compile(
+    r"</?(?:a|b|br|code|div|em|font|i|li|ol|p|pre|s|samp|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul)\b[^<>\n]{0,300}>",
+    re.IGNORECASE,
+)
+_BREAKS = re.compile(r"<(?:br|/p|/div|/li|/tr)\b[^<>\n]{0,50}>", re.IGNORECASE)
+_ENTITIES = re.compile(r"&(?:#\d{1,6}|#x[0-9a-fA-F]{1,5}|[a-z]{2,6});")
+_WIDE_BLANKS = dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u202f\u3000\t\x0b\x0c"), " ")
+_NO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\x00\r\x08"))
+_TRANSLATION = {**_WIDE_BLANKS, **_NO_WIDTH}
+_ESCAPES = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|[\"'/ntr\\])")
+_ESCAPED = {"n": "\n", "t": " ", "r": ""}
+# What a writer, a table or a list puts before a line.
+_MARKS = re.compile(r"[ \t]*(?:(?:#+|//+|--|;+|REM|rem|\|+|[│┃║]+|>+|\*+|\$|[-+•])(?=[ \t]|$)[ \t]*)+")
+_CLOSING = " \t\"'`,;|│┃║\\*_~…\u201d\u2019"
+
+
+def cleaned(line: str) -> str:
+    """A line without colours, tags, entities and invisible characters.
+
+    A line break of a page becomes one.
+    """
+    if line.isascii() and line.isprintable() and not _is_marked(line):
+        return line
+    if "[" in line:
+        line = _COLOURS.sub("", line)
+    if "^" in line:
+        line = _CARETS.sub(" ", line)
+    if "<" in line:
+        line = _TAGS.sub("", _BREAKS.sub("\n", line))
+    if "&" in line:
+        line = _ENTITIES.sub(lambda found: html.unescape(found[0]), line)
+    return line.translate(_TRANSLATION)
+
+
+def _is_marked(line: str) -> bool:
+    return "<" in line or "&" in line or "^" in line or "\\" in line
+
+
+def unescaped(text: str) -> str:
+    """The text of a JSON string, also if escaped twice."""
+    if "\\" not in text:
+        return text
+    return _ESCAPES.sub(_character, text)
+
+
+def _character(found: re.Match[str]) -> str:
+    code = found[0].lstrip("\\")
+    if not code:
+        return "\\"
+    return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPED.get(code, code)
+
+
+def mark_of(line: str) -> str:
+    """Comment marks, borders and list marks at the beginning of a line."""
+    found = _MARKS.match(line)
+    return found[0] if found is not None else ""
+
+
+def bare_end(text: str) -> str:
+    """Text without quotes, borders and separators at its end."""
+    return text.rstrip(_CLOSING)

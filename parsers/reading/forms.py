@@ -1,0 +1,104 @@
+"""Choose the form of a file: a known layout, or messages.
+
+A known layout is believed unless it reads almost none of the records that a small sample holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from parsers.catalogue.catalogue import Catalogue, catalogue
+from parsers.excerpts.openings import openings_of
+from parsers.excerpts.reader import Excerpt, ExcerptReader
+from parsers.excerpts.shapes import learned_shape, wrapped_width
+from parsers.formats.cleaning import cleaned
+from parsers.formats.detection import FileFormat, encoding_of, tell_format
+from parsers.formats.layouts import MESSAGES
+from parsers.formats.time_zones import Clock
+from parsers.records.chunks import parse_chunk
+from parsers.records.context import ChunkContext
+
+_SAMPLE_BYTES = 1 << 15
+_SMALL_BYTES = 1 << 14
+"""A small sample is doubted if any line is left unread."""
+
+_MOST = 8
+_PAGE = "page"
+
+
+class _Yield(NamedTuple):
+    """What can be read of a sample, compared by records, then by times."""
+
+    recognised: int
+    timed: int
+    told: int
+    """Records that it does not know, or rejects with a reason."""
+
+
+def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
+    """The form that reads most records, or why there is none."""
+    told = tell_format(sample, complete=complete)
+    if told == "binary":
+        return told
+    known = catalogue()
+    part = _whole_lines(sample)
+    opened = _opened_lines(part, told, known)
+    if not opened:
+        return told
+    before = _read(part, told, known) if isinstance(told, FileFormat) else _Yield(0, 0, 0)
+    if not _is_doubtful(len(part), opened, before):
+        return told
+    learned = _learned(part, told, known, complete=complete)
+    return learned if learned is not None and _read(part, learned, known)[:2] > before[:2] else told
+
+
+def _whole_lines(sample: bytes) -> bytes:
+    """The first lines of a sample."""
+    part = sample[:_SAMPLE_BYTES]
+    return part if len(sample) <= _SAMPLE_BYTES or b"\n" not in part else part[: part.rindex(b"\n") + 1]
+
+
+def _text(part: bytes, told: FileFormat | str) -> str:
+    encoding, bom_bytes = (told.encoding, told.bom_bytes) if isinstance(told, FileFormat) else encoding_of(part, complete=True)
+    return part[bom_bytes:].decode(encoding, "replace")
+
+
+def _opened_lines(part: bytes, told: FileFormat | str, known: Catalogue) -> int:
+    """The number of messages that seem to begin in a sample."""
+    openings = openings_of(known)
+    prefixes, plain = openings.byte_places(_text(part, told).encode())
+    return len(prefixes) + len(plain)
+
+
+def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:
+    """Whether a form leaves too much unread."""
+    told = read.recognised + read.told
+    if length <= _SMALL_BYTES:
+        # What it rejects or does not know counts only beside what it reads.
+        return (told if 2 * read.recognised >= opened else read.recognised) < opened or 2 * read.timed < read.recognised
+    return opened > _MOST * told
+
+
+def _read(part: bytes, told: FileFormat, known: Catalogue) -> _Yield:
+    """What a form gives of a sample."""
+    context = ChunkContext("", "", told, Clock("UTC"), byte_offset=told.bom_bytes, final=True)
+    parsed = parse_chunk(part[told.bom_bytes :], context, known)
+    events = parsed.events
+    return _Yield(events.num_rows, events.num_rows - events.column("at").null_count, parsed.counts.unknown + parsed.counts.rejected)
+
+
+def _learned(part: bytes, told: FileFormat | str, known: Catalogue, *, complete: bool) -> FileFormat | None:
+    """The form that messages tell, beside the known layout if any."""
+    text = _text(part, told)
+    lines = text.split("\n")
+    wrappers: tuple[str, ...] = (_PAGE,) if any(cleaned(line) is not line for line in lines) else ()
+    width = wrapped_width([line.rstrip("\r") for line in lines])
+    found: list[Excerpt] = list(ExcerptReader(known, width).read(text))
+    if not found:
+        return None
+    shape = learned_shape(found, lines)
+    if isinstance(told, FileFormat):
+        return replace(told, wrappers=(*told.wrappers, *wrappers), shape=shape.pattern, width=width)
+    encoding, bom_bytes = encoding_of(part, complete=complete)
+    return FileFormat(MESSAGES, encoding, bom_bytes, wrappers, shape.pattern, width)
