@@ -104,10 +104,12 @@ class EventStore:
             return
         table = self._sorted()
         names = table["group"].to_pylist()
+        whole = table.combine_chunks().to_batches()
         start = 0
         for group, members in itertools.groupby(names):
             count = sum(1 for _ in members)
-            yield group, iter(table.slice(start, count).to_batches())
+            # A slice of one batch costs a group of a few rows much less than one of a table.
+            yield group, iter([whole[0].slice(start, count)] if len(whole) == 1 else table.slice(start, count).to_batches())
             start += count
 
     def close(self) -> None:
