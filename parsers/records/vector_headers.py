@@ -138,7 +138,8 @@ class Beginnings:
     def __init__(self, catalogue: Catalogue) -> None:
         outer = (prefix for prefix in catalogue.prefixes.values() if not prefix.inside and not prefix.mark)  # brokers print no marks
         texts = [text.literals[0] for prefix in outer for text in prefix.texts]
-        texts += [pattern.template.literals[0] for pattern in catalogue.patterns if not pattern.prefix]
+        plain = (pattern.template.literals[0] for pattern in catalogue.patterns if not pattern.prefix)
+        texts += [text for text in plain if len(text) > 1]  # half of a broker's messages begin with a bracket
         # A blank: the level was padded, and the message begins later.
         self._texts = tuple({text.encode()[:16] for text in (*texts, *REQUESTS, " ") if text})
         # Open table by 16 bits of a key; colliding keys are compared each time.
