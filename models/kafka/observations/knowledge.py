@@ -42,7 +42,7 @@ class GroupKnowledge:
     lags: list[int] = field(default_factory=list)
     """Durations from an assignment to the next rebalance, latest ones (microseconds)."""
     work_due_at: list[int] = field(default_factory=list)
-    """Times at which a Connect leader gives out what a lost worker had, latest ones (microseconds)."""
+    """Times at which Connect gives out a lost worker's work (microseconds)."""
     assigned_at: int | None = None
     """Time of the current generation's assignment."""
 
