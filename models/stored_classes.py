@@ -30,6 +30,7 @@ STORED: Mapping[str, str] = {
     "Conformance": "models.rows:Conformance",
     "Controllers": "models.kafka.partitions.controllers:Controllers",
     "CoordinatorMove": "models.rows:CoordinatorMove",
+    "DamagedLog": "models.kafka.cluster.facts:DamagedLog",
     "Deed": "models.kafka.observations.actions:Deed",
     "Divergence": "models.rows:Divergence",
     "Draft": "models.kafka.reconstruction.classic_log:Draft",

@@ -39,15 +39,16 @@ class History:
             if row.system == "kafka":
                 by_group[row.cluster, row.group].append(row)
         parts: defaultdict[str, list[RebalanceMember]] = defaultdict(list)
-        for member in self.members:
+        # In one order, whichever order tables or logs give.
+        for member in sorted(self.members, key=lambda row: (row.client_id or "", row.member_id or "", row.rebalance_member_id)):
             parts[member.rebalance_id].append(member)
         sessions: defaultdict[tuple[str, str], list[MemberSession]] = defaultdict(list)
         states: defaultdict[tuple[str, str], list[ClientState]] = defaultdict(list)
         ends: defaultdict[str, int] = defaultdict(int)
-        for session in self.sessions:
+        for session in sorted(self.sessions, key=lambda row: (row.first_seen_at or 0, row.member_id)):
             sessions[session.cluster, session.group].append(session)
             ends[session.cluster] = max(ends[session.cluster], session.last_seen_at or 0)
-        for state in self.states:
+        for state in sorted(self.states, key=lambda row: (row.client_id, row.started_at or 0, row.client_state_id)):
             states[state.cluster, state.group].append(state)
         for (cluster, _), own in by_group.items():
             ends[cluster] = max(ends[cluster], *(max(row.began, row.ended_at or 0) for row in own))
